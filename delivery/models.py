@@ -1,5 +1,5 @@
-"""The tables of what is owed to endpoints, how far each stream has been matched for them, and what
-was told over connections. They are written by SQL (sql/). Django module.
+"""The tables of deliveries to endpoints, of the forwarding of streams, and of listeners. Rows are
+written by SQL (sql/). Django module.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -31,19 +31,22 @@ PENDING = Q(state="pending")
 
 
 class Forwarding(models.Model):
-    """The lease and the checkpoint of a stream that has ever had a callback, in one row, so that
-    one conditional UPDATE checks the epoch and moves the position in the transaction that writes
-    the deliveries.
+    """The lease and the checkpoint of a stream that has ever had a callback. They share a row, so
+    that one conditional UPDATE checks the epoch and moves the position in the transaction that
+    writes the deliveries.
     """
 
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True)
-    owner = UUIDField(null=True, db_comment="the forwarder that holds the lease until it expires")
-    epoch = BigIntegerField(db_default=0, db_comment="rises with every change of the owner")
+    owner = UUIDField(null=True, db_comment="the forwarder that holds the lease until `expires_at`")
+    epoch = BigIntegerField(db_default=0, db_comment="increases with every change of the owner")
     expires_at = DateTimeField(db_default=NEVER)
-    segment = UUIDField(db_comment="events up to this one are matched, their deliveries written")
+    segment = UUIDField(
+        db_comment="segment of the last event that is matched and whose deliveries are written"
+    )
     sequence = BigIntegerField()
     endpoint_id = BigIntegerField(
-        db_default=0, db_comment="and of the next event those up to this endpoint (0: none)"
+        db_default=0,
+        db_comment="of the next event, deliveries up to this endpoint are written (0: none)",
     )
 
     storage = Storage(parameters={"fillfactor": 40})
@@ -51,14 +54,14 @@ class Forwarding(models.Model):
     class Meta:
         db_table = "forwarding"
         verbose_name_plural = "forwarding"
-        db_table_comment = "how far each stream is matched for endpoints, and by whom"
+        db_table_comment = "the lease and the checkpoint of each stream with callbacks"
 
     def __str__(self) -> str:
         return f"{self.stream_id}: {self.sequence}"
 
 
 class Forwarder(models.Model):
-    """A forwarder that lives: those seen within the time of a lease share the streams."""
+    """A forwarder. Those with a heartbeat within the time of a lease share the streams."""
 
     id = UUIDField(primary_key=True)
     started_at = DateTimeField(db_default=TransactionNow())
@@ -75,9 +78,9 @@ class Forwarder(models.Model):
 
 
 class Heartbeat(models.Model):
-    """When something that there is one of was seen: the timetable (`beat`), periodic tasks whenever
-    a worker begins one (`archiver`, `indexer`), and `worker`, the last of those that have gone;
-    those that live are in `callback_workers`.
+    """The last heartbeat of the timetable (`beat`), of periodic tasks, whenever a worker starts one
+    (`archiver`, `indexer`), and of the last worker that ended (`worker`); live workers are in
+    `callback_workers`.
     """
 
     part = TextField(primary_key=True)
@@ -87,14 +90,14 @@ class Heartbeat(models.Model):
 
     class Meta:
         db_table = "heartbeats"
-        db_table_comment = "when what there is one of was seen"
+        db_table_comment = "last heartbeats of the timetable, periodic tasks and workers"
 
     def __str__(self) -> str:
         return self.part
 
 
 class Delivery(models.Model):
-    """One event owed to one endpoint. Partitioned by the events' groups, so that this key is
+    """The delivery of one event to one endpoint. Partitioned like events, so that its key is
     unique, and retired with them.
     """
 
@@ -119,37 +122,39 @@ class Delivery(models.Model):
         null=True,
         db_constraint=False,
         db_index=False,
-        db_comment="the endpoint's; null: there never was such an endpoint",
+        db_comment="zone of the endpoint; null: there never was such an endpoint",
     )
     ordered = BooleanField(
         db_default=False, db_comment="the endpoint's setting when the row was written"
     )
-    registrations = ArrayField(BigIntegerField(), db_comment="those that matched, ascending")
+    registrations = ArrayField(
+        BigIntegerField(), db_comment="ids of the registrations that matched, ascending"
+    )
     version_ids = ArrayField(
         BigIntegerField(),
         null=True,
-        db_comment="their versions, whose reports say what is told; null: the whole event",
+        db_comment="versions whose reports derive the event; null: the event as it is",
     )
     state = TextField(choices=State, db_default=State.PENDING)
     attempts = IntegerField(db_default=0)
     uncounted_attempts = IntegerField(
         db_default=0,
-        db_comment="of these, tries of an endpoint that failed as a whole: they do not count",
+        db_comment="attempts that do not count: the endpoint as a whole was failing",
     )
-    retry_after_s = IntegerField(
-        null=True, db_comment="what the last answer's Retry-After asked for"
-    )
+    retry_after_s = IntegerField(null=True, db_comment="Retry-After of the last response")
     next_attempt_at = DateTimeField(
-        db_default=TransactionNow(), db_comment="while claimed: when the claim ends"
+        db_default=TransactionNow(), db_comment="while claimed: when the claim expires"
     )
-    claim = UUIDField(null=True, db_comment="results are written only by whoever still holds it")
+    claim = UUIDField(null=True, db_comment="token of the claim; results are written only under it")
     payload = BinaryField(
-        null=True, db_comment="the event's stored bytes, once the delivery has outlived its group"
+        null=True, db_comment="copy of the event's stored bytes, once the event left the database"
     )
     gap_first = BigIntegerField(
-        null=True, db_comment="no event is owed, but word that those from here on were dropped"
+        null=True, db_comment="set: a gap notice for dropped events, from here to `sequence`"
     )
-    gap_reason = TextField(null=True, db_comment="unmatched, or as too much waited (backlog)")
+    gap_reason = TextField(
+        null=True, db_comment="why they were dropped: the removal reason, or backlog"
+    )
     created_at = DateTimeField(db_default=TransactionNow())
     finished_at = DateTimeField(null=True)
 
@@ -158,7 +163,7 @@ class Delivery(models.Model):
     class Meta:
         db_table = "deliveries"
         verbose_name_plural = "deliveries"
-        db_table_comment = "events owed to endpoints"
+        db_table_comment = "deliveries of events to endpoints"
         constraints = (
             CheckConstraint(
                 condition=Q(
@@ -207,7 +212,7 @@ class Delivery(models.Model):
 
 
 class Lane(models.Model):
-    """An ordered lane in work: only who holds the token posts its oldest delivery."""
+    """An ordered lane held by a worker: only the holder of the token posts its oldest delivery."""
 
     pk = CompositePrimaryKey("endpoint_id", "stream_id", "run")
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
@@ -220,18 +225,21 @@ class Lane(models.Model):
 
     class Meta:
         db_table = "lanes"
-        db_table_comment = "ordered lanes in work"
+        db_table_comment = "ordered lanes that workers hold"
 
     def __str__(self) -> str:
         return f"{self.endpoint_id}/{self.stream_id}"
 
 
 class CallbackWorker(models.Model):
-    """A worker that posts callbacks, as it last showed that it lives. The tokens of its claims have
-    the first half of its id, so that claims and lanes of one that fell silent are found.
+    """A worker that posts callbacks, and its last heartbeat. The tokens of its claims start with
+    the first half of its id, so that the claims and lanes of a dead worker can be found.
     """
 
-    id = UUIDField(primary_key=True, db_comment="its second half is zero")
+    id = UUIDField(
+        primary_key=True,
+        db_comment="the second half is zero; tokens of claims start with the first half",
+    )
     last_seen_at = DateTimeField()
 
     storage = Storage(parameters={"fillfactor": 60})
@@ -245,47 +253,45 @@ class CallbackWorker(models.Model):
 
 
 class Backoff(models.Model):
-    """An endpoint that failed since it last took a delivery. With a `pause_s` the endpoint as a
-    whole backs off: until the pause is over nobody calls it, and then one request shows whether it
-    answers.
+    """An endpoint that failed since its last successful delivery. With a `pause_s` the endpoint as
+    a whole is in backoff: no worker calls it until the pause is over, and then one request probes
+    it.
     """
 
     endpoint = OneToOneField(Endpoint, models.DO_NOTHING, primary_key=True, db_constraint=False)
-    failures = IntegerField(db_comment="tries in a row")
-    failing_since = DateTimeField(db_comment="when the first of them was written")
-    single_delivery = BooleanField(db_comment="all of them were of one delivery")
+    failures = IntegerField(db_comment="failed attempts in a row")
+    failing_since = DateTimeField(db_comment="when the first of these was written")
+    single_delivery = BooleanField(db_comment="all of these were attempts of one delivery")
     segment = ForeignKey(
         Segment,
         models.DO_NOTHING,
         db_constraint=False,
         db_index=False,
-        db_comment="of the first event that failed",
+        db_comment="segment of the first event that failed",
     )
     sequence = BigIntegerField()
-    retry_after_s = FloatField(
-        db_comment="what the last answer's Retry-After asked for; 0: nothing"
-    )
-    pause_s = FloatField(db_comment="the longest that the pause may take; 0: not backing off")
+    retry_after_s = FloatField(db_comment="Retry-After of the last response; 0: none")
+    pause_s = FloatField(db_comment="upper bound of the pause; 0: not in backoff")
     paused_until = DateTimeField()
-    probing = BooleanField(db_default=False, db_comment="the one request is under way")
+    probing = BooleanField(db_default=False, db_comment="a probe is under way")
     recorded_at = DateTimeField(
         db_default=TransactionNow(),
-        db_comment="the last failure or probe: an endpoint changed since is called at once",
+        db_comment="time of the last failure or probe; an endpoint changed later is called at once",
     )
 
     storage = Storage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "backoffs"
-        db_table_comment = "endpoints that failed since they last took a delivery"
+        db_table_comment = "endpoints that failed since their last successful delivery"
 
     def __str__(self) -> str:
         return f"{self.endpoint_id}: {self.failures}"
 
 
 class Fanout(models.Model):
-    """An event that matched so many endpoints that its deliveries are written in pieces, beside the
-    stream's other events.
+    """An event that matched so many endpoints that its deliveries are written in batches, in
+    parallel with the stream's other events.
     """
 
     pk = CompositePrimaryKey("stream_id", "sequence")
@@ -296,32 +302,35 @@ class Fanout(models.Model):
     endpoints = ArrayField(BigIntegerField(), db_comment="ascending")
     registrations = ArrayField(
         BigIntegerField(),
-        db_comment="those that matched, of the first endpoint, the second, ...",
+        db_comment="matching registrations of the first endpoint, the second, ...",
     )
-    ends = ArrayField(BigIntegerField(), db_comment="where in it each endpoint's last one is")
+    ends = ArrayField(
+        BigIntegerField(), db_comment="end of each endpoint's part of `registrations`"
+    )
     version_ids = ArrayField(
         TextField(),
         db_default=[],
-        db_comment="of each endpoint, as arrays; empty: nobody is told less than the event",
+        db_comment="version ids of each endpoint, as arrays; empty: no report derives the event",
     )
-    total = IntegerField(db_comment="so many endpoints")
+    total = IntegerField(db_comment="number of endpoints")
     done = IntegerField(
-        db_default=0, db_comment="so many have their delivery; the row goes when all have"
+        db_default=0,
+        db_comment="endpoints whose delivery is written; the row is deleted with the last",
     )
 
     storage = Storage(external=("endpoints", "registrations", "ends"))
 
     class Meta:
         db_table = "fanouts"
-        db_table_comment = "events whose deliveries are written in pieces"
+        db_table_comment = "events whose deliveries are written in batches"
 
     def __str__(self) -> str:
         return f"{self.stream_id}: {self.sequence}"
 
 
 class EndpointLoss(models.Model):
-    """What an endpoint did not get and nobody has announced yet, of one kind, whatever the number.
-    Written with the deliveries' own rows, announced now and then.
+    """Deliveries of one kind that an endpoint did not receive and that are not announced yet.
+    Written with the deliveries' own rows, and announced from time to time.
     """
 
     class Kind(models.TextChoices):
@@ -330,13 +339,15 @@ class EndpointLoss(models.Model):
 
     pk = CompositePrimaryKey("endpoint_id", "kind")
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
-    kind = TextField(choices=Kind, db_comment="dropped: more waited than may wait")
-    deliveries = BigIntegerField(db_comment="since the last announcement")
+    kind = TextField(choices=Kind, db_comment="dropped: the backlog exceeded its bounds")
+    deliveries = BigIntegerField(db_comment="deliveries since the last announcement")
     first = ArrayField(
-        BigIntegerField(), null=True, db_comment="of these the lowest segment and sequence"
+        BigIntegerField(), null=True, db_comment="lowest segment and sequence of these"
     )
-    last = ArrayField(BigIntegerField(), null=True, db_comment="and the highest")
-    reason = TextField(db_default="", db_comment="of the last, if they were dropped")
+    last = ArrayField(
+        BigIntegerField(), null=True, db_comment="highest segment and sequence of these"
+    )
+    reason = TextField(db_default="", db_comment="bound that was exceeded last, if dropped")
     since = DateTimeField(null=True)
     announced_at = DateTimeField(db_default=NEVER)
 
@@ -345,7 +356,7 @@ class EndpointLoss(models.Model):
     class Meta:
         db_table = "endpoint_losses"
         verbose_name_plural = "endpoint losses"
-        db_table_comment = "what endpoints did not get and nobody has announced yet"
+        db_table_comment = "deliveries that endpoints did not receive, until they are announced"
         constraints = (
             CheckConstraint(
                 condition=Q(kind__in=["dead_lettered", "dropped"]), name="endpoint_losses_kind"
@@ -357,7 +368,7 @@ class EndpointLoss(models.Model):
 
 
 class Attempt(models.Model):
-    """One try of one delivery."""
+    """One attempt of one delivery."""
 
     pk = CompositePrimaryKey(
         "endpoint_id", "segment_id", "sequence", "run", "attempted_at", "number"
@@ -369,105 +380,116 @@ class Attempt(models.Model):
     sequence = BigIntegerField()
     run = IntegerField()
     number = IntegerField(db_comment="1, 2, 3, ...")
-    outcome = TextField(db_comment="delivered, or why not: status, timeout, refused_address, ...")
-    status = IntegerField(null=True, db_comment="of the answer, if there was one")
+    outcome = TextField(
+        db_comment="delivered, or the failure: status, timeout, refused_address, ..."
+    )
+    status = IntegerField(null=True, db_comment="status of the response, if any")
     duration_ms = IntegerField()
     url = TextField()
     request = TextField(db_comment="the request's headers, without the signature")
     response = TextField(
-        db_comment="the answer's headers and the beginning of its body, or the error"
+        db_comment="the response's headers and the start of its body, or the error"
     )
 
     storage = Storage(partition_by="RANGE (attempted_at)")
 
     class Meta:
         db_table = "attempts"
-        db_table_comment = "tries of deliveries, partitioned by day (UTC)"
+        db_table_comment = "attempts of deliveries, partitioned by day (UTC)"
 
     def __str__(self) -> str:
         return f"{self.number}: {self.outcome}"
 
 
-class Listen(models.Model):
-    """What a client was told of a stream over one connection, from where to where: a row for each
-    time that it began to listen (FOX-23). Requests that follow one another prolong a row.
+class Listener(models.Model):
+    """A client's subscription to one stream over one connection, and what was delivered to it: the
+    record that audits read (FOX-23). Consecutive requests extend one row.
     """
 
     pk = CompositePrimaryKey("started_at", "id")
-    started_at = DateTimeField(db_comment="when it began")
-    id = BigIntegerField(db_comment="of the sequence listen_ids")
+    started_at = DateTimeField()
+    id = BigIntegerField(db_comment="from the sequence listener_ids")
     zone = ForeignKey(
         Zone,
         models.DO_NOTHING,
         db_constraint=False,
         db_index=False,
-        db_comment="of the client",
+        db_comment="the client's zone",
     )
     client = ForeignKey(Client, models.DO_NOTHING, db_constraint=False, db_index=False)
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    node = TextField(db_comment="the process that told it, named anew at every start")
-    door = TextField(
-        db_comment="websocket, sse, poll, lines, local; many: more began than are on record"
+    node = TextField(
+        db_comment="random name of the process that served it; new at each start of a process"
     )
-    name = TextField(db_comment="the listen's, on a websocket")
+    transport = TextField(
+        db_comment="websocket, sse, poll, lines, local; unrecorded: later listeners of the hour"
+        " have no row"
+    )
+    name = TextField(db_comment="the listener's name on its websocket; empty for other transports")
     start = TextField(
-        db_comment="what it began from: cursor (the client's word of what it had), now, oldest,"
-        " boot, time, gap (behind what was missing), state, continued"
+        db_comment="kind of start: cursor (the client names the last event it has), now, oldest,"
+        " boot, time, gap (after missing events), state, continued"
     )
-    segment = UUIDField(null=True, db_comment="it is told what comes after this event")
-    sequence = BigIntegerField()
-    mask = BigIntegerField(db_comment="on these channels")
+    segment = UUIDField(null=True, db_comment="segment of the event after which it starts")
+    sequence = BigIntegerField(db_comment="sequence of the event after which it starts")
+    mask = BigIntegerField(db_comment="requested channels, 64 bits")
     filter = TextField(
         null=True,
-        db_comment="of what this lets through, in predicate form; null: registrations, or too long",
+        db_comment="its filter in predicate form; null: it names registrations, or the filter is"
+        " too long",
     )
-    registrations = ArrayField(BigIntegerField(), db_comment="instead of a filter")
-    wish = TextField(db_comment="equal for the same mask, filter and registrations")
-    told_segment = UUIDField(
-        null=True, db_comment="it was told all of that up to this event, as of last_seen_at"
+    registrations = ArrayField(BigIntegerField(), db_comment="registrations named by the listener")
+    request_digest = TextField(
+        db_comment="digest of mask, filter and registrations: equal for equal requests"
     )
-    told_sequence = BigIntegerField()
-    told = BigIntegerField(db_comment="so many events")
-    last_seen_at = DateTimeField()
-    ended_at = DateTimeField(null=True, db_comment="null: it goes on, or its process was killed")
+    delivered_segment = UUIDField(
+        null=True,
+        db_comment="segment of the event up to which all that match were delivered, as of"
+        " updated_at",
+    )
+    delivered_sequence = BigIntegerField(db_comment="sequence of that event")
+    delivered_events = BigIntegerField(db_comment="number of events delivered")
+    updated_at = DateTimeField()
+    ended_at = DateTimeField(
+        null=True, db_comment="null: it is still open, or its process was killed"
+    )
     end_reason = TextField(
-        null=True, db_comment="stopped, left, slow_reader, gap, continued, or an error's code"
+        null=True,
+        db_comment="stopped, disconnected, slow_reader, gap, continued, or an error code",
     )
 
     storage = Storage(partition_by="RANGE (started_at)")
 
     class Meta:
-        db_table = "listens"
-        db_table_comment = "which client was told what over which connection, by day (UTC)"
-        indexes = (Index(fields=["client", "-started_at", "-id"], name="listens_of_client"),)
+        db_table = "listeners"
+        db_table_comment = "listeners and what was delivered to them, partitioned by day (UTC)"
+        indexes = (Index(fields=["client", "-started_at", "-id"], name="listeners_of_client"),)
 
     def __str__(self) -> str:
         return f"{self.id}"
 
 
 class RetiredPartition(models.Model):
-    """A partition of deliveries, attempts or listens that left the database, written in the
-    transaction that drops it.
+    """A partition of deliveries, attempts or listeners that was dropped from the database; written
+    in the transaction that drops it.
     """
 
     id = models.BigAutoField(primary_key=True)
-    parent = TextField(db_comment="deliveries, attempts, listens")
+    parent = TextField(db_comment="deliveries, attempts, listeners")
     name = TextField(db_comment="such as deliveries_p7, attempts_20261122")
     rows = BigIntegerField()
     retired_at = DateTimeField(db_default=TransactionNow())
     archive_path = TextField(
-        null=True, db_comment="the path of its manifest in the archive; null: its rows are nowhere"
+        null=True, db_comment="path of its manifest in the archive; null: not archived"
     )
     reason = TextField(
         db_default="", db_comment="why it is not archived: empty, no_archive, or an error's code"
     )
-    segments = MultirangeField(
-        null=True, db_comment="of which segments it held deliveries when it left"
-    )
+    segments = MultirangeField(null=True, db_comment="ids of the segments whose deliveries it held")
 
     class Meta:
         db_table = "retired_partitions"
-        db_table_comment = "partitions that left the database"
+        db_table_comment = "partitions that were dropped from the database"
 
     def __str__(self) -> str:
         return self.name

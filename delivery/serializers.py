@@ -1,19 +1,19 @@
-"""The shapes of deliveries and their tries, and of listens on record. Django module."""
+"""The JSON form of deliveries, their attempts, and listeners. Django module."""
 
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from delivery.models import Attempt, Delivery, Listen
-from delivery.selectors import PLACE
+from delivery.models import Attempt, Delivery, Listener
+from delivery.selectors import KEY_FIELDS
 from eventhub.api.fields import MomentField
 from eventhub.api.pagination import micros, text_of
 from eventhub.api.serializers import AnswerSerializer, Serializer
 
 STATES = tuple(Delivery.State.values)
-ENDED = STATES[2:]  # without being delivered: these are listed for all endpoints together
-DOORS = ("websocket", "sse", "poll", "lines", "local", "many")
+ENDED = STATES[2:]  # without delivery: listed for all endpoints together
+TRANSPORTS = ("websocket", "sse", "poll", "lines", "local", "unrecorded")
 _UNSIGNED = (1 << 64) - 1
 
 
@@ -30,18 +30,19 @@ class DeliverySerializer(AnswerSerializer):
     endpoint = serializers.IntegerField(source="endpoint_id")
     stream = serializers.CharField(source="stream_name")
     segment = serializers.UUIDField(source="segment_uuid")
-    run = serializers.IntegerField(help_text="0 for what was delivered live.")
+    run = serializers.IntegerField(help_text="0 for live delivery.")
     registrations = serializers.ListField(
-        child=serializers.IntegerField(), help_text="The registrations that matched, ascending."
+        child=serializers.IntegerField(),
+        help_text="Ids of the registrations that matched, ascending.",
     )
     attempt_count = serializers.IntegerField(source="attempts", help_text="Attempts so far.")
     next_attempt_at = MomentField(
         source="due_at",
         allow_null=True,
-        help_text="While it is being tried: when that is given up.",
+        help_text="During an attempt: when its claim expires.",
     )
     gap = serializers.SerializerMethodField(
-        help_text="Events that were dropped before they were delivered: the endpoint is told so.",
+        help_text="A gap notice: the events dropped before delivery; else null.",
     )
 
     class Meta:
@@ -52,7 +53,7 @@ class DeliverySerializer(AnswerSerializer):
         )
 
     def get_id(self, delivery: Delivery) -> str:
-        return text_of(delivery, PLACE)
+        return text_of(delivery, KEY_FIELDS)
 
     @extend_schema_field(GapSerializer(allow_null=True))
     def get_gap(self, delivery: Delivery) -> dict[str, Any] | None:
@@ -62,7 +63,7 @@ class DeliverySerializer(AnswerSerializer):
 class AttemptSerializer(AnswerSerializer):
     at = MomentField(source="attempted_at", help_text="When the request was sent.")
     outcome = serializers.CharField(
-        help_text="`delivered`, or why not: `status`, `redirect`, `timeout`, `refused_address`, …"
+        help_text="`delivered`, or the failure: `status`, `timeout`, `refused_address`, …"
     )
 
     class Meta:
@@ -74,7 +75,7 @@ class AttemptSerializer(AnswerSerializer):
 
 class OneDeliverySerializer(DeliverySerializer):
     event = serializers.DictField(
-        allow_null=True, help_text="The event; null when it is not held any more."
+        allow_null=True, help_text="The event; null if it is no longer stored."
     )
     attempts = AttemptSerializer(many=True, source="attempt_log", help_text="The newest first.")
 
@@ -82,56 +83,57 @@ class OneDeliverySerializer(DeliverySerializer):
         fields = (*DeliverySerializer.Meta.fields, "event", "attempts")
 
 
-class PlaceSerializer(Serializer):
+class StartAfterSerializer(Serializer):
     segment = serializers.UUIDField(allow_null=True)
     sequence = serializers.IntegerField()
 
 
-class ThroughSerializer(Serializer):
-    segment = serializers.UUIDField(source="told_segment", allow_null=True)
-    sequence = serializers.IntegerField(source="told_sequence")
+class DeliveredThroughSerializer(Serializer):
+    segment = serializers.UUIDField(source="delivered_segment", allow_null=True)
+    sequence = serializers.IntegerField(source="delivered_sequence")
 
 
-class ListenSerializer(AnswerSerializer):
+class ListenerSerializer(AnswerSerializer):
     id = serializers.SerializerMethodField()
     stream = serializers.CharField(source="stream_name")
-    door = serializers.ChoiceField(
-        choices=DOORS,
-        help_text="`poll` and `lines`: requests that followed one another. `many`: the client began"
-        " more listens within an hour than are kept; from here on they are not on record.",
+    transport = serializers.ChoiceField(
+        choices=TRANSPORTS,
+        help_text="`poll` and `lines`: one row stands for consecutive requests. `unrecorded`: the"
+        " client started more listeners within an hour than are recorded; later ones have no row.",
     )
-    after = PlaceSerializer(source="*", help_text="It is told what comes after this event.")
+    after = StartAfterSerializer(source="*", help_text="The event after which it starts.")
     mask = serializers.SerializerMethodField()
-    through = ThroughSerializer(source="*", help_text="It was told all of that up to this event.")
+    delivered_through = DeliveredThroughSerializer(
+        source="*", help_text="Every matching event up to this one was delivered."
+    )
 
     class Meta:
-        model = Listen
+        model = Listener
         fields = (
-            *("id", "stream", "node", "door", "listen", "start", "after", "mask", "filter"),
-            *("registrations", "through", "events", "began_at", "seen_at", "ended_at", "why"),
+            *("id", "stream", "node", "transport", "name", "start", "after", "mask", "filter"),
+            *("registrations", "delivered_through", "delivered_events", "started_at", "updated_at"),
+            *("ended_at", "end_reason"),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
-            "listen": {"source": "name", "help_text": "Its name on a websocket."},
-            "events": {"source": "told", "help_text": "So many."},
-            "began_at": {"source": "started_at"},
-            "seen_at": {"source": "last_seen_at", "help_text": "As of then."},
+            "name": {"help_text": "Its name on a websocket."},
+            "delivered_events": {"help_text": "Number of events delivered."},
+            "updated_at": {"help_text": "Time of the delivered position and count."},
             "start": {
-                "help_text": "What it began from: `cursor`, `now`, `oldest`, `boot`, `time`; `gap`"
-                " or `state` behind what was missing; `continued` after a day."
+                "help_text": "Kind of start: `cursor`, `now`, `oldest`, `boot`, `time`; `gap` or"
+                " `state` after missing events; `continued` after a day."
             },
             "filter": {
-                "help_text": "What it lets through, in predicate form; null: registrations, or too"
-                " long."
+                "help_text": "Its filter in predicate form; null if it names registrations, or the"
+                " filter is too long to be recorded."
             },
-            "why": {
-                "source": "end_reason",
-                "help_text": "`stopped`, `left`, `slow_reader`, `gap`, `continued`, or the code of"
-                " an error.",
+            "end_reason": {
+                "help_text": "`stopped`, `disconnected`, `slow_reader`, `gap`, `continued`, or an"
+                " error code; null while it is open.",
             },
         }
 
-    def get_id(self, listen: Listen) -> str:
-        return f"{micros(listen.started_at)}.{listen.id}"
+    def get_id(self, listener: Listener) -> str:
+        return f"{micros(listener.started_at)}.{listener.id}"
 
-    def get_mask(self, listen: Listen) -> str:
-        return str(listen.mask & _UNSIGNED)
+    def get_mask(self, listener: Listener) -> str:
+        return str(listener.mask & _UNSIGNED)

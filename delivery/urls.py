@@ -1,15 +1,15 @@
-"""Routes of deliveries, of the listens of a client, and of the overview, below /v1/.
+"""Routes of deliveries, of the listeners of a client, and of the overview, below /v1/.
 Django module.
 """
 
 from django.urls import path
 
-from delivery.api import ClientListens, Deliveries, ZoneOverview
+from delivery.api import ClientListeners, Deliveries, ZoneOverview
 from eventhub.api.resource import LIST, ONE
 
 urlpatterns = [
     path("deliveries", Deliveries.as_view(LIST)),
     path("deliveries/<str:delivery>", Deliveries.as_view(ONE)),
-    path("clients/<str:client>/listens", ClientListens.as_view(LIST)),
+    path("clients/<str:client>/listeners", ClientListeners.as_view(LIST)),
     path("overview", ZoneOverview.as_view(ONE)),
 ]

@@ -12,9 +12,9 @@ from celery.worker import state
 from celery.worker.consumer import Consumer
 
 from eventhub.base import limits
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 
-seldom = Seldom(get_logger(__name__))
+throttled = ThrottledLog(get_logger(__name__))
 
 
 class SteadyConsumer(Consumer):  # type: ignore[misc]
@@ -42,7 +42,7 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]
         now_s = time.monotonic()
         if now_s - self._began_s > limits.CONSUMER_STEADY_S:
             self._pause_s = limits.RECONNECT_PAUSE_S
-        seldom.warning("tasks_wait_for_redis", reason=type(error).__name__, detail=str(error))
+        throttled.warning("tasks_wait_for_redis", reason=type(error).__name__, detail=str(error))
         until_s = now_s + self._pause_s
         while time.monotonic() < until_s and not _stops():
             time.sleep(min(0.2, max(until_s - time.monotonic(), 0)))

@@ -1,5 +1,6 @@
-"""What one web process runs beside its requests, opened and closed together: the log with its
-maintenance, the gate, the types and the feed of registrations. Composition root. Plain module.
+"""The parts that one web process runs in addition to its requests, opened and closed together: the
+log and its maintenance, the authorizer, the types and the feed of registrations. Composition root.
+Plain module.
 """
 
 import asyncio
@@ -11,12 +12,12 @@ from typing import NamedTuple
 
 from delivery import log_retention
 from delivery.forward.backlog import Backlog
-from delivery.forward.bounds import Wanted
-from delivery.health.watch import Watch, Watched
-from delivery.partitions.archive import Shelf
-from eventhub.access.authorizer import Gate
+from delivery.forward.bounds import BacklogSettings
+from delivery.health.watch import Watch, WatchedParts
+from delivery.partitions.archive import PartitionArchive
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env
 from eventhub.eventlog.archive.reader import archive_of
@@ -25,7 +26,7 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
 from eventhub.eventlog.retention.disk import Disk
 from eventhub.eventlog.retention.drop import RetentionHooks
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from registrations.interest.live import Closures
 
@@ -34,9 +35,9 @@ class Hub(NamedTuple):
     """The parts that doors and sessions share in one process."""
 
     log: Log
-    gate: Gate
+    authorizer: Authorizer
     feed: Feed
-    book: Book
+    types: TypeRegistry
     closures: Closures
     health: Watch
     env: Env
@@ -55,24 +56,24 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         mark_url=env.mark_url,
     )
     async with opened as log:
-        gate = Gate(log, secret=env.secret_key, clock=SystemClock())
+        authorizer = Authorizer(log, secret=env.secret_key, clock=SystemClock())
         feed = Feed(log)
-        book = Book(log)
+        types = TypeRegistry(log)
         closures = Closures(log, feed)
         maintenance = open_maintenance(env, log.continuity)
         log.admit = maintenance.admit
-        health = Watch(Watched(log, gate, maintenance), env, SystemClock())
+        health = Watch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
         log.tail.on_stored = maintenance.wake
         tasks = [
-            asyncio.create_task(endless("gate", gate.run)),
-            asyncio.create_task(endless("feed", feed.run)),
-            asyncio.create_task(endless("types", book.run)),
-            asyncio.create_task(endless("listens", closures.listens.run)),
-            asyncio.create_task(endless("maintenance", maintenance.run)),
-            asyncio.create_task(endless("health", health.run)),
+            asyncio.create_task(run_forever("authorizer", authorizer.run)),
+            asyncio.create_task(run_forever("feed", feed.run)),
+            asyncio.create_task(run_forever("types", types.run)),
+            asyncio.create_task(run_forever("listens", closures.listeners.run)),
+            asyncio.create_task(run_forever("maintenance", maintenance.run)),
+            asyncio.create_task(run_forever("health", health.run)),
         ]
         try:
-            yield Hub(log, gate, feed, book, closures, health, env)
+            yield Hub(log, authorizer, feed, types, closures, health, env)
         finally:
             for task in tasks:
                 task.cancel()
@@ -80,16 +81,20 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
 
 
 def open_maintenance(env: Env, continuity: Continuity) -> Maintenance:
-    """What keeps the log within its room, with what other hooks have to say about it."""
-    shelf = Shelf(env.archive_url, env.database_direct_url) if env.archive_url else None
+    """Open the maintenance of the log, with the functions of other packages that it calls."""
+    archive = (
+        PartitionArchive(env.archive_url, env.database_direct_url) if env.archive_url else None
+    )
     clock = SystemClock()
-    backlog = Backlog(Wanted(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock)
+    backlog = Backlog(
+        BacklogSettings(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock
+    )
     hooks = RetentionHooks(
         needs=log_retention.needs,
         zones=zone_names,
         release=log_retention.release,
-        shed=partial(log_retention.shed, shelf),
-        bound=backlog.look,
+        shed=partial(log_retention.shed, archive),
+        bound=backlog.check,
     )
     maintenance = Maintenance(
         env.database_direct_url,

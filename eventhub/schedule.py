@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from celery.schedules import crontab
 
-from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from sparkjobs.runs.jobs import JOBS
 
 HOUR_S = 3600
@@ -20,7 +20,7 @@ JOBS_INTERVAL_S = 30
 RESTING = frozenset({"archive", "build-indexes", "run-jobs"})
 
 TIMETABLE = {
-    # partitions of old deliveries, attempts and listens are archived and dropped
+    # partitions of old deliveries, attempts and listeners are archived and dropped
     "retire": {
         "task": "delivery.retire",
         "schedule": timedelta(hours=1),

@@ -3,6 +3,8 @@
 What an operator may set comes from the environment (eventhub/base/env.py, docs/settings.md).
 """
 
+from pathlib import Path
+
 from psycopg.conninfo import conninfo_to_dict
 
 from eventhub.base import limits, logs
@@ -52,7 +54,7 @@ INSTALLED_APPS = [
     "delivery",
     "sparkjobs.runs",
     "eventhub.apps.EventHubConfig",
-    "eventhub.apps.BackOfficeConfig",  # behind the templates that take the place of its own
+    "eventhub.apps.BackOfficeConfig",
 ]
 
 MIDDLEWARE = [
@@ -69,6 +71,7 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "APP_DIRS": True,
+        "DIRS": [Path(__file__).parent / "api" / "templates"],  # of the back office
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
@@ -115,7 +118,7 @@ REST_FRAMEWORK = {
         "eventhub.access.authentication.KeyAuthentication",
         "eventhub.access.authentication.OperatorAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["eventhub.api.permissions.IsKnown"],
+    "DEFAULT_PERMISSION_CLASSES": ["eventhub.api.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["eventhub.api.renderers.FastJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["eventhub.api.parsers.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "eventhub.api.schema.AutoSchema",
@@ -138,5 +141,5 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "GET_LIB_DOC_EXCLUDES": "eventhub.api.serializers.undocumented",
-    "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_doors"],
+    "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_routes"],
 }

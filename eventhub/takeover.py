@@ -19,6 +19,7 @@ _TABLES = {
     "event_partitions": "groups",
     "expensive_filters": "dear_filters",
     "idempotency_digests": "tokens",
+    "listeners": "listens",
 }
 _COLUMNS = {
     "archive_attempts": {"attempts": "tries", "attempted_at": "tried_at"},
@@ -46,7 +47,14 @@ _COLUMNS = {
         "lease_expires_at": "lease_until",
         "cancel_requested_at": "cancel_asked_at",
     },
-    "listens": {"started_at": "at", "last_seen_at": "seen_at", "end_reason": "why"},
+    "listeners": {
+        "started_at": "at",
+        "request_digest": "wish",
+        "delivered_segment": "told_segment",
+        "delivered_sequence": "told_sequence",
+        "delivered_events": "told",
+        "updated_at": "seen_at",
+    },
     "log_state": {"current_partition": "current_group"},
     "producers": {"highest_number": "highest", "last_seen_at": "seen_at"},
     "retired_partitions": {"archive_path": "archive", "reason": "why"},
@@ -59,6 +67,11 @@ _COLUMNS = {
 }
 # columns whose values differ, or that are new without a default; `o` is the old row
 _MADE = {
+    ("listeners", "transport"): "CASE o.door WHEN 'many' THEN 'unrecorded' ELSE o.door END",
+    ("listeners", "end_reason"): """
+        CASE o.why WHEN 'left' THEN 'disconnected' WHEN 'many' THEN 'unrecorded' ELSE o.why END""",
+    ("retired_partitions", "parent"): """
+        CASE o.parent WHEN 'listens' THEN 'listeners' ELSE o.parent END""",
     ("deliveries", "state"): "CASE WHEN o.state = 'dead' THEN 'dead_lettered' ELSE o.state END",
     ("deliveries", "zone_id"): """
         (SELECT zone_id FROM before_0_1.endpoints WHERE id = o.endpoint_id)""",
@@ -208,7 +221,8 @@ def _make_partitions(cursor: Cursor, table: str) -> None:
 
 def _keep(cursor: Cursor, name: str, parent: str) -> int:
     """A table that is left behind, with the columns that its like have now."""
-    new = name.replace("_g", "_p")
+    parent = "listeners" if parent == "listens" else parent
+    new = name.replace("_g", "_p").replace("listens_", "listeners_")
     made = sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL)")
     cursor.execute(made.format(sql.Identifier(new), sql.Identifier(parent)))
     return _copy(cursor, parent, new, sql.Identifier(_ASIDE, name))
@@ -242,7 +256,7 @@ def _copy(cursor: Cursor, table: str, into: str, old: sql.Identifier) -> int:
 
 def _go_on(cursor: Cursor, tables: list[str]) -> None:
     """Ids go on where they were."""
-    pairs = [("public.listen_ids", f"{_ASIDE}.listen_ids")]
+    pairs = [("public.listener_ids", f"{_ASIDE}.listen_ids")]
     for table in tables:
         if "id" in _columns(cursor, _old(table)):
             names = [f"public.{table}", _old(table).as_string()]

@@ -12,9 +12,9 @@ from celery.worker.request import Request
 
 from eventhub.base import limits
 from eventhub.base.broker import SLOTS, queue_of
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 
-seldom = Seldom(get_logger(__name__))
+throttled = ThrottledLog(get_logger(__name__))
 _slots = {queue: BoundedSemaphore(count) for queue, count in SLOTS.items()}
 shown: dict[str, Callable[[], dict[str, Any]]] = {}  # by task: what it is at
 
@@ -56,7 +56,7 @@ class Work(Task):  # type: ignore[misc]
         names = list(inspect.signature(self.run).parameters)
         unknown = sorted(kwargs.keys() - set(names))
         if unknown or len(args) > len(names):
-            seldom.warning(
+            throttled.warning(
                 "task_arguments_left_out",
                 task=self.name,
                 names=unknown,

@@ -19,14 +19,14 @@ from celery.exceptions import Ignore, Retry
 from celery.utils.nodenames import worker_direct
 from kombu import Connection
 
-from delivery.callbacks.drain import Terms
+from delivery.callbacks.drain import DrainSettings
 from delivery.callbacks.thread import DrainThread
 from eventhub.base import limits, metrics
 from eventhub.base.broker import DELIVER
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.tasks import Work, shown
 
-seldom = Seldom(get_logger(__name__))
+throttled = ThrottledLog(get_logger(__name__))
 
 
 class OwnQueue:
@@ -71,10 +71,10 @@ class OwnQueue:
 class Units:
     """The units of one worker: its drain, and a thread that has units begun."""
 
-    def __init__(self, task: Work, terms: Terms, hostname: str) -> None:
+    def __init__(self, task: Work, settings: DrainSettings, hostname: str) -> None:
         self._task = task
         self.queue = OwnQueue(task.app, hostname)
-        self.drain = DrainThread(terms, self.begin, _end_worker)
+        self.drain = DrainThread(settings, self.begin, _end_worker)
         self.heard = False  # whether the worker takes messages from its broker
         self._asked = threading.Event()
         self._begun = threading.Event()
@@ -117,7 +117,7 @@ class Units:
                 expires_s = limits.CALLBACK_UNIT_START_S
                 self._task.apply_async(**options, expires=expires_s, retry=False)
         except Exception as error:  # whatever a client library raises when Redis is away
-            seldom.info("unit_without_broker", reason=type(error).__name__)
+            throttled.info("unit_without_broker", reason=type(error).__name__)
             return False
         return self._begun.wait(limits.CALLBACK_UNIT_START_S)
 

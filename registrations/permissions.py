@@ -1,13 +1,13 @@
-"""Who may look at where events go. Django module."""
+"""Permissions of the views of endpoints and groups. Django module."""
 
 from typing import Any
 
-from eventhub.api.permissions import IsKnown
+from eventhub.api.permissions import IsAuthenticated
 from registrations.owners import require_some_listen
 
 
-class ListensSomewhere(IsKnown):
-    """Needs a grant to listen to some stream."""
+class HasListenGrant(IsAuthenticated):
+    """Requires a grant to listen to at least one stream."""
 
     def require(self, view: Any) -> None:
         require_some_listen(actor=view.actor)

@@ -89,7 +89,7 @@ VERSIONS = _columns(
     client=TEXT,
     zone_id=INT,
     zone=TEXT,
-    endpoint_id=INT,  # null: of listens only
+    endpoint_id=INT,  # null: of listeners only
     language=TEXT,
     filter=TEXT,  # as it was written, as JSON
     since=INT,  # exclusive: the stream's last sequence when it began
@@ -164,36 +164,36 @@ FANOUTS = _columns(
 )
 
 # What clients were told over their connections, a row for each time that one began to listen.
-LISTENS = _columns(
+LISTENERS = _columns(
     id=INT,  # rises with the time
     stream_id=INT,
     zone_id=INT,
     client_id=INT,
     client=TEXT,
     node=TEXT,  # the web process, named anew at every start
-    door=TEXT,  # websocket, sse, poll, lines, local; many: later ones are not on record
+    transport=TEXT,  # websocket, sse, poll, lines, local; unrecorded: later ones have no row
     name=TEXT,  # of the listen, on a websocket
     start=TEXT,  # cursor, now, oldest, boot, time, gap, state, continued
     sequence=INT,  # it is told what comes after
     mask=INT,  # 64 bits, signed
     filter=TEXT,  # in predicate form; null: registrations, or not kept
     registrations=NUMBERS,
-    wish=TEXT,  # equal for equal mask, filter and registrations
-    told_sequence=INT,  # it was told all up to here, as of `seen_at_us` ...
-    told=INT,  # ... so many events
-    began_at_us=INT,
-    seen_at_us=INT,
+    request_digest=TEXT,  # equal for equal mask, filter and registrations
+    delivered_sequence=INT,  # all that match up to here were delivered, as of `updated_at_us` ...
+    delivered_events=INT,  # ... this many events
+    started_at_us=INT,
+    updated_at_us=INT,
     ended_at_us=INT,  # null: it goes on, or its process was killed
-    why=TEXT,
+    end_reason=TEXT,
 )
 
-# Partitions of deliveries, attempts and listens that left the database.
+# Partitions of deliveries, attempts and listeners that left the database.
 RETIRED = _columns(
-    parent=TEXT,  # deliveries, attempts, listens
+    parent=TEXT,  # deliveries, attempts, listeners
     name=TEXT,
     segments_from=pa.list_(INT),  # ranges of segments that it held deliveries of ...
     segments_to=pa.list_(INT),  # ... to these
-    day=TEXT,  # of attempts and listens: 2026-11-22
+    day=TEXT,  # of attempts and listeners: 2026-11-22
     rows=INT,
     at_us=INT,
     archived=BOOL,  # its rows are in the inputs; else nobody can tell what they were
@@ -215,7 +215,7 @@ TABLES: dict[str, pa.Schema] = {
     "deliveries": DELIVERIES,
     "attempts": ATTEMPTS,
     "fanouts": FANOUTS,
-    "listens": LISTENS,
+    "listeners": LISTENERS,
     "retired": RETIRED,
     "groups": GROUPS,
 }

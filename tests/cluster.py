@@ -17,7 +17,7 @@ from typing import NamedTuple
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from eventhub.base.guarded import Command, Guarded, ordinary
+from eventhub.base.guarded import Command, Guarded, current_identity
 from sparkjobs.runs.java import find_java, home_of
 
 READY_S = 60.0
@@ -98,7 +98,7 @@ def _started(folder: Path, name: str, words: tuple[str, ...]) -> Guarded:
     assert spec is not None and spec.origin is not None
     argv = (str(Path(spec.origin).parent / "bin" / "spark-class"), *words)
     with (folder / f"{name}.log").open("ab") as output:
-        return Guarded(Command(name, argv, env, signal.SIGTERM), ordinary(), output=output)
+        return Guarded(Command(name, argv, env, signal.SIGTERM), current_identity(), output=output)
 
 
 def _wait(cluster: Cluster, screen: int, workers: int, folder: Path) -> None:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable
 
 from eventhub.base import limits
-from eventhub.base.fair_queue import Admission, Party, Places
+from eventhub.base.fair_queue import Admission, Party, Slots
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import StoredEvent
@@ -25,10 +25,10 @@ class CatchUp:
     """The admissions of one process."""
 
     def __init__(self) -> None:
-        turns = Places(limits.CATCH_UP_SLICES, limits.CATCH_UP_SLICES)
+        turns = Slots(limits.CATCH_UP_SLICES, limits.CATCH_UP_SLICES)
         self.arrivals = Admission(turns)  # handshakes of websockets
-        self.opens = Admission(Places(limits.CATCH_UP_OPENS, limits.CATCH_UP_OPENS))
-        self.reads = Admission(Places(limits.CATCH_UP_READS, 1))
+        self.opens = Admission(Slots(limits.CATCH_UP_OPENS, limits.CATCH_UP_OPENS))
+        self.reads = Admission(Slots(limits.CATCH_UP_READS, 1))
         self.turns = Admission(turns)
 
     async def arrival(self, party: Party) -> None:
@@ -56,7 +56,7 @@ class Ticket:
         if self._until_s > loop.time():
             self._until_s = 0.0
             return True
-        asked = self._turns.ask(self._party)
+        asked = self._turns.request(self._party)
         if asked is None:
             loop.call_soon(self._turns.leave, self._party)
             return True
@@ -146,7 +146,7 @@ class Pages:
         return self._reading
 
     async def _read(self, follower: Follower) -> list[StoredEvent]:
-        async with self._reads.place(self._party):
+        async with self._reads.hold(self._party):
             if self._closed:
                 return []
             return await follower.catch_up(_page_for(follower))

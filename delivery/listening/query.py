@@ -129,7 +129,7 @@ def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
         state=_state(query, kind),
         passes_gaps=kind == SSE,
         history=kind != SSE and timeout_s == 0,
-        door=_RECORDED_AS[kind],
+        transport=_RECORDED_AS[kind],
     )
     backward = _backward(query, kind)
     limit = _limit(query, kind)

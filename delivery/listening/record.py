@@ -16,10 +16,10 @@ from contextlib import asynccontextmanager, suppress
 
 from psycopg_pool import AsyncConnectionPool
 
-from delivery.listening import record_rows
-from delivery.listening.record_rows import Begun, Place, Progress
+from delivery.listening import listener_rows
+from delivery.listening.listener_rows import ListenerKey, ListenerProgress, NewListener
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.stored import Cursor
@@ -48,7 +48,7 @@ class Entry:
         "written",
     )
 
-    def __init__(self, record: "Record", begun: Begun) -> None:
+    def __init__(self, record: "Record", begun: NewListener) -> None:
         self._record = record
         self.begun = begun
         self.cursor = begun.after
@@ -56,7 +56,7 @@ class Entry:
         self.since = record.ticks
         self.why: str | None = None
         self.ended_s = 0.0  # of the loop's clock
-        self.place: Place | None = None  # once it is written
+        self.place: ListenerKey | None = None  # once it is written
         self.written: asyncio.Future[None] | None = None  # if somebody waits for that
 
     def moved(self, cursor: Cursor, told: int) -> "Entry":
@@ -80,7 +80,7 @@ class Entry:
 
     def end(self, why: str) -> None:
         """Requests that may be followed by others end when none came for a while."""
-        if self.begun.door in _PROLONGED and why == "left":
+        if self.begun.transport in _PROLONGED and why == "disconnected":
             self._record.pause(self)
         elif self.why is None:
             self.why = why
@@ -102,7 +102,7 @@ class Record:
         self._begun: Counter[int] = Counter()  # by client, within this hour
         self._many: set[tuple[int, int]] = set()  # clients and streams of which it was said
 
-    async def begin(self, begun: Begun, *, waits: bool) -> Entry | None:
+    async def begin(self, begun: NewListener, *, waits: bool) -> Entry | None:
         """Put a listen on record before anything is told, or at once after if nobody waits for it.
         None if it has so many that it is only said that they were there.
 
@@ -119,11 +119,11 @@ class Record:
             try:
                 await entry.written
             except asyncio.CancelledError:
-                entry.end("left")
+                entry.end("disconnected")
                 raise
         return entry
 
-    def add(self, begun: Begun) -> Entry:
+    def add(self, begun: NewListener) -> Entry:
         """It is written as soon as may be."""
         entry = Entry(self, begun)
         self._new.append(entry)
@@ -176,9 +176,9 @@ class Record:
             except DatabaseUnavailable:
                 pass
             except Exception:  # a partition that goes just now, say; the next tick tries again
-                log.exception("listens_not_told")
+                log.exception("listener_update_failed")
 
-    def _taken_up(self, begun: Begun) -> Entry | None:
+    def _taken_up(self, begun: NewListener) -> Entry | None:
         """The entry of the request before, if this one follows it."""
         whose = _whose(begun)
         entry = self._paused.get(whose)
@@ -186,7 +186,7 @@ class Record:
             return None
         return self._paused.pop(whose)
 
-    def _may(self, begun: Begun) -> bool:
+    def _may(self, begun: NewListener) -> bool:
         """False beyond the bound, after saying so once."""
         self._begun[begun.client_id] += 1
         if self._begun[begun.client_id] <= limits.LISTENERS_RECORDED_PER_CLIENT_HOUR:
@@ -194,12 +194,12 @@ class Record:
         which = (begun.client_id, begun.stream_id)
         if which not in self._many:
             self._many.add(which)
-            self.add(begun._replace(door="many", name="")).end("many")
+            self.add(begun._replace(transport="unrecorded", name="")).end("unrecorded")
         return False
 
     def _left(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
-            entry.why = "left"
+            entry.why = "disconnected"
             self.changed.add(entry)
 
     async def _write_new(self) -> None:
@@ -210,13 +210,13 @@ class Record:
             try:
                 async with reading(self._pool) as connection:
                     begun = [entry.begun for entry in entries]
-                    places = await record_rows.begin(connection, self.node, begun)
+                    places = await listener_rows.insert_listeners(connection, self.node, begun)
             except DatabaseUnavailable as error:
                 self._new.extendleft(one for one in reversed(entries) if one.written is None)
                 _refuse(entries, error)
                 return
             except Exception:
-                log.exception("listens_not_on_record", count=len(entries))
+                log.exception("listener_insert_failed", count=len(entries))
                 _refuse(entries, DatabaseUnavailable())
                 continue
             for entry, place in zip(entries, places, strict=True):
@@ -235,7 +235,7 @@ class Record:
             self.changed.difference_update(entries)  # what moves meanwhile comes again
             try:
                 async with reading(self._pool) as connection:
-                    await record_rows.tell(connection, told)
+                    await listener_rows.update_listeners(connection, told)
             except BaseException:
                 self.changed.update(entries)
                 raise
@@ -249,8 +249,8 @@ async def recording(database_url: str) -> AsyncIterator[Record]:
     """
     async with reading_pool(database_url, "record", 1) as pool:
         record = Record(pool)
-        log.info("listens_on_record", node=record.node)
-        writing = asyncio.create_task(endless("record", record.run))
+        log.info("listener_recorder_started", node=record.node)
+        writing = asyncio.create_task(run_forever("record", record.run))
         try:
             yield record
         finally:
@@ -259,13 +259,13 @@ async def recording(database_url: str) -> AsyncIterator[Record]:
             await record.finish()
 
 
-def _whose(begun: Begun) -> _Whose:
-    return begun.client_id, begun.stream_id, begun.door, begun.wanted.wish
+def _whose(begun: NewListener) -> _Whose:
+    return begun.client_id, begun.stream_id, begun.transport, begun.request.request_digest
 
 
-def _progress(entry: Entry, place: Place, now_s: float) -> Progress:
+def _progress(entry: Entry, place: ListenerKey, now_s: float) -> ListenerProgress:
     ended_s = None if entry.why is None else now_s - entry.ended_s
-    return Progress(place, entry.cursor, entry.told, entry.why, ended_s)
+    return ListenerProgress(place, entry.cursor, entry.told, entry.why, ended_s)
 
 
 def _refuse(entries: Iterable[Entry], error: DatabaseUnavailable) -> None:

@@ -4,9 +4,9 @@ from hashlib import blake2b
 
 import orjson
 
+from delivery.listening.listener_rows import NewListener, RecordedRequest
 from delivery.listening.protocol import Filter, Listen
 from delivery.listening.record import Entry, Record
-from delivery.listening.record_rows import Begun, Wanted
 from delivery.listening.request import Wish
 from eventhub.access.principal import Principal
 from eventhub.base import limits
@@ -19,7 +19,7 @@ class Trail:
     def __init__(self) -> None:
         self._entry: Entry | None = None
 
-    async def begin(self, record: Record, begun: Begun, *, waits: bool) -> None:
+    async def begin(self, record: Record, begun: NewListener, *, waits: bool) -> None:
         """What Record.begin does. Raises DatabaseUnavailable."""
         self._entry = await record.begin(begun, waits=waits)
 
@@ -40,17 +40,17 @@ class Trail:
 
 def recorded(
     principal: Principal, info: StreamInfo, wish: Wish, listen: Listen, text: str
-) -> Begun | None:
+) -> NewListener | None:
     """A client's listen to a stored stream, but for where it begins; `text` is what its filter lets
     through, in predicate form. None for an operator's, and one to what is kept nowhere.
     """
     if principal.is_operator or info.durability == "transient":
         return None
-    return Begun(
+    return NewListener(
         principal.zone_id,
         principal.client_id,
         info.id,
-        wish.door,
+        wish.transport,
         listen.name.replace("\0", "\ufffd"),
         _start(wish),
         Cursor("", 0),
@@ -65,11 +65,11 @@ def _start(wish: Wish) -> str:
     return wish.start if isinstance(wish.start, str) else "time"
 
 
-def _wanted(wish: Wish, filter: Filter, text: str) -> Wanted:
+def _wanted(wish: Wish, filter: Filter, text: str) -> RecordedRequest:
     registrations = tuple(sorted(wish.registrations))
     whole = orjson.dumps([filter.mask, text, registrations])
     digest = blake2b(whole, digest_size=8).hexdigest()
-    return Wanted(filter.mask, _kept(filter, text), registrations, digest)
+    return RecordedRequest(filter.mask, _kept(filter, text), registrations, digest)
 
 
 def _kept(filter: Filter, text: str) -> str | None:

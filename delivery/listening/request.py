@@ -23,7 +23,7 @@ class Wish(NamedTuple):
     state: StateWish = "gap"  # of a keyed stream: the snapshot after a gap, at the beginning, never
     passes_gaps: bool = False  # go on behind a gap that was told; else the reader decides
     history: bool = False  # what is stored is replayed on demand, wherever it begins
-    door: str = "local"  # it came through, for the record alone (recorded.py)
+    transport: str = "local"  # for the record alone (recorded.py)
 
 
 class Chosen(NamedTuple):

@@ -1,4 +1,4 @@
-"""Places for hashing passwords: few at a time in one process, addresses in turn, and a bounded
+"""Slots for hashing passwords: few at a time in one process, addresses in turn, and a bounded
 number that waits. Plain module.
 
 Concurrency contract: any thread; each request to Django has one of its own.

@@ -1,5 +1,6 @@
-"""Keeps a background task going: an error that nobody foresaw is logged, and the work begins anew.
-A task that ended silently would leave a process that answers and hears nothing. Plain module.
+"""Background tasks that never end silently: an unexpected error is logged, and the work is
+restarted. Without it a process could go on answering while it no longer receives anything. Plain
+module.
 """
 
 import asyncio
@@ -11,8 +12,8 @@ from eventhub.base.logs import get_logger
 log = get_logger(__name__)
 
 
-async def endless(name: str, work: Callable[[], Awaitable[None]]) -> None:
-    """Run the work until cancelled. What it foresees, it handles itself."""
+async def run_forever(name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """Run the work until cancelled, and again whenever it returns or raises."""
     while True:
         try:
             await work()

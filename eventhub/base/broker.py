@@ -1,18 +1,18 @@
-"""Where Celery's messages go: the queues, which task is in which, and a task that is sent from a
-process that is no worker. Plain module.
+"""Celery's broker: its queues, the queue of each task, and sending a task from a process that is no
+worker. Plain module.
 """
 
 from functools import cache
 from typing import Any
 
 from eventhub.base import limits
-from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 
 DELIVER = "delivery.deliver"
-UPKEEP = "upkeep"  # of tasks without a queue of their own
+UPKEEP = "upkeep"  # for tasks without a queue of their own
 
-# How many tasks of each queue a worker does at a time. A queue takes no thread of another: however
-# long a job of Spark, an archive or a build lasts, deliveries have theirs.
+# The concurrency of each queue in one worker. No queue takes a thread of another: however long a
+# Spark job, an archive or a build lasts, deliveries have theirs.
 SLOTS = {"deliveries": 1, "archive": 1, "indexes": 1, "jobs": 1, UPKEEP: 2}
 QUEUES = {DELIVER: "deliveries", ARCHIVE: "archive", BUILD_INDEXES: "indexes", RUN_JOBS: "jobs"}
 
@@ -22,15 +22,15 @@ def queue_of(task: str) -> str:
 
 
 def threads(queues: "set[str] | dict[str, int]") -> int:
-    """How many threads a worker of those queues needs: their slots, and one for a task that finds
-    none free.
+    """Return how many threads a worker of these queues needs: one for each slot, and one for a task
+    that finds no slot free.
     """
     return sum(SLOTS.get(queue, 0) for queue in queues) + 1
 
 
 def broker_url(redis_url: str) -> str:
-    """Celery's form of REDIS_URL. Without Redis the broker is the process itself: nobody sends, and
-    a worker runs deliveries alone.
+    """Return REDIS_URL in Celery's form. Without Redis the broker is in the process's memory: no
+    task is sent, and a worker only runs deliveries.
     """
     if not redis_url:
         return "memory://"
@@ -39,7 +39,7 @@ def broker_url(redis_url: str) -> str:
 
 
 def send_task(task: str, redis_url: str) -> None:
-    """Have some worker begin a periodic task. Raises what Redis' client raises."""
+    """Send a periodic task to a worker. Raises the errors of Redis' client."""
     _producer(redis_url).send_task(
         task,
         queue=queue_of(task),
@@ -51,8 +51,8 @@ def send_task(task: str, redis_url: str) -> None:
 
 @cache
 def _producer(redis_url: str) -> Any:
-    """Loaded by the first task that is sent: most web processes never send one, and Celery takes 8
-    MB and half a second.
+    """Return the Celery application that sends. It is loaded by the first task, because most web
+    processes never send one, and Celery takes 8 MB and half a second.
     """
     from celery import Celery
 

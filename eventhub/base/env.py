@@ -1,7 +1,7 @@
-"""Reads the hub's settings from the environment, and from the file that EVENTHUB_SETTINGS_FILE
-names. eventhub/base/config.py has which there are. `manage.py up` fills in what it starts itself
-(DATABASE_URL, REDIS_URL, EVENTHUB_SECRET_KEY). What cannot be read is refused, never taken for
-something else. Plain module.
+"""The hub's settings, read from the environment and from the file that EVENTHUB_SETTINGS_FILE
+names; eventhub/base/config.py defines them. `manage.py up` sets those of the servers that it starts
+(DATABASE_URL, REDIS_URL, EVENTHUB_SECRET_KEY). Invalid settings are refused, never guessed. Plain
+module.
 """
 
 import difflib
@@ -16,29 +16,30 @@ from typing import Any, Literal, NamedTuple, NoReturn
 from msgspec.structs import replace
 
 from eventhub.base.config import KINDS, SETTINGS
-from eventhub.base.config import Env as Env  # what most of those who read settings name besides
-from eventhub.base.setting import written
+from eventhub.base.config import Env as Env  # most readers of settings need it too
+from eventhub.base.setting import as_variable
 
 PREFIX = "EVENTHUB_"
 FILE = "EVENTHUB_SETTINGS_FILE"
 # of the command-line client (docs/cli.md), which may run in the same environment
-OF_THE_CLIENT = frozenset(
+CLIENT_VARIABLES = frozenset(
     {"EVENTHUB_CONFIG", "EVENTHUB_FORWARD_SECRET", "EVENTHUB_KEY", "EVENTHUB_KEY_FILE"}
     | {"EVENTHUB_SEGMENT", "EVENTHUB_SEQUENCE", "EVENTHUB_STREAM", "EVENTHUB_URL"}
 )
-MISSPELT_LIKENESS_MIN = 0.8  # of two names, from 0 to 1: one letter less or more, or two exchanged
+# similarity of two names, from 0 to 1: one letter less or more, or two exchanged
+MISSPELT_LIKENESS_MIN = 0.8
 _NAMES = frozenset(setting.variable for setting in SETTINGS.values()) | {FILE}
 
 Origin = Literal["environment", "file", "default"]
-Given = tuple[Origin, str, object]  # from where, how that is called in a mistake, and what
+Given = tuple[Origin, str, object]  # the origin, its name in an error, the value
 
 
 class BadSettings(Exception):
-    """Settings that cannot be read; the message has a line for each, with what to write."""
+    """Settings are invalid; the message has a line for each, with what to write."""
 
 
-class Loaded(NamedTuple):
-    """What was read, and where from."""
+class LoadedSettings(NamedTuple):
+    """The settings, and where each was read from."""
 
     env: Env
     origins: Mapping[str, Origin]  # of each field
@@ -46,13 +47,13 @@ class Loaded(NamedTuple):
 
 
 def read_env() -> Env:
-    """Return the settings as they are now. What is missing shows when it is first needed. Raises
+    """Return the current settings. A missing one is noticed when it is first needed. Raises
     BadSettings."""
     return load().env
 
 
-def load() -> Loaded:
-    """Read the environment, which wins, and the file. Raises BadSettings."""
+def load() -> LoadedSettings:
+    """Read the environment, which takes precedence, and the file. Raises BadSettings."""
     wrong = [*_misspelt(os.environ)]
     path = os.environ.get(FILE, "")
     file: Mapping[str, object] = {}
@@ -66,21 +67,21 @@ def load() -> Loaded:
     for name, setting in SETTINGS.items():
         in_file: Given = ("file", f"{path}: {name}", file.get(name))
         given: Given = ("environment", setting.variable, os.environ.get(setting.variable))
-        for origin, place, value in (in_file, given):  # the last one counts, both are checked
+        for origin, source, value in (in_file, given):  # the last one wins, both are checked
             if value is None or setting.is_unset(value):
                 continue
             origins[name] = origin
             try:
                 found[name] = setting.value_of(value, KINDS[name])
             except ValueError as error:
-                wrong.append(f"{place}: {error}")
+                wrong.append(f"{source}: {error}")
     if wrong:
         raise BadSettings("\n".join(wrong))
-    return Loaded(_completed(Env(**found)), origins, path)
+    return LoadedSettings(_completed(Env(**found)), origins, path)
 
 
 def _completed(env: Env) -> Env:
-    """Fill in what follows from other settings and from the machine."""
+    """Fill in defaults that depend on other settings or on the machine."""
     cores = len(os.sched_getaffinity(0))
     return replace(
         env,
@@ -92,7 +93,8 @@ def _completed(env: Env) -> Env:
 
 @functools.cache
 def _read_file(path: str) -> Mapping[str, object]:
-    """Read once in a process: who changes the file means the next start. Raises BadSettings."""
+    """Read the file once in a process: a change takes effect at the next start. Raises
+    BadSettings."""
     try:
         content = Path(path).read_bytes()
     except (OSError, ValueError) as error:
@@ -103,23 +105,23 @@ def _read_file(path: str) -> Mapping[str, object]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadSettings(f"{path}: not UTF-8 (at line {line})") from error
-    except (ValueError, RecursionError) as error:  # tomllib says the line and the column
+    except (ValueError, RecursionError) as error:  # tomllib's message has the line and the column
         raise BadSettings(f"{path}: not TOML: {error}") from error
 
 
 def move_file_into_environment() -> None:
-    """Set the variables that the file sets, in place of the file: the processes that this one
-    starts go on with what was read now, also if the file changes or their user may not read it."""
+    """Replace the file by variables, so that the processes that this one starts use the settings
+    read now, even if the file changes or their user may not read it."""
     loaded = load()
     for name, setting in SETTINGS.items():
         if loaded.origins[name] == "file":
-            os.environ[setting.variable] = written(getattr(loaded.env, name))
+            os.environ[setting.variable] = as_variable(getattr(loaded.env, name))
     os.environ.pop(FILE, None)
 
 
 def require_env() -> Env:
-    """The same for a program that starts: settings that cannot be read end it, with a line for
-    each and the status that says that another try would not help."""
+    """Return the settings for a program that starts. Invalid ones end it, with a line for each and
+    the exit status of `refuse`."""
     try:
         return read_env()
     except BadSettings as error:
@@ -127,34 +129,33 @@ def require_env() -> Env:
 
 
 def refuse(message: str) -> NoReturn:
-    """End this program, which can never run as it is set or with its data: EX_CONFIG tells whoever
-    looks after it (`manage.py up`, systemd's RestartPreventExitStatus) not to try again."""
+    """End this program, which cannot run with its settings or its data. The exit status EX_CONFIG
+    tells its supervisor (`manage.py up`, systemd's RestartPreventExitStatus) not to restart it."""
     sys.stderr.write(f"{message}\n")
     sys.exit(os.EX_CONFIG)
 
 
 def unknown_names(names: Iterable[str]) -> list[str]:
-    """Return those that look like settings and are none, neither of the hub nor of its client.
-    Others may have made them: Kubernetes describes a service `eventhub` by EVENTHUB_PORT."""
-    known = _NAMES | OF_THE_CLIENT
+    """Return the names that look like settings but are neither the hub's nor its client's. Another
+    program may have set them: Kubernetes describes a service `eventhub` by EVENTHUB_PORT."""
+    known = _NAMES | CLIENT_VARIABLES
     return sorted(name for name in names if name.startswith(PREFIX) and name not in known)
 
 
 def _misspelt(names: Iterable[str]) -> Iterable[str]:
-    """Say of each unknown variable that is nearly a known one, or the beginning of one, what it may
-    have been meant for."""
-    meant = {name.removeprefix(PREFIX): name for name in (_NAMES | OF_THE_CLIENT)}
+    """Yield a suggestion for each unknown variable that resembles a known one or is its prefix."""
+    meant = {name.removeprefix(PREFIX): name for name in (_NAMES | CLIENT_VARIABLES)}
     for name in unknown_names(names):
         if close := _closest(name.removeprefix(PREFIX), meant):
-            yield f"{name} is no setting of the hub; did you mean {meant[close]}?"
+            yield f"{name} is not a setting of the hub; did you mean {meant[close]}?"
 
 
 def _unknown_in(path: str, file: Mapping[str, object]) -> Iterable[str]:
-    """Refuse every unknown name in the file, which is the hub's alone."""
+    """Yield an error for each unknown name in the file, which has settings of the hub only."""
     for name in sorted(file.keys() - SETTINGS.keys()):
         close = _closest(name.lower().removeprefix(PREFIX.lower()), SETTINGS)
-        hint = f"did you mean {close}?" if close else "docs/settings.md has their names"
-        yield f"{path}: {name} is no setting of the hub; {hint}"
+        hint = f"did you mean {close}?" if close else "docs/settings.md lists the settings"
+        yield f"{path}: {name} is not a setting of the hub; {hint}"
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:

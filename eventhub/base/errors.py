@@ -1,16 +1,15 @@
-"""Every error the hub answers with, in one tree: a code, an HTTP status, and a message that says
-what to do. Plain module.
+"""The errors that the hub answers with, in one tree: each has a code, an HTTP status, and a message
+that says what to do. Plain module.
 
-The class docstring is the message a caller gets when no better one is at hand. `problem()` is the
-only place where an error becomes JSON (RFC 9457, `application/problem+json`); doors, DRF and
-websockets all use it.
+The docstring of a class is its default message. `problem()` is the only place where an error
+becomes JSON (RFC 9457, `application/problem+json`); the hot routes, DRF and websockets use it.
 """
 
 from typing import Any
 
 
 class EventHubError(Exception):
-    """Something went wrong inside the hub; try again, and report it if it stays."""
+    """Something went wrong inside the hub; try again, and report it if it persists."""
 
     code = "internal"
     status = 500
@@ -33,17 +32,14 @@ class EventHubError(Exception):
 
     @property
     def position(self) -> dict[str, Any]:
-        """Where in the input:
-
-        `index` (0-based, in an array or NDJSON) and `field` (dotted path), as known.
+        """The position in the input, where known: `index` (0-based, in an array or NDJSON) and
+        `field` (dotted path).
         """
         known = {"index": self.index, "field": self.field}
         return {name: value for name, value in known.items() if value is not None}
 
     def problem(self) -> dict[str, Any]:
-        """This error as a problem document: type, title, status, code, detail, position, and its
-        details.
-        """
+        """Return the problem document: type, title, status, code, detail, position, `details`."""
         return {
             "type": f"/docs/errors#{self.code}",
             "title": self.code.replace("_", " "),
@@ -55,11 +51,11 @@ class EventHubError(Exception):
         }
 
 
-# --- what a caller can mend ---
+# --- errors of the caller ---
 
 
 class BadRequest(EventHubError):
-    """The request is not understood; see the position."""
+    """The request is invalid; see `position`."""
 
     code = "bad_request"
     status = 400
@@ -101,7 +97,7 @@ class InvalidField(BadRequest):
 
 
 class UnknownField(BadRequest):
-    """A field is not known here; remove it or check its spelling.
+    """The field is unknown; remove it or check its spelling.
 
     Free data belongs in `attributes` or `body`.
     """
@@ -116,13 +112,14 @@ class MissingField(BadRequest):
 
 
 class FieldTooLong(BadRequest):
-    """A field is longer than the hub takes; shorten it. An event's large data goes into `body`."""
+    """A field is too long; shorten it. Large data of an event goes into `body`."""
 
     code = "field_too_long"
 
     def __init__(self, message: str | None = None, **details: Any) -> None:
         if "chars_max" in details:
-            message = message or f"This has at most {details['chars_max']:,} characters; shorten."
+            chars_max = details["chars_max"]
+            message = message or f"This has at most {chars_max:,} characters; shorten it."
         super().__init__(message, **details)
 
 
@@ -154,14 +151,14 @@ class InvalidMask(BadRequest):
 
 class InvalidCursor(BadRequest):
     """A start is `now`, `oldest`, `boot`, a cursor (`<segment>:<sequence>`, or an object of both),
-    or a time with its offset.
+    or a time with a UTC offset.
     """
 
     code = "invalid_cursor"
 
 
 class BodyNotFilterable(BadRequest):
-    """The body is opaque and cannot be filtered on; put what you filter by into `attributes`."""
+    """The body is opaque and cannot be filtered; put data to filter by into `attributes`."""
 
     code = "body_not_filterable"
 
@@ -175,19 +172,19 @@ class InvalidName(BadRequest):
 
 
 class UnknownOperation(BadRequest):
-    """The message's `op` is not known; use listen, stop, ack, ping or pong."""
+    """The message's `op` is unknown; use listen, stop, ack, ping or pong."""
 
     code = "unknown_operation"
 
 
 class ListenerExists(BadRequest):
-    """This socket already has a listen of that name; stop it first, or choose another name."""
+    """This socket already has a listener of that name; stop it first, or choose another name."""
 
     code = "listener_exists"
 
 
 class UnknownListener(BadRequest):
-    """This socket has no listen of that name."""
+    """This socket has no listener of that name."""
 
     code = "unknown_listener"
 
@@ -200,19 +197,19 @@ class Unauthenticated(EventHubError):
 
 
 class InvalidCredentials(Unauthenticated):
-    """The API key or token is not valid (mistyped, revoked, of another hub); ask for a new one."""
+    """The API key or token is invalid (mistyped, revoked, of another hub); request a new one."""
 
     code = "invalid_credentials"
 
 
 class TokenExpired(Unauthenticated):
-    """The connection token has expired; mint another with POST /v1/connection-tokens."""
+    """The connection token has expired; create another with POST /v1/connection-tokens."""
 
     code = "token_expired"
 
 
 class InvalidLogin(Unauthenticated):
-    """The username or the password is wrong; `manage.py changepassword USERNAME` sets another."""
+    """The username or the password is wrong; `manage.py changepassword USERNAME` sets a new one."""
 
     code = "invalid_login"
 
@@ -225,7 +222,7 @@ class Forbidden(EventHubError):
 
 
 class WiderGrant(Forbidden):
-    """A key cannot give more than it has: each grant must lie within one of its own, and end no
+    """A key cannot grant more than it has: each grant must be within one of its own, and end no
     later than it does.
     """
 
@@ -239,7 +236,7 @@ class CsrfFailed(Forbidden):
 
 
 class NotFound(EventHubError):
-    """There is nothing here; check the path."""
+    """Nothing exists at this path; check it."""
 
     code = "not_found"
     status = 404
@@ -258,7 +255,7 @@ class UnknownEvent(NotFound):
 
 
 class MethodNotAllowed(EventHubError):
-    """The path is known, the method is not; see the Allow header."""
+    """The path does not support this method; see the Allow header."""
 
     code = "method_not_allowed"
     status = 405
@@ -279,8 +276,8 @@ class Conflict(EventHubError):
 
 
 class ProducerWindow(Conflict):
-    """The producer's number is older than its window, so nobody can tell whether it was stored; use
-    a new incarnation.
+    """The producer's number is older than its window, so it is unknown whether it was stored; use a
+    new incarnation.
     """
 
     code = "producer_window"
@@ -293,20 +290,20 @@ class ChannelConflict(Conflict):
 
 
 class LimitReached(Conflict):
-    """There are as many of these as the hub keeps; remove some first."""
+    """The limit for these is reached; delete some first."""
 
     code = "limit_reached"
 
 
 class Gone(EventHubError):
-    """What the cursor points at is no longer held; continue from `first_available`."""
+    """The events at the cursor are no longer available; continue from `first_available`."""
 
     code = "gap"
     status = 410
 
 
 class SegmentMismatch(Conflict):
-    """The cursor's segment is not one of this stream, or does not hold that sequence; compare
+    """The cursor's segment is not one of this stream, or does not contain that sequence; compare
     `current`.
     """
 
@@ -314,52 +311,52 @@ class SegmentMismatch(Conflict):
 
 
 class BodyTooLarge(EventHubError):
-    """The body is larger than the hub takes; send less in one request."""
+    """The body is too large; send less in one request."""
 
     code = "body_too_large"
     status = 413
 
 
 class BatchTooLarge(EventHubError):
-    """There are more events in the request than the hub takes; split it."""
+    """The request has too many events; split it."""
 
     code = "batch_too_large"
     status = 413
 
 
 class EventTooLarge(EventHubError):
-    """One event is larger than the hub stores; put large data elsewhere and send a reference."""
+    """An event is too large; store large data elsewhere and send a reference."""
 
     code = "event_too_large"
     status = 413
 
 
 class HeadersTooLarge(EventHubError):
-    """The request's headers, or what follows its last chunk, are larger than the hub takes."""
+    """The request's headers, or the trailers after its last chunk, are too large; send less."""
 
     code = "headers_too_large"
     status = 431
 
 
 class UnsupportedMediaType(EventHubError):
-    """The Content-Type is not taken here; use application/json or application/x-ndjson."""
+    """The Content-Type is not supported here; use application/json or application/x-ndjson."""
 
     code = "unsupported_media_type"
     status = 415
 
 
 class TooManyRequests(EventHubError):
-    """Too many at once; wait as long as Retry-After says."""
+    """There are too many requests; wait for the seconds in Retry-After."""
 
     code = "too_many_requests"
     status = 429
 
 
-# --- what the hub must mend ---
+# --- errors of the hub ---
 
 
 class Unavailable(EventHubError):
-    """The hub cannot do this right now; nothing was stored. Try again after Retry-After seconds."""
+    """The hub cannot do this now; nothing was stored. Try again after Retry-After seconds."""
 
     code = "unavailable"
     status = 503
@@ -369,7 +366,7 @@ class Unavailable(EventHubError):
 
 
 class DatabaseUnavailable(Unavailable):
-    """The database is away; nothing was stored. Try again after Retry-After seconds."""
+    """The database is unavailable; nothing was stored. Try again after Retry-After seconds."""
 
     code = "database_unavailable"
 
@@ -391,8 +388,8 @@ class Overloaded(Unavailable):
 
 
 class LogHole(EventHubError):
-    """Stored events that the segment's row promises are missing; the hub stops here rather than
-    skip them.
+    """Stored events that the segment's row lists are missing; the hub stops here rather than skip
+    them.
     """
 
     code = "log_hole"

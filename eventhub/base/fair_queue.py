@@ -1,10 +1,10 @@
-"""Divides what a process can do at a time between those who ask: zones in turn, in each zone its
-clients in turn, of each client what came first. Plain module.
+"""Fair queueing between tenants: round robin between zones, in each zone between its clients, and
+first in, first out for each client. Plain module.
 
-`FairQueue` is start-time fair queueing: each item has a cost, and a lane that was served waits
-until the others have had as much. A lane that was empty is served next, so who asks for little
-waits for one item of the others, however much they have waiting. `Admission` lets what comes in by
-that order, up to a capacity.
+`FairQueue` is start-time fair queueing: each item has a cost, and a queue that was served waits
+until the others have had as much. A queue that was empty is served next, so a client with few items
+waits for one item of the others, however many they have. `Admission` admits items in that order, up
+to a capacity.
 
 Concurrency contract: one event loop.
 """
@@ -23,18 +23,18 @@ T = TypeVar("T")
 
 
 class Party(NamedTuple):
-    """A client, for whom something is done."""
+    """The client that an item belongs to."""
 
     zone_id: int = 0
     client_id: int = 0
 
 
-HUB = Party()  # what the hub does for itself
-_SERVED_MIN = 64  # lanes that were served are remembered anyway
+HUB = Party()  # the hub's own work
+_SERVED_MIN = 64  # served queues that are remembered in any case
 
 
-class _Line(Generic[T]):
-    """First in, first out."""
+class _Fifo(Generic[T]):
+    """The items of one client: first in, first out."""
 
     def __init__(self) -> None:
         self._items: deque[tuple[T, int]] = deque()
@@ -46,175 +46,175 @@ class _Line(Generic[T]):
         return self._items[0][0]
 
     def pop(self) -> tuple[T, int]:
-        """The next item and its cost."""
+        """Return the next item and its cost."""
         return self._items.popleft()
 
     def __len__(self) -> int:
         return len(self._items)
 
 
-class _Turns(Generic[T]):
-    """Lanes by the first part of the path; the one that was served least is next."""
+class _FairQueues(Generic[T]):
+    """Queues by the first part of the path; the one that was served least is next."""
 
     def __init__(self) -> None:
-        self._lanes: dict[int, _Turns[T] | _Line[T]] = {}
-        self._next: list[tuple[int, int, int]] = []  # start, arrival, lane
-        self._served: dict[int, int] = {}  # where each lane's last item ends
+        self._queues: dict[int, _FairQueues[T] | _Fifo[T]] = {}
+        self._next: list[tuple[int, int, int]] = []  # start, arrival, queue
+        self._served: dict[int, int] = {}  # where the last item of each queue ends
         self._swept_at = _SERVED_MIN
         self._now = 0
         self._arrivals = count()
 
     def put(self, path: tuple[int, ...], item: T, cost: int) -> None:
-        which, rest = path[0], path[1:]
-        lane = self._lanes.get(which)
-        if lane is None:
-            lane = self._lanes[which] = _Turns() if rest else _Line()
-            start = max(self._now, self._served.get(which, 0))
-            heappush(self._next, (start, next(self._arrivals), which))
-        lane.put(rest, item, cost)
+        key, rest = path[0], path[1:]
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queues[key] = _FairQueues() if rest else _Fifo()
+            start = max(self._now, self._served.get(key, 0))
+            heappush(self._next, (start, next(self._arrivals), key))
+        queue.put(rest, item, cost)
 
     def peek(self) -> T:
-        return self._lanes[self._next[0][2]].peek()
+        return self._queues[self._next[0][2]].peek()
 
     def pop(self) -> tuple[T, int]:
-        start, _, which = self._next[0]
-        lane = self._lanes[which]
-        item, cost = lane.pop()
+        start, _, key = self._next[0]
+        queue = self._queues[key]
+        item, cost = queue.pop()
         self._now, end = start, start + cost
-        if lane:
-            heapreplace(self._next, (end, next(self._arrivals), which))
+        if queue:
+            heapreplace(self._next, (end, next(self._arrivals), key))
         else:
             heappop(self._next)
-            del self._lanes[which]
-        self._served[which] = end
-        if not self._lanes:
+            del self._queues[key]
+        self._served[key] = end
+        if not self._queues:
             self._served.clear()
         elif len(self._served) > self._swept_at:
             self._sweep()
         return item, cost
 
     def _sweep(self) -> None:
-        """Forget lanes that owe nothing: a queue that is never empty meets ever new ones."""
+        """Forget queues that need not wait: without it a busy hub would remember every client."""
         self._served = {each: end for each, end in self._served.items() if end > self._now}
         self._swept_at = 2 * len(self._served) + _SERVED_MIN
 
     def __len__(self) -> int:
-        return len(self._lanes)
+        return len(self._queues)
 
 
 class FairQueue(Generic[T]):
-    """Items of many parties, given out in fair order; a line while all are of one party."""
+    """Items of many parties in fair order; a plain queue while all are of one party."""
 
     def __init__(self) -> None:
         self._alone: Party | None = None
-        self._line: deque[tuple[T, int]] = deque()
-        self._turns: _Turns[T] | None = None  # once there are several
-        self._in_turns = 0
+        self._fifo: deque[tuple[T, int]] = deque()
+        self._fair: _FairQueues[T] | None = None  # once there are several parties
+        self._in_fair = 0
 
     def put(self, party: Party, item: T, cost: int = 1) -> None:
-        """`cost`: in units of one item that costs little; at least 1."""
-        if self._turns is None:
-            if not self._line:
+        """Add an item. `cost` is at least 1, which is the cost of a cheap item."""
+        if self._fair is None:
+            if not self._fifo:
                 self._alone = party
             if party == self._alone:
-                self._line.append((item, cost))
+                self._fifo.append((item, cost))
                 return
-        self._put_in_turns(party, item, cost)
+        self._put_fair(party, item, cost)
 
     def peek(self) -> T:
-        """The item that `pop` gives. Raises IndexError when there is none."""
-        return self._line[0][0] if self._turns is None else self._turns.peek()
+        """Return the item that `pop` would return. Raises IndexError when there is none."""
+        return self._fifo[0][0] if self._fair is None else self._fair.peek()
 
     def pop(self) -> T:
         """Take the next item. Raises IndexError when there is none."""
-        if self._turns is None:
-            return self._line.popleft()[0]
-        item, _ = self._turns.pop()
-        self._in_turns -= 1
-        if not self._in_turns:
-            self._turns = None
+        if self._fair is None:
+            return self._fifo.popleft()[0]
+        item, _ = self._fair.pop()
+        self._in_fair -= 1
+        if not self._in_fair:
+            self._fair = None
         return item
 
-    def _put_in_turns(self, party: Party, item: T, cost: int) -> None:
-        if self._turns is None:
-            self._turns = _Turns()
-            for before, its_cost in self._line:
-                self._turns.put(self._alone or HUB, before, its_cost)
-            self._in_turns = len(self._line)
-            self._line.clear()
-        self._turns.put(party, item, cost)
-        self._in_turns += 1
+    def _put_fair(self, party: Party, item: T, cost: int) -> None:
+        if self._fair is None:
+            self._fair = _FairQueues()
+            for earlier, its_cost in self._fifo:
+                self._fair.put(self._alone or HUB, earlier, its_cost)
+            self._in_fair = len(self._fifo)
+            self._fifo.clear()
+        self._fair.put(party, item, cost)
+        self._in_fair += 1
 
     def __len__(self) -> int:
-        return len(self._line) or self._in_turns
+        return len(self._fifo) or self._in_fair
 
 
-class Places(NamedTuple):
-    """How many places there are, and how many of them one party may hold while others come, too;
-    one that is alone may hold all.
+class Slots(NamedTuple):
+    """The number of slots, and how many of them one party may hold while others compete; a party
+    that is alone may hold all.
     """
 
     all: int
     per_party: int
 
 
-class Bounds(NamedTuple):
-    """How many places may be waited for, by all and by one party, and how long."""
+class WaitLimits(NamedTuple):
+    """How many slots may be waited for, by all and by one party, and for how long."""
 
     waiting_max: int
     waiting_per_party_max: int
     wait_s_max: float
 
 
-class _Waiting(NamedTuple):
+class _Waiter(NamedTuple):
     party: Party
     cost: int
     admitted: "asyncio.Future[None]"
 
 
 class _Load:
-    """What one party has: places held, and places that it waits for."""
+    """The slots that one party holds and waits for."""
 
     __slots__ = ("behind", "held", "queued", "waiting")
 
     def __init__(self) -> None:
         self.held = 0
-        self.queued = 0  # of those that wait, what is in the fair queue
+        self.queued = 0  # of the waiting slots, those in the fair queue
         self.waiting = 0
-        self.behind: deque[_Waiting] = deque()  # what would be more than its share
+        self.behind: deque[_Waiter] = deque()  # beyond its share
 
 
 class Admission:
-    """Lets in as much at a time as there are places; the rest waits in fair order. Without bounds
-    it waits however long it takes.
+    """Admits as much work at a time as there are slots; the rest waits in fair order, without
+    limits for any time.
     """
 
-    def __init__(self, places: Places, bounds: Bounds | None = None) -> None:
-        self._places = places
-        self._bounds = bounds
+    def __init__(self, slots: Slots, wait_limits: WaitLimits | None = None) -> None:
+        self._slots = slots
+        self._limits = wait_limits
         self._held = 0
         self._waiting = 0
-        self._queue: FairQueue[_Waiting] = FairQueue()
+        self._queue: FairQueue[_Waiter] = FairQueue()
         self._loads: dict[Party, _Load] = {}
         self._last = HUB  # the party that came last
-        self._company_until_s = 0.0
-        self._progress_s = 0.0  # when a block was last left with its work done, or entered alone
+        self._contended_until_s = 0.0
+        self._progress_s = 0.0  # when a block last ended without a fault, or was entered alone
 
     @property
     def parties(self) -> int:
-        """How many hold or wait for places."""
+        """The number of parties that hold or wait for slots."""
         return len(self._loads)
 
-    def place(self, party: Party, cost: int = 1) -> "_Place":
-        """Hold as many places as something costs until the block is left.
+    def hold(self, party: Party, cost: int = 1) -> "_Hold":
+        """Return a context manager that holds `cost` slots.
 
-        Raises TooManyRequests when the party itself has too much waiting, Overloaded when all
-        together have, or when nobody gets on, as while the database is away.
+        Entering raises TooManyRequests when the party itself has too much waiting, Overloaded when
+        all together have, or when there is no progress, as while the database is unavailable.
         """
-        return _Place(self, party, cost)
+        return _Hold(self, party, cost)
 
     async def enter(self, party: Party, cost: int = 1) -> None:
-        """Wait for places; who got them must `leave` them. Raises as `place`."""
+        """Wait for slots, which the caller must `leave`. Raises as `hold`."""
         if self._at_once(party, cost):
             return
         admitted = self._wait(party, cost)
@@ -222,49 +222,49 @@ class Admission:
             await admitted
         except asyncio.CancelledError:
             if not admitted.cancelled() and admitted.exception() is None:
-                self.leave(party, cost)  # it was let in at the same moment
+                self.leave(party, cost)  # it was admitted at the same moment
             raise
 
-    def ask(self, party: Party) -> "asyncio.Future[None] | None":
-        """Take a place, or get a future whose result is set with the place; cancel it to go. Raises
-        as `place`.
+    def request(self, party: Party) -> "asyncio.Future[None] | None":
+        """Take a slot, or return a future whose result is set with the slot; cancel it to withdraw.
+        Raises as `hold`.
         """
         return None if self._at_once(party, 1) else self._wait(party, 1)
 
     def leave(self, party: Party, cost: int = 1) -> None:
-        """Give places back, and let in who is next."""
+        """Release slots, and admit the next ones that wait."""
         load = self._loads[party]
         self._held -= cost
         load.held -= cost
         if load.behind or not load.held:
             self._queue_up(party, load)
         if self._queue:
-            self._let_in()
+            self._admit()
 
-    def _meet(self, party: Party) -> None:
-        """Remember that there are several, if there are."""
+    def _note_contention(self, party: Party) -> None:
+        """Note that several parties compete, if they do."""
         if party != self._last:
             now_s = asyncio.get_running_loop().time()
             if self._last != HUB:
-                self._company_until_s = now_s + limits.CONTENTION_S
+                self._contended_until_s = now_s + limits.CONTENTION_S
             self._last = party
 
     def _share(self) -> int:
-        """How many places one party may hold now."""
-        if asyncio.get_running_loop().time() < self._company_until_s:
-            return self._places.per_party
-        return self._places.all
+        """Return how many slots one party may hold now."""
+        if asyncio.get_running_loop().time() < self._contended_until_s:
+            return self._slots.per_party
+        return self._slots.all
 
     def _at_once(self, party: Party, cost: int) -> bool:
-        """Take places if there are any, and nobody is before this one."""
-        self._meet(party)
+        """Take slots if some are free and no one waits; return whether they were taken."""
+        self._note_contention(party)
         load = self._loads.get(party)
         if load is None:
             load = self._loads[party] = _Load()
-        full = self._queue or self._held >= self._places.all
+        full = self._queue or self._held >= self._slots.all
         if full or load.waiting:
             return False
-        if load.held >= self._places.per_party and load.held >= self._share():
+        if load.held >= self._slots.per_party and load.held >= self._share():
             return False
         if not self._held:
             self.progress()
@@ -274,21 +274,21 @@ class Admission:
 
     def _wait(self, party: Party, cost: int) -> "asyncio.Future[None]":
         loop, load = asyncio.get_running_loop(), self._loads[party]
-        waiting = _Waiting(party, cost, loop.create_future())
+        waiter = _Waiter(party, cost, loop.create_future())
         timer = None
-        if self._bounds is not None:
-            refusal = self._refusal(self._bounds, cost, load.waiting)
+        if self._limits is not None:
+            refusal = self._refusal(self._limits, cost, load.waiting)
             if refusal is not None:
                 self._queue_up(party, load)
                 raise refusal
-            timer = loop.call_later(self._bounds.wait_s_max, self._expire, load, waiting)
-        load.behind.append(waiting)
+            timer = loop.call_later(self._limits.wait_s_max, self._expire, load, waiter)
+        load.behind.append(waiter)
         load.waiting += cost
         self._waiting += cost
-        waiting.admitted.add_done_callback(partial(self._waited, load, cost, timer))
+        waiter.admitted.add_done_callback(partial(self._waited, load, cost, timer))
         self._queue_up(party, load)
-        self._let_in()
-        return waiting.admitted
+        self._admit()
+        return waiter.admitted
 
     def _waited(
         self,
@@ -303,39 +303,39 @@ class Admission:
             timer.cancel()
 
     def _queue_up(self, party: Party, load: _Load) -> None:
-        """Put what is within the party's share into the fair queue."""
+        """Move waiters within the party's share to the fair queue."""
         share = self._share()
         while load.behind and load.held + load.queued < share:
-            waiting = load.behind.popleft()
-            if not waiting.admitted.done():
-                load.queued += waiting.cost
-                self._queue.put(party, waiting, waiting.cost)
+            waiter = load.behind.popleft()
+            if not waiter.admitted.done():
+                load.queued += waiter.cost
+                self._queue.put(party, waiter, waiter.cost)
         if not (load.held or load.queued):
             self._loads.pop(party, None)
 
-    def _let_in(self) -> None:
-        while self._queue and self._held < self._places.all:
-            waiting = self._queue.pop()
-            load = self._loads[waiting.party]
-            load.queued -= waiting.cost
-            if waiting.admitted.done():  # it has gone
-                self._queue_up(waiting.party, load)
+    def _admit(self) -> None:
+        while self._queue and self._held < self._slots.all:
+            waiter = self._queue.pop()
+            load = self._loads[waiter.party]
+            load.queued -= waiter.cost
+            if waiter.admitted.done():  # cancelled or expired
+                self._queue_up(waiter.party, load)
                 continue
-            self._held += waiting.cost
-            load.held += waiting.cost
-            waiting.admitted.set_result(None)
+            self._held += waiter.cost
+            load.held += waiter.cost
+            waiter.admitted.set_result(None)
 
-    def _expire(self, load: _Load, waiting: _Waiting) -> None:
-        """The queue passes over it."""
-        if not waiting.admitted.done():
-            greedy = load.waiting > waiting.cost
-            waiting.admitted.set_exception(self._refused(greedy=greedy))
+    def _expire(self, load: _Load, waiter: _Waiter) -> None:
+        """Refuse a waiter whose time is over; the queue skips it."""
+        if not waiter.admitted.done():
+            greedy = load.waiting > waiter.cost
+            waiter.admitted.set_exception(self._refused(greedy=greedy))
 
-    def _refusal(self, bounds: Bounds, cost: int, own: int) -> EventHubError | None:
-        """Why no more may wait, given how many places the party waits for; None if more may."""
-        if own + cost > bounds.waiting_per_party_max:
+    def _refusal(self, wait_limits: WaitLimits, cost: int, own: int) -> EventHubError | None:
+        """Return the error if no more may wait, else None. `own`: slots the party waits for."""
+        if own + cost > wait_limits.waiting_per_party_max:
             return self._refused(greedy=True)
-        if self._waiting + cost > bounds.waiting_max:
+        if self._waiting + cost > wait_limits.waiting_max:
             return self._refused(greedy=False)
         return None
 
@@ -343,21 +343,21 @@ class Admission:
         return _refused(greedy=greedy and not self._is_stalled())
 
     def _is_stalled(self) -> bool:
-        """True while nobody gets on for as long as a party may wait: then it is not the party's
-        doing.
+        """Return whether no work ended for as long as a party may wait: then the party is not the
+        cause.
         """
-        if self._bounds is None:
+        if self._limits is None:
             return False
         now_s = asyncio.get_running_loop().time()
-        return now_s - self._progress_s >= self._bounds.wait_s_max
+        return now_s - self._progress_s >= self._limits.wait_s_max
 
     def progress(self) -> None:
-        """Somebody gets on."""
+        """Note that admitted work ended without a fault of the hub."""
         self._progress_s = asyncio.get_running_loop().time()
 
 
-class _Place:
-    """Places that are held for a block: what it ends with says whether its party got on."""
+class _Hold:
+    """Slots held for a block. A block that ends without a fault of the hub counts as progress."""
 
     __slots__ = ("_admission", "_cost", "_party")
 
@@ -377,6 +377,6 @@ class _Place:
 
 def _refused(*, greedy: bool) -> EventHubError:
     if greedy:
-        message = "More requests of this client wait than it may have waiting; send fewer at once."
+        message = "Too many requests of this client are waiting; send fewer at once."
         return TooManyRequests(message, retry_after_s=1)
     return Overloaded()

@@ -1,8 +1,6 @@
-"""Start one command under a guardian, and stop it again: the only place that starts processes of
-the hub. Plain module.
+"""Commands under a guardian: the only module that starts processes of the hub. Plain module.
 
-It knows nothing of what the command is; `eventhub.supervisor.supervisor` decides when to start it
-again.
+It does not know what a command does; `eventhub.supervisor.supervisor` decides when to restart it.
 """
 
 import json
@@ -20,24 +18,24 @@ GUARDIAN = Path(guardian.__file__).resolve()
 
 
 class Identity(NamedTuple):
-    """Who the parts run as. `uid` and `gid` are what a process sees; files on disk belong to
-    `owner`."""
+    """The user that processes of the hub run as. A process sees `uid` and `gid`; files on disk
+    belong to `owner`."""
 
     kind: str  # self | user | namespace
     uid: int
     gid: int
     groups: tuple[int, ...]
-    owner: tuple[int, int]  # uid and gid of the data folder, as seen from outside
-    note: str  # one line that says what was done; empty when nothing was
+    owner: tuple[int, int]  # uid and gid of the data folder, outside of a user namespace
+    note: str  # one line about the choice; empty when there was none
 
 
-def ordinary() -> Identity:
-    """Who this process is."""
+def current_identity() -> Identity:
+    """Return the identity of this process."""
     return Identity("self", os.geteuid(), os.getegid(), (), (os.geteuid(), os.getegid()), "")
 
 
 class Command(NamedTuple):
-    """What to run. `env` is the whole environment; `fds` are inherited by the command."""
+    """A command to run. `env` is the whole environment; the command inherits `fds`."""
 
     name: str
     argv: tuple[str, ...]
@@ -49,7 +47,7 @@ class Command(NamedTuple):
 
 
 class Guarded:
-    """One run of a command. Its tree ends with this process, whatever ends this process."""
+    """One run of a command. Its process tree ends when this process ends, for any reason."""
 
     def __init__(
         self,
@@ -89,24 +87,24 @@ class Guarded:
         return self.process.pid
 
     def stop(self) -> None:
-        """Ask the command to end; does not wait."""
+        """Ask the command to end, without waiting."""
         self._order(b"t")
 
     def kill(self) -> None:
-        """End the whole tree now; does not wait."""
+        """Kill the whole tree, without waiting."""
         self._order(b"k")
 
     def poll(self) -> int | None:
-        """The command's exit status, None while it runs, negative if the guardian itself was
+        """Return the command's exit status: None while it runs, negative if the guardian itself was
         killed."""
         return self.process.poll()
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Wait for the whole tree to end; raises subprocess.TimeoutExpired."""
+        """Wait for the whole tree to end. Raises subprocess.TimeoutExpired."""
         return self.process.wait(timeout_s)
 
     def end(self) -> int:
-        """Stop, wait for the grace, kill if need be; returns the exit status."""
+        """Stop the command, kill it after its grace, and return the exit status."""
         self.stop()
         try:
             return self.wait(self.command.grace_s + guardian.REST_GRACE_S)
@@ -120,4 +118,4 @@ class Guarded:
             if pipe is not None:
                 pipe.write(byte)
         except OSError:
-            return  # the guardian has ended already
+            return  # the guardian has already ended

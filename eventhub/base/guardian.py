@@ -1,11 +1,11 @@
-"""Run one command and see to it that nothing below it outlives the supervisor: a script of its own,
-started by path. Plain module.
+"""The guardian: a script, started by path, that runs one command and ends its whole process tree
+when the supervisor is gone. Plain module.
 
-It must not import anything but the standard library: it starts once per part, with `python -I -S`,
-in some 30 ms.
+It imports nothing but the standard library: it starts once per process of the hub, with
+`python -I -S`, in some 30 ms.
 
 Standard input is a pipe whose other end only the supervisor holds. A byte `t` asks to stop, `k` to
-kill; its end means that the supervisor is gone, and is taken as `t`. As a subreaper the guardian
+kill; end of file means that the supervisor is gone, and counts as `t`. As a subreaper the guardian
 inherits every orphan below it, so it can find the whole tree, and it ends only when that tree is
 empty. Its exit status is the command's (128 + n: signal n).
 """
@@ -22,8 +22,8 @@ from typing import Any
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CLONE_NEWUSER = 0x10000000
-REST_GRACE_S = 2.0  # for what the command left behind when it ended
-KILL_INTERVAL_S = 0.05  # the tree may fork while it is being killed: look again
+REST_GRACE_S = 2.0  # for processes that the command left behind when it ended
+KILL_INTERVAL_S = 0.05  # the tree may fork while it is being killed: scan it again
 CANNOT_RUN = 126
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -41,7 +41,7 @@ def become_subreaper() -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """The ids of all processes below `root`, parents first."""
+    """Return the ids of all processes below `root`, parents first."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):  # noqa: PTH208 - pathlib would cost a third of the start
         if entry.isdigit():
@@ -49,7 +49,7 @@ def descendants(root: int) -> list[int]:
                 with open(f"/proc/{entry}/stat", "rb") as file:  # noqa: PTH123
                     parent = int(file.read().rpartition(b")")[2].split()[1])
             except (OSError, IndexError, ValueError):
-                continue  # it ended while we looked
+                continue  # it ended meanwhile
             children.setdefault(parent, []).append(int(entry))
     found = [root]
     for pid in found:
@@ -66,7 +66,7 @@ def signal_all(pids: list[int], number: int) -> None:
 
 
 def enter_user_namespace(uid: int, gid: int) -> None:
-    """Appear as `uid`:`gid` inside, while files and signals go by the identity outside."""
+    """Enter a user namespace as `uid`:`gid`; files and signals keep the identity outside."""
     outside = os.geteuid(), os.getegid()
     _check(_libc.unshare(CLONE_NEWUSER), "unshare(CLONE_NEWUSER)")
     lines = (
@@ -80,7 +80,7 @@ def enter_user_namespace(uid: int, gid: int) -> None:
 
 
 def step_down(options: dict[str, Any]) -> None:
-    """Take the identity that the parts run under; `kind` is self, user or namespace."""
+    """Take the identity that processes of the hub run as; `kind` is self, user or namespace."""
     if options["kind"] == "namespace":
         enter_user_namespace(options["uid"], options["gid"])
     elif options["kind"] == "user":
@@ -90,7 +90,7 @@ def step_down(options: dict[str, Any]) -> None:
 
 
 def run_command(command: list[str], orphan_signal: int) -> int:
-    """Start the command as a child that dies with this process; returns its id."""
+    """Start the command as a child that dies with this process, and return its id."""
     guardian = os.getpid()
     pid = os.fork()
     if pid:
@@ -110,8 +110,8 @@ def run_command(command: list[str], orphan_signal: int) -> int:
 
 
 class Guardian:
-    """Watches over one child and its tree. Single-threaded: the child's death signal is bound to
-    our main thread."""
+    """Watches one child and its tree. Single-threaded, because the child's death signal is bound to
+    this process's main thread."""
 
     def __init__(self, child: int, stop_signal: int, grace_s: float) -> None:
         self.child = child
@@ -128,45 +128,45 @@ class Guardian:
             signal.signal(number, lambda *_: None)
 
     def watch(self) -> int:
-        """Until nothing is left below; returns the command's exit status."""
+        """Wait until the tree is empty, and return the command's exit status."""
         while not self._reap():
             sources = [self.wake, 0] if self.pipe_open else [self.wake]
-            readable, _, _ = select.select(sources, [], [], self._patience_s())
+            readable, _, _ = select.select(sources, [], [], self._timeout_s())
             if self.wake in readable:
-                self._hear_signals()
+                self._read_signals()
             if 0 in readable:
-                self._hear_supervisor()
+                self._read_orders()
             if self.kill_at is not None and time.monotonic() >= self.kill_at:
                 signal_all(descendants(os.getpid()), signal.SIGKILL)
         return self.status if self.status is not None else CANNOT_RUN
 
     def stop(self) -> None:
-        """Ask the command to end, once; the rest of the tree follows when it has."""
+        """Ask the command to end, once; when it has, the rest of the tree is ended."""
         if self.kill_at is None:
             self.kill_at = time.monotonic() + self.grace_s
             if self.status is None:
                 os.kill(self.child, self.stop_signal)
                 os.kill(self.child, signal.SIGCONT)
 
-    def _patience_s(self) -> float | None:
+    def _timeout_s(self) -> float | None:
         if self.kill_at is None:
             return None
         return max(KILL_INTERVAL_S, self.kill_at - time.monotonic())
 
-    def _hear_supervisor(self) -> None:
+    def _read_orders(self) -> None:
         orders = os.read(0, 16)
         self.pipe_open = bool(orders)
         self.stop()
         if b"k" in orders:
             self.kill_at = time.monotonic()
 
-    def _hear_signals(self) -> None:
+    def _read_signals(self) -> None:
         numbers = os.read(self.wake, 512)
         if signal.SIGTERM in numbers or signal.SIGINT in numbers:
             self.stop()
 
     def _reap(self) -> bool:
-        """Collect what has ended; says whether the tree is empty."""
+        """Reap ended processes; return whether the tree is empty."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -193,7 +193,7 @@ def main() -> int:
         step_down(options)
         become_subreaper()
     except OSError as error:
-        os.write(2, f"cannot take the identity of the parts: {error}\n".encode())
+        os.write(2, f"cannot take the identity of the hub's processes: {error}\n".encode())
         return CANNOT_RUN
     child = run_command(sys.argv[2:], options["orphan_signal"])
     for fd in options["pass_fds"]:

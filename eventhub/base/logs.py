@@ -1,6 +1,6 @@
-"""Structured logs: one configuration for every process, as readable lines or as JSON. Plain module.
+"""Structured logs: one configuration for every process, as text lines or as JSON. Plain module.
 
-No secret is ever a field.
+A field never holds a secret.
 """
 
 import logging
@@ -19,9 +19,9 @@ LINE_CHARS_MAX = 300
 _CONNECTING = ("psycopg.pool", "celery.worker.consumer", "celery.beat", "kombu")
 
 
-def _strangers(record: logging.LogRecord) -> bool:
-    """A filter: what any stranger can cause is no error of ours. Requests that Django refuses (a
-    wrong Host) become one warning line; uvicorn's word for a refused websocket is dropped."""
+def _without_client_errors(record: logging.LogRecord) -> bool:
+    """Filter what any client can cause, which is no error of the hub. A request that Django refuses
+    (a wrong Host) becomes one warning line; uvicorn's error for a refused websocket is dropped."""
     if record.name == "uvicorn.error" and record.msg == HANDSHAKE_REFUSED:
         return False
     if record.name.startswith("django.security.") and record.levelno > logging.WARNING:
@@ -32,58 +32,58 @@ def _strangers(record: logging.LogRecord) -> bool:
     return True
 
 
-class _Repeats:
-    """What was said a moment ago, by a key: those who try again all the time say so once."""
+class _Throttle:
+    """Suppresses repeats of a key within LOG_REPEAT_S."""
 
     def __init__(self, clock_s: Callable[[], float]) -> None:
         self._clock_s = clock_s
-        self._said: dict[str, tuple[float, int]] = {}
+        self._logged: dict[str, tuple[float, int]] = {}  # when, and how many were suppressed since
 
-    def left_out(self, key: str) -> int | None:
-        """None if it is to be left out now; else how many were, since it was said."""
+    def suppressed(self, key: str) -> int | None:
+        """Return None to suppress the key now, else how many were suppressed since the last one."""
         now_s = self._clock_s()
-        said_s, count = self._said.get(key, (-limits.LOG_REPEAT_S, 0))
-        if now_s - said_s < limits.LOG_REPEAT_S:
-            self._said[key] = said_s, count + 1
+        logged_s, count = self._logged.get(key, (-limits.LOG_REPEAT_S, 0))
+        if now_s - logged_s < limits.LOG_REPEAT_S:
+            self._logged[key] = logged_s, count + 1
             return None
-        self._said[key] = now_s, 0
+        self._logged[key] = now_s, 0
         return count
 
 
-class Seldom:
-    """A logger for what repeats while something is away: each event once in LOG_REPEAT_S, with the
-    number of those left out since.
+class ThrottledLog:
+    """A logger for failures that repeat during an outage: each event once in LOG_REPEAT_S, with the
+    number suppressed since.
     """
 
     def __init__(
         self, log: structlog.stdlib.BoundLogger, clock_s: Callable[[], float] = time.monotonic
     ) -> None:
         self._log = log
-        self._repeats = _Repeats(clock_s)
+        self._throttle = _Throttle(clock_s)
 
     def info(self, event: str, **fields: Any) -> None:
-        self._say(self._log.info, event, fields)
+        self._write(self._log.info, event, fields)
 
     def warning(self, event: str, **fields: Any) -> None:
-        self._say(self._log.warning, event, fields)
+        self._write(self._log.warning, event, fields)
 
-    def _say(self, say: Callable[..., Any], event: str, fields: dict[str, Any]) -> None:
-        left_out = self._repeats.left_out(event)
-        if left_out is not None:
-            say(event, **fields, **({"left_out": left_out} if left_out else {}))
+    def _write(self, write: Callable[..., Any], event: str, fields: dict[str, Any]) -> None:
+        suppressed = self._throttle.suppressed(event)
+        if suppressed is not None:
+            write(event, **fields, **({"suppressed": suppressed} if suppressed else {}))
 
 
-class _Libraries(logging.Filter):
-    """What the libraries of connections say at each of their attempts."""
+class _ThrottledLibraries(logging.Filter):
+    """Throttles the warnings that libraries log at each attempt to connect."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._repeats = _Repeats(time.monotonic)
+        self._throttle = _Throttle(time.monotonic)
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING or not record.name.startswith(_CONNECTING):
             return True
-        return self._repeats.left_out(f"{record.name} {str(record.msg)[:40]}") is not None
+        return self._throttle.suppressed(f"{record.name} {str(record.msg)[:40]}") is not None
 
 
 def configure(log_format: str, level: str) -> None:
@@ -99,8 +99,8 @@ def configure(log_format: str, level: str) -> None:
     if log_format == "json":
         last = structlog.processors.JSONRenderer()
     handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(_strangers)
-    handler.addFilter(_Libraries())
+    handler.addFilter(_without_client_errors)
+    handler.addFilter(_ThrottledLibraries())
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,

@@ -1,6 +1,5 @@
-"""One setting: its documentation, how its text becomes a value of its type, how a value is shown.
-It must not know which settings there are. msgspec checks types, bounds, patterns and choices.
-Plain module.
+"""One setting: its documentation, how its text is parsed, and how its value is rendered. msgspec
+checks types, bounds, patterns and choices. It must not know which settings exist. Plain module.
 """
 
 import re
@@ -36,7 +35,7 @@ def as_switch(text: str) -> object:
 
 
 def as_number(text: str) -> object:
-    """Return an int, None for nothing, and the text where it is no number."""
+    """Return an int, None for an empty text, and the text itself if it is no number."""
     digits = text.strip()
     if not digits:
         return None
@@ -50,8 +49,8 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)", re.ASCII)
 
 
 def as_size(text: str) -> object:
-    """Return a number of bytes (`10GB` is 10,000,000,000, `10GiB` is 10,737,418,240), None for
-    nothing, and the text where it is no size."""
+    """Return a number of bytes (`10GB` is 10,000,000,000, `10GiB` is 10,737,418,240), None for an
+    empty text, and the text itself if it is no size."""
     found = _SIZE.fullmatch(text.strip())
     unit = _UNITS.get(found[2].upper()) if found else None
     if found is None or unit is None:
@@ -61,59 +60,58 @@ def as_size(text: str) -> object:
 
 
 def accept(value: Any) -> None:
-    """The check of a setting whose type says everything."""
+    """Accept any value: the check of a setting whose type says everything."""
 
 
 class Setting(NamedTuple):
-    """Stands in the annotation of a field of Env. `check` raises ValueError, whose message ends a
-    sentence."""
+    """The annotation of a field of Env. `check` raises ValueError; its message ends a sentence."""
 
     variable: str  # of the environment; in a file it is the field's name
-    means: str  # in Markdown; pages are named as docs/page.md
-    write: str = "a text"  # what to write, said of a mistake
-    unset: str = ""  # what holds if it is not given, where the field's default does not say it
+    description: str  # in Markdown; pages are named as docs/page.md
+    expected: str = "a text"  # what to write, for error messages
+    default: str = ""  # the default's description, where the field's value does not say it
     read: Callable[[str], object] = as_text
     check: Callable[[Any], None] = accept
     empty_is_unset: bool = False
-    hides: Literal["", "login", "all"] = ""  # what nobody may read: a URL's login, or all of it
+    hidden: Literal["", "login", "all"] = ""  # what is never rendered: a URL's login, or all of it
 
     def is_unset(self, given: object) -> bool:
-        """An empty text counts as nothing where it could be no value."""
+        """Return whether this is an empty text that counts as unset."""
         return self.empty_is_unset and isinstance(given, str) and not given.strip()
 
     def value_of(self, given: object, kind: Any) -> Any:
-        """Return what was given as a value of that type: a text is read as the environment has it,
-        anything else is what the file has. Raises ValueError with what to write."""
-        taken = given
+        """Return a value of type `kind`: a text is parsed as from the environment, anything else is
+        from the file. Raises ValueError with what to write."""
+        parsed = given
         try:
-            taken = self.read(given) if isinstance(given, str) else given
-            found = msgspec.convert(taken, kind)
+            parsed = self.read(given) if isinstance(given, str) else given
+            value = msgspec.convert(parsed, kind)
         except (msgspec.ValidationError, ValueError) as error:
-            raise ValueError(self._mistake(given, taken, str(error))) from None
-        if "\0" in written(found):
+            raise ValueError(self._mistake(given, parsed, str(error))) from None
+        if "\0" in as_variable(value):
             raise ValueError("it holds a NUL character")
-        self.check(found)
-        return found
+        self.check(value)
+        return value
 
-    def _mistake(self, given: object, taken: object, why: str) -> str:
-        if self.hides:
-            return f"it must be {self.write}"
-        entry = re.search(r"`\$\[(\d+)\]`", why)  # the place in a list, as msgspec gives it
-        wrong = taken[int(entry[1])] if entry and isinstance(taken, list) else given
+    def _mistake(self, given: object, parsed: object, why: str) -> str:
+        if self.hidden:
+            return f"it must be {self.expected}"
+        entry = re.search(r"`\$\[(\d+)\]`", why)  # the index in a list, as msgspec writes it
+        wrong = parsed[int(entry[1])] if entry and isinstance(parsed, list) else given
         if "got" in why and not isinstance(wrong, str):
-            return f"{why}; write {self.write}"  # msgspec's words: Expected `int`, got `bool`
-        return f"{wrong!r} is not {self.write}"
+            return f"{why}; write {self.expected}"  # msgspec's words: Expected `int`, got `bool`
+        return f"{wrong!r} is not {self.expected}"
 
-    def shown(self, value: object) -> str:
-        """Return a value as others may read it."""
-        text = written(value)
-        if self.hides == "all" and text:
+    def rendered(self, value: object) -> str:
+        """Return the text of a value without secrets."""
+        text = as_variable(value)
+        if self.hidden == "all" and text:
             return HIDDEN
-        return without_login(text) if self.hides and text else text
+        return without_login(text) if self.hidden and text else text
 
 
-def written(value: object) -> str:
-    """Return a value as text, as the environment has it."""
+def as_variable(value: object) -> str:
+    """Return the text of a value in an environment variable."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -121,22 +119,22 @@ def written(value: object) -> str:
     return "" if value is None else str(value)
 
 
-# Nothing that could be part of a password passes for a host or a path: an @ or a : more than there
-# should be, or a ? before the @, and the text is hidden as a whole.
+# A part of a password must not pass for a host or a path: with an extra @ or :, or a ? before the
+# @, the whole text is hidden.
 _URL = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<login>[^@/?#]*@)?"
-    r"(?P<place>(?:[^@:/?#\[\]]*|\[[0-9a-f:.]+\])(?::[0-9]+)?(?:/[^@:?#]*)?)(?P<more>\?[^@#]*)?",
+    r"(?P<rest>(?:[^@:/?#\[\]]*|\[[0-9a-f:.]+\])(?::[0-9]+)?(?:/[^@:?#]*)?)(?P<query>\?[^@#]*)?",
     re.IGNORECASE,
 )
 _FOLDER = re.compile(r"[./][^@:=?#]*")
 
 
 def without_login(text: str) -> str:
-    """Return a URL without name, password and query, a folder as it is, else HIDDEN."""
+    """Return a URL without user name, password and query, a folder unchanged, else HIDDEN."""
     if _FOLDER.fullmatch(text):
         return text
     url = _URL.fullmatch(text)
     if url is None:
         return HIDDEN
-    login, more = "…@" if url["login"] else "", "?…" if url["more"] else ""
-    return f"{url['scheme']}://{login}{url['place']}{more}"
+    login, query = "…@" if url["login"] else "", "?…" if url["query"] else ""
+    return f"{url['scheme']}://{login}{url['rest']}{query}"

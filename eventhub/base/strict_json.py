@@ -1,4 +1,4 @@
-"""Strict JSON: nothing rounded, nothing guessed, nothing nested without bound. Plain module."""
+"""Strict JSON: no rounding, no guessing, bounded nesting. Plain module."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from eventhub.base.errors import (
     TooDeep,
 )
 
-# a string may be unterminated: matching to the end keeps the scan linear whatever the text
+# a string may be unterminated: matching to the end keeps the scan linear for any text
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)', re.DOTALL)
 _NO_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
@@ -27,7 +27,7 @@ _INTEGER_CHARS_MAX = 20  # -9223372036854775808, 18446744073709551615
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in the body, or the error that says where it is broken."""
+    """Return the JSON object in the body. Raises as `parse_json`, and InvalidField."""
     value = parse_json(body)
     if not isinstance(value, dict):
         raise InvalidField("The body must be a JSON object.")
@@ -35,34 +35,35 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 
 def parse_json(body: bytes) -> Any:
-    """The JSON in the body, or the error that says where it is broken."""
+    """Return the JSON value in the body. Raises an error with the position: InvalidUtf8,
+    MalformedJson, TooDeep, NumberOutOfRange, BodyTooLarge, InvalidField for a name given twice."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
         raise InvalidUtf8(offset=error.start) from error
     _check_size(body)
-    doubtful: list[_Doubtful] = []
+    duplicates: list[_DuplicateName] = []
     try:
         value = json.loads(
             text,
             parse_int=_integer,
             parse_float=_number,
             parse_constant=_constant,
-            object_pairs_hook=partial(_object, doubtful=doubtful),
+            object_pairs_hook=partial(_object, duplicates=duplicates),
         )
-        orjson.loads(body)  # refuses what Python's parser lets pass: half surrogates
+        orjson.loads(body)  # refuses lone surrogates, which Python's parser accepts
     except json.JSONDecodeError as error:  # orjson's error is one too
         raise MalformedJson(f"Not JSON: {error}.", line=error.lineno, column=error.colno) from error
-    if doubtful:
-        raise InvalidField("The field is given twice.", field=_place_of_doubt(value))
+    if duplicates:
+        raise InvalidField("The field is given twice.", field=_duplicate_path(value))
     return value
 
 
 def _check_size(body: bytes) -> None:
-    """Count and nest before anything is made of it, at the speed of a copy."""
+    """Check the number of values and the depth before parsing, at the speed of a copy."""
     opened = body.count(b"{") + body.count(b"[")
     if opened <= limits.JSON_DEPTH_MAX and body.count(b",") < limits.JSON_VALUES_MAX:
-        return  # too few, wherever they stand
+        return  # too few in any nesting
     bare = _STRING.sub(b"", body)
     if bare.count(b"{") + bare.count(b"[") + bare.count(b",") > limits.JSON_VALUES_MAX:
         _refuse_depth(body[: limits.LOGIN_BODY_BYTES_MAX].decode(errors="replace"))
@@ -77,8 +78,8 @@ def _check_size(body: bytes) -> None:
 
 
 def _refuse_depth(text: str) -> None:
-    """Raise TooDeep with its place and, of an outermost object, the member: the last string of the
-    first level. Not for brackets that do not match, which the decoder finds.
+    """Raise TooDeep with the offset and, in an outermost object, the member: the last string of the
+    first level. The decoder finds brackets that do not match.
     """
     depth, name, named = 0, None, text.lstrip().startswith("{")
     for match in _STRING_OR_BRACKET.finditer(text):
@@ -88,7 +89,7 @@ def _refuse_depth(text: str) -> None:
         elif mark in "]}":
             depth -= 1
         elif depth == 1 and named:
-            name = shown(mark[1:-1])
+            name = printable(mark[1:-1])
         if depth > limits.JSON_DEPTH_MAX:
             raise TooDeep(field=name, offset=match.start(), depth_max=limits.JSON_DEPTH_MAX)
 
@@ -110,30 +111,30 @@ def _constant(text: str) -> NoReturn:
     raise NumberOutOfRange(number=text)
 
 
-class _Doubtful(dict[str, Any]):
+class _DuplicateName(dict[str, Any]):
     """An object in which a name has two values."""
 
-    twice: str
+    name: str
 
 
-def _object(pairs: list[tuple[str, Any]], doubtful: list[_Doubtful]) -> dict[str, Any]:
-    """Names and their values: the same pair twice is one pair (SUN-08), two values are a
-    mistake, which is noted.
+def _object(pairs: list[tuple[str, Any]], duplicates: list[_DuplicateName]) -> dict[str, Any]:
+    """Return the object of these pairs. The same pair twice is one pair (SUN-08); a name with two
+    values is an error, which is noted.
     """
     found = dict(pairs)
     if len(found) < len(pairs):
         for name, value in pairs:
-            if repr(value) != repr(found[name]):  # not ==, for which 1 is true
-                made = _Doubtful(found)
-                made.twice = name
-                doubtful.append(made)
-                return made
+            if repr(value) != repr(found[name]):  # not ==, because 1 == True
+                duplicate = _DuplicateName(found)
+                duplicate.name = name
+                duplicates.append(duplicate)
+                return duplicate
     return found
 
 
-def _place_of_doubt(value: Any) -> str | None:
-    """The path of the first name with two values; one that stood in a value that went itself
-    leaves one further out.
+def _duplicate_path(value: Any) -> str | None:
+    """Return the path of the first name with two values, or of an object around it if its own
+    value was replaced.
     """
     members: Iterable[tuple[object, Any]] = ()
     if isinstance(value, dict):
@@ -141,12 +142,12 @@ def _place_of_doubt(value: Any) -> str | None:
     elif isinstance(value, list):
         members = enumerate(value)
     for name, inner in members:
-        place = _place_of_doubt(inner)
-        if place is not None:
-            return f"{shown(str(name))}.{place}"
-    return shown(value.twice) if isinstance(value, _Doubtful) else None
+        path = _duplicate_path(inner)
+        if path is not None:
+            return f"{printable(str(name))}.{path}"
+    return printable(value.name) if isinstance(value, _DuplicateName) else None
 
 
-def shown(name: str) -> str:
-    """A field's name as an error may repeat it: short, and without half surrogates."""
+def printable(name: str) -> str:
+    """Return a field's name for an error: short, and without lone surrogates."""
     return name[:100].encode("utf-8", "replace").decode()

@@ -1,4 +1,6 @@
-"""Long work of an event loop in short steps, so that nobody else waits long. Plain module."""
+"""Long work on an event loop in short time slices, so that other tasks run between them. Plain
+module.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,9 +11,9 @@ from eventhub.base import limits
 _working: WeakValueDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakValueDictionary()
 
 
-async def in_turns(steps: Iterator[None]) -> None:
-    """Take all steps, a turn at a time. However many do so in one event loop, one of them has a
-    turn before everything else goes on, each in its order.
+async def run_in_slices(steps: Iterator[None]) -> None:
+    """Run all steps, one time slice after the other. Callers of one event loop take slices in their
+    order, and everything else runs between two slices.
     """
     loop = asyncio.get_running_loop()
     one_at_a_time = _working.setdefault(loop, asyncio.Lock())

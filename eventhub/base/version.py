@@ -1,3 +1,3 @@
-"""The release that this is, by Semantic Versioning; see CHANGELOG.md. Plain module."""
+"""The version of this release, by Semantic Versioning; see CHANGELOG.md. Plain module."""
 
 VERSION = "0.1.0"

@@ -1,13 +1,13 @@
-"""Waits for an event or until a time is over. Plain module."""
+"""Waiting for an event with a timeout. Plain module."""
 
 import asyncio
 
 
 async def set_within(event: asyncio.Event, seconds: float) -> bool:
-    """True as soon as the event is set, False when the time is over.
+    """Wait for the event; return False when the time is over.
 
-    Not `asyncio.wait_for`: in Python 3.11 it forgets a cancellation that comes at the moment of the
-    event, and the task that was to end goes on for ever.
+    Not `asyncio.wait_for`: in Python 3.11 it loses a cancellation that comes at the moment of the
+    event, and the cancelled task runs on for ever.
     """
     try:
         async with asyncio.timeout(max(seconds, 0)):

@@ -17,7 +17,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from eventhub.base import limits
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 
 _KEY = "eventhub:mark:"
 _UNREADABLE = (redis.RedisError, OSError, TimeoutError, ValueError, TypeError)
@@ -147,4 +147,4 @@ def _text(mark: HighWaterMark) -> bytes:
 
 def _parse(text: bytes | str) -> HighWaterMark:
     """Parse a stored mark. Raises ValueError, TypeError."""
-    return known(HighWaterMark, json.loads(text))
+    return from_known_fields(HighWaterMark, json.loads(text))

@@ -17,10 +17,10 @@ from typing import LiteralString
 import psycopg
 
 from eventhub.base import limits, metrics
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Draft
@@ -43,7 +43,7 @@ from eventhub.postgresql.connections import AWAY, Connection
 from eventhub.postgresql.rows import scalars
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 _LEAD: LiteralString = "SELECT pg_try_advisory_lock(hashtext(%s))"
 _REFUSED = (
@@ -126,12 +126,12 @@ class Maintenance:
         """Run the tasks until cancelled, also while the database is unreachable."""
         fence = Fence()
         async with asyncio.TaskGroup() as group:
-            group.create_task(endless("disk", self._watch))
-            group.create_task(endless("measure", partial(self._lead, "measure", self._measure)))
-            group.create_task(endless("retain", partial(self._lead, "retain", self._retain)))
-            group.create_task(endless("bound", partial(self._lead, "bound", self._bound)))
+            group.create_task(run_forever("disk", self._watch))
+            group.create_task(run_forever("measure", partial(self._lead, "measure", self._measure)))
+            group.create_task(run_forever("retain", partial(self._lead, "retain", self._retain)))
+            group.create_task(run_forever("bound", partial(self._lead, "bound", self._bound)))
             group.create_task(
-                endless("clean", partial(self._lead, "clean", partial(self._clean, fence)))
+                run_forever("clean", partial(self._lead, "clean", partial(self._clean, fence)))
             )
 
     async def _watch(self) -> None:
@@ -158,7 +158,7 @@ class Maintenance:
                         self._woken.clear()
                         await set_within(self._woken, self._pause_s())
         except (EventHubError, psycopg.Error, *AWAY) as error:
-            seldom.info("maintenance_postponed", task=name, reason=_reason(error))
+            throttled.info("maintenance_postponed", task=name, reason=_reason(error))
             await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
 
     def _pause_s(self) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
 from eventhub.eventlog.stored import StoredEvent
@@ -17,7 +17,7 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 Apply = Callable[[StoredEvent | None], Awaitable[None]]  # None: earlier events are unknown
 
@@ -43,7 +43,7 @@ class SystemFollower:
         self._log.tail.keep_confirmed(now_s)
         return now_s - follower.ring.confirmed_s < limits.AUTHORISATION_FRESH_S_MAX
 
-    def has_applied(self, sequence: int) -> bool:
+    def has_reached(self, sequence: int) -> bool:
         """Return whether everything up to that sequence of `system` is applied."""
         return self._follower is not None and self._applied >= sequence
 
@@ -58,7 +58,7 @@ class SystemFollower:
             try:
                 await self._follow()
             except EventHubError as error:
-                seldom.warning("system_not_followed", by=self._name, error=error.code)
+                throttled.warning("system_not_followed", by=self._name, error=error.code)
             finally:
                 self._follower = None
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)

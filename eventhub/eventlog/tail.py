@@ -17,7 +17,7 @@ from typing import Any
 from psycopg_pool import AsyncConnectionPool
 
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.errors import EventHubError, Gone, LogHole, SegmentMismatch
 from eventhub.base.logs import get_logger
 from eventhub.base.waiting import set_within
@@ -104,9 +104,9 @@ class Tail:
     async def run(self) -> None:
         """Follow until cancelled, also while the database is unreachable."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(endless("tail listen", self._listen))
-            group.create_task(endless("tail keep full", self._keep_full))
-            group.create_task(endless("tail notify", self._notify))
+            group.create_task(run_forever("tail listen", self._listen))
+            group.create_task(run_forever("tail keep full", self._keep_full))
+            group.create_task(run_forever("tail notify", self._notify))
 
     async def _keep_full(self) -> None:
         """Read announced events at once, and poll all heads every 250 ms, less often without

@@ -23,7 +23,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.errors import (
     EventHubError,
     Gone,
@@ -164,9 +164,9 @@ class Transient:
             return
         listen = partial(self._listen, self._redis)
         async with asyncio.TaskGroup() as group:
-            group.create_task(endless("transient listen", listen))
-            group.create_task(endless("transient send", partial(self._send, self._redis)))
-            group.create_task(endless("transient keep full", self._keep_full))
+            group.create_task(run_forever("transient listen", listen))
+            group.create_task(run_forever("transient send", partial(self._send, self._redis)))
+            group.create_task(run_forever("transient keep full", self._keep_full))
 
     async def _listen(self, client: "redis.asyncio.Redis") -> None:
         away = False

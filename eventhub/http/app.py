@@ -1,11 +1,11 @@
-"""The hot doors as one ASGI application in front of Django: what no door takes goes on, with its
-body read. Plain module.
+"""The hot routes as one ASGI application in front of Django: a request that no route matches is
+passed to Django, with its body already read. Plain module.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.errors import BodyTooLarge, EventHubError, MethodNotAllowed
 from eventhub.base.fair_queue import Admission
@@ -13,76 +13,76 @@ from eventhub.base.logs import get_logger
 from eventhub.eventlog.log import Log
 from eventhub.http.health import Health
 from eventhub.http.messages import (
-    Answer,
     Disconnected,
     Headers,
     Incoming,
     Message,
     Receive,
+    Response,
     Scope,
     Send,
-    Stream,
+    StreamingResponse,
     content_length,
     peer_of,
-    problem_answer,
+    problem_response,
     read_body,
     require_one_credential,
-    send_answer,
+    send_response,
     send_stream,
 )
-from eventhub.http.routes import Call, Door
-from eventhub.types.registry import Book
+from eventhub.http.routes import Call, Route
+from eventhub.types.registry import TypeRegistry
 
 log = get_logger(__name__)
 _CREDENTIALS = (b"authorization", b"cookie")
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class House(NamedTuple):
-    """What the doors of a process share."""
+class RouteServices(NamedTuple):
+    """What the routes of a process share."""
 
     log: Log
-    gate: Gate
-    book: Book
+    authorizer: Authorizer
+    types: TypeRegistry
     health: Health
-    emits: Admission  # requests that are parsed and appended at a time
+    emits: Admission  # emit requests that are parsed and appended at a time
 
 
-class Doors:
-    """Answers the requests of a table of doors, passes all others to `inner`."""
+class Router:
+    """Answers the requests of a table of routes and passes all others to `inner`."""
 
-    def __init__(self, inner: AsgiApp, doors: Sequence[Door], house: House) -> None:
+    def __init__(self, inner: AsgiApp, routes: Sequence[Route], services: RouteServices) -> None:
         self._inner = inner
-        self._house = house
-        self._routes = [(door.method, door.pattern(), door) for door in doors]
+        self._services = services
+        self._routes = [(route.pattern(), route) for route in routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
         incoming = Incoming(receive, peer_of(scope))
         allowed = []
-        for route_method, pattern, door in self._routes:
+        for pattern, route in self._routes:
             if found := pattern.fullmatch(path):
-                if method == route_method:
-                    call = Call(*self._house, scope, incoming, found.groups())
-                    await self._answer(door, call, incoming, send)
+                if method == route.method:
+                    call = Call(*self._services, scope, incoming, found.groups())
+                    await self._answer(route, call, incoming, send)
                     return
-                allowed.append(route_method)
+                allowed.append(route.method)
         if allowed:
             error = MethodNotAllowed(allow=", ".join(allowed))
-            await send_answer(send, problem_answer(error, path), incoming)
+            await send_response(send, problem_response(error), incoming)
             return
         await self._pass_on(scope, incoming, send)
 
     async def _pass_on(self, scope: Scope, incoming: Incoming, send: Send) -> None:
-        """Django waits for a body as long as the caller likes; here it is read within bounds
-        before.
+        """Read the body within limits of size and time, then call Django, which would wait for it
+        without a limit.
         """
         try:
             body = await _body_for_django(scope["headers"], incoming)
         except Disconnected:
             return
         except EventHubError as error:
-            await send_answer(send, problem_answer(error, scope["path"]), incoming)
+            await send_response(send, problem_response(error), incoming)
             return
         whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -90,30 +90,30 @@ class Doors:
             if whole:
                 return whole.pop()
             while (message := await incoming())["type"] != "http.disconnect":
-                pass  # of a body that was too long, so that the answer is not lost
+                pass  # discard the rest of a body that was too long, so that the answer is not lost
             return message
 
         await self._inner(scope, receive_read, send)
 
-    async def _answer(self, door: Door, call: Call, incoming: Incoming, send: Send) -> None:
+    async def _answer(self, route: Route, call: Call, incoming: Incoming, send: Send) -> None:
         try:
-            answer = await _run(door, call)
+            answer = await _run(route, call)
         except Disconnected:
             return
-        metrics.http_requests(door.path, answer.status).inc()
-        if isinstance(answer, Answer):
-            await send_answer(send, answer, incoming)
+        metrics.http_requests(route.path, answer.status).inc()
+        if isinstance(answer, Response):
+            await send_response(send, answer, incoming)
             return
         try:
             await send_stream(send, answer, incoming, incoming.peer)
         except Exception:
-            log.exception("stream_failed", door=door.path)
+            log.exception("stream_failed", route=route.path)
 
 
 async def _body_for_django(headers: Headers, incoming: Incoming) -> bytes:
-    """The body; of a caller that shows no credential, what a login needs at most. Of a longer one
-    there comes something that is too long for a login as well: Django then says who may send it,
-    and counts it where logins are counted.
+    """Return the body. A request without a credential may send what a login needs; a longer body is
+    replaced with blanks that are too long for a login as well, so that Django refuses it and counts
+    it where it counts logins.
 
     Raises InvalidField for more than one credential, BodyTooLarge, RequestTimeout, Disconnected.
     """
@@ -129,15 +129,15 @@ async def _body_for_django(headers: Headers, incoming: Incoming) -> bytes:
         return b" " * (limits.LOGIN_BODY_BYTES_MAX + 1)
 
 
-async def _run(door: Door, call: Call) -> Answer | Stream:
+async def _run(route: Route, call: Call) -> Response | StreamingResponse:
     try:
-        return await door.run(call)
+        return await route.handler(call)
     except EventHubError as error:
         if error.status == 500:
-            log.error("door_failed", door=door.path, code=error.code, detail=error.message)
-        return problem_answer(error, door.path)
+            log.error("route_failed", route=route.path, code=error.code, detail=error.message)
+        return problem_response(error)
     except Disconnected:
         raise
     except Exception:
-        log.exception("door_failed", door=door.path)
-        return problem_answer(EventHubError(), door.path)
+        log.exception("route_failed", route=route.path)
+        return problem_response(EventHubError())

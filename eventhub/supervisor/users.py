@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from eventhub.base.guarded import Command, Guarded, Identity, ordinary
+from eventhub.base.guarded import Command, Guarded, Identity, current_identity
 from eventhub.supervisor import programs
 from eventhub.supervisor.datafolder import Folder, give
 
@@ -41,7 +41,7 @@ def choose(folder: Folder, home: Path) -> Identity:
     can; the folder and what is in it then belong to it. `home` is the folder of manage.py. Raises
     NoIdentity."""
     if os.geteuid() != 0:
-        return ordinary()
+        return current_identity()
     before = folder.root.stat()
     for identity in (*_users(folder), *_namespace()):
         give(folder.root, identity.owner)

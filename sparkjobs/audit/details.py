@@ -11,11 +11,11 @@ from eventhub.event.json_codec import time_text
 from sparkjobs.audit import event_log, listeners
 
 Row = dict[str, Any]
-# of partitions, why their rows are not looked at; those of listens may well be archived
+# of partitions, why their rows are not looked at; those of listeners may well be archived
 _NOWHERE = {
     "deliveries": " and were archived nowhere",
     "attempts": " and were archived nowhere",
-    "listens": f"; listens prove nothing after {limits.LISTENERS_RETAINED_DAYS} days",
+    "listeners": f"; listeners prove nothing after {limits.LISTENERS_RETAINED_DAYS} days",
 }
 
 

@@ -20,7 +20,7 @@ from eventhub.base import limits
 from eventhub.event import protobuf_codec
 from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
-from registrations.compiled import Compiled
+from registrations.compiled import CompiledFilters
 from registrations.matching.stream_matcher import Matching
 from registrations.matching.versions import Version
 from sparkjobs.expected_deliveries import ExecutorPaths, suspensions_of
@@ -36,7 +36,7 @@ INTEREST = pa.schema(
     [
         ("stream_id", _INT),
         ("client_id", _INT),
-        ("wish", _TEXT),
+        ("request_digest", _TEXT),
         ("mask", _INT),
         ("filter", _TEXT),
         ("registrations", pa.list_(_INT)),
@@ -44,7 +44,9 @@ INTEREST = pa.schema(
         ("zone", _TEXT),
     ]
 )
-POINT = pa.schema([("stream_id", _INT), ("client_id", _INT), ("wish", _TEXT), ("sequence", _INT)])
+POINT = pa.schema(
+    [("stream_id", _INT), ("client_id", _INT), ("request_digest", _TEXT), ("sequence", _INT)]
+)
 # Of one segment: its events up to a point in it; or `whole`, with its last sequence.
 COUNTS = pa.schema(
     [
@@ -107,10 +109,10 @@ def count_segment(
     points: dict[tuple[int, str], set[int]] = {}
     for point in _rows(where.work, POINTS, POINT, segment):
         if first <= point["sequence"] < last:
-            whose = point["client_id"], point["wish"]
+            whose = point["client_id"], point["request_digest"]
             points.setdefault(whose, set()).add(point["sequence"])
     for wish, asker, upto in looking.counts():
-        key = {"stream_id": segment["stream_id"], "client_id": asker.id, "wish": wish.id}
+        key = {"stream_id": segment["stream_id"], "client_id": asker.id, "request_digest": wish.id}
         for at in (*points.get((asker.id, wish.id), ()), last):
             yield {**key, "sequence": at, "whole": at == last, **upto(at)}
 
@@ -143,19 +145,21 @@ class _SegmentCount:
 
     def _wishes(self, segment: dict[str, Any], where: ExecutorPaths) -> Iterator[_Interest]:
         """Those that can be judged: what they let through is known."""
-        compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+        compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
         found: dict[str, _Interest] = {}
         wanted: dict[int, list[int]] = {}
         for row in _rows(where.work, INTERESTS, INTEREST, segment):
             asker = InterestedClient(row["client_id"], row["client"], row["zone"])
-            if row["wish"] in found:
-                found[row["wish"]].askers.append(asker)
+            if row["request_digest"] in found:
+                found[row["request_digest"]].askers.append(asker)
                 continue
             if row["filter"] is None and not row["registrations"]:
                 continue
             number = len(found)
             registrations = tuple(row["registrations"] or ())
-            found[row["wish"]] = _Interest(row["wish"], row["mask"], [asker], registrations)
+            found[row["request_digest"]] = _Interest(
+                row["request_digest"], row["mask"], [asker], registrations
+            )
             for registration in registrations:
                 wanted.setdefault(registration, []).append(number)
             if not registrations:
@@ -170,7 +174,7 @@ class _SegmentCount:
         segment: dict[str, Any],
         where: ExecutorPaths,
         wanted: dict[int, list[int]],
-        compiled: Compiled,
+        compiled: CompiledFilters,
     ) -> None:
         of_stream = ds.field("stream_id") == segment["stream_id"]
         named = of_stream & ds.field("registration_id").isin([*wanted])

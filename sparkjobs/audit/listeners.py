@@ -18,15 +18,15 @@ from sparkjobs.expected_deliveries import ExecutorPaths
 from sparkjobs.job_spec import JobSpec
 
 NOT_DELIVERED, NOT_MATCHED, SKIPPED = "untold", "told_unasked", "skipped"
-BY = ("zone", "client", "client_id", "stream", "stream_id", "wish")
-_KEY = ["stream_id", "client_id", "wish"]
+BY = ("zone", "client", "client_id", "stream", "stream_id", "request_digest")
+_KEY = ["stream_id", "client_id", "request_digest"]
 _FAULTS = "stream_id long, segment_id long, kind string, first long, last long, evidence string"
 _CLIENTS = (
-    "stream_id long, client_id long, wish string, client string, filter string, incarnations long,"
-    " nodes long, after long, through long, destined long, told long, repeats long, skipped long,"
-    " unseen long"
+    "stream_id long, client_id long, request_digest string, client string, filter string,"
+    " incarnations long, nodes long, after long, through long, destined long, told long,"
+    " repeats long, skipped long, unseen long"
 )
-_PLACES = ("sequence", "told_sequence", "covered", "top", "low")
+_PLACES = ("sequence", "delivered_sequence", "covered", "top", "low")
 _NUMBERS = {"sure": "owed", "doubtful": "doubtful", "unseen": "unseen"}  # as judged
 
 
@@ -42,7 +42,7 @@ class ListenerAudit(NamedTuple):
 class ListenerTables(NamedTuple):
     """Tables of the inputs."""
 
-    listens: DataFrame
+    listeners: DataFrame
     segments: DataFrame
     streams: DataFrame
     clients: DataFrame
@@ -50,15 +50,15 @@ class ListenerTables(NamedTuple):
 
 def audit_listeners(order: JobSpec, heard: ListenerTables) -> ListenerAudit:
     """Reads the segments of streams that were listened to once more."""
-    listens, segments, streams, clients = heard
-    spark = listens.sparkSession
-    if listens.isEmpty():
+    listeners, segments, streams, clients = heard
+    spark = listeners.sparkSession
+    if listeners.isEmpty():
         return ListenerAudit(
             spark.createDataFrame([], f"{_FAULTS}, client string"),
             spark.createDataFrame([], _CLIENTS),
         )
     work = Path(order.work)
-    ranged = _stored(ranges(listens), work / "told-ranges")
+    ranged = _stored(ranges(listeners), work / "told-ranges")
     _stored(interests(ranged, clients), work / listener_counts.INTERESTS)
     points = _stored(points_of(ranged), work / listener_counts.POINTS)
     zones = streams.select(sf.col("id").alias("stream_id"), "zone_id")
@@ -78,7 +78,7 @@ def audit_listeners(order: JobSpec, heard: ListenerTables) -> ListenerAudit:
     return ListenerAudit(faults(judged), by_client(judged))
 
 
-def ranges(listens: DataFrame) -> DataFrame:
+def ranges(listeners: DataFrame) -> DataFrame:
     """Each listen with what lies before it: `covered` is how far the client had been told by then
     (null: nothing is on record); `lost`: the range from there to its cursor is a hole; else what
     lies between is the client's word, its own wish, or was said to be missing.
@@ -92,17 +92,18 @@ def ranges(listens: DataFrame) -> DataFrame:
     resumed = sf.col("start") == "cursor"
     last_open = sf.max(sf.when(sf.col("ended_at_us").isNull(), sf.col("id"))).over(of_wish)
     last_resumed = sf.max(sf.when(resumed, sf.col("id"))).over(of_wish)
-    unwritten = sf.max(sf.col("door") == "many").over(of_any)
+    unwritten = sf.max(sf.col("transport") == "unrecorded").over(of_any)
     rows = (
-        listens.withColumn(
+        listeners.withColumn(
             "covered",
             sf.coalesce(
-                sf.max("told_sequence").over(of_wish), sf.max("told_sequence").over(of_any)
+                sf.max("delivered_sequence").over(of_wish),
+                sf.max("delivered_sequence").over(of_any),
             ),
         )
         .withColumn("word", sf.coalesce(last_open >= sf.coalesce(last_resumed, last_open), _no()))
         .withColumn("word", sf.col("word") | sf.coalesce(unwritten, _no()))
-        .where("door <> 'many'")
+        .where("transport <> 'unrecorded'")
     )
     behind = resumed & (sf.col("sequence") > sf.col("covered"))
     return (
@@ -110,7 +111,7 @@ def ranges(listens: DataFrame) -> DataFrame:
         .withColumn(
             "low", sf.when(behind & sf.col("word"), sf.col("covered")).otherwise(sf.col("sequence"))
         )
-        .withColumn("top", _before(sf.max("told_sequence")))
+        .withColumn("top", _before(sf.max("delivered_sequence")))
     )
 
 
@@ -188,18 +189,18 @@ def judge(ranged: DataFrame, upto: DataFrame) -> DataFrame:
     found = ranged.join(sums, "id", "left")
     top = sf.greatest(sf.col("top"), sf.col("low"))
     sure_top = sf.when(top == sf.col("low"), sf.col("sure_low")).otherwise(sf.col("sure_top"))
-    end = sf.greatest(sf.col("sure_told_sequence"), sure_top)
+    end = sf.greatest(sf.col("sure_delivered_sequence"), sure_top)
     return found.select(
         *ranged.columns,
         *(
-            (sf.col(f"{n}_told_sequence") - sf.col(f"{n}_sequence")).alias(_NUMBERS[n])
+            (sf.col(f"{n}_delivered_sequence") - sf.col(f"{n}_sequence")).alias(_NUMBERS[n])
             for n in _NUMBERS
         ),
         (sf.col("sure_sequence") - sf.col("sure_covered")).alias("before"),
         (sf.col("unseen_sequence") - sf.col("unseen_covered")).alias("before_unseen"),
         (end - sure_top).alias("fresh"),
         sf.col("sure_low"),
-        sf.col("sure_told_sequence").alias("sure_end"),
+        sf.col("sure_delivered_sequence").alias("sure_end"),
     )
 
 
@@ -210,7 +211,9 @@ def add_unchecked(judged: DataFrame, gaps: DataFrame) -> DataFrame:
     begin = sf.least("covered", "sequence")
     of_fault = gaps.select(sf.col("stream_id").alias("of"), "first", "last")
     meets = (sf.col("stream_id") == sf.col("of")) & (sf.col("last") > begin)
-    met = judged.join(sf.broadcast(of_fault), meets & (sf.col("first") <= sf.col("told_sequence")))
+    met = judged.join(
+        sf.broadcast(of_fault), meets & (sf.col("first") <= sf.col("delivered_sequence"))
+    )
     cut = met.groupBy("id").agg(sf.sum(sf.expr("last - first + 1")).alias("cut"))
     known = judged.join(cut, "id", "left").fillna(0, ["cut"])
     for name in ("unseen", "before_unseen"):
@@ -221,19 +224,21 @@ def add_unchecked(judged: DataFrame, gaps: DataFrame) -> DataFrame:
 def faults(judged: DataFrame) -> DataFrame:
     """What a client was not told, told although it had not asked, or begins behind."""
     checked = sf.col("unseen") == 0
-    told_of = sf.format_string(
+    subscription = sf.format_string(
         "The listen %d was told %d events; %d were to be told, and %d may have been.",
-        *("id", "told", "owed", "doubtful"),
+        *("id", "delivered_events", "owed", "doubtful"),
     )
-    less = judged.where(checked & (sf.col("told") < sf.col("owed")))
-    more = judged.where(checked & (sf.col("told") > sf.col("owed") + sf.col("doubtful")))
+    less = judged.where(checked & (sf.col("delivered_events") < sf.col("owed")))
+    more = judged.where(
+        checked & (sf.col("delivered_events") > sf.col("owed") + sf.col("doubtful"))
+    )
     holes = judged.where("lost and before > 0 and before_unseen = 0")
     hole_of = sf.format_string(
         "The listen %d begins behind %d events that none before it was told.", "id", "before"
     )
     return (
-        _fault(less, NOT_DELIVERED, "sequence", "told_sequence", told_of)
-        .unionByName(_fault(more, NOT_MATCHED, "sequence", "told_sequence", told_of))
+        _fault(less, NOT_DELIVERED, "sequence", "delivered_sequence", subscription)
+        .unionByName(_fault(more, NOT_MATCHED, "sequence", "delivered_sequence", subscription))
         .unionByName(_fault(holes, SKIPPED, "covered", "sequence", hole_of))
     )
 
@@ -264,7 +269,7 @@ def by_client(judged: DataFrame) -> DataFrame:
         sf.count("*").alias("incarnations"),
         sf.countDistinct("node").alias("nodes"),
         sf.min("low").alias("after"),
-        sf.max("told_sequence").alias("through"),
+        sf.max("delivered_sequence").alias("through"),
         (sf.max("sure_end") - sf.min("sure_low")).alias("destined"),
         sf.sum("fresh").alias("told"),
         (sf.sum(by_word) - sf.sum("fresh")).alias("repeats"),

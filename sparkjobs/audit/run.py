@@ -58,7 +58,7 @@ class AuditTables(NamedTuple):
     fanouts: DataFrame
     retired: DataFrame
     clients: DataFrame
-    listens: DataFrame
+    listeners: DataFrame
 
 
 class ScanFacts(NamedTuple):
@@ -92,7 +92,7 @@ def run(spark: SparkSession, order: JobSpec, phases: Phases) -> JobResult:
     facts = _facts(spark, order, tables)
     phases.begin("adding up what clients heard")
     asked = listeners.ListenerTables(
-        tables.listens, tables.segments, tables.streams, tables.clients
+        tables.listeners, tables.segments, tables.streams, tables.clients
     )
     heard = listeners.audit_listeners(order, asked)
     phases.begin("comparing deliveries")

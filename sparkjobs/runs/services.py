@@ -18,7 +18,7 @@ from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.run_soon import RUN_JOBS, require_workers, soon
+from eventhub.base.task_requests import RUN_JOBS, request_task, require_workers
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.retention.drop import RetentionHooks
 from eventhub.eventlog.streams import lock_system
@@ -59,7 +59,7 @@ def request_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
         run = rows.request(raw_connection(), asked)
         zone, announcement = rows.request_announcement(run, asked)
         announce_all(zone=zone, announcements=[announcement])
-    soon(RUN_JOBS)
+    request_task(RUN_JOBS)
     return find_run(job=job, run=run)
 
 

@@ -5,15 +5,15 @@ memory nor turns from what else the worker does. SQL module.
 from typing import Any
 
 from eventhub.base import metrics
-from eventhub.base.child import Child
+from eventhub.base.child import ChildProcess
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import blocking
 from sparkjobs.runs import rows
 from sparkjobs.runs.rows import Run
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 
 class RunJob:
@@ -22,7 +22,7 @@ class RunJob:
     """
 
     def __init__(self) -> None:
-        self._child = Child()
+        self._child = ChildProcess()
         self._run: Run | None = None  # under way
 
     def at_work(self) -> dict[str, Any]:
@@ -32,13 +32,13 @@ class RunJob:
 
     def run(self, database_url: str) -> None:
         """Returns at once if a run is under way here, and soon after `stop`."""
-        with self._child.turn() as ours:
+        with self._child.exclusive() as ours:
             if not ours:
                 return
             try:
                 self._perform_all(database_url)
             except DatabaseUnavailable as error:
-                seldom.info("jobs_postponed", reason=error.code)
+                throttled.info("jobs_postponed", reason=error.code)
 
     def stop(self) -> None:
         """End the run's process, if there is one; the run is noted as interrupted."""

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple, get_args
 from django.urls import URLPattern, get_resolver
 
 from delivery.listening import messages
-from delivery.listening.operations import LISTEN_DOORS
-from eventhub.http.routes import DOORS
-from registrations.bulk.operations import BULK_DOORS
-from registrations.explain.operations import UNDERSTAND_DOORS
-from registrations.interest.operations import CLOSURE_DOORS
+from delivery.listening.operations import LISTEN_ROUTES
+from eventhub.http.routes import HTTP_ROUTES
+from registrations.bulk.operations import BULK_ROUTES
+from registrations.explain.operations import EXPLAIN_ROUTES
+from registrations.interest.operations import INTEREST_ROUTES
 from tests.live import Answer, LiveHub, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}
 DECLARED: dict[str, Any] = {"domain": "shop", "type": "measured", "attributes": {"n": 1}}
-# Written on purpose: refused logins are counted, and listens that began before they were refused
-# are on record. There are no leases and heartbeats.
-NOT_DIGESTED = frozenset({"listens", "login_attempts"})
+# Written on purpose: refused logins are counted, and listeners that started before they were
+# refused are recorded. There are no leases and heartbeats.
+NOT_DIGESTED = frozenset({"listeners", "login_attempts"})
 _METHODS = ("get", "post", "put", "patch", "delete")
 EMIT = "POST /v1/streams/{stream}/events"
 
@@ -200,7 +200,7 @@ class World:
         return found
 
 
-_HOT = (*DOORS, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS)
+_HOT = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
 
 
 def routes() -> frozenset[str]:

@@ -28,7 +28,7 @@ REFUSED = {
 
 # Answers that tell of the whole hub, or of the asking itself.
 RESTLESS = (
-    *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listens"),
+    *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listeners"),
     *("/v1/streams/<stream>/interest", "/v1/streams/<stream>/closure", "/v1/jobs"),
     "/v1/filters/dry-run",
 )

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import sql
 
-from delivery.callbacks.drain import Drain, Terms
-from delivery.partitions.create import day_of, deliveries_of
+from delivery.callbacks.drain import Drain, DrainSettings
+from delivery.partitions.create import day_partition, deliveries_partition
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
@@ -56,7 +56,9 @@ class CallbacksWorld:
             " SELECT id, 'shop', now() FROM zones WHERE name = 'default' RETURNING id"
         )
         self._partitions: set[str] = set()
-        self.partition(day_of("attempts", date.fromisoformat(str(self.one("SELECT current_date")))))
+        self.partition(
+            day_partition("attempts", date.fromisoformat(str(self.one("SELECT current_date"))))
+        )
 
     def sql(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
         cursor = self.connection.execute(query.encode(), args)
@@ -109,7 +111,7 @@ class CallbacksWorld:
 
     def owe(self, sent: Sent, endpoint_id: int, *, registrations: Sequence[int] = (7,)) -> None:
         """Deliveries of those events to that endpoint."""
-        self.partition(deliveries_of(sent.partition_id))
+        self.partition(deliveries_partition(sent.partition_id))
         self.sql(
             "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
             " ordered, registrations) SELECT %s, e.id, %s, n, %s, e.ordered, %s"
@@ -266,9 +268,9 @@ async def draining(
     world: CallbacksWorld, *, allow: Sequence[str] = LOOPBACK
 ) -> AsyncIterator[Drain]:
     """A drain in this test's own loop."""
-    terms = Terms(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
+    settings = DrainSettings(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
     units: set[asyncio.Task[int]] = set()
-    drain = Drain(terms, begin=lambda: units.add(asyncio.create_task(drain.unit())))
+    drain = Drain(settings, request_unit=lambda: units.add(asyncio.create_task(drain.unit())))
     stop = asyncio.Event()
     running = asyncio.create_task(drain.run(stop))
     try:

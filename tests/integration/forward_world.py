@@ -20,9 +20,9 @@ import orjson
 import psycopg
 
 from delivery.forward.interests import Interests
-from delivery.forward.zone import Zones
+from delivery.forward.zone import ZoneCaches
 from eventhub.access.client_groups import Groups
-from eventhub.base.guarded import Command, Guarded, ordinary
+from eventhub.base.guarded import Command, Guarded, current_identity
 from eventhub.base.guardian import descendants
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
@@ -32,7 +32,7 @@ from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from tests.databases import migrated_database
 
@@ -274,7 +274,7 @@ class ForwardProcess:
         argv = (sys.executable, str(HOME / "manage.py"), "forward")
         with log.open("ab") as output:
             command = Command("forward", argv, env, grace_s=5.0)
-            self._run = Guarded(command, ordinary(), output=output)
+            self._run = Guarded(command, current_identity(), output=output)
 
     @property
     def pid(self) -> int:
@@ -334,7 +334,9 @@ async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interes
         feed = Feed(log)
         task = asyncio.create_task(feed.run())
         await feed.confirm()
-        yield Interests(log, feed, Zones(Book(log), Groups(log)), tmp_path, lambda: None)
+        yield Interests(
+            log, feed, ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
+        )
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from eventhub.base.broker import SLOTS, threads
-from eventhub.base.run_soon import RUN_JOBS
+from eventhub.base.task_requests import RUN_JOBS
 from eventhub.supervisor.hub import HOME
 from sparkjobs.runs import rows
 from tests.integration.callbacks_world import (

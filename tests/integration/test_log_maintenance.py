@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import EventHubError, Gone
 from eventhub.eventlog.errors import StorageFull
@@ -54,7 +54,7 @@ async def running(
             url, RetentionHooks(), SystemClock(), quota_bytes=quota_bytes, disk=disk
         )
         log.admit = maintenance.admit
-        task = asyncio.create_task(endless("maintenance", maintenance.run))
+        task = asyncio.create_task(run_forever("maintenance", maintenance.run))
         try:
             yield World(log, maintenance)
         finally:

@@ -14,7 +14,7 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.base.broker import send_task
-from eventhub.base.run_soon import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from eventhub.supervisor.hub import CELERY, HOME, celery_worker
 from tests.integration.test_callbacks_worker import Broker
 

@@ -206,7 +206,7 @@ def filled(place: str, name: str, text: str) -> str:
     if names is not None and name not in names:
         return text
     values: dict[str, str] = defaultdict(lambda: "NULL", FILLED)
-    values["partition"] = name if name in ("attempts", "deliveries", "listens") else "events"
+    values["partition"] = name if name in ("attempts", "deliveries", "listeners") else "events"
     return text.format_map(values)
 
 

@@ -38,8 +38,10 @@ SAME = {
     "SELECT at, endpoint_id, segment_id, sequence, number, outcome, response FROM attempts":
     "SELECT attempted_at, endpoint_id, segment_id, sequence, number, outcome, response"
     " FROM attempts",
-    "SELECT at, id, client_id, door, told, seen_at, why FROM listens":
-    "SELECT started_at, id, client_id, door, told, last_seen_at, end_reason FROM listens",
+    "SELECT at, id, client_id, CASE door WHEN 'many' THEN 'unrecorded' ELSE door END, told"
+    ", seen_at, CASE why WHEN 'left' THEN 'disconnected' ELSE why END FROM listens":
+    "SELECT started_at, id, client_id, transport, delivered_events, updated_at, end_reason"
+    " FROM listeners",
     "SELECT slot, stream_id, token, segment, sequence FROM tokens":
     "SELECT slot, stream_id, digest, segment, sequence FROM idempotency_digests",
     "SELECT stream_id, client_id, incarnation, highest FROM producers":
@@ -106,7 +108,8 @@ def test_every_row_is_kept_and_the_tables_are_those_of_this_version(before: str)
             assert next(ours) == next(ours), part
         counts, old = tables(url), tables(before)
         renamed = {"archive_tries": "archive_attempts", "dear_filters": "expensive_filters",
-                   "groups": "event_partitions", "tokens": "idempotency_digests"}  # fmt: skip
+                   "groups": "event_partitions", "listens": "listeners",
+                   "tokens": "idempotency_digests"}  # fmt: skip
         assert {renamed.get(name, name): count for name, count in old.items()} == {
             name: counts[renamed.get(name, name)] if name != "incarnation" else old[name]
             for name in (renamed.get(each, each) for each in old)

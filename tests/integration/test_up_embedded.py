@@ -23,14 +23,14 @@ with embedded(Path(sys.argv[1])) as env:
 SUPERVISED = """
 import os, shlex, sys
 from eventhub.base.guarded import Command
-from eventhub.base.guarded import ordinary
+from eventhub.base.guarded import current_identity
 from eventhub.supervisor.output import Output
 from eventhub.supervisor.supervisor import HubFailed, Part, Patience, Supervisor
 words, limits = shlex.split(sys.argv[2]), Patience(*eval(sys.argv[3]))
 command = Command("slow", words, {**os.environ, "MARK": sys.argv[1]})
 part = Part(command, stage=0, is_ready=lambda: False, slow_after_s=0.2)
 try:
-    Supervisor([part], ordinary(), Output(), patience=limits).run(lambda: None)
+    Supervisor([part], current_identity(), Output(), patience=limits).run(lambda: None)
 except HubFailed as error:
     sys.exit(str(error))
 """

@@ -22,19 +22,19 @@ Row = dict[str, Any]
 
 
 def span(after: int, through: int, **more: Any) -> Row:
-    return {"sequence": after, "told_sequence": through, **more}
+    return {"sequence": after, "delivered_sequence": through, **more}
 
 
 def killed(after: int, through: int) -> Row:
     """What its process wrote before it was killed."""
-    return span(after, through, ended_at_us=None, why=None)
+    return span(after, through, ended_at_us=None, end_reason=None)
 
 
 # Registration 3 of the history asks for room 3, and sleeps from 21 to 60.
 AWAKE = [n for n in range(1, HEAD + 1) if n % 5 == 3 and not 21 <= n <= 60]
 NAMED = {"filter": None, "registrations": [3]}
 ROOM_2 = {"filter": "(= room 2)"}  # one event in five
-NEVER = {"filter": "(= room 77)", "told": 0}
+NEVER = {"filter": "(= room 77)", "delivered_events": 0}
 
 # By client: its listens on ORDERS that follow one another, and what is found.
 CASES: dict[str, tuple[list[Row], list[tuple[str, int, int]]]] = {
@@ -52,31 +52,34 @@ CASES: dict[str, tuple[list[Row], list[tuple[str, int, int]]]] = {
     ),
     "less and more": (
         [
-            span(0, 40, audit_listeners=8, start="oldest", **ROOM_2),
-            span(40, 80, audit_listeners=7, **ROOM_2),
-            span(80, HEAD, audit_listeners=11, **ROOM_2),
+            span(0, 40, delivered_events=8, start="oldest", **ROOM_2),
+            span(40, 80, delivered_events=7, **ROOM_2),
+            span(80, HEAD, delivered_events=11, **ROOM_2),
         ],
         [(NOT_DELIVERED, 41, 80), (NOT_MATCHED, 81, HEAD)],
     ),
     "a hole without what was asked for": ([span(0, 40, **NEVER), span(80, 100, **NEVER)], []),
     "another filter": (
-        [span(0, 40, start="oldest"), span(50, HEAD, audit_listeners=16, **ROOM_2)],
+        [span(0, 40, start="oldest"), span(50, HEAD, delivered_events=16, **ROOM_2)],
         [(SKIPPED, 41, 50)],
     ),
-    "registrations": ([span(0, HEAD, start="oldest", audit_listeners=len(AWAKE), **NAMED)], []),
+    "registrations": ([span(0, HEAD, start="oldest", delivered_events=len(AWAKE), **NAMED)], []),
     "asleep": (
-        [span(0, HEAD, start="oldest", audit_listeners=len(AWAKE) + 1, **NAMED)],
+        [span(0, HEAD, start="oldest", delivered_events=len(AWAKE) + 1, **NAMED)],
         [(NOT_MATCHED, 1, HEAD)],
     ),
     "its own choice": (
         [span(0, 10, start="oldest"), span(40, 60, start="now"), span(90, 100, start="gap")],
         [],
     ),
-    "more than are kept": ([span(0, 10), span(10, 10, door="many", start="now"), span(90, 95)], []),
-    "dropped by policy": ([span(0, 30, audit_listeners=3, stream_id=TICKS)], []),
-    "beyond the list of segments": ([span(20, 45, audit_listeners=25, stream_id=TICKS)], []),
+    "more than are kept": (
+        [span(0, 10), span(10, 10, transport="unrecorded", start="now"), span(90, 95)],
+        [],
+    ),
+    "dropped by policy": ([span(0, 30, delivered_events=3, stream_id=TICKS)], []),
+    "beyond the list of segments": ([span(20, 45, delivered_events=25, stream_id=TICKS)], []),
     "a filter that was not kept": ([span(0, 40, filter=None), span(50, 60, filter=None)], []),
-    "another channel": ([span(0, HEAD, mask=2, audit_listeners=0)], []),
+    "another channel": ([span(0, HEAD, mask=2, delivered_events=0)], []),
 }
 
 
@@ -100,9 +103,11 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     history.stream(TICKS)["head"] = 45  # a fault of its own: no segment has 41 to 45
     for number, (client, (rows, _)) in enumerate(CASES.items(), start=100):
         history.tables["clients"].append({"id": number, **ZONE, "name": client, "groups": []})
-        listens = history.tables.setdefault("listens", [])
+        listeners = history.tables.setdefault("listeners", [])
         for row in rows:
-            listens.append(listened({"client_id": number, "client": client, **row}, len(listens)))
+            listeners.append(
+                listened({"client_id": number, "client": client, **row}, len(listeners))
+            )
     return Audited(spark, history)
 
 
@@ -113,18 +118,20 @@ def listened(row: Row, number: int) -> Row:
         "stream_id": ORDERS,
         "zone_id": ZONE["zone_id"],
         "node": f"node-{number}",
-        "door": "websocket",
+        "transport": "websocket",
         "name": "a",
         "start": "cursor",
         "mask": -1,
         "filter": "true",
         "registrations": [],
-        "wish": str((row.get("mask"), row.get("filter", "true"), row.get("registrations"))),
-        "told": row["told_sequence"] - row["sequence"],
-        "began_at_us": time_of(number),
-        "seen_at_us": time_of(number + 1),
+        "request_digest": str(
+            (row.get("mask"), row.get("filter", "true"), row.get("registrations"))
+        ),
+        "delivered_events": row["delivered_sequence"] - row["sequence"],
+        "started_at_us": time_of(number),
+        "updated_at_us": time_of(number + 1),
         "ended_at_us": time_of(number + 1),
-        "why": "left",
+        "end_reason": "disconnected",
         **row,
     }
 

@@ -183,7 +183,7 @@ def _until_ended(hub: LiveHub, zone: LiveZone, *, count: int) -> None:
     """Until the record says of the last listen that it ended."""
     end = time.monotonic() + WAIT_S
     while True:
-        rows = hub.call("GET", "/v1/clients/desk/listens", key=zone.admin).json["items"]
+        rows = hub.call("GET", "/v1/clients/desk/listeners", key=zone.admin).json["items"]
         if len(rows) == count and rows[0]["ended_at"] is not None:
             return
         assert time.monotonic() < end, rows

@@ -7,15 +7,15 @@ from typing import Any
 
 from prometheus_client.metrics import MetricWrapperBase
 
-from delivery.listening.operations import LISTEN_DOORS
+from delivery.listening.operations import LISTEN_ROUTES
 from eventhub.base import limits, metrics
 from eventhub.base.config import SETTINGS, Env
 from eventhub.base.env import FILE
-from eventhub.base.setting import written
-from eventhub.http.routes import DOORS, EMIT_REFUSES
+from eventhub.base.setting import as_variable
+from eventhub.http.routes import EMIT_REFUSES, HTTP_ROUTES
 from eventhub.openapi import all_errors, document
-from registrations.bulk.operations import BULK_DOORS
-from registrations.explain.operations import UNDERSTAND_DOORS
+from registrations.bulk.operations import BULK_ROUTES
+from registrations.explain.operations import EXPLAIN_ROUTES
 from tests.tidy.source import HOME, PACKAGES, for_each, module_name, product, tracked
 
 # Bounds whose reason is not written beside them. The set may only shrink.
@@ -59,14 +59,15 @@ def settings_row(name: str) -> str:
     """A setting's row in the table of docs/settings.md."""
     setting = SETTINGS[name]
     default = getattr(Env(), name)
-    text = f"{default:,}" if type(default) is int else f"`{written(default)}`"
-    means = re.sub(r"docs/(\w+\.md)(#[\w-]+)?", r"[\1](\1\2)", setting.means)
-    return f"| `{setting.variable}` | {means} | {setting.unset or text} |"
+    text = f"{default:,}" if type(default) is int else f"`{as_variable(default)}`"
+    meaning = re.sub(r"docs/(\w+\.md)(#[\w-]+)?", r"[\1](\1\2)", setting.description)
+    return f"| `{setting.variable}` | {meaning} | {setting.default or text} |"
 
 
 def test_table_of_settings_says_what_the_class_says() -> None:
     """Paste the rows that are said to be missing."""
-    table = page("docs/settings.md").partition("| variable | means | default |\n|---|---|---|\n")[2]
+    head = "| Variable | Meaning | Default |\n|---|---|---|\n"
+    table = page("docs/settings.md").partition(head)[2]
     shown = table.partition("\n\n")[0].splitlines()
     assert shown == [settings_row(name) for name in SETTINGS]
     assert f"`{FILE}=" in page("docs/settings.md")
@@ -133,7 +134,7 @@ def test_the_api_document_has_every_door() -> None:
     paths: dict[str, Any] = document()["paths"]
     assert [
         door
-        for door in (*DOORS, *BULK_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS)
+        for door in (*HTTP_ROUTES, *BULK_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
         if door.method.lower() not in paths.get(door.path, {})
     ] == []
 

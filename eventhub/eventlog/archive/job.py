@@ -6,15 +6,15 @@ import json
 from typing import Any, NamedTuple
 
 from eventhub.base import metrics
-from eventhub.base.child import Child
+from eventhub.base.child import ChildProcess
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.archive import catalog
 from eventhub.eventlog.archive.catalog import ArchiveStatus, SegmentFilter
 from eventhub.postgresql.connections import blocking
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 
 
 class SegmentReport(NamedTuple):
@@ -35,7 +35,7 @@ class ArchiveJob:
     """Runs the archiver's process when segments are due, one run at a time in this process."""
 
     def __init__(self) -> None:
-        self._child = Child()
+        self._child = ChildProcess()
         self._last: SegmentReport | None = None  # of the run that is under way
 
     def at_work(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class ArchiveJob:
 
     def run(self, database_url: str, archive_url: str) -> None:
         """Archive due segments and update the metrics. Return at once if a run is in progress."""
-        with self._child.turn() as ours:
+        with self._child.exclusive() as ours:
             if not ours:
                 return
             try:
@@ -59,7 +59,7 @@ class ArchiveJob:
                         self._archive()
                         _measure(connection, archive_url)
             except DatabaseUnavailable as error:
-                seldom.info("archiving_postponed", reason=error.code)
+                throttled.info("archiving_postponed", reason=error.code)
 
     def stop(self) -> None:
         """End the process, if there is one; the next run repeats its unfinished work."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.errors import ArchiveDamaged
 
 # of the columns and of the manifest: readers refuse another version, and ignore unknown fields
@@ -64,8 +64,8 @@ def dump(manifest: SegmentManifest) -> bytes:
 def load(content: bytes, path: str) -> SegmentManifest:
     """Parse and check a manifest. Raises ArchiveDamaged."""
     fields = unsealed(content, path)
-    fields["producers"] = [known(ProducerHighest, mark) for mark in fields["producers"]]
-    return known(SegmentManifest, fields)
+    fields["producers"] = [from_known_fields(ProducerHighest, mark) for mark in fields["producers"]]
+    return from_known_fields(SegmentManifest, fields)
 
 
 def sealed(fields: dict[str, Any]) -> bytes:

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{FILE}: {loaded.file or '(not set)'}\n\n")
         rows = [_COLUMNS]
         for name, setting in SETTINGS.items():
-            value = setting.shown(getattr(loaded.env, name)) or "-"
+            value = setting.rendered(getattr(loaded.env, name)) or "-"
             rows.append((setting.variable, name, loaded.origins[name], value))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:

@@ -7,10 +7,10 @@ import { Listed } from "../parts/Listed";
 import { New } from "../parts/New";
 import { Removal } from "../parts/Removal";
 import { ClientGroups } from "./ClientGroups";
-import { useDeleteClient, useKeys, useListens } from "./clients";
+import { useDeleteClient, useKeys, useListeners } from "./clients";
 import { KeyActions, KEY_COLUMNS } from "./KeyRow";
 import { NewKeyForm } from "./KeyForm";
-import { LISTEN_COLUMNS } from "./ListenColumns";
+import { LISTENER_COLUMNS } from "./ListenerColumns";
 
 interface Props {
   zone: string;
@@ -18,7 +18,7 @@ interface Props {
   onEnded: () => void;
 }
 
-/** A client with its keys, and what it was told. */
+/** A client with its keys and its listeners. */
 export function ClientDetail({ zone, name, onEnded }: Props) {
   const remove = useDeleteClient(zone, name);
   const columns = [...KEY_COLUMNS, { title: "Actions", right: true, cell: KeyActions(zone) }];
@@ -48,15 +48,15 @@ export function ClientDetail({ zone, name, onEnded }: Props) {
       </section>
       <section>
         <Title order={2} mb="xs">
-          Listens
+          Listeners
         </Title>
         <Listed
-          list={useListens(zone, name)}
-          label="Listens"
-          columns={LISTEN_COLUMNS}
-          keyOf={(listen) => listen.id}
+          list={useListeners(zone, name)}
+          label="Listeners"
+          columns={LISTENER_COLUMNS}
+          keyOf={(listener) => listener.id}
           minWidth={820}
-          empty={<Empty title="It has not listened in the last 30 days" about="Each time that it listens to a stream is kept here: from where, how far it was told, and how it ended." />}
+          empty={<Empty title="No listeners in the last 30 days" about="A listener is a subscription to one stream over one connection. The list shows where each started, how many events were delivered, and how it ended." />}
         />
       </section>
       <div>

@@ -6,7 +6,7 @@ import type { components } from "../api/schema";
 
 export type Client = components["schemas"]["Client"];
 export type Key = components["schemas"]["Key"];
-export type Listen = components["schemas"]["Listen"];
+export type Listener = components["schemas"]["Listener"];
 export type Grant = components["schemas"]["Grant"];
 export type NewKey = components["schemas"]["NewKey"];
 export type KeyChange = components["schemas"]["PatchedKeyChange"];
@@ -45,13 +45,13 @@ export function useKeys(zone: string, client: string) {
   });
 }
 
-/** When a client listened, and how far it was told, the newest first. */
-export function useListens(zone: string, client: string) {
+/** The listeners of a client, newest first. */
+export function useListeners(zone: string, client: string) {
   return useInfiniteQuery({
-    queryKey: ["clients", zone, "listens", client],
+    queryKey: ["clients", zone, "listeners", client],
     queryFn: ({ pageParam }) =>
       done(
-        api.GET("/v1/clients/{client}/listens", {
+        api.GET("/v1/clients/{client}/listeners", {
           params: { path: { client }, query: { zone, after: pageParam, limit: 20 } },
         }),
       ),

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from eventhub.access.actor import Actor
 from eventhub.api.announcements import raw_connection
-from eventhub.base.run_soon import BUILD_INDEXES, require_workers, soon
+from eventhub.base.task_requests import BUILD_INDEXES, request_task, require_workers
 from eventhub.eventlog import streams
 from registrations.errors import NothingToIndex
 from registrations.match_index.builds import rows
@@ -32,6 +32,6 @@ def ask_build(*, actor: Actor, stream: str) -> Standing:
     if found.idle:
         raise NothingToIndex(found.idle, stream=stream)
     rows.ask(connection, found.stream.id)
-    soon(BUILD_INDEXES)
+    request_task(BUILD_INDEXES)
     builds = rows.builds(connection, [found.stream.id])
     return found._replace(build=builds[found.stream.id])

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventhub.base import limits, metrics
-from eventhub.base.child import Child
+from eventhub.base.child import ChildProcess
 from eventhub.base.clock import Clock
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.logs import Seldom, get_logger
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import blocking
 from registrations.match_index.builds import rows
 from registrations.match_index.builds.turn import may_look, turn
@@ -20,7 +20,7 @@ from registrations.match_index.epochs.errors import IndexNotWritten
 from registrations.match_index.epochs.state import due_streams
 
 log = get_logger(__name__)
-seldom = Seldom(log)
+throttled = ThrottledLog(log)
 BUSY = "busy"
 BUILT = "built"
 TOO_LONG = "too_long"
@@ -47,7 +47,7 @@ class IndexJob:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._child = Child()
+        self._child = ChildProcess()
         self._looked_s = float("-inf")  # for what is due, in a folder that cannot be written
         self._stream: rows.Stream | None = None  # whose index is being built
 
@@ -58,7 +58,7 @@ class IndexJob:
 
     def run(self, database_url: str, data: Path) -> None:
         """Returns at once if a run is under way, and soon after `stop`."""
-        with self._child.turn() as ours:
+        with self._child.exclusive() as ours:
             if not ours:
                 return
             try:
@@ -68,7 +68,7 @@ class IndexJob:
             except IndexNotWritten as error:
                 self._refuse(database_url, data, error)
             except DatabaseUnavailable as error:
-                seldom.info("index_builds_postponed", reason=error.code)
+                throttled.info("index_builds_postponed", reason=error.code)
 
     def stop(self) -> None:
         """End the process, if there is one; the epoch before stays in force."""
@@ -99,7 +99,7 @@ class IndexJob:
                     rows.fail(connection, stream_id, error.code, type(error)().message)
                     metrics.INDEX_BUILDS.labels(outcome=error.code).inc()
         except DatabaseUnavailable as away:
-            seldom.info("index_builds_postponed", reason=away.code)
+            throttled.info("index_builds_postponed", reason=away.code)
 
     def _wanted(self, database_url: str, data: Path) -> list[int]:
         """What is asked for, first; what is due is looked for less often and by one worker of all,

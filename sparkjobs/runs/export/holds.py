@@ -14,7 +14,7 @@ class HeldPartition(NamedTuple):
     """A table that was there at the snapshot's moment."""
 
     name: str
-    parent: str  # events, deliveries, attempts, listens
+    parent: str  # events, deliveries, attempts, listeners
     number: int  # its group, or its day as 20261122
 
     @property

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from delivery import log_retention
-from delivery.partitions.archive import shelved_rows
+from delivery.partitions.archive import archived_rows
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
@@ -47,7 +47,7 @@ log = get_logger(__name__)
 
 NAME = "inputs.json"
 _PART = "part-00000.parquet"
-_PARTITIONED = ("deliveries", "attempts", "listens")
+_PARTITIONED = ("deliveries", "attempts", "listeners")
 _TRIES = 3  # to hold what is there, while partitions go
 Told = Callable[[str, int], None]
 
@@ -214,12 +214,12 @@ class _Inputs:
             yield rows
 
     def _of_partitions(self, name: str) -> Iterator[pa.RecordBatch]:
-        """What is there, and what was archived when it left: listens of then prove nothing."""
+        """What is there, and what was archived when it left: listeners of then prove nothing."""
         for partition in self._holds.of(name):
             yield from self._statement(name, partition=partition.table)
         for row in self._rows_of("retired"):
-            if row["parent"] == name != "listens" and row["manifest"]:
-                yield from self._shelved(row["manifest"])
+            if row["parent"] == name != "listeners" and row["manifest"]:
+                yield from self._archived_rows(row["manifest"])
 
     def _live(self) -> Iterator[pa.RecordBatch]:
         """Group by group. One whose partition went since the snapshot has left the database."""
@@ -232,12 +232,12 @@ class _Inputs:
                 if there:
                     yield from self._statement("live", group=group, partition=partition.table)
 
-    def _shelved(self, manifest: str) -> Iterator[pa.RecordBatch]:
+    def _archived_rows(self, manifest: str) -> Iterator[pa.RecordBatch]:
         """Of segments that are asked for."""
         if self._archive is None:
             return
         try:
-            for batch in shelved_rows(self._archive, manifest):
+            for batch in archived_rows(self._archive, manifest):
                 yield batch.filter(pc.is_in(batch.column("segment_id"), self._segments))
             self._read.add(manifest)
         except ArchiveDamaged as error:

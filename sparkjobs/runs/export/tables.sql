@@ -169,7 +169,7 @@ SELECT e.id, e.zone_id, e.client_id, c.name AS client, e.url AS host, e.ordered,
 SELECT c.relname::text AS name, split_part(c.relname, '_', 1) AS parent, substring(c.relname FROM '[0-9]+$')::bigint AS number
   FROM pg_class c
  WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
-   AND c.relname ~ '^(events_p|deliveries_p|attempts_|listens_)[0-9]+$'
+   AND c.relname ~ '^(events_p|deliveries_p|attempts_|listeners_)[0-9]+$'
  ORDER BY parent, number
 
 -- name: deliveries
@@ -181,9 +181,10 @@ SELECT endpoint_id, segment_id, sequence, run, stream_id, partition_id, registra
 SELECT attempted_at, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms
   FROM {partition} WHERE segment_id IN ({asked})
 
--- name: listens
-SELECT l.id, l.stream_id, l.zone_id, l.client_id, c.name AS client, l.node, l.door, l.name, l.start, l.sequence, l.mask,
-       l.filter, l.registrations, l.wish, l.told_sequence, l.told, l.started_at AS began_at, l.last_seen_at AS seen_at, l.ended_at, l.end_reason AS why
+-- name: listeners
+SELECT l.id, l.stream_id, l.zone_id, l.client_id, c.name AS client, l.node, l.transport, l.name, l.start, l.sequence, l.mask,
+       l.filter, l.registrations, l.request_digest, l.delivered_sequence, l.delivered_events, l.started_at, l.updated_at,
+       l.ended_at, l.end_reason
   FROM {partition} l LEFT JOIN clients c ON c.id = l.client_id
  WHERE l.stream_id IN ({chosen})
 

@@ -1,4 +1,4 @@
-"""Calls about deliveries, listens on record, jobs and their runs."""
+"""Calls about deliveries, recorded listeners, jobs and their runs."""
 
 import hashlib
 import io
@@ -100,43 +100,43 @@ DELIVERIES = [
     *gets("operator", "/v1/deliveries/<delivery>?zone=<zone>", "/v1/deliveries/<delivery>"),
     Call("admin", "GET /v1/overview"),
 ]
-_LISTENS = (
-    "INSERT INTO listens SELECT ('2001-02-03T04:05:0' || l.id || 'Z')::timestamptz, l.id, z.id,"
-    " c.id, l.stream, 'web-1', l.door, l.name, l.start, NULL, l.id, l.mask, l.filter,"
+_LISTENERS = (
+    "INSERT INTO listeners SELECT ('2001-02-03T04:05:0' || l.id || 'Z')::timestamptz, l.id, z.id,"
+    " c.id, l.stream, 'web-1', l.transport, l.name, l.start, NULL, l.id, l.mask, l.filter,"
     " l.registrations, 'w', NULL, l.id + 3, 3, '2001-02-03T05:00:00Z', l.ended, l.why"
     " FROM zones z JOIN clients c ON c.zone_id = z.id, (VALUES"
     " (1, {0}, 'websocket', 'one', 'oldest', -1, '(= n 1)', '{{}}'::bigint[],"
     " '2001-02-03T06:00:00.25Z'::timestamptz, 'stopped'),"
     " (2, {0}, 'sse', '', 'cursor', 1, NULL, '{{<ticket>}}', NULL, NULL),"
-    " (3, {1}, 'poll', '', 'boot', 9, 'true', '{{}}', '2001-02-03T06:00:00Z', 'left'))"
-    " AS l (id, stream, door, name, start, mask, filter, registrations, ended, why)"
+    " (3, {1}, 'poll', '', 'boot', 9, 'true', '{{}}', '2001-02-03T06:00:00Z', 'disconnected'))"
+    " AS l (id, stream, transport, name, start, mask, filter, registrations, ended, why)"
     " WHERE z.name = '<zone>' AND c.name = 'tester'"
 ).format(stream_id("orders"), stream_id("kept"))
-LISTENS = [
-    sql("CREATE TABLE listens_recorded PARTITION OF listens DEFAULT"),
-    sql(_LISTENS),
+LISTENERS = [
+    sql("CREATE TABLE listeners_recorded PARTITION OF listeners DEFAULT"),
+    sql(_LISTENERS),
     *(
         Call("admin", f"GET /v1/clients/{rest}")
         for rest in (
-            "tester/listens",
-            "tester/listens?stream=orders",
-            "tester/listens?stream=secret",
-            "tester/listens?stream=nowhere",
-            "tester/listens?stream=a%20b",
-            "tester/listens?limit=0",
-            "tester/listens?after=x",
-            "tester/listens?after=1.1",
-            "nobody/listens",
-            "peer/listens",
-            "a%20b/listens",
+            "tester/listeners",
+            "tester/listeners?stream=orders",
+            "tester/listeners?stream=secret",
+            "tester/listeners?stream=nowhere",
+            "tester/listeners?stream=a%20b",
+            "tester/listeners?limit=0",
+            "tester/listeners?after=x",
+            "tester/listeners?after=1.1",
+            "nobody/listeners",
+            "peer/listeners",
+            "a%20b/listeners",
         )
     ),
-    Call("admin", "GET /v1/clients/tester/listens?limit=1", keep={"<next>": "next"}),
-    Call("admin", "GET /v1/clients/tester/listens?limit=2&after=<next>"),
-    *gets("listener", "/v1/clients/tester/listens", "/v1/clients/tester/listens?stream=kept"),
-    *gets("peer", "/v1/clients/tester/listens", "/v1/clients/peer/listens"),
-    *gets("emitter", "/v1/clients/tester/listens"),
-    *gets("operator", "/v1/clients/tester/listens?zone=<zone>"),
+    Call("admin", "GET /v1/clients/tester/listeners?limit=1", keep={"<next>": "next"}),
+    Call("admin", "GET /v1/clients/tester/listeners?limit=2&after=<next>"),
+    *gets("listener", "/v1/clients/tester/listeners", "/v1/clients/tester/listeners?stream=kept"),
+    *gets("peer", "/v1/clients/tester/listeners", "/v1/clients/peer/listeners"),
+    *gets("emitter", "/v1/clients/tester/listeners"),
+    *gets("operator", "/v1/clients/tester/listeners?zone=<zone>"),
 ]
 _RESULT: dict[str, Any] = {
     "summary": "All was delivered.",
@@ -315,4 +315,4 @@ JOBS = [
     *sends("operator", "POST /v1/jobs/retention/runs/8/apply", {"streams": []}, {}, None),
     Call("admin", "POST /v1/jobs/retention/runs/8/apply", {}),
 ]  # fmt: skip
-CALLS = [*DELIVERIES, *LISTENS, *JOBS]
+CALLS = [*DELIVERIES, *LISTENERS, *JOBS]

@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
-from delivery.forward.interest import Interest
+from delivery.forward.interest import CallbackInterest
 from eventhub.event.envelope import Event
 from eventhub.eventlog.streams import Matching as Name
-from registrations.filter_source import Filter
+from registrations.filter_source import FilterSource
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import STRATEGIES
 from registrations.matching.stream_matcher import AUTO, Matching
@@ -23,33 +23,33 @@ def version(id: int, **fields: Any) -> Version:
     return found._replace(**fields)
 
 
-def owed(interest: Interest, *sequences: int) -> list[list[int]]:
-    return [interest.owed(EVENT, sequence).endpoints.get(1, []) for sequence in sequences]
+def match(interest: CallbackInterest, *sequences: int) -> list[list[int]]:
+    return [interest.match(EVENT, sequence).endpoints.get(1, []) for sequence in sequences]
 
 
 def test_a_group_is_asleep_between_its_places_alone() -> None:
-    interest = Interest(0)
+    interest = CallbackInterest(0)
     interest.take([version(1, group=7), version(2), version(3, group=8)])
     interest.suspend({7: (Suspension(5, None), Suspension(1, 2)), 8: ()})
-    assert owed(interest, 1, 2, 3, 5, 6) == [
+    assert match(interest, 1, 2, 3, 5, 6) == [
         [10, 20, 30], [20, 30], [10, 20, 30], [10, 20, 30], [20, 30],
     ]  # fmt: skip
     interest.suspend({7: (Suspension(5, 6),)})
-    assert owed(interest, 6, 7) == [[20, 30], [10, 20, 30]]
+    assert match(interest, 6, 7) == [[20, 30], [10, 20, 30]]
     interest.suspend({7: ()})
-    assert owed(interest, 6) == [[10, 20, 30]]
+    assert match(interest, 6) == [[10, 20, 30]]
 
 
 def test_a_version_that_is_suspended_takes_no_place() -> None:
-    interest = Interest(0)
+    interest = CallbackInterest(0)
     interest.take([version(1, suspended=True), version(2)])
-    assert (len(interest), owed(interest, 1)) == (1, [[20]])
+    assert (len(interest), match(interest, 1)) == (1, [[20]])
     assert not version(1, suspended=True).holds(1)
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, AUTO])
 def test_another_strategy_takes_over_with_what_came_and_went_meanwhile(strategy: str) -> None:
-    interest = Interest(0, Matching("scan" if strategy != "scan" else "access"))
+    interest = CallbackInterest(0, Matching("scan" if strategy != "scan" else "access"))
     interest.take([version(id) for id in range(1, 1_201)])
     steps = interest.rebuild(Matching(strategy))
     next(steps)
@@ -62,7 +62,7 @@ def test_another_strategy_takes_over_with_what_came_and_went_meanwhile(strategy:
     list(steps)
     assert interest.matching.strategy == strategy
     expected = [id * 10 for id in range(2, 1_201) if id != 1_100] + [20_000, 20_010]
-    assert owed(interest, 8) == [expected]
+    assert match(interest, 8) == [expected]
     assert len(interest) == len(expected)
 
 
@@ -71,7 +71,7 @@ def test_a_stream_may_have_each_strategy_that_there_is() -> None:
 
 
 def digest(language: str, source: Any, *streams: int, client: int = 1) -> object:
-    filter = Filter(language, source)
+    filter = FilterSource(language, source)
     found = filter.digest(client, streams or (1,))
     assert filter.prepared().digest(client, streams or (1,)) == found
     return found

@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from delivery.forward.indexed import Based
-from delivery.forward.interest import Interest
+from delivery.forward.indexed import IndexedVersions
+from delivery.forward.interest import CallbackInterest
 from eventhub.event.envelope import Event
 from registrations.filters.predicate import parse_predicate
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
@@ -74,8 +74,8 @@ class Twins:
     """
 
     def __init__(self, random: Random, root: Path) -> None:
-        self.plain, self.based = (
-            Interest(0, Matching("auto"), groups_of=GROUPS_OF.__getitem__) for _ in range(2)
+        self.plain, self.indexed = (
+            CallbackInterest(0, Matching("auto"), groups_of=GROUPS_OF.__getitem__) for _ in range(2)
         )
         self.swaps = 0
         self._random = random
@@ -132,7 +132,7 @@ class Twins:
         for _ in range(self._random.randint(1, len(self._untold) or 1)):
             if self._untold:
                 _, id, group = self._untold.pop(0)
-                for one in (self.plain, self.based):
+                for one in (self.plain, self.indexed):
                     one.take([self._versions[id]] if id else [])
                     one.suspend({group: tuple(self._suspensions[group])} if group else {})
 
@@ -141,8 +141,8 @@ class Twins:
         seen = min((head for head, _, _ in self._untold), default=self._head)
         for sequence in range(self.plain.passed + 1, seen + 1):
             for event in EVENTS:
-                expected = self.plain.owed(event, sequence)
-                found = self.based.owed(event, sequence)
+                expected = self.plain.match(event, sequence)
+                found = self.indexed.match(event, sequence)
                 assert found.endpoints == expected.endpoints, (
                     sequence,
                     found.endpoints,
@@ -156,12 +156,12 @@ class Twins:
         if self._random.random() < 0.5 and seen > self.plain.passed:
             passed = self._random.randint(self.plain.passed, seen)
             self.plain.advance(passed)
-            self.based.advance(passed)
+            self.indexed.advance(passed)
 
     def build(self) -> None:
         """Somebody builds; the stream's place that it reads may be behind."""
         self._through += 1
-        after = self._random.randint(self._last_after(), self.based.passed)
+        after = self._random.randint(self._last_after(), self.indexed.passed)
         versions = self._versions.values()
         self._built.append(epoch_of(self._root, versions, after, self._through))
         self._had_ended = {each.id for each in versions if each.until is not None}
@@ -171,13 +171,13 @@ class Twins:
         if self._built and self._swapping is None:
             epoch = self._built[-1]
             self._built.clear()
-            self.based.watch()
+            self.indexed.record_changes()
             ended = {
                 each.id: each.until
                 for each in self._versions.values()
                 if each.until is not None and each.id not in self._had_ended
             }
-            self._swapping = self.based.swap(Based(epoch, CLIENTS), ended)
+            self._swapping = self.indexed.swap(IndexedVersions(epoch, CLIENTS), ended)
             self.swaps += 1
 
     def step(self) -> None:
@@ -190,5 +190,5 @@ class Twins:
         self._untold.append((self._head, made.id, 0))
 
     def _last_after(self) -> int:
-        based = self.based.based
-        return 0 if based is None else based.epoch.facts.after
+        indexed = self.indexed.indexed
+        return 0 if indexed is None else indexed.epoch.facts.after

@@ -1,4 +1,4 @@
-"""What a newer release says beside what this one knows is left out; another version is refused."""
+"""Fields that a newer release added are ignored; another version is refused."""
 
 import asyncio
 import json
@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from eventhub.base.compatibility import known
+from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.high_water_mark import FileMarkStore, HighWaterMark
 from sparkjobs.job_spec import JobSpec, read_spec, write_spec
 
 ORDER = JobSpec("audit", 7, {"zone": "a"}, "/in", "/work", "/out", "", 1)
 
 
-def test_fields_that_are_missing_are_told() -> None:
+def test_missing_fields_are_reported() -> None:
     with pytest.raises(TypeError, match="life"):
-        known(HighWaterMark, {"sequence": 1})
+        from_known_fields(HighWaterMark, {"sequence": 1})
 
 
 def test_a_mark_of_a_newer_release_is_read(tmp_path: Path) -> None:
@@ -31,9 +31,9 @@ def test_an_order_of_a_newer_release_is_read_unless_it_would_be_misunderstood(
     tmp_path: Path,
 ) -> None:
     file = write_spec(tmp_path, ORDER)
-    told = json.loads(file.read_text())
-    file.write_text(json.dumps({**told, "cores": 2}))
+    fields = json.loads(file.read_text())
+    file.write_text(json.dumps({**fields, "cores": 2}))
     assert read_spec(file) == ORDER
-    file.write_text(json.dumps({**told, "version": 2}))
+    file.write_text(json.dumps({**fields, "version": 2}))
     with pytest.raises(ValueError, match="of version 2, not of 1"):
         read_spec(file)

@@ -1,5 +1,5 @@
-"""What settings read as, from the environment and from a file, and that what cannot be read is
-refused with what to write."""
+"""Reading settings from the environment and from a file; invalid ones are refused with what to
+write."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def none_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def from_file(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
-    """Make a file with this text the one that settings are read from."""
+    """Write a settings file with this text, and use it."""
     file = folder / "eventhub.toml"
     file.write_text(text)
     monkeypatch.setenv("EVENTHUB_SETTINGS_FILE", str(file))
@@ -93,7 +93,7 @@ def test_setting_is_read(
         ("EVENTHUB_DEBUG", "maybe", "is not true, yes, on, 1, false"),  # was: off
         ("EVENTHUB_LOG_FORMAT", "jsn", "'jsn' is not one of text, json"),  # was: text
         ("EVENTHUB_LOG_LEVEL", "verbose", "not one of debug, info, warning, error"),
-        ("EVENTHUB_ALLOWED_HOSTS", "a.org,https://b.org", "'https://b.org' is not a host's name"),
+        ("EVENTHUB_ALLOWED_HOSTS", "a.org,https://b.org", "'https://b.org' is not a host name"),
         ("EVENTHUB_ALLOWED_HOSTS", "a.org:8000", "without scheme and port"),  # would never match
         ("EVENTHUB_CORS_ORIGINS", "app.example.org", "is not an origin"),
         ("EVENTHUB_CORS_ORIGINS", "https://app.example.org/", "is not an origin"),
@@ -109,7 +109,7 @@ def test_setting_is_read(
         ("DATABASE_URL", "postgresql://u:secret/x@h/d", "percent-encode"),  # it was the port
         ("DATABASE_URL", "postgresql://u:p@secret@h/d", "percent-encode"),  # ... of the host's name
         ("DATABASE_DIRECT_URL", "postgresql://h/d?secret=1", "only parameters of libpq"),
-        ("DATABASE_URL", "host=h password=a secret", "a value with spaces in quotes"),
+        ("DATABASE_URL", "host=h password=a secret", "quote a value with spaces"),
         ("REDIS_URL", "redis://:secret/x@h/0", "percent-encode"),  # it was the port
         ("EVENTHUB_MARK_URL", "redis://:secret#x@h/0", "percent-encode"),
         ("REDIS_URL", "localhost:6379", "redis://"),
@@ -141,8 +141,8 @@ def test_setting_that_cannot_be_read_is_refused(
     assert "secret" not in line
 
 
-def test_names_that_others_make_are_no_reason_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kubernetes describes a service `eventhub` to every container beside it."""
+def test_variables_of_other_programs_are_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kubernetes describes a service `eventhub` to every container of its namespace."""
     names = ["EVENTHUB_PORT", "EVENTHUB_PORT_8000_TCP_ADDR", "EVENTHUB_SERVICE_HOST"]
     for name in (*names, "EVENTHUB_KEY"):  # the last is the command-line client's
         monkeypatch.setenv(name, "tcp://10.0.0.1:8000")
@@ -180,11 +180,11 @@ def test_setting_is_read_from_a_file(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("quota_byte = 1", "quota_byte is no setting of the hub; did you mean quota_bytes?"),
-        ("EVENTHUB_DEBUG = true", "EVENTHUB_DEBUG is no setting of the hub; did you mean debug?"),
-        ("JAVAHOME = ''", "JAVAHOME is no setting of the hub; did you mean java_home?"),
-        ("quota = 1", "quota is no setting of the hub; did you mean quota_bytes?"),
-        ("[hub]\nport = 1", "hub is no setting of the hub; docs/settings.md has their names"),
+        ("quota_byte = 1", "quota_byte is not a setting of the hub; did you mean quota_bytes?"),
+        ("EVENTHUB_DEBUG = true", "EVENTHUB_DEBUG is not a setting of the hub; did you mean debug"),
+        ("JAVAHOME = ''", "JAVAHOME is not a setting of the hub; did you mean java_home?"),
+        ("quota = 1", "quota is not a setting of the hub; did you mean quota_bytes?"),
+        ("[hub]\nport = 1", "hub is not a setting of the hub; docs/settings.md lists the settings"),
         ("quota_bytes = true", "quota_bytes: Expected `int | null`, got `bool`; write a size"),
         ("quota_bytes = 0", "quota_bytes: 0 is not a size"),
         ("backlog_events = 1.5", "backlog_events: Expected `int`, got `float`; write a whole"),
@@ -192,8 +192,8 @@ def test_setting_is_read_from_a_file(
         ("debug = 1", "debug: Expected `bool`, got `int`; write true"),
         ("data = 2026-11-23", "data: Expected `str`, got `date`"),
         ("log_level = 5", "log_level: Expected `str`, got `int`; write one of debug"),
-        ("allowed_hosts = ['a.org', 'b:80']", "allowed_hosts: 'b:80' is not a host's name"),
-        ("allowed_hosts = ['a.org', 5]", "got `int` - at `$[1]`; write a host's name"),
+        ("allowed_hosts = ['a.org', 'b:80']", "allowed_hosts: 'b:80' is not a host name"),
+        ("allowed_hosts = ['a.org', 5]", "got `int` - at `$[1]`; write a host name"),
         ("trusted_proxies = ['10.0.0.1/8']", "trusted_proxies: not an address or a network"),
         ("data = 'a\\u0000b'".replace("'", '"'), "data: it holds a NUL character"),
         ("database_url = ['secret']", "database_url: it must be postgresql://"),
@@ -248,24 +248,24 @@ def test_environment_wins_over_the_file_and_the_file_over_the_default(
 def test_mistake_in_the_file_is_refused_although_the_environment_wins(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It would come to light when somebody removes the variable."""
+    """It would only be noticed when somebody removes the variable."""
     from_file(monkeypatch, tmp_path, "quota_bytes = 'ten'")
     monkeypatch.setenv("EVENTHUB_QUOTA_BYTES", "10GB")
     with pytest.raises(BadSettings, match="quota_bytes: 'ten' is not a size"):
         read_env()
 
 
-def test_file_that_changes_is_read_by_the_next_start_alone(
+def test_change_of_the_file_takes_effect_at_the_next_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A request reads settings too; a file that somebody is editing must not fail it."""
+    """A request reads settings too, and must not fail while somebody edits the file."""
     file = from_file(monkeypatch, tmp_path, "quota_bytes = 5")
     assert read_env().quota_bytes == 5
     file.write_text("quota_bytes = ")
     assert read_env().quota_bytes == 5
 
 
-def test_children_get_what_the_file_says_in_their_environment(
+def test_children_get_the_settings_of_the_file_in_their_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     text = """
@@ -303,7 +303,7 @@ def test_file_of_the_command_line_is_not_the_hubs(
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "rendered"),
     [
         ("postgresql://u:pw@db:5432/e", "postgresql://…@db:5432/e"),
         ("postgresql://u@/e?host=/run&password=pw", "postgresql://…@/e?…"),
@@ -321,5 +321,5 @@ def test_file_of_the_command_line_is_not_the_hubs(
         ("/archive:pw@x", HIDDEN),
     ],
 )
-def test_url_is_shown_without_its_password(text: str, shown: str) -> None:
-    assert without_login(text) == shown
+def test_url_is_rendered_without_its_password(text: str, rendered: str) -> None:
+    assert without_login(text) == rendered

@@ -6,14 +6,14 @@ import tracemalloc
 import pytest
 
 from eventhub.base.errors import DatabaseUnavailable, Overloaded, TooManyRequests
-from eventhub.base.fair_queue import Admission, Bounds, FairQueue, Party, Places
+from eventhub.base.fair_queue import Admission, FairQueue, Party, Slots, WaitLimits
 
 HOG, VICTIM, NEIGHBOUR = Party(1, 1), Party(2, 1), Party(1, 2)
-ONE = Places(1, 1)
+ONE = Slots(1, 1)
 
 
 async def settled() -> None:
-    """What can go on has gone on."""
+    """Let every task run that can."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -29,7 +29,7 @@ def queue_of(*items: tuple[Party, str, int]) -> FairQueue[str]:
     return queue
 
 
-def test_a_client_that_asks_for_little_waits_for_one_item_of_another() -> None:
+def test_a_client_with_few_items_waits_for_one_item_of_another() -> None:
     queue = queue_of(*[(HOG, "h", 1)] * 500)
     assert [queue.pop() for _ in range(10)] == ["h"] * 10
     queue.put(VICTIM, "v")
@@ -47,30 +47,30 @@ def test_zones_share_before_clients_do() -> None:
     assert emptied(queue_of(*items))[:8] == "hvnvhvnv"
 
 
-def test_of_one_client_what_came_first_is_first() -> None:
+def test_items_of_one_client_are_first_in_first_out() -> None:
     queue = queue_of(*((HOG, letter, 3) for letter in "abcd"))
     assert emptied(queue) == "abcd"
 
 
-def test_what_costs_more_waits_longer() -> None:
+def test_expensive_items_wait_longer() -> None:
     items = [*[(HOG, "H", 3)] * 2, *[(VICTIM, "v", 1)] * 6]
     assert emptied(queue_of(*items)) == "HvvvHvvv"
 
 
-def test_a_lane_that_was_empty_for_a_moment_still_owes_what_it_was_served() -> None:
+def test_a_queue_that_was_empty_for_a_moment_still_waits_for_the_others() -> None:
     queue = queue_of(*[(VICTIM, "v", 1)] * 4, (HOG, "H", 3))
     assert [queue.pop(), queue.pop()] == ["v", "H"]
     queue.put(HOG, "H", 3)
     assert emptied(queue) == "vvHv"
 
 
-def test_the_next_item_is_shown_before_it_is_taken() -> None:
+def test_peek_returns_the_item_that_pop_takes() -> None:
     queue = queue_of((HOG, "a", 1), (VICTIM, "b", 1))
     assert (queue.peek(), queue.pop(), queue.peek()) == ("a", "a", "b")
 
 
-def test_a_queue_that_is_never_empty_does_not_remember_all_that_came_by() -> None:
-    """It grew by an entry for each address that guessed passwords while others did, too."""
+def test_a_queue_that_is_never_empty_forgets_parties() -> None:
+    """It grew by an entry for each address that guessed passwords at the same time as others."""
     queue = queue_of((HOG, "h", 1))
     tracemalloc.start()
     for number in range(20_000):
@@ -84,13 +84,13 @@ def test_a_queue_that_is_never_empty_does_not_remember_all_that_came_by() -> Non
     assert grown < 100_000
 
 
-async def test_a_place_is_given_to_who_was_served_least() -> None:
-    admission = Admission(Places(2, 2))
+async def test_a_slot_goes_to_the_party_that_was_served_least() -> None:
+    admission = Admission(Slots(2, 2))
     order: list[str] = []
     ends = asyncio.Event()
 
     async def one(party: Party, name: str) -> None:
-        async with admission.place(party):
+        async with admission.hold(party):
             order.append(name)
             await ends.wait()
 
@@ -105,7 +105,7 @@ async def test_a_place_is_given_to_who_was_served_least() -> None:
     assert len(order) == 9
 
 
-async def test_who_goes_while_waiting_takes_no_place_away() -> None:
+async def test_a_cancelled_waiter_takes_no_slot() -> None:
     admission = Admission(ONE)
     await admission.enter(HOG)
     gone, next_one = (asyncio.create_task(admission.enter(HOG)) for _ in range(2))
@@ -117,13 +117,13 @@ async def test_who_goes_while_waiting_takes_no_place_away() -> None:
     late = asyncio.create_task(admission.enter(HOG))
     await asyncio.sleep(0)
     admission.leave(HOG)
-    late.cancel()  # at the moment in which it is let in
+    late.cancel()  # at the moment when it is admitted
     await asyncio.gather(late, return_exceptions=True)
     await asyncio.wait_for(admission.enter(VICTIM), 1)
 
 
 async def test_a_client_with_too_much_waiting_is_refused_and_another_is_not() -> None:
-    admission = Admission(ONE, Bounds(waiting_max=10, waiting_per_party_max=4, wait_s_max=60))
+    admission = Admission(ONE, WaitLimits(waiting_max=10, waiting_per_party_max=4, wait_s_max=60))
     await admission.enter(HOG)
     waiting = [asyncio.create_task(admission.enter(HOG)) for _ in range(4)]
     await asyncio.sleep(0)
@@ -141,17 +141,17 @@ async def test_a_client_with_too_much_waiting_is_refused_and_another_is_not() ->
     await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def test_who_has_waited_too_long_is_refused_and_leaves_no_trace() -> None:
-    two = Places(2, 1)
-    admission = Admission(two, Bounds(waiting_max=10, waiting_per_party_max=4, wait_s_max=0.01))
+async def test_a_party_that_waited_too_long_is_refused_and_forgotten() -> None:
+    two = Slots(2, 1)
+    admission = Admission(two, WaitLimits(waiting_max=10, waiting_per_party_max=4, wait_s_max=0.01))
 
-    async def get_on() -> None:
+    async def keep_working() -> None:
         while True:
-            async with admission.place(NEIGHBOUR):
+            async with admission.hold(NEIGHBOUR):
                 await asyncio.sleep(0)
 
     await admission.enter(HOG)
-    neighbour = asyncio.create_task(get_on())
+    neighbour = asyncio.create_task(keep_working())
     await settled()
     hogs = await asyncio.gather(*(admission.enter(HOG) for _ in range(4)), return_exceptions=True)
     assert {type(hog) for hog in hogs[:3]} == {TooManyRequests}
@@ -160,12 +160,12 @@ async def test_who_has_waited_too_long_is_refused_and_leaves_no_trace() -> None:
     await asyncio.wait_for(admission.enter(VICTIM), 1)
 
 
-async def test_while_nobody_gets_on_it_is_nobodys_fault() -> None:
-    """A client whose requests waited for a database that was away was told to send fewer."""
-    admission = Admission(ONE, Bounds(waiting_max=10, waiting_per_party_max=4, wait_s_max=0.01))
+async def test_without_progress_no_party_is_blamed() -> None:
+    """A client whose requests waited for an unavailable database got 429 and should send fewer."""
+    admission = Admission(ONE, WaitLimits(waiting_max=10, waiting_per_party_max=4, wait_s_max=0.01))
 
     async def fail() -> None:
-        async with admission.place(HOG):
+        async with admission.hold(HOG):
             await asyncio.sleep(0.02)
             raise DatabaseUnavailable
 
@@ -178,28 +178,28 @@ async def test_while_nobody_gets_on_it_is_nobodys_fault() -> None:
         await failing
 
 
-async def test_a_client_holds_all_places_until_another_one_comes() -> None:
-    admission = Admission(Places(4, 2))
+async def test_a_client_holds_all_slots_until_another_one_comes() -> None:
+    admission = Admission(Slots(4, 2))
     hogs = [asyncio.create_task(admission.enter(HOG)) for _ in range(9)]
     await settled()
     assert sum(hog.done() for hog in hogs) == 4
     victim = asyncio.create_task(admission.enter(VICTIM))
-    let_in = []
+    admitted = []
     for _ in range(4):
         await settled()
         admission.leave(HOG)
         await settled()
-        let_in.append((victim.done(), sum(hog.done() for hog in hogs)))
-    assert let_in == [(True, 4), (True, 4), (True, 5), (True, 6)]
+        admitted.append((victim.done(), sum(hog.done() for hog in hogs)))
+    assert admitted == [(True, 4), (True, 4), (True, 5), (True, 6)]
     for hog in hogs:
         hog.cancel()
     await asyncio.gather(*hogs, return_exceptions=True)
 
 
 async def test_parties_that_come_and_go_are_forgotten() -> None:
-    admission = Admission(ONE, Bounds(2, 2, 60))
+    admission = Admission(ONE, WaitLimits(2, 2, 60))
     for client_id in range(100):
-        async with admission.place(Party(1, client_id)):
+        async with admission.hold(Party(1, client_id)):
             with pytest.raises((Overloaded, TooManyRequests)):
                 await admission.enter(Party(2, client_id), 3)
     assert not admission.parties

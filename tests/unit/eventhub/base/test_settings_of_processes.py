@@ -1,5 +1,5 @@
-"""What programs of the hub do with their settings: they show them, hand them on, and end with a
-line for each that cannot be read."""
+"""Settings of the hub's programs: they print them, pass them on to their children, and end with a
+line for each invalid one."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from tests.unit.eventhub.base.test_env import none_set as none_set  # for all te
 from tests.unit.eventhub.supervisor.test_commands import manage
 
 
-def test_every_wrong_setting_has_its_line_and_no_traceback() -> None:
+def test_every_invalid_setting_has_its_line_and_no_traceback() -> None:
     wrong = {"EVENTHUB_QUOTA_BYTES": "10Gb!", "EVENTHUB_DEBUG": "maybe", "EVENTHUB_LOGFORMAT": ""}
     done = manage("up", **wrong)
     assert done.returncode == os.EX_CONFIG
@@ -42,8 +42,8 @@ def test_settings_are_listed_with_their_origin_and_without_secrets(tmp_path: Pat
 
 
 @pytest.mark.parametrize("command", [("settings", "--check"), ("forward",), ("up",)])
-def test_password_that_is_not_encoded_is_refused_and_not_shown(command: tuple[str, ...]) -> None:
-    """libpq's message has the password, and a traceback had the message."""
+def test_password_that_is_not_encoded_is_refused_and_hidden(command: tuple[str, ...]) -> None:
+    """The message of libpq has the password, and a traceback had the message."""
     done = manage(*command, DATABASE_URL="postgresql://u:50%geheim@h/d")
     assert done.returncode == os.EX_CONFIG
     assert "percent-encode" in done.stderr
@@ -67,7 +67,7 @@ def test_process_with_a_bad_file_ends_with_a_line_for_each_mistake(
         assert line.startswith(start)
 
 
-def test_process_that_serves_hands_the_file_on_to_what_it_starts(tmp_path: Path) -> None:
+def test_process_that_serves_passes_the_file_on_to_its_children(tmp_path: Path) -> None:
     file = tmp_path / "eventhub.toml"
     key = "k" * 32
     file.write_text(
@@ -92,7 +92,7 @@ def test_process_that_serves_hands_the_file_on_to_what_it_starts(tmp_path: Path)
 
 
 def test_restore_takes_the_database_from_the_file(tmp_path: Path) -> None:
-    """What it starts reads the environment alone."""
+    """The programs that it starts read only the environment."""
     file = tmp_path / "eventhub.toml"
     file.write_text(f'database_url = "postgresql://e@/e?host={tmp_path}"\n')
     done = manage("restore", str(tmp_path / "absent"), EVENTHUB_SETTINGS_FILE=str(file))

@@ -1,4 +1,4 @@
-"""What the commands of manage.py refuse at once, in words and not in a traceback."""
+"""Commands of manage.py refuse wrong arguments at once, with a message instead of a traceback."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def manage(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         (("--restarts", "-1"), "'-1' is not a whole number of at least 0"),
     ],
 )
-def test_numbers_that_cannot_be_are_refused_before_anything_starts(
+def test_numbers_out_of_bounds_are_refused_before_anything_starts(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(CommandError, match=said):
@@ -49,15 +49,15 @@ def test_up_ends_with_a_status_and_no_traceback(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("createkey", "shop", "--grant", "emit:*"), ("demo",)])
-def test_commands_without_the_databases_url_say_where_it_is(words: tuple[str, ...]) -> None:
-    """They hung for the pool's timeout and ended in a PoolTimeout's traceback."""
+def test_commands_without_database_url_say_where_to_find_it(words: tuple[str, ...]) -> None:
+    """They hung for the pool's timeout and ended with a traceback of PoolTimeout."""
     done = manage(*words)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "export DATABASE_URL=" in line
 
 
-def test_createkey_says_that_the_hub_is_away(tmp_path: Path) -> None:
+def test_createkey_reports_that_the_hub_does_not_run(tmp_path: Path) -> None:
     done = manage("createkey", "shop", DATABASE_URL=f"postgresql://e@/e?host={tmp_path}")
     assert done.returncode == 1
     assert "is the hub running?" in done.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""What strangers can make a web process write to its log."""
+"""Log lines of a web process that any client can cause, and throttled ones."""
 
 import inspect
 import logging
@@ -36,7 +36,7 @@ def test_wrong_host_is_one_short_warning(
     assert len(line) < 2 * logs.LINE_CHARS_MAX
 
 
-def test_wrong_host_says_nothing_where_only_errors_are_wanted(
+def test_wrong_host_is_not_logged_at_level_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     logs.configure("text", "error")
@@ -44,39 +44,39 @@ def test_wrong_host_says_nothing_where_only_errors_are_wanted(
     assert capsys.readouterr().err == ""
 
 
-def test_refused_handshake_is_dropped_and_all_else_of_uvicorn_is_kept(
+def test_refused_handshake_is_the_only_error_of_uvicorn_that_is_dropped(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     logs.configure("text", "info")
     logger = logging.getLogger("uvicorn.error")
     logger.error(logs.HANDSHAKE_REFUSED)
     logger.error("Exception in ASGI application\n")
-    said = capsys.readouterr().err
-    assert "handshake" not in said
-    assert "Exception in ASGI application" in said
+    output = capsys.readouterr().err
+    assert "handshake" not in output
+    assert "Exception in ASGI application" in output
 
 
 def test_dropped_text_is_the_servers_own() -> None:
-    """An update of uvicorn may word it anew."""
+    """An update of uvicorn may change the text."""
     assert f'self.logger.error("{logs.HANDSHAKE_REFUSED}")' in inspect.getsource(
         websockets_sansio_impl
     )
 
 
-def test_what_is_tried_again_and_again_is_said_now_and_then(
+def test_repeated_failures_are_logged_once_in_an_interval(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """By event; with the number of what was left out. So are the attempts of libraries."""
+    """Each event is throttled, with the number suppressed; so are the attempts of libraries."""
     logs.configure("text", "info")
     clock = ManualClock()
-    seldom = logs.Seldom(logs.get_logger("drain"), clock.monotonic_s)
+    throttled = logs.ThrottledLog(logs.get_logger("drain"), clock.monotonic_s)
     for _ in range(50):
-        seldom.warning("away", reason="x")
-        seldom.info("other")
+        throttled.warning("away", reason="x")
+        throttled.info("other")
         logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "read", "no")
     clock.advance_s(limits.LOG_REPEAT_S + 0.1)
-    seldom.warning("away", reason="x")
+    throttled.warning("away", reason="x")
     lines = capsys.readouterr().err.splitlines()
     counts = {word: sum(word in line for line in lines) for word in ("away", "other", "pool")}
     assert counts == {"away": 2, "other": 1, "pool": 1}
-    assert "left_out=49" in lines[-1]
+    assert "suppressed=49" in lines[-1]

@@ -14,7 +14,7 @@ import pytest
 from tests.acceptance.wire import EVENT, session
 from tests.live import LiveHub, LiveZone
 
-PATH = "/v1/clients/tester/listens"
+PATH = "/v1/clients/tester/listeners"
 RECORDED_S = 10.0  # ends are written once a second
 
 
@@ -24,7 +24,7 @@ def emitted(zone: LiveZone, stream: str, count: int, **more: Any) -> list[int]:
     return [n for run in answer.json["ranges"] for n in range(run["first"], run["last"] + 1)]
 
 
-def listens(zone: LiveZone, path: str = PATH, key: str = "") -> list[dict[str, Any]]:
+def listeners(zone: LiveZone, path: str = PATH, key: str = "") -> list[dict[str, Any]]:
     answer = zone.hub.call("GET", path, key=key or zone.admin)
     assert answer.status == 200, answer
     items: list[dict[str, Any]] = answer.json["items"]
@@ -34,7 +34,7 @@ def listens(zone: LiveZone, path: str = PATH, key: str = "") -> list[dict[str, A
 def recorded(zone: LiveZone, until: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
     """The client's listens, the newest first, once they are as wanted."""
     end = time.monotonic() + RECORDED_S
-    while not until(found := listens(zone)):
+    while not until(found := listeners(zone)):
         assert time.monotonic() < end, found
         time.sleep(0.05)
     return found
@@ -51,16 +51,20 @@ async def test_a_listen_is_on_record_before_it_is_told_that_it_began(
     emitted(zone, "orders", 3)
     async with session(hub, zone.admin, web=1) as reader:
         begun = await reader.listen("orders", name="one", start="oldest", type="order.placed")
-        [row] = listens(zone)
-        assert (row["stream"], row["listen"], row["door"]) == ("orders", "one", "websocket")
+        [row] = listeners(zone)
+        assert (row["stream"], row["name"], row["transport"]) == ("orders", "one", "websocket")
         assert (row["start"], row["after"]) == ("oldest", begun["cursor"])
         assert row["ended_at"] is None
         assert "order.placed" in row["filter"]
         await reader.events(3)
-        await reader.say("stop", listen="one")
+        await reader.say("stop", listener="one")
         await reader.hear_op("stopped")
     [row] = recorded(zone, all_ended(1))
-    assert (row["through"]["sequence"], row["events"], row["why"]) == (3, 3, "stopped")
+    assert (row["delivered_through"]["sequence"], row["delivered_events"], row["end_reason"]) == (
+        3,
+        3,
+        "stopped",
+    )
 
 
 async def test_a_reader_that_went_is_on_record_with_what_it_was_told(
@@ -76,8 +80,10 @@ async def test_a_reader_that_went_is_on_record_with_what_it_was_told(
         emitted(zone, "orders", 1)
         await reader.events(2)
     rows = recorded(zone, all_ended(2))
-    assert {one["why"] for one in rows} == {"left"}
-    assert {(one["listen"], one["events"], one["through"]["sequence"]) for one in rows} == {
+    assert {one["end_reason"] for one in rows} == {"disconnected"}
+    assert {
+        (one["name"], one["delivered_events"], one["delivered_through"]["sequence"]) for one in rows
+    } == {
         ("a", 5, 7),
         ("b", 1, 7),
     }
@@ -94,7 +100,11 @@ async def test_server_sent_events_are_on_record(zone: LiveZone) -> None:
         while found.count(b"order.placed") < 3:
             found += await answer.content.readany()
     [row] = recorded(zone, all_ended(1))
-    assert (row["door"], row["events"], row["why"]) == ("sse", 3, "left")
+    assert (row["transport"], row["delivered_events"], row["end_reason"]) == (
+        "sse",
+        3,
+        "disconnected",
+    )
 
 
 def test_polls_that_follow_one_another_are_one_row(zone: LiveZone) -> None:
@@ -105,12 +115,12 @@ def test_polls_that_follow_one_another_are_one_row(zone: LiveZone) -> None:
         page = polled(zone, start)
         assert len(page["events"]) == count
         start = f"{page['cursor']['segment']}:{page['cursor']['sequence']}"
-    assert len(listens(zone)) == 1
+    assert len(listeners(zone)) == 1
     first = f"{page['cursor']['segment']}:1"
     assert len(polled(zone, first)["events"]) == 5  # from where none ended: another row
-    [again, row] = listens(zone)
+    [again, row] = listeners(zone)
     assert (again["after"]["sequence"], row["after"]["sequence"]) == (1, 0)
-    assert (again["door"], again["start"], row["start"]) == ("poll", "cursor", "oldest")
+    assert (again["transport"], again["start"], row["start"]) == ("poll", "cursor", "oldest")
 
 
 def polled(zone: LiveZone, start: str) -> dict[str, Any]:
@@ -151,11 +161,11 @@ async def test_an_operators_listen_is_not_on_record(hub: LiveHub, zone: LiveZone
     emitted(zone, "orders", 2)
     path = f"/v1/connection-tokens?zone={zone.name}"
     token = hub.operate("POST", path, {}).json["token"]
-    before = hub.sql("SELECT count(*) FROM listens")
+    before = hub.sql("SELECT count(*) FROM listeners")
     async with session(hub, "", url=f"{hub.ws_url}?token={token}") as reader:
         await reader.listen("orders", start="oldest")
         await reader.events(2)
-    assert hub.sql("SELECT count(*) FROM listens") == before
+    assert hub.sql("SELECT count(*) FROM listeners") == before
 
 
 async def test_nobody_sees_the_listens_of_others(hub: LiveHub, zone: LiveZone) -> None:
@@ -167,15 +177,15 @@ async def test_nobody_sees_the_listens_of_others(hub: LiveHub, zone: LiveZone) -
         await reader.listen("secrets", name="b")
     async with session(hub, other) as reader:
         await reader.listen("orders")
-    path = "/v1/clients/other/listens"
-    assert [one["stream"] for one in listens(zone, path, other)] == ["orders"]
-    assert [one["stream"] for one in listens(zone, path)] == ["orders"]  # who manages the zone
+    path = "/v1/clients/other/listeners"
+    assert [one["stream"] for one in listeners(zone, path, other)] == ["orders"]
+    assert [one["stream"] for one in listeners(zone, path)] == ["orders"]  # who manages the zone
     hub.call("GET", PATH, key=other).refused(403, "forbidden")
     narrow = zone.key("listen:orders")
-    assert {one["stream"] for one in listens(zone, PATH, narrow)} == {"orders"}
+    assert {one["stream"] for one in listeners(zone, PATH, narrow)} == {"orders"}
     hub.call("GET", f"{PATH}?stream=secrets", key=narrow).refused(403, "forbidden")
     stranger = hub.new_zone()
-    assert listens(stranger) == []
+    assert listeners(stranger) == []
     hub.call("GET", path, key=stranger.admin).refused(404, "not_found")
 
 
@@ -187,7 +197,7 @@ async def test_listens_come_in_pages(hub: LiveHub, zone: LiveZone) -> None:
     names, path = [], f"{PATH}?limit=2&stream=orders"
     while path:
         page = hub.call("GET", path, key=zone.admin).json
-        names += [one["listen"] for one in page["items"]]
+        names += [one["name"] for one in page["items"]]
         path = page["next"] and f"{PATH}?limit=2&stream=orders&after={page['next']}"
     assert names == list("edcba")
     hub.call("GET", f"{PATH}?after=x", key=zone.admin).refused(400, "invalid_field")
@@ -197,6 +207,6 @@ async def test_listens_come_in_pages(hub: LiveHub, zone: LiveZone) -> None:
 async def test_any_name_of_a_listen_can_be_kept(hub: LiveHub, zone: LiveZone, name: str) -> None:
     zone.create_stream("orders")
     async with session(hub, zone.admin) as reader:
-        await reader.socket.send(json.dumps({"op": "listen", "listen": name, "stream": "orders"}))
+        await reader.socket.send(json.dumps({"op": "listen", "listener": name, "stream": "orders"}))
         assert (await reader.hear_op("listening", "error"))["op"] == "listening"
-    assert len(listens(zone)) == 1
+    assert len(listeners(zone)) == 1
