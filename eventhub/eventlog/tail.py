@@ -30,11 +30,11 @@ from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import (
-    AWAY,
+    CONNECTION_ERRORS,
     Connection,
     answered_within,
     connect,
-    notified,
+    notifications,
     reading,
 )
 
@@ -124,7 +124,7 @@ class Tail:
                 if clock() >= self._poll_at_s:
                     self._poll_at_s = clock() + self._poll_interval_s()
                     await self._poll(connection)
-            except (*AWAY, EventHubError):
+            except (*CONNECTION_ERRORS, EventHubError):
                 await _drop(connection)
                 connection = None
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
@@ -211,11 +211,11 @@ class Tail:
                 connection = await connect(self._direct_url, name="eventhub listen")
                 try:
                     await connection.execute("LISTEN eventhub_heads")
-                    async for payload in notified(connection):
+                    async for payload in notifications(connection):
                         self._receive_all(payload)
                 finally:
                     await connection.close()
-            except (*AWAY, EventHubError):
+            except (*CONNECTION_ERRORS, EventHubError):
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     def _receive_all(self, payload: str) -> None:
@@ -245,7 +245,7 @@ class Tail:
                 for payload in _payloads(dirty):
                     with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
                         await connection.execute(SQL["notify"], (payload,))
-            except (*AWAY, EventHubError):
+            except (*CONNECTION_ERRORS, EventHubError):
                 await _drop(connection)
                 connection = None  # processes that miss this NOTIFY poll the heads
             await asyncio.sleep(limits.NOTIFY_INTERVAL_S)
