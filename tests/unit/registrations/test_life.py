@@ -13,13 +13,13 @@ from registrations.filter_source import FilterSource
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import STRATEGIES
 from registrations.matching.stream_matcher import AUTO, Matching
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 EVENT = Event("d", "a", {"n": 1})
 
 
-def version(id: int, **fields: Any) -> Version:
-    found = Version(id, id * 10, "c", 1, (Spec(),), 0, None)
+def version(id: int, **fields: Any) -> StreamVersion:
+    found = StreamVersion(id, id * 10, "c", 1, (Spec(),), 0, None)
     return found._replace(**fields)
 
 
@@ -30,11 +30,11 @@ def match(interest: CallbackInterest, *sequences: int) -> list[list[int]]:
 def test_a_group_is_asleep_between_its_places_alone() -> None:
     interest = CallbackInterest(0)
     interest.take([version(1, group=7), version(2), version(3, group=8)])
-    interest.suspend({7: (Suspension(5, None), Suspension(1, 2)), 8: ()})
+    interest.suspend({7: (SuspensionSpan(5, None), SuspensionSpan(1, 2)), 8: ()})
     assert match(interest, 1, 2, 3, 5, 6) == [
         [10, 20, 30], [20, 30], [10, 20, 30], [10, 20, 30], [20, 30],
     ]  # fmt: skip
-    interest.suspend({7: (Suspension(5, 6),)})
+    interest.suspend({7: (SuspensionSpan(5, 6),)})
     assert match(interest, 6, 7) == [[20, 30], [10, 20, 30]]
     interest.suspend({7: ()})
     assert match(interest, 6) == [[10, 20, 30]]
