@@ -1,4 +1,4 @@
-"""What may wait for endpoints, and what has to go: tables of cases."""
+"""Bounds of the backlog and what is dropped: tables of cases."""
 
 import pytest
 
@@ -34,9 +34,7 @@ NARROW = BacklogBounds(
         ([], 10, []),
     ],
 )
-def test_what_is_too_much_is_cut_to_one_level(
-    sizes: list[int], limit: int, retained: list[int]
-) -> None:
+def test_an_excess_is_cut_to_one_level(sizes: list[int], limit: int, retained: list[int]) -> None:
     assert list(level_down(dict(enumerate(sizes)), limit).values()) == retained
 
 
@@ -61,7 +59,7 @@ def test_what_is_too_much_is_cut_to_one_level(
         ),
     ],
 )  # fmt: skip
-def test_the_oldest_of_the_largest_go(
+def test_the_oldest_of_the_largest_are_dropped(
     backlogs: list[EndpointBacklog], dropped: list[tuple[int, int, int, str]]
 ) -> None:
     cut_down = [(cut.backlog.endpoint_id, *cut[1:]) for cut in cuts(backlogs, NARROW)]
