@@ -76,12 +76,12 @@ async def test_the_oldest_deliveries_become_one_gap_notice_of_their_lane(
         next_attempt_at="infinity")  # fmt: skip
     add_deliveries(world, second_stream, full, 100, 101)
     add_deliveries(world, stream_id, other, 1, 20)
-    assert await enforce_bounds(connection, narrow(20)) == 15  # of 33 18 stay
+    assert await enforce_bounds(connection, narrow(20)) == 15  # 18 of 33 remain
     kept = [(at, "pending", None) for at in range(16, 32)]
     later = [(100, "pending", None), (101, "pending", None)]
     assert world.sql(OWED, full) == [(15, "pending", 1), *kept, *later]
     assert len(world.sql(OWED, other)) == 20
-    assert await enforce_bounds(connection, narrow(20)) == 0  # a notice is none of them
+    assert await enforce_bounds(connection, narrow(20)) == 0  # a notice does not count
     add_deliveries(world, stream_id, full, 32, 36)
     assert await enforce_bounds(connection, narrow(20)) == 5
     [first, *rest] = world.sql(OWED, full)
@@ -90,7 +90,7 @@ async def test_the_oldest_deliveries_become_one_gap_notice_of_their_lane(
     announcement = world.sql("SELECT registrations, gap_reason, payload, claim FROM deliveries"
                      " WHERE endpoint_id = %s AND gap_first = 1", full)  # fmt: skip
     assert announcement == [([7], "backlog", None, None)]
-    # the rest stay listed as what they are, also what the first notice was
+    # the rest keep their states, also the first notice
     states = "SELECT count(*) FROM deliveries WHERE endpoint_id = %s AND state = 'dropped'"
     assert world.sql(states, full) == [(19,)]
 
@@ -122,7 +122,7 @@ async def test_bytes_include_those_of_the_events(world: World, connection: Conne
     settings = bounds_of(ANY._replace(bytes=200_000), None)
     await enforce_bounds(connection, settings)
     assert len(world.sql(OWED, light)) == 2
-    # of 310,000 bytes 180,000 stay, as a notice and what is newest
+    # 180,000 of 310,000 bytes remain, as a notice and the newest
     assert [row[0] for row in world.sql(OWED, heavy)] == list(range(12, 21))
 
 
@@ -137,9 +137,7 @@ async def test_overdue_deliveries_are_dropped(world: World, connection: Connecti
         (3, "pending", 1), (4, "pending", None), (5, "pending", None),
     ]  # fmt: skip
     world.sql("UPDATE deliveries SET created_at = now() - interval '9 days' WHERE sequence = 3")
-    assert (
-        await enforce_bounds(connection, settings) == 0
-    )  # the notice waits for as long as it takes
+    assert await enforce_bounds(connection, settings) == 0  # a notice is never dropped
 
 
 async def test_losses_are_announced_at_once_and_then_together(

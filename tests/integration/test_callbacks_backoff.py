@@ -37,7 +37,7 @@ def add_deliveries(world: CallbacksWorld, url: str, *, ordered: bool) -> int:
     """Create the endpoint, with 300 pending deliveries of ten streams."""
     endpoint = world.endpoint(url, ordered=ordered)
     for _ in range(STREAMS):
-        world.add_deliveries(world.events(WAITING // STREAMS), endpoint)
+        world.deliver(world.events(WAITING // STREAMS), endpoint)
     return endpoint
 
 
@@ -68,7 +68,7 @@ async def test_a_failing_endpoint_costs_a_few_requests_and_its_backlog_drains_on
             sink.script = lambda _: OK
             await until(lambda: world.states(endpoint) == ["delivered"] * WAITING)
     again = sink.posted[failed:]
-    assert again[0].at_s - answered_s < 3.5  # of the last pause, and a scan
+    assert again[0].at_s - answered_s < 3.5  # the last pause, and a scan
     assert again[-1].at_s - again[0].at_s < 5
     assert len(again) == WAITING
     if ordered:
@@ -88,7 +88,7 @@ async def test_a_backoff_survives_the_workers_and_is_shared_by_all(
         seen = len(sink.posted)
         async with draining(world), draining(world):
             other = world.endpoint(healthy.url)
-            world.add_deliveries(world.events(20), other)
+            world.deliver(world.events(20), other)
             await until(lambda: world.states(other) == ["delivered"] * 20)
         assert len(sink.posted) == seen
 
@@ -103,7 +103,7 @@ async def test_attempts_do_not_count_while_the_endpoint_backs_off(
     monkeypatch.setattr(limits, "CALLBACK_ATTEMPTS_MAX", 7)
     async with receiver(lambda _: FAILS) as sink:
         endpoint = world.endpoint(sink.url)
-        world.add_deliveries(world.events(3), endpoint)
+        world.deliver(world.events(3), endpoint)
         async with draining(world):
             await until(lambda: len(sink.posted) >= 8 + 12)
             assert world.states(endpoint) == ["pending"] * 3
@@ -134,8 +134,8 @@ async def test_an_event_that_an_endpoint_rejects_delays_only_its_own_lane(
 
     async with receiver(refuses) as sink, draining(world):
         lanes = world.endpoint(sink.url, ordered=True)
-        world.add_deliveries(poison, lanes)
-        world.add_deliveries(world.events(30), lanes)
+        world.deliver(poison, lanes)
+        world.deliver(world.events(30), lanes)
         await until(lambda: world.states(lanes).count("delivered") >= 30)
         await until(lambda: sorted(world.states(lanes)) == ["dead_lettered"] + ["delivered"] * 32)
 
@@ -190,8 +190,8 @@ async def test_failures_that_are_written_together_with_a_delivery_do_not_count_f
 
     async with receiver() as sink, draining(world):
         endpoint = world.endpoint(sink.url)
-        world.add_deliveries(world.events(64), endpoint)
+        world.deliver(world.events(64), endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"] * 64)
         sink.script = refuses
-        world.add_deliveries(world.events(32), endpoint)
+        world.deliver(world.events(32), endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"] * 96, 10)

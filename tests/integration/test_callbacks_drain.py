@@ -163,7 +163,7 @@ async def test_a_delivery_is_dead_lettered_after_its_last_attempt(world: Callbac
         world.sql("UPDATE deliveries SET attempts = %s", limits.CALLBACK_ATTEMPTS_MAX - 1)
         async with draining(world):
             await until(lambda: world.states(endpoint) == ["dead_lettered"] * 2)
-    assert len(sink.posted) == 2  # a dead one does not keep its lane
+    assert len(sink.posted) == 2  # a dead letter does not hold its lane
 
 
 async def test_an_expired_claim_is_replaced_and_its_late_result_is_not_written(
@@ -176,7 +176,7 @@ async def test_an_expired_claim_is_replaced_and_its_late_result_is_not_written(
         async with connection:
             [late] = await claims.claim_parallel(connection, {endpoint: 9})
             assert await claims.claim_parallel(connection, {endpoint: 9}) == []
-            world.sql("UPDATE deliveries SET next_attempt_at = now()")  # its time is over
+            world.sql("UPDATE deliveries SET next_attempt_at = now()")  # the claim has expired
             async with draining(world):
                 await until(lambda: world.states(endpoint) == ["delivered"])
             attempt = AttemptRecord("status", 500, time.monotonic(), 1, sink.url, "", "")

@@ -142,10 +142,10 @@ async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the
              if posted.path == "/lane"]  # fmt: skip
     assert list(dict.fromkeys(order)) == [1, 2, 3, 4, 5, 6]
     steps = [after - before for before, after in pairwise(order)]
-    assert sum(step != 1 for step in steps) <= 1  # from the oldest whose result was not written on
+    assert sum(step != 1 for step in steps) <= 1  # from the oldest without a written result
     times = Counter(sink.ids())
     assert len(times) == 60 + 6
-    assert 1 < max(times.values()) <= 2  # what was under way came twice, and nothing else did
+    assert 1 < max(times.values()) <= 2  # only deliveries under way came twice
     assert sum(times.values()) - 66 <= left
 
 
@@ -174,7 +174,7 @@ async def test_a_suspended_worker_overwrites_nothing(world: CallbacksWorld, tmp_
             other = world.endpoint(sink.url)
             world.deliver(
                 world.events(1), other
-            )  # it posts again, so what it had is written or not
+            )  # it posts again, so its earlier results are written or refused
             await until(lambda: world.states(other) == ["delivered"], 20)
     assert sink.sequences() == [1, 1, 2, 3, 4, 5, 1]
     assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 5
@@ -213,7 +213,7 @@ async def losing_redis_with_everything_in_it_loses_nothing(
     async with receiver() as sink:
         endpoint = world.endpoint(sink.url)
         sent = world.events(5)
-        world.deliver(sent, endpoint)  # Redis is not there yet
+        world.deliver(sent, endpoint)  # Redis is not running yet
         await until(lambda: world.states(endpoint) == ["delivered"] * 5, 40)
         for number, loss in enumerate(
             (redis_server.start, redis_server.flush, redis_server.kill, redis_server.start), 2

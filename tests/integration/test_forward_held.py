@@ -63,7 +63,7 @@ async def forwarded_stream(world: World, tmp_path: Path) -> AsyncIterator[tuple[
             await add_streams(connection, [CallbackStream(stream_id, segment, 0)])
             await holder._renew_and_acquire(connection)
             running = asyncio.create_task(holder.run())
-            await asyncio.sleep(0)  # it has begun
+            await asyncio.sleep(0)  # it has started
             try:
                 yield (
                     next(one for one in leases.forwarded_stream if one.stream_id == stream_id),

@@ -67,7 +67,7 @@ async def opened(
     return await interests.current(lease)
 
 
-# --- what changes when ---
+# --- changes around a build ---
 
 
 async def test_only_changes_since_the_build_are_loaded_also_of_an_open_transaction(
@@ -152,7 +152,7 @@ async def test_another_strategy_loads_memory_and_an_indexed_one_reopens_the_inde
         assert tickets(interest, 1, endpoint) == made
 
 
-# --- what may not be used ---
+# --- unusable indexes ---
 
 
 def mend(manifest: Manifest, root: Path, **facts: Any) -> None:
@@ -214,7 +214,9 @@ async def test_an_unusable_index_is_refused_and_the_tables_are_read(
     assert (await opened(interests, stream_id, epoch=next(leases))).sizes == (3, 0, 0)
 
 
-@pytest.mark.parametrize("section", ["dense_at", "by_id"])  # read by matching, and by changing
+@pytest.mark.parametrize(
+    "section", ["dense_at", "by_id"]
+)  # found damaged by a match, and by a change
 async def test_an_index_damaged_in_use_stops_nothing(
     world: World, tmp_path: Path, start: Start, section: str
 ) -> None:

@@ -17,7 +17,7 @@ world = pytest.fixture(scope="module")(world_database)
 interests = pytest.fixture(interests_alone)
 EVENT = Event("d", "a", {})
 FILTERS = 100
-COMPILED_S = 1.6  # so long they take at least
+COMPILED_S = 1.6  # at least
 
 
 async def test_a_change_applies_without_a_notification(world: World, interests: Interests) -> None:
@@ -26,7 +26,7 @@ async def test_a_change_applies_without_a_notification(world: World, interests: 
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
     assert (await interests.current(lease)).match(EVENT, 1).endpoints == {}
-    for _ in range(10):  # no NOTIFY is sent, and the look at the heads comes four times a second
+    for _ in range(10):  # no NOTIFY is sent, and heads are polled four times a second
         [ticket] = world.register(stream_id, [endpoint], "a")
         assert (await interests.current(lease)).match(EVENT, 1).endpoints == {endpoint: [ticket]}
         world.change(ticket, stream_id, None)

@@ -20,7 +20,7 @@ from eventhub.postgresql.connections import Connection, connect
 from tests.integration.forward_world import World, world_database
 
 database = pytest.fixture(scope="module")(world_database)
-MOMENT_S = 2.0  # nothing that appends or forwards waits longer; who is stalled waits for 3 s
+MOMENT_S = 2.0  # appends and forwarders wait no longer; a blocked one would wait for 3 s
 TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ %s ORDER BY oid"
 
 
@@ -178,7 +178,7 @@ async def test_expired_partitions_are_retired(world: World, connection: Connecti
     late = await next_group(world, connection)
     add_delivery(
         world, young, "delivered"
-    )  # its first segment is of the old group, its next of the late
+    )  # its first segment is in the old partition, its next in the late one
     add_delivery(world, stream_id, "delivered")
     await next_group(world, connection)
     add_delivery(world, stream_id, "delivered")
@@ -200,7 +200,7 @@ async def test_expired_partitions_are_retired(world: World, connection: Connecti
     left = tables(world, r"^deliveries_p\d")
     assert f"deliveries_p{old}" not in left
     assert f"deliveries_p{late}" in left
-    assert await create_partitions(connection)  # it is not made again
+    assert await create_partitions(connection)  # it is not created again
     assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
 
 
@@ -257,7 +257,7 @@ async def test_a_partition_with_an_unfinished_fan_out_stays(
     assert world.sql(added, stream_id) == [(count,)]
     await run_retirement(world.url, "")
     assert table not in tables(world, r"^deliveries_p\d")
-    assert world.sql(added, stream_id) == [(count,)]  # in the newest group
+    assert world.sql(added, stream_id) == [(count,)]  # in the newest partition
 
 
 async def test_a_locked_table_is_not_waited_for(world: World, connection: Connection) -> None:

@@ -20,7 +20,9 @@ from tests.integration.forward_world import (
     world_database,
 )
 
-world = pytest.fixture(world_database)  # one each: a forwarder loads what all streams have
+world = pytest.fixture(
+    world_database
+)  # one each: a forwarder loads the registrations of all its streams
 start = pytest.fixture(forwarders)
 TAKEOVER_S = 3.0  # what the documentation promises, on a machine that is not busy with tests
 BUSY = 3
@@ -65,7 +67,7 @@ def delivers_as_events_arrive(world: World) -> None:
     """
     stream_id = world.stream()
     one, two = world.endpoints(2)
-    world.emit(stream_id, "a")  # before anybody is interested
+    world.emit(stream_id, "a")  # before any registration
     [first] = world.register(stream_id, [one], "a")
     [second] = world.register(stream_id, [one], "a")
     [third] = world.register(stream_id, [two])
@@ -193,7 +195,7 @@ def test_a_forwarder_that_is_killed_is_replaced_within_the_lease(pair: Pair) -> 
     assert sequences(world, stream_id) == [1, 2]
 
 
-# the end of a fan-out waits until the test lets it go on
+# the fan-out waits for the test
 HELD = """
 CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     PERFORM pg_advisory_xact_lock_shared(1); RETURN NEW; END $$;

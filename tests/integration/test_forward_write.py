@@ -59,8 +59,8 @@ async def leased(
     await leases.renew(connection)
     taken = await leases.acquire(connection)
     lease = next(lease for lease in taken if lease.stream_id == stream_id)
-    segment = await segment_refs(connection, [segment])
-    return lease, taken[lease], segment[segment]
+    refs = await segment_refs(connection, [segment])
+    return lease, taken[lease], refs[segment]
 
 
 def matched(
@@ -87,7 +87,7 @@ async def test_checkpoint_and_deliveries_are_written_together(
         expected = [(2, one, [8]), (2, two, [7, 9]), (3, one, [5])]
         assert world.deliveries(lease.stream_id) == expected
         assert await position_of(connection, lease) == StreamPosition(position.segment, 4)
-        # the same again is not where the stream stands
+        # a repeat does not start at the stream's position
         assert not await write(connection, lease, position, piece)
         assert world.deliveries(lease.stream_id) == expected
 
@@ -120,7 +120,7 @@ async def test_an_event_for_many_endpoints_is_written_in_batches_and_continues_a
         context = list(batches(position, [matched(position, segment, 1, registrations)], last))
         assert [len(part.rows) for part in context] == [limits.DELIVERIES_PER_STATEMENT_MAX, 1_000]
         assert await write(connection, lease, position, context[0])
-        stored = await position_of(connection, lease)  # as the next owner finds it
+        stored = await position_of(connection, lease)  # as the next owner reads it
         assert stored == StreamPosition(position.segment, 0, limits.DELIVERIES_PER_STATEMENT_MAX)
         [rest] = batches(stored, [matched(position, segment, 1, registrations)], last)
         assert await write(connection, lease, stored, rest)
@@ -168,7 +168,7 @@ async def test_an_older_epoch_writes_no_fan_out(world: World, connection: Connec
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
         now = Lease(lease.stream_id, lease.epoch + 1)
         assert await position_of(connection, now) == position
-        # nor does anybody from another place than where the stream stands
+        # nor from another position than the stream's
         elsewhere = position._replace(sequence=position.sequence + 1)
         assert not await write(connection, now, elsewhere, piece)
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]

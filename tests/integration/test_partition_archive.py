@@ -152,7 +152,7 @@ async def test_without_a_writable_archive_they_stay_unless_space_is_low(
     (tmp_path / "file").touch()
     away = PartitionArchive(str(tmp_path / "file/archive"), world.url)
     await retire(connection, away)
-    assert attached(world, group) and not there(world, empty)  # of nothing nothing is archived
+    assert attached(world, group) and not there(world, empty)  # an empty partition needs no archive
     assert group not in recorded(world)
     number = int(group.removeprefix("deliveries_p"))
     assert not await retire_deliveries_partition(connection, number, away)
@@ -214,7 +214,7 @@ async def test_a_hanging_archive_is_abandoned_when_space_is_low(
 def test_killed_at_any_moment_nothing_is_lost_and_the_next_run_finishes(
     world: World, tmp_path: Path
 ) -> None:
-    asyncio.run(run_retirement(world.url, ""))  # what is due besides
+    asyncio.run(run_retirement(world.url, ""))  # retires other expired partitions
     old_day(world)
     held = stored(world, DAY)
     with dying("partition_archive_dying", world.url) as ask:

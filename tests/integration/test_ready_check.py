@@ -39,7 +39,7 @@ async def test_database_is_not_down_because_readers_hold_all_connections() -> No
             for _ in range(limits.READERS_PER_PROCESS_MAX - 1):
                 await held.enter_async_context(reading(hub.log.pool))
             next_one = asyncio.create_task(held.enter_async_context(reading(hub.log.pool)))
-            await asyncio.sleep(0)  # it is in line, before the check
+            await asyncio.sleep(0)  # it waits in line before the check
             checking = asyncio.create_task(database(hub))
             await asyncio.sleep(0)
             await first.__aexit__(None, None, None)
