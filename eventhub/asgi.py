@@ -93,15 +93,15 @@ class Application:
             CatchUp(),
         )
         archive = archive_of(hub.env.archive_url)
-        doors = (
+        routes = (
             *HTTP_ROUTES,
             *BULK_ROUTES,
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(sources, keeper, archive),
         )
-        house = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
-        self._http = _with_cors(Router(_django, doors, house), hub)
+        services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
+        self._http = _with_cors(Router(_django, routes, services), hub)
         self._websocket = WebSocketRoute(sources, keeper)
         # What is loaded by now lives as long as the process: a full collection that walks all of
         # Django stops every socket for 50 ms.

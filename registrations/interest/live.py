@@ -22,7 +22,6 @@ from eventhub.postgresql.connections import reading
 from registrations.feed import CatalogChange, Feed
 from registrations.filters.closure.union import EVERYTHING, Closure, alternative_node
 from registrations.filters.printed import printed
-from registrations.interest.audiences import AudienceThrottle
 from registrations.interest.builder import BuiltClosure, ClosureBuilder
 from registrations.interest.listeners import ListenerInterests
 from registrations.interest.stored import (
@@ -32,6 +31,7 @@ from registrations.interest.stored import (
     read_changed_streams,
     read_marks,
 )
+from registrations.interest.throttle import AudienceThrottle
 
 
 class StreamInterest(NamedTuple):

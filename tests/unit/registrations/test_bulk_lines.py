@@ -1,4 +1,4 @@
-"""Bulk lines: split wherever the parts of a body end, and collected into batches of bounded size."""
+"""Bulk lines: split wherever the parts of a body end, and collected into bounded batches."""
 
 import asyncio
 from collections.abc import Iterable

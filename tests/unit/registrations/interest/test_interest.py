@@ -16,10 +16,10 @@ from registrations.filters.closure.union import Closure
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
 from registrations.filters.normal import normal
-from registrations.interest.throttle import AudienceThrottle
 from registrations.interest.live import StreamInterest
 from registrations.interest.routes import interested_in
 from registrations.interest.stored import InterestScope
+from registrations.interest.throttle import AudienceThrottle
 from tests.unit.registrations.filters.closure.vocabulary import closure_of
 
 
