@@ -40,7 +40,7 @@ class StorageReport(NamedTuple):
 
     held: StorageUse
     quota_bytes: int | None
-    groups: int
+    partitions: int
     streams: list[StreamStorage]
 
     @property
@@ -73,10 +73,10 @@ def read_storage(
     """
     held = cursor_of(connection, StorageUse).execute(SQL["storage_use"]).fetchone() or StorageUse()
     quota = scalars(connection).execute(SQL["quota"]).fetchone()
-    groups = scalars(connection).execute(SQL["counts"]).fetchone()
+    partitions = scalars(connection).execute(SQL["counts"]).fetchone()
     bounds = {"zone": zone_id, "streams_max": limits.STORAGE_STREAMS_MAX}
     streams = cursor_of(connection, StreamStorage).execute(SQL["storage"], bounds).fetchall()
-    return StorageReport(held, quota or quota_bytes, groups or 0, streams)
+    return StorageReport(held, quota or quota_bytes, partitions or 0, streams)
 
 
 def set_quota(connection: Connection, quota_bytes: int | None) -> None:
