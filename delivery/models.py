@@ -24,7 +24,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import NEVER, Segment, Stream
-from eventhub.postgresql.tables import MultirangeField, Storage
+from eventhub.postgresql.tables import MultirangeField, TableStorage
 from registrations.models import Endpoint
 
 PENDING = Q(state="pending")
@@ -49,7 +49,7 @@ class Forwarding(models.Model):
         db_comment="of the next event, deliveries up to this endpoint are written (0: none)",
     )
 
-    storage = Storage(parameters={"fillfactor": 40})
+    storage = TableStorage(parameters={"fillfactor": 40})
 
     class Meta:
         db_table = "forwarding"
@@ -67,7 +67,7 @@ class Forwarder(models.Model):
     started_at = DateTimeField(db_default=TransactionNow())
     last_seen_at = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "forwarders"
@@ -86,7 +86,7 @@ class Heartbeat(models.Model):
     part = TextField(primary_key=True)
     last_seen_at = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "heartbeats"
@@ -158,7 +158,7 @@ class Delivery(models.Model):
     created_at = DateTimeField(db_default=TransactionNow())
     finished_at = DateTimeField(null=True)
 
-    storage = Storage(partition_by="LIST (partition_id)")
+    storage = TableStorage(partition_by="LIST (partition_id)")
 
     class Meta:
         db_table = "deliveries"
@@ -221,7 +221,7 @@ class Lane(models.Model):
     token = UUIDField()
     expires_at = DateTimeField()
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "lanes"
@@ -242,7 +242,7 @@ class CallbackWorker(models.Model):
     )
     last_seen_at = DateTimeField()
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "callback_workers"
@@ -279,7 +279,7 @@ class Backoff(models.Model):
         db_comment="time of the last failure or probe; an endpoint changed later is called at once",
     )
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "backoffs"
@@ -318,7 +318,7 @@ class Fanout(models.Model):
         db_comment="endpoints whose delivery is written; the row is deleted with the last",
     )
 
-    storage = Storage(external=("endpoints", "registrations", "ends"))
+    storage = TableStorage(external=("endpoints", "registrations", "ends"))
 
     class Meta:
         db_table = "fanouts"
@@ -351,7 +351,7 @@ class EndpointLoss(models.Model):
     since = DateTimeField(null=True)
     announced_at = DateTimeField(db_default=NEVER)
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "endpoint_losses"
@@ -391,7 +391,7 @@ class Attempt(models.Model):
         db_comment="the response's headers and the start of its body, or the error"
     )
 
-    storage = Storage(partition_by="RANGE (attempted_at)")
+    storage = TableStorage(partition_by="RANGE (attempted_at)")
 
     class Meta:
         db_table = "attempts"
@@ -458,7 +458,7 @@ class Listener(models.Model):
         db_comment="stopped, disconnected, slow_reader, gap, continued, or an error code",
     )
 
-    storage = Storage(partition_by="RANGE (started_at)")
+    storage = TableStorage(partition_by="RANGE (started_at)")
 
     class Meta:
         db_table = "listeners"

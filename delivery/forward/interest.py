@@ -16,9 +16,16 @@ from eventhub.event.envelope import Event
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.matcher import Counters, summed
-from registrations.matching.metrics import Work
+from registrations.matching.metrics import ReportedWork
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import GroupsOf, Owed, Rules, Suspension, Version, holding
+from registrations.matching.versions import (
+    GroupsOf,
+    HoldRules,
+    Recipients,
+    StreamVersion,
+    SuspensionSpan,
+    add_versions,
+)
 
 _STEP_VERSIONS = 20  # versions added to a matcher, or removed, in one step: about 0.5 ms
 
@@ -53,11 +60,11 @@ class CallbackInterest:
         self.damaged = False
         self._matcher = self.matching.new()
         self._past_work = Counters()
-        self._work = Work(self.matching.strategy)
-        self._versions: dict[int, Version] = {}  # in memory
+        self._work = ReportedWork(self.matching.strategy)
+        self._versions: dict[int, StreamVersion] = {}  # in memory
         self._ends: dict[int, int] = {}  # inclusive ends of versions in the epoch that ended since
         self._ending: list[tuple[int, int]] = []  # (until, id) in memory, the earliest first
-        self._suspensions: dict[int, tuple[Suspension, ...]] = {}  # by group
+        self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
         self._groups_of = groups_of
         self._changed_versions: dict[int, int | None] | None = (
             None  # recorded changes: version -> its end
@@ -78,7 +85,7 @@ class CallbackInterest:
         parts = [self._past_work, self._matcher.counters, *(engine.counters for engine in engines)]
         return summed(parts)
 
-    def take(self, versions: Iterable[Version]) -> None:
+    def take(self, versions: Iterable[StreamVersion]) -> None:
         """Add versions in their present form; a known version gets its end, if it has one. Raise
         IndexDamaged.
         """
@@ -100,7 +107,7 @@ class CallbackInterest:
             if version.until is not None:
                 heapq.heappush(self._ending, (version.until, version.id))
 
-    def suspend(self, suspensions: Mapping[int, tuple[Suspension, ...]]) -> None:
+    def suspend(self, suspensions: Mapping[int, tuple[SuspensionSpan, ...]]) -> None:
         """Replace the suspensions of some groups."""
         for group, found in suspensions.items():
             if found:
@@ -108,12 +115,12 @@ class CallbackInterest:
             else:
                 self._suspensions.pop(group, None)
 
-    def match(self, event: Event, sequence: int) -> Owed:
+    def match(self, event: Event, sequence: int) -> Recipients:
         """Return the endpoints that an event is delivered to, each with its matching registrations,
         ascending (SUN-15), and the versions whose reports derive the event (OIF-06). Raise
         IndexDamaged.
         """
-        match = Owed({}, {})
+        match = Recipients({}, {})
         if self._versions:
             self._find(event, sequence, match)
         if self.indexed is not None:
@@ -141,7 +148,7 @@ class CallbackInterest:
         if self.indexed is None:
             self.record_changes()
             yield from self._replace_matcher(_NextMatcher(matching.new(), None), {})
-        self.matching, self._work = matching, Work(matching.strategy, self.counters)
+        self.matching, self._work = matching, ReportedWork(matching.strategy, self.counters)
 
     def record_changes(self) -> None:
         """Record changes from now on, for a following `swap`; without one, call
@@ -161,17 +168,17 @@ class CallbackInterest:
 
     def report_work(self, stream: str) -> None:
         """Add the work since the last call to the metrics."""
-        self._work.tell(stream, self.counters)
+        self._work.report(stream, self.counters)
 
     @property
-    def _rules(self) -> Rules:
-        return Rules(self._ends, self._suspensions, self._groups_of)
+    def _rules(self) -> HoldRules:
+        return HoldRules(self._ends, self._suspensions, self._groups_of)
 
-    def _find(self, event: Event, sequence: int, match: Owed) -> None:
+    def _find(self, event: Event, sequence: int, match: Recipients) -> None:
         """Add the versions in memory that match and are in force."""
         versions = self._versions
         found = [versions[number] for number in self._matcher.match(event)]
-        holding(found, event, sequence, self._rules, match)
+        add_versions(found, event, sequence, self._rules, match)
 
     def _replace_matcher(
         self, upcoming: "_NextMatcher", ended: Mapping[int, int]
@@ -232,10 +239,10 @@ class _NextMatcher:
     def __init__(self, matcher: FilterMatcher, indexed: IndexedVersions | None) -> None:
         self.matcher = matcher
         self.indexed = indexed
-        self.versions: dict[int, Version] = {}
+        self.versions: dict[int, StreamVersion] = {}
         self.ends: dict[int, int] = {}
 
-    def follow(self, number: int, version: Version | None) -> None:
+    def follow(self, number: int, version: StreamVersion | None) -> None:
         """Apply the present form of a version; None: it was removed."""
         if version is not None and not self._is_indexed(number):
             if number not in self.versions:
@@ -244,7 +251,9 @@ class _NextMatcher:
         elif self.versions.pop(number, None) is not None:
             self.matcher.remove(number)
 
-    def note(self, changed: Mapping[int, int | None], versions: Mapping[int, Version]) -> None:
+    def note(
+        self, changed: Mapping[int, int | None], versions: Mapping[int, StreamVersion]
+    ) -> None:
         """Apply the recorded changes of versions and their ends."""
         for number, until in changed.items():
             self.follow(number, versions.get(number))

@@ -35,9 +35,9 @@ from registrations.catalog import compiled, suspensions_of, versions_of_barriers
 from registrations.feed import CatalogChange, Feed
 from registrations.match_index.epochs.epoch import Epoch
 from registrations.match_index.format.errors import IndexDamaged
-from registrations.matching.metrics import Labels
+from registrations.matching.metrics import StreamLabels
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 
 log = get_logger(__name__)
 
@@ -108,7 +108,7 @@ class Interests:
         self._assigning = asyncio.Lock()
         self._pending = asyncio.Event()
         self._policies_changed = False  # the strategy of some stream may have changed
-        self._labels = Labels()
+        self._labels = StreamLabels()
         self._labels_shown: frozenset[str] = frozenset()  # stream labels with metrics
         feed.listeners.add(self._on_change)
         feed.policy_listeners.add(self._on_policy_change)
@@ -372,7 +372,7 @@ async def take(interest: CallbackInterest, changes: VersionChanges) -> None:
     interest.suspend(changes.suspensions)
 
 
-def _steps(interest: CallbackInterest, versions: list[Version]) -> Iterator[None]:
+def _steps(interest: CallbackInterest, versions: list[StreamVersion]) -> Iterator[None]:
     for at in range(0, len(versions), _STEP_VERSIONS):
         interest.take(versions[at : at + _STEP_VERSIONS])
         yield

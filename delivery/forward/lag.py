@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from eventhub.base import metrics
-from registrations.matching.metrics import Labels
+from registrations.matching.metrics import StreamLabels
 
 
 class StreamLag(NamedTuple):
@@ -23,7 +23,7 @@ class Lag:
     """
 
     def __init__(self) -> None:
-        self._labels = Labels()
+        self._labels = StreamLabels()
         self._shown: set[str] = set()
 
     def update(self, lags: Iterable[StreamLag], now_us: int) -> None:

@@ -18,7 +18,7 @@ from eventhub.base.errors import EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.postgresql.arrays import adapt
-from eventhub.postgresql.connections import AWAY, Connection, answered_within, connect
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within, connect
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -60,7 +60,7 @@ class LeaseHolder:
                     connection = await connect(self._url, name="eventhub leases")
                     adapt(connection)
                 await self._renew_and_acquire(connection)
-            except (psycopg.Error, EventHubError, *AWAY) as error:
+            except (psycopg.Error, EventHubError, *CONNECTION_ERRORS) as error:
                 throttled.warning("leases_not_renewed", error=type(error).__name__)
                 if connection is not None:
                     await connection.close()
@@ -83,7 +83,7 @@ class LeaseHolder:
                 adapt(connection)
                 with answered_within(connection, limits.FORWARD_STOP_S_MAX):
                     await self._leases.leave(connection)
-        except (psycopg.Error, EventHubError, *AWAY) as error:
+        except (psycopg.Error, EventHubError, *CONNECTION_ERRORS) as error:
             log.warning("leases_left_to_expire", error=type(error).__name__)
 
     async def _renew_and_acquire(self, connection: Connection) -> None:

@@ -20,7 +20,7 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.arrays import adapt
-from eventhub.postgresql.connections import AWAY, Connection, answered_within, connect
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within, connect
 
 throttled = ThrottledLog(get_logger(__name__))
 _PAUSE_S = limits.FORWARD_RENEW_INTERVAL_S / 2
@@ -98,7 +98,7 @@ class BackgroundRenewal:
                 adapt(self._connection)
             with answered_within(self._connection, limits.FORWARD_LEASE_S):
                 lost = await self._leases.renew(self._connection)
-        except (psycopg.Error, EventHubError, *AWAY) as error:
+        except (psycopg.Error, EventHubError, *CONNECTION_ERRORS) as error:
             throttled.warning("leases_not_renewed", error=type(error).__name__)
             if self._connection is not None:
                 await self._connection.close()

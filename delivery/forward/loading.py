@@ -19,7 +19,7 @@ from registrations.catalog import (
 from registrations.match_index.epochs.epoch import Epoch
 from registrations.match_index.epochs.facts import Moment, refusal, takes_index
 from registrations.matching.stream_matcher import AUTO
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 _NO_STREAM = Moment(0, "", 0, AUTO, "", 0)  # of a deleted stream
 
@@ -27,8 +27,8 @@ _NO_STREAM = Moment(0, "", 0, AUTO, "", 0)  # of a deleted stream
 class VersionChanges(NamedTuple):
     """Versions in their present form, and the suspensions of their groups."""
 
-    versions: list[Version]
-    suspensions: dict[int, tuple[Suspension, ...]]
+    versions: list[StreamVersion]
+    suspensions: dict[int, tuple[SuspensionSpan, ...]]
 
 
 class EpochCheck(NamedTuple):
@@ -48,7 +48,7 @@ class LoadedInterest(NamedTuple):
 
     check: EpochCheck
     written: list[StoredVersion]  # versions that are not compiled yet
-    suspensions: dict[int, tuple[Suspension, ...]]
+    suspensions: dict[int, tuple[SuspensionSpan, ...]]
 
 
 async def load(

@@ -30,7 +30,7 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log, ReadsArchive
-from eventhub.postgresql.connections import AWAY, reading
+from eventhub.postgresql.connections import CONNECTION_ERRORS, reading
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
@@ -38,7 +38,7 @@ from registrations.feed import Feed
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
-_POSTPONED = (psycopg.Error, EventHubError, *AWAY)
+_POSTPONED = (psycopg.Error, EventHubError, *CONNECTION_ERRORS)
 
 
 class ForwarderSettings(NamedTuple):

@@ -23,7 +23,7 @@ from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Cursor, StoredEvent
-from eventhub.postgresql.connections import AWAY, Connection, reading
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, reading
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -70,7 +70,7 @@ class StreamForwarder:
     async def _forward_once(self) -> None:
         try:
             await self._follow_or_skip()
-        except (EventHubError, psycopg.Error, *AWAY) as error:
+        except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
             code = getattr(error, "code", type(error).__name__)
             throttled.warning("forwarding_paused", stream=self.lease.stream_id, error=code)
             self._segments.clear()  # a segment may have moved to another partition

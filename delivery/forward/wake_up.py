@@ -12,7 +12,7 @@ from psycopg_pool import AsyncConnectionPool
 from delivery.callbacks.heartbeat import SQL
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError
-from eventhub.postgresql.connections import AWAY, Connection, reading
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, reading
 
 
 class WakeUps:
@@ -34,7 +34,7 @@ class WakeUps:
             try:
                 async with reading(pool) as connection:
                     await connection.execute(SQL["notify"])
-            except (psycopg.Error, EventHubError, *AWAY):
+            except (psycopg.Error, EventHubError, *CONNECTION_ERRORS):
                 self._pending.set()
                 await asyncio.sleep(limits.RECONNECT_PAUSE_S_MAX)
             await asyncio.sleep(limits.CALLBACK_WAKE_INTERVAL_S)

@@ -22,7 +22,7 @@ from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.layout import UNFINISHED
 from eventhub.eventlog.archive.write import HashingFile
 from eventhub.eventlog.errors import ArchiveDamaged
-from eventhub.postgresql.arrow import Snapshot
+from eventhub.postgresql.arrow import ArrowSnapshot
 
 _UNFINISHED = f"{UNFINISHED}/partitions"  # others may archive segments meanwhile
 # what columns were called before 0.1: what was archived then is read as what is archived now
@@ -91,7 +91,7 @@ class PartitionArchive:
         Raise ArchiveUnavailable, DatabaseUnavailable.
         """
         self.folder.remove_unfinished()
-        with Snapshot(
+        with ArrowSnapshot(
             self._database_url,
             name=f"archive {partition}",
             statement_s_max=limits.PARTITION_ARCHIVE_S_MAX,

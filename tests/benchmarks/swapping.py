@@ -29,7 +29,7 @@ from registrations.match_index.epochs.facts import Facts
 from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.spec import Specs, specs_of
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 from tests.benchmarks import fleet
 from tests.benchmarks.load.http import percentiles_ms
 from tests.benchmarks.matching import event_of
@@ -159,7 +159,7 @@ def filled(work: Work) -> tuple[CallbackInterest, dict[int, int]]:
     interest, changed = CallbackInterest(0), min(CHANGED, work.registrations // 10)
     interest.indexed = _opened(Path(work.root))
     numbers = range(work.registrations, work.registrations + changed)
-    interest.take(Version(n, n, "bench", 1, specs(n), since=0, until=None) for n in numbers)
+    interest.take(StreamVersion(n, n, "bench", 1, specs(n), since=0, until=None) for n in numbers)
     leaving = Random(SEED).sample(range(fleet.DEVICES, work.registrations), changed)
     return interest, dict.fromkeys(leaving, SEQUENCE // 2)
 

@@ -87,7 +87,7 @@ def export_inputs(export: ExportRequest, told: Told) -> ExportedSnapshot:
 
     Raises DatabaseUnavailable, ArchiveUnavailable, StorageFull, InputsNotWritten.
     """
-    opened = arrow.Snapshot(
+    opened = arrow.ArrowSnapshot(
         export.database_url, name="export", statement_s_max=limits.EXPORT_STATEMENT_S_MAX
     )
     with opened as snapshot, ThreadPoolExecutor(1) as pool:
@@ -107,7 +107,7 @@ def export_inputs(export: ExportRequest, told: Told) -> ExportedSnapshot:
 class _Inputs:
     """One export. `at` and `rows` are looked at by another thread."""
 
-    def __init__(self, export: ExportRequest, snapshot: arrow.Snapshot) -> None:
+    def __init__(self, export: ExportRequest, snapshot: arrow.ArrowSnapshot) -> None:
         self.at = ""
         self.rows: dict[str, int] = {}
         self._export = export
@@ -125,7 +125,7 @@ class _Inputs:
         self._parts = {
             **scope,
             "needed": sql.SQL(log_retention.SQL["needed"]),
-            "groups": sql.SQL(drop.SQL["groups"]),
+            "groups": sql.SQL(drop.SQL["partitions"]),
             "missing_max": limits.EXPORT_MISSING_MAX,
             "has_archive": self._archive is not None,
         }

@@ -17,7 +17,7 @@ from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.spec import Spec, specs_of
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 CLIENTS = {1: "one", 2: "two", 3: "three"}
 NUMBER_OF = {name: number for number, name in CLIENTS.items()}
@@ -38,12 +38,14 @@ EVENTS = (
 FACTS = Facts(7, "history", after=0, xmin=10)
 
 
-def version(id: int, **fields: Any) -> Version:
-    made = Version(id, id * 10, "one", 1, FILTERS[0], 0, None)
+def version(id: int, **fields: Any) -> StreamVersion:
+    made = StreamVersion(id, id * 10, "one", 1, FILTERS[0], 0, None)
     return made._replace(**fields)
 
 
-def epoch_of(root: Path, versions: Iterable[Version], after: int = 0, through: int = 1) -> Epoch:
+def epoch_of(
+    root: Path, versions: Iterable[StreamVersion], after: int = 0, through: int = 1
+) -> Epoch:
     """The next epoch in a folder."""
     facts = FACTS._replace(after=after).stored()
     plan = Plan(through, facts, COLUMNS, durable=False)
@@ -51,11 +53,11 @@ def epoch_of(root: Path, versions: Iterable[Version], after: int = 0, through: i
     return open_epoch(root)
 
 
-def is_over(version: Version, after: int) -> bool:
+def is_over(version: StreamVersion, after: int) -> bool:
     return version.until is not None and version.until <= max(after, version.since)
 
 
-def _entry(version: Version) -> Entry:
+def _entry(version: StreamVersion) -> Entry:
     columns = {
         "client": NUMBER_OF[version.client],
         "endpoint": version.endpoint_id or 0,
@@ -81,8 +83,8 @@ class Twins:
         self._random = random
         self._root = root
         self._head = self._through = 0
-        self._versions: dict[int, Version] = {}
-        self._suspensions: dict[int, list[Suspension]] = {5: [], 6: []}
+        self._versions: dict[int, StreamVersion] = {}
+        self._suspensions: dict[int, list[SuspensionSpan]] = {5: [], 6: []}
         self._untold: list[tuple[int, int, int]] = []  # (head, version, group)
         self._built: list[Epoch] = []
         self._had_ended = set[int]()  # when the last was built
@@ -124,7 +126,7 @@ class Twins:
         if spans and spans[-1].until is None:
             spans[-1] = spans[-1]._replace(until=self._head)
         else:
-            spans.append(Suspension(self._head, None))
+            spans.append(SuspensionSpan(self._head, None))
         self._untold.append((self._head, 0, group))
 
     def tell(self) -> None:
@@ -185,7 +187,7 @@ class Twins:
         if self._swapping is not None and next(self._swapping, True):
             self._swapping = None
 
-    def _change(self, made: Version) -> None:
+    def _change(self, made: StreamVersion) -> None:
         self._versions[made.id] = made
         self._untold.append((self._head, made.id, 0))
 

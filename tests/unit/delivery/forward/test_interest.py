@@ -7,15 +7,15 @@ from collections.abc import Callable
 from delivery.forward.interest import CallbackInterest
 from eventhub.event.envelope import Event
 from registrations.matching.spec import Spec
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 
 EVENT = Event("d", "t", {"n": 1})
 SINCE = 10
 
 
-def version(id: int, registration: int, endpoint: int, report: str | None = None) -> Version:
+def version(id: int, registration: int, endpoint: int, report: str | None = None) -> StreamVersion:
     client = f"client of {endpoint}"
-    return Version(id, registration, client, endpoint, (Spec(),), SINCE, None, report=report)
+    return StreamVersion(id, registration, client, endpoint, (Spec(),), SINCE, None, report=report)
 
 
 def test_an_endpoint_is_told_less_only_where_all_that_matched_have_a_report() -> None:

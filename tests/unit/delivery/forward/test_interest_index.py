@@ -15,7 +15,7 @@ from delivery.forward.interest import CallbackInterest
 from registrations.match_index.epochs.epoch import mark_damaged, open_epoch
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import Suspension
+from registrations.matching.versions import SuspensionSpan
 from tests.unit.delivery.forward.indexed import CLIENTS, EVENTS, Twins, epoch_of, version
 
 EVENT = EVENTS[0]
@@ -59,7 +59,7 @@ def test_what_is_in_an_index_takes_no_memory_and_gets_its_end_there(tmp_path: Pa
     assert interest.match(EVENT, 3).endpoints == {1: [10, 20, 90]}
     assert interest.match(EVENT, 5).endpoints == {1: [10, 20, 30, 90]}
     assert interest.match(EVENT, 3).shapes == {}  # not all of the endpoint's have a report
-    interest.suspend({5: (Suspension(3, 4),)})
+    interest.suspend({5: (SuspensionSpan(3, 4),)})
     interest.take([version(1, until=4), version(9, until=3)])
     match = [interest.match(EVENT, sequence).endpoints[1] for sequence in (3, 4, 5)]
     assert match == [[10, 20, 90], [10], [20, 30]]
