@@ -181,7 +181,7 @@ def _stored(actor: Actor, name: str, sequence: int) -> EventToExplain:
     evaluated = EvaluatedEvent(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
     position = {"stream": row.name, **stored.cursor._asdict()}
     position["appended_at"] = time_text(stored.appended_at_us)
-    return EventToExplain(evaluated, position, place_of(row))
+    return EventToExplain(evaluated, position, position_of(row))
 
 
 def _bits(actor: Actor, mask: int | list[str] | None) -> int | None:
