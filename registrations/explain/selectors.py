@@ -16,7 +16,7 @@ from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.inbound import event_mask, from_objects, stored_bytes
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.stored import Cursor
-from eventhub.streams.selectors import find_stored
+from eventhub.streams.selectors import find_stored, position_of
 from eventhub.types.selectors import lineage_of
 from registrations import rows
 from registrations.errors import UnknownRegistration
