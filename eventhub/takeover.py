@@ -169,7 +169,7 @@ def set_aside(cursor: SqlCursor, apps: list[str]) -> None:
 
 
 def move(cursor: SqlCursor, report: Callable[[Moved], None]) -> None:
-    """Fill the new tables from the old ones, and drop the old ones. Calls `report` for each table."""
+    """Fill the new tables from the old ones, and drop those. Calls `report` for each table."""
     cursor.execute(SQL["tables"])
     tables = list(TopologicalSorter(dict(cursor.fetchall())).static_order())
     every = sql.SQL(", ").join(map(sql.Identifier, tables))
