@@ -47,7 +47,7 @@ def in_sight_is_whole(place: Path) -> bool:
     return all(not examine(root, str(path)).problems for path in manifests)
 
 
-def test_killed_at_any_moment_nothing_half_done_is_seen_and_the_next_run_finishes(
+def test_a_killed_archiver_leaves_nothing_incomplete_and_the_next_run_finishes(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=EVENTS)
@@ -102,7 +102,7 @@ class Process:
         return status
 
 
-def test_killed_again_and_again_it_gets_everything_there(database: str, tmp_path: Path) -> None:
+def test_an_archiver_killed_repeatedly_archives_everything(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=50)
     payloads = fill(database, stream, 1_000)
     for lines in (4, 6):
@@ -123,7 +123,9 @@ def test_killed_again_and_again_it_gets_everything_there(database: str, tmp_path
     assert [one.payload for page in found for one in page] == payloads
 
 
-def test_stopped_while_another_takes_over_it_ends_by_itself(database: str, tmp_path: Path) -> None:
+def test_a_suspended_archiver_ends_after_another_has_taken_over(
+    database: str, tmp_path: Path
+) -> None:
     stream = archived_stream(database, "orders", events_max=50)
     fill(database, stream, 2_000)
     process = Process(database, tmp_path)
@@ -139,7 +141,7 @@ def test_stopped_while_another_takes_over_it_ends_by_itself(database: str, tmp_p
     assert in_sight_is_whole(tmp_path)
 
 
-def test_told_to_stop_it_lets_the_lease_go(database: str, tmp_path: Path) -> None:
+def test_a_stopped_archiver_releases_the_lease(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 1_000)
     process = Process(database, tmp_path)

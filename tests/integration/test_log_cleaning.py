@@ -51,7 +51,7 @@ async def mostly_dropped(url: str) -> tuple[int, int]:
     return kept, gone
 
 
-async def test_live_segments_are_copied_and_the_partition_goes(
+async def test_live_segments_are_copied_and_the_partition_is_dropped(
     url: str, connection: Connection
 ) -> None:
     kept, _ = await mostly_dropped(url)
@@ -68,7 +68,7 @@ async def test_live_segments_are_copied_and_the_partition_goes(
     assert numbers(await read_all(connection, kept, oldest(url, kept)))[-1] == 130
 
 
-async def test_a_group_takes_what_was_written_to_it_until_it_goes(
+async def test_a_partition_accepts_late_writes_until_it_is_dropped(
     url: str, connection: Connection
 ) -> None:
     """What had moved did not count, so its partition looked as if a byte took more of the disk, and
@@ -86,7 +86,7 @@ async def test_a_group_takes_what_was_written_to_it_until_it_goes(
     assert after == before._replace(live=0, nonempty=0)
 
 
-async def test_a_group_that_is_mostly_live_stays(url: str, connection: Connection) -> None:
+async def test_a_mostly_live_partition_is_not_cleaned(url: str, connection: Connection) -> None:
     stream = new_stream(url, segment_events_max=50)
     fill(url, stream, 1, 500, size=500)
     await next_group(url)
@@ -107,7 +107,7 @@ async def test_an_empty_open_segment_keeps_its_uuid(url: str, connection: Connec
     assert after == [(before, 2, 2)]
 
 
-async def test_what_a_crash_left_is_finished(url: str, connection: Connection) -> None:
+async def test_interrupted_cleaning_is_completed(url: str, connection: Connection) -> None:
     """Half a copy, then a detachment that was cut short, then a table nobody dropped."""
     kept, _ = await mostly_dropped(url)
     [[segment]] = ask(url, "SELECT id FROM segments WHERE stream_id = %s AND first = 1", kept)
@@ -129,7 +129,7 @@ async def test_what_a_crash_left_is_finished(url: str, connection: Connection) -
     assert numbers(await read_all(connection, kept, oldest(url, kept))) == list(range(1, 121))
 
 
-async def test_an_append_that_began_before_the_group_changed_is_waited_for(
+async def test_cleaning_waits_for_appends_started_before_the_partition_changed(
     url: str, connection: Connection
 ) -> None:
     """It may still open a segment in the old group."""
@@ -145,7 +145,7 @@ async def test_an_append_that_began_before_the_group_changed_is_waited_for(
     assert await clean(connection, RetentionHooks(), StorageBudget(0), fence)
 
 
-async def test_readers_and_appends_go_on_while_groups_are_cleaned(
+async def test_readers_and_appends_go_on_while_partitions_are_cleaned(
     url: str, connection: Connection
 ) -> None:
     """A stream is appended to and read from its beginning again and again; another is dropped

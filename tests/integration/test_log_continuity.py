@@ -108,7 +108,7 @@ async def outcome(follower: Follower) -> BaseException | int:
                 return error
 
 
-async def test_after_a_crash_async_streams_have_a_new_segment_and_their_readers_are_told(
+async def test_after_a_crash_async_streams_have_a_new_segment_and_readers_get_a_mismatch(
     server: str, log: Log
 ) -> None:
     stream = new_stream(server, "async", "async")
@@ -131,7 +131,7 @@ async def test_after_a_crash_async_streams_have_a_new_segment_and_their_readers_
         assert await outcome(reader) == 1
 
 
-async def test_a_crash_takes_nothing_from_a_sync_stream_and_its_readers_go_on(
+async def test_a_crash_loses_no_event_of_a_sync_stream_and_its_readers_go_on(
     server: str, log: Log
 ) -> None:
     stream = new_stream(server, "sync", "sync")
@@ -143,7 +143,7 @@ async def test_a_crash_takes_nothing_from_a_sync_stream_and_its_readers_go_on(
         assert await outcome(follower) == 51
 
 
-async def test_the_recovery_is_announced_once_however_many_processes_connect(
+async def test_the_recovery_is_announced_once_for_all_processes(
     server: str, log: Log, marks_url: str
 ) -> None:
     stream = new_stream(server, "told", "async")
@@ -163,7 +163,7 @@ async def test_the_recovery_is_announced_once_however_many_processes_connect(
     assert told[0].attributes["reason"] == "crashed"
 
 
-async def test_in_another_server_every_stream_has_a_new_segment(
+async def test_on_another_server_every_stream_has_a_new_segment(
     server: str, marks_url: str
 ) -> None:
     new_stream(server, "moved", "sync")
@@ -191,7 +191,7 @@ async def test_a_change_before_the_log_is_proved_is_refused(server: str, marks_u
             append_in(connection, [draft(1)])
 
 
-def test_all_streams_can_be_given_new_segments_by_hand(server: str) -> None:
+def test_all_streams_can_be_rolled_manually(server: str) -> None:
     with psycopg.connect(server) as connection:
         before = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
         assert continuity.roll_all(connection) == len(before)

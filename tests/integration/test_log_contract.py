@@ -187,7 +187,7 @@ async def test_a_gap_says_exactly_what_is_missing_and_where_to_go_on(backend: Ba
     assert numbers(await take(backend.log, stream, "oldest", 1)) == [71]
 
 
-async def test_a_reader_that_falls_behind_while_it_reads_is_told_of_the_gap(
+async def test_a_reader_that_falls_behind_gets_the_gap(
     backend: Backend,
 ) -> None:
     stream = backend.make(segment_events_max=10, retain_events=30)
@@ -220,7 +220,7 @@ async def test_a_cursor_of_another_segment_or_ahead_of_the_stream_is_refused_at_
 
 @pytest.mark.req("EMC-15")
 @pytest.mark.req("EMC-16")
-async def test_numbers_that_are_given_again_are_of_another_segment_and_old_cursors_are_told(
+async def test_reassigned_sequences_are_of_a_new_segment_and_old_cursors_get_a_mismatch(
     backend: Backend,
 ) -> None:
     stream = backend.make()

@@ -71,7 +71,7 @@ async def test_the_state_outlives_the_segments_of_its_events(
     assert await state(connection, stream) == {**before, "key 7": (91, 91)}
 
 
-def test_what_changes_all_the_time_does_not_grow_the_table(url: str) -> None:
+def test_frequent_changes_do_not_grow_the_table(url: str) -> None:
     """500 keys of 1.2 KB, each put forty times, while nobody vacuums."""
     stream = new_stream(url, keyed=True)
     with psycopg.connect(url, autocommit=True) as admin:

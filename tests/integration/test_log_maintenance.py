@@ -133,7 +133,7 @@ class Reader:
 
 
 @pytest.mark.timeout(180)
-async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_told(url: str) -> None:
+async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_reported(url: str) -> None:
     """None of their segments would ever be sealed by its own policy; they write twice the quota."""
     streams = [new_stream(url) for _ in range(3)]
     count = 10_800
@@ -166,7 +166,7 @@ async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_told(url
     assert (warning["level"], warning["quota_bytes"]) == ("warning", QUOTA)
 
 
-async def test_when_all_is_held_emits_are_refused_until_the_hold_ends(url: str) -> None:
+async def test_if_all_segments_are_held_emits_are_refused_until_the_hold_ends(url: str) -> None:
     held = new_stream(url, segment_events_max=200)
     execute(url, "UPDATE streams SET hold = 'case 7' WHERE id = %s", held)
     async with running(url, 32 * MIB) as world:
@@ -193,7 +193,7 @@ async def rounds(maintenance: Maintenance, count: int) -> None:
     await until(measured)
 
 
-async def test_what_is_no_event_does_not_make_all_events_go(url: str) -> None:
+async def test_data_other_than_events_does_not_drop_all_events(url: str) -> None:
     """Keyed state that takes the whole quota: the newest events stay, and who emits is told why."""
     stream = new_stream(url, segment_events_max=200)
     async with running(url, 32 * MIB) as world:
@@ -213,7 +213,7 @@ async def test_what_is_no_event_does_not_make_all_events_go(url: str) -> None:
         await world.log.append([draft(stream, 1)])
 
 
-async def test_without_a_quota_nothing_is_refused_and_policies_are_kept(url: str) -> None:
+async def test_without_a_quota_nothing_is_refused_and_policies_apply(url: str) -> None:
     stream = new_stream(url, segment_events_max=100, retain_events=1_000)
     async with running(url, None) as world:
         await emit(world.log, stream, 2_000)
@@ -224,7 +224,7 @@ async def test_without_a_quota_nothing_is_refused_and_policies_are_kept(url: str
 
 
 @pytest.mark.timeout(180)
-async def test_with_little_space_the_oldest_goes_and_with_none_emits_are_refused_until_it_is_back(
+async def test_a_low_disk_drops_the_oldest_and_a_full_disk_refuses_emits(
     url: str, tmp_path: Path
 ) -> None:
     """A disk of 300 MiB of which something else fills the most. The newest eighth stays."""
@@ -259,7 +259,9 @@ async def test_with_little_space_the_oldest_goes_and_with_none_emits_are_refused
     assert [one["level"] for one in announced(url, "storage.disk_full")] == ["warning"]
 
 
-async def test_what_went_since_the_last_measuring_is_not_dropped_for_again(url: str) -> None:
+async def test_partitions_dropped_since_the_last_measurement_are_not_counted_twice(
+    url: str,
+) -> None:
     """As when a partition goes between measuring and deciding: events were dropped down to nothing
     of what may always stay.
     """
@@ -273,7 +275,7 @@ async def test_what_went_since_the_last_measuring_is_not_dropped_for_again(url: 
     assert ask(url, GONE) == [(0,)]
 
 
-async def test_what_was_not_measured_yet_is_bounded_however_late_that_comes(
+async def test_unmeasured_bytes_are_bounded_even_if_the_measurement_is_late(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody measures here: a fifth of what is free is taken, and the next one is refused."""

@@ -124,7 +124,7 @@ POLICIES = st.lists(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(policies=POLICIES, batches=st.lists(BATCHES, min_size=1, max_size=6))
-async def test_places_segments_and_refusals_are_those_of_the_model(
+async def test_positions_segments_and_refusals_equal_the_models(
     database: str, policies: list[Policy], batches: list[list[list[Plan]]]
 ) -> None:
     ids = [

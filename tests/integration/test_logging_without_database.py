@@ -22,7 +22,7 @@ AWAY_S = 3.0
 
 
 @pytest.mark.parametrize("has_redis", [False, True])
-def test_an_absent_database_is_logged_now_and_then(tmp_path: Path, has_redis: bool) -> None:
+def test_an_unreachable_database_is_logged_rarely(tmp_path: Path, has_redis: bool) -> None:
     redis_server = Broker(tmp_path)
     redis_server.start()
     env = {

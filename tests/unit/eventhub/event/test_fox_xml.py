@@ -80,7 +80,7 @@ def test_the_reference_event_is_read_and_written() -> None:
 
 
 @pytest.mark.req("FOX-18")
-def test_what_is_written_has_the_elements_in_the_schemas_order() -> None:
+def test_the_output_has_the_elements_in_the_schemas_order() -> None:
     root = ElementTree.fromstring(fox_xml.write(EXPECTED, FoxContext("quotes")))
     assert [child.tag.partition("}")[2] for child in root] == [
         "StreamId",
@@ -127,7 +127,7 @@ VALID = {
 
 @pytest.mark.req("FOX-18")
 @pytest.mark.parametrize("text", VALID.values(), ids=VALID)
-def test_what_the_schema_allows_is_read_and_comes_back(text: str) -> None:
+def test_valid_documents_survive_a_round_trip(text: str) -> None:
     event, told = taken(text)
     assert taken(fox_xml.write(event, told)) == (event, told)
 
@@ -180,7 +180,7 @@ INVALID = {
 
 @pytest.mark.req("FOX-18")
 @pytest.mark.parametrize(("text", "path"), INVALID.values(), ids=INVALID)
-def test_what_the_schema_does_not_allow_is_refused_with_its_place(text: str, path: str) -> None:
+def test_invalid_documents_are_refused_with_their_position(text: str, path: str) -> None:
     with pytest.raises(InvalidXml) as caught:
         taken(text)
     assert caught.value.field == path
@@ -193,7 +193,7 @@ EXTERNAL = '<!DOCTYPE Event SYSTEM "http://127.0.0.1:1/event.dtd">'
 
 
 @pytest.mark.parametrize("doctype", [BOMB, FILE, EXTERNAL, "<!DOCTYPE Event>"])
-def test_a_doctype_is_never_read(doctype: str) -> None:
+def test_a_doctype_is_refused(doctype: str) -> None:
     with pytest.raises(MalformedXml):
         taken(REFERENCE.replace('<?xml version="1.0"?>', doctype))
 
@@ -210,7 +210,7 @@ def test_a_doctype_is_never_read(doctype: str) -> None:
         b"<Event/><Event/>",
     ],
 )
-def test_what_is_no_xml_is_malformed(body: bytes) -> None:
+def test_content_that_is_not_xml_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedXml):
         fox_xml.read(body)
 
@@ -259,7 +259,7 @@ def fox_events(draw: st.DrawFn) -> Event:
 
 
 @given(fox_events(), st.sampled_from(["live", "recovery"]))
-def test_what_the_form_carries_comes_back(event: Event, liveness: str) -> None:
+def test_carried_fields_survive_a_round_trip(event: Event, liveness: str) -> None:
     told = FoxContext("a stream of its own", liveness, "2")
     assert taken(fox_xml.write(event, told)) == (event, told)
 
@@ -273,13 +273,13 @@ def test_what_the_form_carries_comes_back(event: Event, liveness: str) -> None:
         ("depends", ("a", "bundle:b")),
     ],
 )
-def test_what_the_form_cannot_say_is_refused(field: str, value: Any) -> None:
+def test_an_unrepresentable_value_is_refused(field: str, value: Any) -> None:
     with pytest.raises(NotRepresentable) as caught:
         fox_xml.write(EXPECTED._replace(**{field: value}), FoxContext("quotes"))
     assert caught.value.field == field
 
 
-def test_a_control_character_has_no_writing() -> None:
+def test_a_control_character_is_not_representable() -> None:
     with pytest.raises(NotRepresentable):
         fox_xml.write(EXPECTED._replace(summary="\x01"), FoxContext("quotes"))
     event = EXPECTED._replace(summary="a\r\nb")

@@ -102,7 +102,7 @@ class Retrying:
 
 
 @pytest.mark.req("EMC-03")
-async def test_a_rollback_in_the_middle_of_an_emit_leaves_no_hole_that_any_reader_sees(
+async def test_a_rollback_during_an_emit_leaves_no_hole_for_any_reader(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders", segment_events_max=70)
@@ -147,7 +147,7 @@ def _break_appends(hub: LiveHub, producers: list[Retrying], enough: threading.Ev
 
 
 @pytest.mark.req("EMC-03")
-def test_a_refused_emit_takes_no_number(zone: LiveZone) -> None:
+def test_a_refused_emit_uses_no_sequence(zone: LiveZone) -> None:
     zone.create_stream("orders")
     with Emitter(zone) as emitter:
         assert emitter.numbers("orders", numbered(1, 3)) == [1, 2, 3]
@@ -161,9 +161,7 @@ def test_a_refused_emit_takes_no_number(zone: LiveZone) -> None:
 
 
 @pytest.mark.req("EMC-04")
-def test_a_stored_event_can_be_changed_by_no_method_at_either_process(
-    hub: LiveHub, zone: LiveZone
-) -> None:
+def test_no_http_method_changes_a_stored_event(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.emit("orders", {**EVENT, "attributes": {"total": 12}})
     path = "/v1/streams/orders/events/1"
@@ -196,7 +194,7 @@ def sizes(items: list[dict[str, Any]]) -> list[int]:
 
 @pytest.mark.req("EMC-13")
 @pytest.mark.parametrize("batch", [1, 25, 250])
-def test_250_emits_into_segments_of_100_make_two_sealed_and_one_open_of_50(
+def test_250_events_in_segments_of_100_are_two_sealed_and_one_open_of_50(
     zone: LiveZone, batch: int
 ) -> None:
     zone.create_stream("orders", segment_events_max=100)

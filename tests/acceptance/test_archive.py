@@ -86,9 +86,7 @@ def leave(zone: LiveZone) -> Archived:
 
 
 @each_door
-async def test_events_that_left_the_database_are_read_on_through_every_door(
-    archived: Archived, door: Door
-) -> None:
+async def test_archived_events_are_read_by_every_transport(archived: Archived, door: Door) -> None:
     told = await take(door, archived.asked(), EVENTS)
     assert [one.sequence for one in told] == list(range(1, EVENTS + 1))
     assert [one.event["attributes"]["n"] for one in told] == list(range(1, EVENTS + 1))
@@ -99,13 +97,13 @@ async def test_events_that_left_the_database_are_read_on_through_every_door(
     assert [one.segment for one in again] == [one.segment for one in told[14:]]
 
 
-def test_one_event_that_left_the_database_is_shown(archived: Archived) -> None:
+def test_one_archived_event_is_returned(archived: Archived) -> None:
     answer = archived.get("events/7")
     assert answer.status == 200
     assert (answer.json["sequence"], answer.json["attributes"]) == (7, {"n": 7})
 
 
-def test_an_archive_may_be_slower_than_a_transaction_may_idle(zone: LiveZone) -> None:
+def test_an_archive_slower_than_the_idle_timeout_of_a_transaction(zone: LiveZone) -> None:
     """Whatever is read is read in one transaction, which the database ended while the archive was
     waited for: an internal error instead of what the archive says. A pipe stands for the manifest:
     to open it takes until somebody writes."""
@@ -125,7 +123,7 @@ def test_an_archive_may_be_slower_than_a_transaction_may_idle(zone: LiveZone) ->
     answer.refused(503, "archive_unavailable")
 
 
-async def test_a_damaged_file_is_an_error_and_never_no_events(zone: LiveZone) -> None:
+async def test_a_damaged_file_is_an_error_and_never_an_empty_page(zone: LiveZone) -> None:
     archived = leave(zone)
     file = first_file(archived)
     good = file.read_bytes()
@@ -140,7 +138,7 @@ async def test_a_damaged_file_is_an_error_and_never_no_events(zone: LiveZone) ->
     assert len(await take(doors.history, archived.asked(), EVENTS)) == EVENTS
 
 
-def test_an_archived_segment_is_sent_as_the_file_it_is(archived: Archived) -> None:
+def test_an_archived_segment_is_downloaded_unchanged(archived: Archived) -> None:
     [first, *_] = segments(archived.zone, archived.stream)
     token = archived.zone.operator_token()
     answer = archived.get(f"segments/{first['uuid']}/raw", accept=PARQUET, key=token)
@@ -153,7 +151,7 @@ def test_an_archived_segment_is_sent_as_the_file_it_is(archived: Archived) -> No
     assert bodies[6] == '["üüüüüüü"]'.encode()
 
 
-def test_an_altered_file_does_not_come_to_its_end(zone: LiveZone) -> None:
+def test_the_download_of_an_altered_file_is_cut_short(zone: LiveZone) -> None:
     archived = leave(zone)
     file, good = first_file(archived), first_file(archived).read_bytes()
     file.write_bytes(good[:200] + bytes(byte ^ 255 for byte in good[200:203]) + good[203:])
@@ -165,7 +163,7 @@ def test_an_altered_file_does_not_come_to_its_end(zone: LiveZone) -> None:
     assert _downloaded(zone.hub.web[0].url, path, token) == len(good)
 
 
-def test_a_worker_archives_what_is_sealed(zone: LiveZone, sink: Sink) -> None:
+def test_a_worker_archives_sealed_segments(zone: LiveZone, sink: Sink) -> None:
     stream = zone.create_stream(f"worked-{zone.name}", segment_events_max=10, archive=True)
     assert zone.emit(stream, [EVENT] * 20).status == 200
     app.send_task("eventlog.archive")  # as the timetable does

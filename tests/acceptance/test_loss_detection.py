@@ -90,7 +90,7 @@ def emit_masks(zone: LiveZone, *masks: int) -> None:
 
 @pytest.mark.req("EMC-05")
 @pytest.mark.parametrize("mask", [None, 1])
-async def test_a_client_reports_the_frame_that_a_relay_dropped(
+async def test_a_client_detects_the_frame_that_a_relay_dropped(
     hub: LiveHub, zone: LiveZone, mask: int | None
 ) -> None:
     emit_masks(zone, 1, 2, 1, 1, 2, 1)
@@ -109,7 +109,7 @@ async def test_filtered_events_are_not_taken_for_lost_ones(hub: LiveHub, zone: L
 
 
 @pytest.mark.req("EMC-05")
-async def test_a_ping_carries_the_position_of_a_filtered_reader_and_its_loss_is_detected_too(
+async def test_a_ping_has_the_position_of_a_filtered_reader_and_its_loss_is_detected(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     """Two readers wait for mask 1 while only others come; then the first ping comes, which one of
