@@ -51,7 +51,7 @@ async def test_an_event_on_disk_1_and_security_4_stores_mask_5(
 
 
 class Counting(ClientConnection):
-    """A websocket that counts what arrives on its connection, byte by byte."""
+    """A websocket that counts the received bytes of its connection."""
 
     bytes_received = 0
 
@@ -61,7 +61,7 @@ class Counting(ClientConnection):
 
 
 def wire_bytes(text: str) -> int:
-    """A text frame with its header, RFC 6455 5.2."""
+    """Return the size of a text frame with its header, RFC 6455 5.2."""
     size = len(text.encode())
     return size + (2 if size < 126 else 4)
 
@@ -92,7 +92,9 @@ async def test_a_listener_of_mask_4_gets_the_third_and_fourth_event_and_no_other
 async def test_one_sparse_event_is_pushed_without_a_second_one(
     hub: LiveHub, zone: LiveZone, reading: int
 ) -> None:
-    """Each event is emitted only when the one before has arrived: batching would never end."""
+    """Each event is emitted only after the one before has arrived: a batching hub would never
+    finish.
+    """
     zone.create_stream("sparse")
     took_s: list[float] = []
     async with session(hub, zone.admin, web=reading) as reader:

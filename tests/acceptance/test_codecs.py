@@ -1,4 +1,4 @@
-"""CloudEvents, OIF-13, FOX-18, 19 through the public doors."""
+"""CloudEvents, OIF strings and FOX's XML through the public API."""
 
 from typing import Any
 
@@ -53,8 +53,8 @@ async def test_the_cloudevents_package_is_interoperable(
     async with session(hub, zone.admin, web=1) as reader:
         await reader.listen("quotes", attributes={"city": "Zürich"})
         assert emit(zone, message.body, content_type, **headers).json["ranges"][0]["first"] == 1
-        [heard] = await reader.events(1)
-    event = heard["event"]
+        [received] = await reader.events(1)
+    event = received["event"]
     assert (event["domain"], event["type"]) == ("cloudevents", "com.example.order.placed")
     assert (event["id"], event["node"], event["key"]) == ("A-1", "/shop/till-7", "order 1")
     assert event["body"] == {"total": 99.5, "lines": [1, 2]}
@@ -118,7 +118,7 @@ def test_the_reference_event_survives_a_round_trip(zone: LiveZone) -> None:
     out = show(zone, "application/xml").body
     assert [out.count(b"<Mspaces:" + name) for name in (b"Summary>", b"ApplicationType>")] == [1, 1]
     again = emit(zone, out, "text/xml").json
-    assert [one["sequence"] for one in again["duplicates"]] == [1], "the same event, told by its id"
+    assert [one["sequence"] for one in again["duplicates"]] == [1], "a duplicate by its id"
 
 
 @pytest.mark.req("FOX-18")
@@ -150,8 +150,8 @@ async def test_an_event_without_attributes_is_live_and_of_level_med(
     async with session(hub, zone.admin) as reader:
         await reader.listen("quotes")
         assert emit(zone, text.encode(), "application/xml").status == 200
-        [heard] = await reader.events(1)
-    assert heard["liveness"] == "live"
+        [received] = await reader.events(1)
+    assert received["liveness"] == "live"
     assert show(zone, "application/json").json["control"]["security_level"] == "med"
     assert b'Securitylevel="med"' in show(zone, "application/xml").body
 

@@ -1,4 +1,4 @@
-"""The envelope and its ids: FOX-01, 06, 08, 10, EMC-21, 30, 36."""
+"""The envelope, ids and idempotency through the public API."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +23,7 @@ def shown(zone: LiveZone, sequence: int, stream: str = "fox") -> dict[str, Any]:
 
 
 def emit(zone: LiveZone, *events: dict[str, Any], web: int = 0, key: str | None = None) -> Answer:
-    """`key`: the Idempotency-Key of the request."""
+    """Emit events. `key`: the Idempotency-Key of the request."""
     headers = {} if key is None else {"Idempotency-Key": key}
     return zone.emit("fox", list(events), url=zone.hub.web[web].url, headers=headers)
 
@@ -109,7 +109,7 @@ def test_each_control_has_a_default_that_an_explicit_value_overrides(zone: LiveZ
     assert emit(zone, EVENT, {**EVENT, **given}).status == 200
     plain, explicit = shown(zone, 1), shown(zone, 2)
     assert plain["control"] == {name: default for name, (default, _, _) in CONTROLS.items()}
-    assert explicit["control"] == {name: told for name, (_, _, told) in CONTROLS.items()}
+    assert explicit["control"] == {name: expected for name, (_, _, expected) in CONTROLS.items()}
     assert (plain["mask"], explicit["mask"]) == (DEFAULT, "4")
 
 
@@ -123,9 +123,9 @@ async def test_names_of_channels_map_to_bits_and_back(hub: LiveHub, zone: LiveZo
         await reader.listen("fox", mask=["firewall", "security"])
         for channels in (["disk"], ["firewall", "disk"], ["security"], []):
             assert emit(zone, {**EVENT, "channels": channels}).status == 200
-        heard = await reader.events(2)
+        received = await reader.events(2)
         assert await reader.nothing_waits()
-    assert [one["event"]["mask"] for one in heard] == ["3", str(1 << 62)]
+    assert [one["event"]["mask"] for one in received] == ["3", str(1 << 62)]
     assert emit(zone, {**EVENT, "mask": str((1 << 62) + 8 + 1)}).status == 200
     assert [shown(zone, sequence)["channels"] for sequence in range(1, 6)] == [
         ["disk"],

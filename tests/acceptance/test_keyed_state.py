@@ -23,7 +23,7 @@ def pages(zone: LiveZone, stream: str, limit: int) -> Iterator[Answer]:
 
 @pytest.mark.req("EMC-42")
 def test_the_state_equals_the_fold_of_the_stream(zone: LiveZone) -> None:
-    """100 random changes at both doors; then the latest event of each key is what is shown."""
+    """100 random changes at both processes; the state is the latest event of each key."""
     zone.create_stream("apps", keyed=True, segment_events_max=7)
     chance = random.Random(42)
     keys = ["web/1", "web/2", "db", "ü€", "a b", "x" * 1024]
@@ -62,8 +62,8 @@ def test_the_state_equals_the_fold_of_the_stream(zone: LiveZone) -> None:
 
 @pytest.mark.req("EMC-42")
 def test_a_snapshot_and_the_events_after_it_make_the_state(zone: LiveZone) -> None:
-    """Keys that change between two pages leave the snapshot; the tail from its cursor brings
-    them.
+    """Keys that change between two pages drop out of the snapshot; their events come after its
+    cursor.
     """
     zone.create_stream("apps", keyed=True)
     event = {"domain": "d", "type": "app.state"}
@@ -173,7 +173,7 @@ def test_the_state_of_a_key_satisfies_its_type(zone: LiveZone) -> None:
 
 
 def test_a_condition_beyond_the_streams_head_is_refused(zone: LiveZone) -> None:
-    """After a crash the client's number may be of events that are gone."""
+    """After a crash the client's sequence may be of lost events."""
     zone.create_stream("lives", keyed=True)
     event = {"domain": "d", "type": "t", "attributes": {}}
     assert ask(zone, "PUT", "streams/lives/state/r", event).status == 201
@@ -194,7 +194,7 @@ def test_a_key_with_a_line_end_is_addressed_by_its_path(zone: LiveZone) -> None:
 
 
 def test_expired_events_are_no_state(zone: LiveZone) -> None:
-    """As a listen tells the state."""
+    """A listener gets the state in the same way."""
     zone.create_stream("ending", keyed=True)
     events = [
         {"domain": "d", "type": "t", "key": key, "expires_at": f"{year}-01-01T00:00:00Z"}

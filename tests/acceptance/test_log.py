@@ -1,4 +1,4 @@
-"""The log through the doors: producers at both processes, cursors, gaps and holes."""
+"""The log through the public API: producers at both processes, cursors, gaps and holes."""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ WINDOW = limits.PRODUCER_WINDOW
 
 
 def made(number: int, incarnation: int = 0) -> dict[str, Any]:
-    """An event with a producer's number."""
+    """Build an event with a producer's number."""
     return {**EVENT, "id": {"sequence": number, "incarnation": incarnation}}
 
 
@@ -29,9 +29,15 @@ def test_a_producers_number_posted_at_both_processes_at_once_is_stored_once(
             posts = [pool.submit(e.post, "orders", made(number)) for e in (one, two)]
             answers = [post.result() for post in posts]
             assert [status for status, _ in answers] == [200, 200]
-            told = sorted((a for _, a in answers), key=lambda answer: len(answer["duplicates"]))
-            [run], [again] = told[0]["ranges"], told[1]["duplicates"]
-            assert (run["first"], told[0]["duplicates"], told[1]["ranges"]) == (number, [], [])
+            by_duplicates = sorted(
+                (a for _, a in answers), key=lambda answer: len(answer["duplicates"])
+            )
+            [run], [again] = by_duplicates[0]["ranges"], by_duplicates[1]["duplicates"]
+            assert (run["first"], by_duplicates[0]["duplicates"], by_duplicates[1]["ranges"]) == (
+                number,
+                [],
+                [],
+            )
             assert (again["segment"], again["sequence"]) == (run["segment"], number)
 
 

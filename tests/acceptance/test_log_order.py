@@ -1,4 +1,6 @@
-"""EMC-01, 06, 07, 08, 41: one order for all, replay without a seam, resume."""
+"""One order for all readers, replay without gap or duplicate, and resume (EMC-01, 06, 07,
+08, 41).
+"""
 
 import asyncio
 import itertools
@@ -61,11 +63,11 @@ async def over_the_network(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub
 
 
 async def take(
-    caller: AnyHub, stream: str, count: int, *, start: Start = "oldest", **wanted: Any
+    caller: AnyHub, stream: str, count: int, *, start: Start = "oldest", **interest: Any
 ) -> list[Delivered]:
-    """The next so many events of a listen."""
+    """Return the next events of a listener."""
     found: list[Delivered] = []
-    async with aclosing(caller.listen(stream, start=start, **wanted)) as events:  # type: ignore[type-var]
+    async with aclosing(caller.listen(stream, start=start, **interest)) as events:  # type: ignore[type-var]
         async for delivered in events:
             found.append(delivered)
             if len(found) == count:
@@ -194,7 +196,7 @@ async def test_five_listeners_at_both_processes_see_identical_lists_of_1000_even
 
 
 def cursor(answer: dict[str, Any], sequence: int) -> dict[str, Any]:
-    """The cursor of a sequence, from an emit's answer."""
+    """Return the cursor of a sequence, from an emit's answer."""
     for run in answer["ranges"]:
         if run["first"] <= sequence <= run["last"]:
             return {"segment": run["segment"], "sequence": sequence}

@@ -1,4 +1,6 @@
-"""EMC-02, 03, 04, 13, 14: numbers, atomic appends, immutability and segments, through the doors."""
+"""Sequences, atomic appends, immutability and segments through the public API (EMC-02, 03, 04, 13,
+14).
+"""
 
 import asyncio
 import itertools
@@ -39,7 +41,7 @@ def test_eight_threads_of_a_thousand_emits_get_exactly_the_numbers_1_to_8000(
 
 
 class Watcher:
-    """Polls single events at both processes: when n+1 is there, so is n."""
+    """Polls single events at both processes: if n+1 exists, so does n."""
 
     def __init__(self, zone: LiveZone, stream: str) -> None:
         self._zone = zone
@@ -136,7 +138,7 @@ async def test_a_rollback_during_an_emit_leaves_no_hole_for_any_reader(
 
 
 def _break_appends(hub: LiveHub, producers: list[Retrying], enough: threading.Event) -> None:
-    """Cut the appending connections until three callers were told that nobody knows."""
+    """Terminate the appending connections until three callers got `outcome_unknown`."""
     until = time.monotonic() + EMITS_TIMEOUT_S
     try:
         while sum(producer.unknown for producer in producers) < 3:

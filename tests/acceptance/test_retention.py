@@ -1,4 +1,6 @@
-"""EMC-23 to 28: what is kept, what goes, and what outlives a process, through the public doors."""
+"""Retention through the public API: policies, the quota, and data that outlives a process (EMC-23
+to 28).
+"""
 
 import time
 from collections.abc import Callable
@@ -33,7 +35,7 @@ def first_of(zone: LiveZone, stream: str) -> int:
 
 
 def read_all(zone: LiveZone, stream: str, **more: Any) -> list[dict[str, Any]]:
-    """Every event that can be read, page by page."""
+    """Read every readable event, page by page."""
     found: list[dict[str, Any]] = []
     start = "oldest"
     while True:
@@ -45,13 +47,13 @@ def read_all(zone: LiveZone, stream: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def announced(zone: LiveZone, kind: str) -> list[dict[str, Any]]:
-    """The attributes of the events of a type in `system`."""
+    """Return the attributes of the events of a type in `system`."""
     events = [item["event"] for item in read_all(zone, "system")]
     return [event["attributes"] for event in events if event["type"] == kind]
 
 
 def move_clock(zone: LiveZone, stream: str, minutes: int) -> None:
-    """As if so many minutes had passed since everything that happened to the stream."""
+    """Move the stream's segments into the past by so many minutes."""
     zone.hub.sql(
         "UPDATE segments SET opened_at = opened_at - make_interval(mins => %s),"
         " sealed_at = sealed_at - make_interval(mins => %s) WHERE stream_id = (SELECT s.id"
@@ -85,7 +87,9 @@ def test_ten_segments_of_a_hundred_are_retained_and_an_old_cursor_gets_a_gap(
 def test_at_the_quota_the_oldest_events_are_dropped_and_a_warning_is_announced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twice the quota is emitted; nothing of it is refused for good, and the newest can be read."""
+    """Twice the quota is emitted; every event is accepted in the end, and the newest can be
+    read.
+    """
     quota = 32 * MIB
     monkeypatch.setenv("EVENTHUB_QUOTA_BYTES", str(quota))
     with live_hub(tmp_path) as hub:
@@ -110,7 +114,7 @@ def test_at_the_quota_the_oldest_events_are_dropped_and_a_warning_is_announced(
 
 
 def _emit_patiently(zone: LiveZone, number: int) -> None:
-    """A mebibyte in fifty events; a 507 says when to try again."""
+    """Emit a mebibyte in fifty events, and retry after a 507."""
     body = "x" * 20_000
     batch = [{**EVENT, "attributes": {"n": number}, "body": body}] * 50
     wait_for(lambda: _emitted(zone, batch), "an emit to be taken")

@@ -1,4 +1,4 @@
-"""An archive beside the hub's data does not take the last room of their disk."""
+"""An archive on the disk of the hub's data does not use its last free space."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The worker's job: archives what is due in a process of its own, and keeps the metrics."""
+"""The worker's job: archives due segments in a process of its own, and updates the metrics."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ database = pytest.fixture(log_database)
 
 @pytest.fixture(autouse=True)
 def of_the_archiver(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment that the archiver's process gets."""
+    """Set the environment of the archiver's process."""
     monkeypatch.setenv("DATABASE_URL", database)
     monkeypatch.delenv("DATABASE_DIRECT_URL", raising=False)
     monkeypatch.setenv("EVENTHUB_ARCHIVE_URL", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Reading the archive: the same bytes, within bounds, from few row groups; damage is said."""
+"""Reading the archive: the same bytes, within limits, from few row groups; damage is reported."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ MIB = 1024 * 1024
 def read_on(
     source: Archive, segments: list[ArchivedSegment], events_max: int, bytes_max: int
 ) -> list[StoredEvent]:
-    """Everything, page by page."""
+    """Read everything, page by page."""
     found: list[StoredEvent] = []
     for segment in segments:
         after = segment.first - 1
@@ -100,7 +100,7 @@ def test_one_event_is_found(database: str, tmp_path: Path) -> None:
         source.find(segment, 5_001)
 
 
-class CountingPlace(ArchiveFolder):
+class CountingFolder(ArchiveFolder):
     """A place that knows how many bytes were read from it."""
 
     count = 0
@@ -128,7 +128,7 @@ def test_an_event_in_the_middle_costs_one_row_group(database: str, tmp_path: Pat
     archive(database, tmp_path)
     [segment] = archived(database, stream)
     source = Archive(str(tmp_path))
-    place = source._place = CountingPlace(str(tmp_path))
+    place = source._place = CountingFolder(str(tmp_path))
     assert source.find(segment, 20_000).payload == made[19_999]
     size = parquet_of(tmp_path).stat().st_size
     assert 0 < place.count < size / 5  # one of ten, the footer, the manifest

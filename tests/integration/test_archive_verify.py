@@ -1,4 +1,4 @@
-"""`verify` names each problem of the archive, and nothing else; the command says it in words."""
+"""`verify` reports each problem of the archive, and no other; the command prints them."""
 
 import hashlib
 import json
@@ -29,13 +29,13 @@ database = pytest.fixture(log_database)
 
 @pytest.fixture
 def whole_database() -> Iterator[str]:
-    """With the tables of all rooms."""
+    """Create a database with the tables of all packages."""
     with migrated_database("verify") as url:
         yield url
 
 
 def problems(url: str, place: Path) -> list[tuple[int, str]]:
-    """(first sequence of the segment, kind of problem)."""
+    """Return (first sequence of the segment, kind of problem)."""
     with psycopg.connect(url) as connection:
         rows = catalog.archived_segments(connection, SegmentFilter())
     return [
@@ -46,19 +46,19 @@ def problems(url: str, place: Path) -> list[tuple[int, str]]:
 
 
 class Segment(NamedTuple):
-    """The second of three segments, of sequences 11 to 20."""
+    """The second of three segments, with sequences 11 to 20."""
 
     url: str
     file: Path
     manifest: Path
 
     def say(self, **changed: Any) -> None:
-        """Write the manifest anew with other fields and a right checksum."""
+        """Write the manifest again with other fields and a right checksum."""
         made = manifest.load(self.manifest.read_bytes(), "")
         self.manifest.write_bytes(manifest.dump(made._replace(**changed)))
 
     def rewrite(self, change: Callable[[pa.Table], pa.Table]) -> None:
-        """Put another file in place, whose digest the manifest has."""
+        """Replace the file by another one whose digest the manifest has."""
         pq.write_table(change(pq.read_table(self.file, partitioning=None)), self.file)
         content = self.file.read_bytes()
         self.say(file_bytes=len(content), file_sha256=hashlib.sha256(content).hexdigest())

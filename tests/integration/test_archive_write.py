@@ -1,4 +1,4 @@
-"""Sealed segments go to the archive: what lies there, what is due, and what fails."""
+"""Archiving sealed segments: the files, the due segments, and failures."""
 
 import hashlib
 import itertools
@@ -148,10 +148,10 @@ def test_a_filter_on_an_attribute_reads_few_row_groups(database: str, tmp_path: 
     file = only_file(tmp_path)
     assert pq.ParquetFile(file).num_row_groups == 3
     [fragment] = ds.dataset(file, format="parquet").get_fragments()
-    wanted = ds.field("attributes_int", "n") == 9_000
-    kept = fragment.subset(wanted)
+    condition = ds.field("attributes_int", "n") == 9_000
+    kept = fragment.subset(condition)
     assert [group.id for group in kept.row_groups] == [2]
-    assert kept.to_table(filter=wanted, columns=["sequence"]).column(0).to_pylist() == [9_000]
+    assert kept.to_table(filter=condition, columns=["sequence"]).column(0).to_pylist() == [9_000]
 
 
 def test_any_stream_name_is_a_folder(database: str, tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def _second_group(url: str) -> None:
 
 
 def _move(url: str, segment_id: int) -> None:
-    """What the cleaner does: to the other of two groups."""
+    """Move segments to the other of two partitions, as the cleaning does."""
     with psycopg.connect(url) as connection:
         connection.execute(
             "WITH gone AS (DELETE FROM events WHERE segment_id = %s RETURNING *)"

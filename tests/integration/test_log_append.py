@@ -1,4 +1,4 @@
-"""The append: producers' windows, refusals in a group, callers' transactions, and many writers."""
+"""The append: producer windows, refusals in a batch, callers' transactions, and many writers."""
 
 import asyncio
 import random
@@ -29,7 +29,7 @@ STREAMS = 5
 
 
 async def group(url: str, *requests: Request) -> BatchResult:
-    """What one group commit does with the requests."""
+    """Append requests in one group commit."""
     connection = await psycopg.AsyncConnection.connect(url, autocommit=True)
     async with connection:
         return await append_batch(connection, list(requests))
@@ -80,7 +80,7 @@ async def test_below_the_window_a_request_is_refused_and_the_others_of_its_batch
 
 
 async def test_a_window_moved_only_by_a_refused_request_refuses_no_other(database: str) -> None:
-    """Both were refused once, the second with a `highest` that was never stored."""
+    """Both requests were once refused, the second with a `highest` that was never stored."""
     stream = new_stream(database)
     append_now(database, produced(stream, 60))
     moves = [produced(stream, 50_000), produced(stream, 1)]
@@ -237,5 +237,5 @@ async def test_one_producer_number_through_many_connections_at_once_is_stored_on
         batches = await asyncio.gather(
             *(group(database, [produced(stream, number)]) for _ in range(6))
         )
-        told = [places(batch.outcomes[0])[0] for batch in batches]
-        assert sorted(told) == [(number, False)] + [(number, True)] * 5
+        appended = [places(batch.outcomes[0])[0] for batch in batches]
+        assert sorted(appended) == [(number, False)] + [(number, True)] * 5

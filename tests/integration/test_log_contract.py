@@ -1,5 +1,5 @@
-"""One contract, whatever keeps a stream: PostgreSQL that waits for the disk, PostgreSQL that does
-not, or a ring in Redis (EMC-37). Every scenario runs on each.
+"""One contract for every durability: PostgreSQL with and without waiting for the disk, and a ring
+in Redis (EMC-37). Every scenario runs on each.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ REDIS_URL = os.environ["REDIS_URL"]
 
 
 class Backend(NamedTuple):
-    """One durability, with what a test may do to its store."""
+    """One durability, with the operations that a test may do to its store."""
 
     name: str
     log: Log
@@ -37,7 +37,7 @@ class Backend(NamedTuple):
     database: str
 
     def drop_to(self, stream: StreamInfo, sequence: int) -> None:
-        """Retention, as far as a reader sees it: what is up to a sequence is gone."""
+        """Drop everything up to a sequence, as retention does."""
         if self.name != "transient":
             execute(
                 self.database,
@@ -47,7 +47,7 @@ class Backend(NamedTuple):
             )
 
     async def lose(self, stream: StreamInfo) -> None:
-        """The store comes back without what it had."""
+        """Bring the store back without its data."""
         if self.name == "transient":
             with redis.Redis.from_url(REDIS_URL) as client:
                 for key in client.scan_iter(f"eventhub:{{t{stream.id}}}:*"):
@@ -95,7 +95,7 @@ async def append(log: Log, stream: StreamInfo, count: int) -> list[Appended]:
 
 
 async def take(log: Log, stream: StreamInfo, start: Start, count: int) -> list[StoredEvent]:
-    """The first so many events from a start on."""
+    """Return the first events from a start on."""
     taken: list[StoredEvent] = []
     async with asyncio.timeout(TIMEOUT_S), log.follow(stream, start) as follower:
         async for stored in follower:
@@ -244,9 +244,9 @@ async def test_a_time_resolves_to_the_first_event_of_then_or_later(backend: Back
     for number in range(8):
         await backend.log.append([draft(stream, number)], stream)
     taken = await take(backend.other, stream, "oldest", 8)
-    for wanted in taken:
-        [first] = await take(backend.log, stream, AtTime(wanted.appended_at_us), 1)
-        assert first.appended_at_us == wanted.appended_at_us
+    for expected in taken:
+        [first] = await take(backend.log, stream, AtTime(expected.appended_at_us), 1)
+        assert first.appended_at_us == expected.appended_at_us
     assert numbers(await take(backend.log, stream, AtTime(0), 1)) == [1]
 
 

@@ -79,7 +79,7 @@ def used(url: str) -> int:
 
 
 def newest(url: str, stream: int) -> int:
-    """About how many bytes on the disk the live segments of a stream take."""
+    """Return the approximate bytes on the disk of a stream's live segments."""
     [[live]] = ask(url, "SELECT sum(COALESCE(g.bytes, h.bytes)) FROM segments g LEFT JOIN heads h"
                         " ON h.segment_id = g.id AND g.last IS NULL"
                         " WHERE g.tier = 'live' AND g.stream_id = %s", stream)  # fmt: skip
@@ -87,7 +87,7 @@ def newest(url: str, stream: int) -> int:
 
 
 async def emit(log: Log, stream: int, count: int) -> int:
-    """Batches of large events; what is refused for want of room is offered again. How many."""
+    """Emit batches of large events, and repeat those refused for lack of space. Return how many."""
     number = 0
     while number < count:
         drafts = [draft(stream, number + at, size=2_000) for at in range(1, 101)]
@@ -101,7 +101,7 @@ async def emit(log: Log, stream: int, count: int) -> int:
 
 
 class Reader:
-    """Reads a stream from its beginning; adds up what came and what it was told is gone."""
+    """Reads a stream from its beginning, and counts the events and the reported gaps."""
 
     def __init__(self, stream: int) -> None:
         self.stream = stream
@@ -160,8 +160,8 @@ async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_reported
         assert reader.seen + reader.missed == count
     dropped = ask(url, "SELECT sum(last - first + 1) FROM segments WHERE tier = 'dropped'"
                        " AND stream_id <> 1")  # fmt: skip
-    told = announced(url, "stream.trimmed")
-    assert sum(each["events"] for each in told) == dropped[0][0] > count
+    trimmed = announced(url, "stream.trimmed")
+    assert sum(each["events"] for each in trimmed) == dropped[0][0] > count
     [warning] = announced(url, "storage.quota_reached")
     assert (warning["level"], warning["quota_bytes"]) == ("warning", QUOTA)
 
@@ -182,7 +182,7 @@ async def test_if_all_segments_are_held_emits_are_refused_until_the_hold_ends(ur
 
 
 async def rounds(maintenance: Maintenance, count: int) -> None:
-    """So many times that what there is was measured anew."""
+    """Wait for so many measurements."""
     seen = [maintenance.budget]
 
     def measured() -> bool:
@@ -194,7 +194,7 @@ async def rounds(maintenance: Maintenance, count: int) -> None:
 
 
 async def test_data_other_than_events_does_not_drop_all_events(url: str) -> None:
-    """Keyed state that takes the whole quota: the newest events stay, and who emits is told why."""
+    """Keyed state uses the whole quota: the newest events stay, and emitters get the reason."""
     stream = new_stream(url, segment_events_max=200)
     async with running(url, 32 * MIB) as world:
         await emit(world.log, stream, 4_000)
@@ -227,7 +227,7 @@ async def test_without_a_quota_nothing_is_refused_and_policies_apply(url: str) -
 async def test_a_low_disk_drops_the_oldest_and_a_full_disk_refuses_emits(
     url: str, tmp_path: Path
 ) -> None:
-    """A disk of 300 MiB of which something else fills the most. The newest eighth stays."""
+    """A disk of 300 MiB that is mostly filled by something else. The newest eighth stays."""
     stream = new_stream(url, segment_events_max=200)
     eighth = 300 * MIB * limits.DISK_FLOOR_SHARE
     folder, filler = tmp_path / "disk", tmp_path / "disk" / "filler"
@@ -262,8 +262,8 @@ async def test_a_low_disk_drops_the_oldest_and_a_full_disk_refuses_emits(
 async def test_partitions_dropped_since_the_last_measurement_are_not_counted_twice(
     url: str,
 ) -> None:
-    """As when a partition goes between measuring and deciding: events were dropped down to nothing
-    of what may always stay.
+    """A partition was dropped between measurement and decision, so events were dropped below their
+    minimum.
     """
     stream = new_stream(url, segment_events_max=100)
     async with running(url, None) as world:
@@ -278,7 +278,7 @@ async def test_partitions_dropped_since_the_last_measurement_are_not_counted_twi
 async def test_unmeasured_bytes_are_bounded_even_if_the_measurement_is_late(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody measures here: a fifth of what is free is taken, and the next one is refused."""
+    """Without a measurement, a fifth of the free space is used, and the next emit is refused."""
     monkeypatch.setattr(limits, "QUOTA_MEASURE_S_MAX", 0.05)
     maintenance = Maintenance(url, RetentionHooks(), SystemClock(), quota_bytes=QUOTA, disk=None)
     maintenance.budget = StorageBudget(QUOTA // 2, QUOTA)

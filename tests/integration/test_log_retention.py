@@ -1,4 +1,4 @@
-"""What policies let go, by the function that takes the time, and what is announced of it."""
+"""Drops by policy, with the time as an argument, and their announcements."""
 
 from collections.abc import AsyncIterator
 

@@ -1,5 +1,5 @@
-"""Following a stream: NOTIFY, the look at the heads, rows that the process appended itself, and the
-seam between the log and the ring.
+"""Following a stream: NOTIFY, polling the heads, rows that the process appended itself, and the
+switch from the log to the ring.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ async def log(database: str) -> AsyncIterator[Log]:
 
 
 class Reader:
-    """Follows in a task of its own and keeps what it was given."""
+    """Follows a stream in a task of its own and stores the events."""
 
     def __init__(self, log: Log, stream_id: int, start: Start = "now") -> None:
         self.seen: list[int] = []
@@ -58,7 +58,7 @@ class Reader:
                 self._more.set()
 
     async def has(self, count: int) -> list[int]:
-        """What it was given, as soon as that is so many events."""
+        """Return the events, once there are so many."""
         async with asyncio.timeout(TIMEOUT_S):
             while len(self.seen) < count:
                 self._more.clear()
@@ -66,7 +66,7 @@ class Reader:
         return self.seen
 
     async def fails(self) -> BaseException:
-        """The error that ends it."""
+        """Return the error that ends the reader."""
         async with asyncio.timeout(TIMEOUT_S):
             [error] = await asyncio.gather(self.task, return_exceptions=True)
         assert isinstance(error, BaseException)
@@ -123,7 +123,7 @@ async def test_two_processes_appending_at_once_give_all_readers_the_same_sequenc
 
 
 async def found(connection: psycopg.Connection[Any], query: str) -> None:
-    """Wait until the query finds something."""
+    """Wait until the query returns a row."""
     async with asyncio.timeout(TIMEOUT_S):
         while True:
             if connection.execute(query.encode()).fetchall():
@@ -134,8 +134,8 @@ async def found(connection: psycopg.Connection[Any], query: str) -> None:
 async def test_rows_pushed_while_the_tail_awaits_its_select_are_neither_doubled_nor_lost(
     database: str, log: Log
 ) -> None:
-    """The defect that FACTS names: the tail read the rows that the appender pushed meanwhile, and
-    put them into the ring a second time.
+    """The defect named in FACTS: the tail read the rows that the appender pushed meanwhile, and
+    added them to the ring again.
     """
     stream = new_stream(database)
     follower = await reader(log, stream)
@@ -205,8 +205,8 @@ async def test_a_missing_row_stops_the_reader_there_with_log_hole(
 async def test_a_row_missing_at_the_tail_stops_only_its_readers(
     database: str, log: Log, lost: str
 ) -> None:
-    """One stream with a hole once stopped the look at the heads of those after it, and its own
-    readers waited for ever.
+    """A stream with a hole once stopped the polling of later streams, and its own readers waited
+    forever.
     """
     broken, sound = new_stream(database), new_stream(database)
     follower, other = await reader(log, broken), await reader(log, sound)
@@ -242,7 +242,7 @@ async def test_a_segment_dropped_before_the_tail_read_it_is_a_gap(database: str,
 
 @pytest.mark.parametrize("turns", range(5))
 async def test_a_notify_during_close_does_not_keep_the_log_open(database: str, turns: int) -> None:
-    """In Python 3.11 `wait_for` forgets a cancellation that comes with what it waited for."""
+    """In Python 3.11 `wait_for` loses a cancellation that arrives with the result."""
     stream = new_stream(database)
 
     async def use() -> None:
@@ -260,7 +260,7 @@ async def test_a_notify_during_close_does_not_keep_the_log_open(database: str, t
 
 
 async def test_a_log_without_readers_rarely_wakes(database: str, log: Log) -> None:
-    """The listening connection alone woke ten times a second, and the looks at the heads four."""
+    """The listening connection alone woke ten times a second, and polling four times."""
     await log.append([draft(new_stream(database))])  # all connections are there
     async with log.follow(1, "now"):  # as the authorizer of every process does
         await asyncio.sleep(1.0)
@@ -273,7 +273,9 @@ async def test_a_log_without_readers_rarely_wakes(database: str, log: Log) -> No
 async def test_an_idle_log_is_polled_as_soon_as_a_cache_relies_on_it(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cached rights count only beside a fresh look, and looks are seldom while nobody asks."""
+    """Cached rights are valid only with a recent poll, and polls are rare while no cache is
+    in use.
+    """
     monkeypatch.setattr(limits, "HEAD_USED_S", 0.0)
     monkeypatch.setattr(limits, "HEAD_REST_INTERVAL_S", 3600.0)
     clock = asyncio.get_running_loop().time

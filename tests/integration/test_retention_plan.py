@@ -1,5 +1,5 @@
-"""One segment of a plan dropped: what keeps it is looked up under the lock that changes of policies
-take.
+"""Applying a plan to one segment: what retains it is checked under the lock that changes of
+policies take.
 """
 
 import asyncio
@@ -76,12 +76,12 @@ async def test_needed_held_open_and_unarchived_segments_are_not_dropped(
     execute(url, "UPDATE streams SET archive = false, hold = '' WHERE id = %s", stream)
     assert await drop_planned(connection, NO_HOOKS, third, NOW_US) == "hold"
     assert tiers(url, stream) == ["dropped", "archived", "live", "live"]
-    [told] = announced(url, "stream.trimmed")  # what is in the archive can be read on
-    assert (told["first"], told["events"], told["reason"]) == (11, 10, "plan")
+    [trimmed] = announced(url, "stream.trimmed")  # what is in the archive can be read on
+    assert (trimmed["first"], trimmed["events"], trimmed["reason"]) == (11, 10, "plan")
 
 
 async def test_actions_done_before_come_first(url: str, connection: Connection) -> None:
-    """It is found at once, and the time of a request is left for the rest."""
+    """Finished actions are found at once, so the time of a request is left for the rest."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 35)
     acts = [
@@ -95,7 +95,7 @@ async def test_actions_done_before_come_first(url: str, connection: Connection) 
 
 
 async def test_an_unreachable_archive_is_tried_once(url: str, connection: Connection) -> None:
-    """However many segments wait for its word; each may take a minute to be refused."""
+    """Regardless of the number of segments; each attempt may take a minute to fail."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 45)
     execute(url, "UPDATE segments SET archive_path = 'x.json' WHERE stream_id = %s", stream)

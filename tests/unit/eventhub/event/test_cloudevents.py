@@ -1,4 +1,4 @@
-"""CloudEvents 1.0: what the codec carries comes back, and other people's library agrees."""
+"""CloudEvents 1.0: carried fields survive a round trip, and the cloudevents library agrees."""
 
 import base64
 from typing import Any
@@ -27,14 +27,14 @@ MINIMAL = {"specversion": "1.0", "id": "a", "source": "/s", "type": "t"}
 
 
 def taken(event: EventIn) -> Event:
-    """The event as a hub stores it."""
+    """Return the event as a hub stores it."""
     mask = event_mask(event)
     assert isinstance(mask, int)
     return decode(stored_bytes(event, client="c", mask=mask))
 
 
 def from_message(message: cloudevents.Message) -> EventIn:
-    """As the emit door reads a request."""
+    """Read a message like the emit route."""
     headers = {name.lower(): text for name, text in message.headers}
     content_type = headers.pop("content-type", "")
     if content_type == cloudevents.STRUCTURED:
@@ -44,7 +44,9 @@ def from_message(message: cloudevents.Message) -> EventIn:
 
 
 def emitted(event: Event) -> Event:
-    """The event as a hub could have stored it: with a node, and without what needs another."""
+    """Return the event as a hub could have stored it: with a node, and without fields that need
+    another.
+    """
     return event._replace(
         id=None if event.id is None else event.id,
         node=event.node or "n",
@@ -206,7 +208,7 @@ def test_big_whole_numbers_are_not_rounded() -> None:
 
 
 def test_a_type_that_resembles_json_stays_bytes() -> None:
-    """It once went into the JSON of the event as it was."""
+    """It once was copied into the JSON of the event."""
     event = EVENT._replace(body=b'1},"forged":{"a":1', content_type="application/json; v=1")
     shown = orjson.loads(cloudevents.structured(event, PLACE))
     assert base64.b64decode(shown["data_base64"]) == event.body

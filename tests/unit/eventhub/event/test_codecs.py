@@ -1,4 +1,4 @@
-"""The stored bytes and the JSON of an event: nothing is lost, nothing is changed."""
+"""The stored bytes and the JSON of an event: nothing is lost or changed."""
 
 import base64
 from datetime import UTC, datetime

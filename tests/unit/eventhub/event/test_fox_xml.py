@@ -1,4 +1,4 @@
-"""FOX's XML form: its schema exactly, and nothing that an XML parser can be led to (FOX-18, 19)."""
+"""FOX's XML format: exactly its schema, and no attack on an XML parser (FOX-18, 19)."""
 
 from typing import Any
 from xml.etree import ElementTree
@@ -72,11 +72,11 @@ def taken(text: str) -> tuple[Event, FoxContext]:
 
 @pytest.mark.req("FOX-18")
 def test_the_reference_event_is_read_and_written() -> None:
-    event, told = taken(REFERENCE)
+    event, context = taken(REFERENCE)
     assert event == EXPECTED
-    assert told == FoxContext("quotes", "recovery", "2")
-    again, told_again = taken(fox_xml.write(event, told))
-    assert (again, told_again) == (event, told)
+    assert context == FoxContext("quotes", "recovery", "2")
+    again, told_again = taken(fox_xml.write(event, context))
+    assert (again, told_again) == (event, context)
 
 
 @pytest.mark.req("FOX-18")
@@ -93,7 +93,7 @@ def test_the_output_has_the_elements_in_the_schemas_order() -> None:
 
 
 def without(*names: str) -> str:
-    """The reference without the elements of these names, one line each."""
+    """Return the reference without the elements of these names, one line each."""
     lines = REFERENCE.splitlines()
     return "\n".join(line for line in lines if not any(f"<Mspaces:{n}>" in line for n in names))
 
@@ -128,8 +128,8 @@ VALID = {
 @pytest.mark.req("FOX-18")
 @pytest.mark.parametrize("text", VALID.values(), ids=VALID)
 def test_valid_documents_survive_a_round_trip(text: str) -> None:
-    event, told = taken(text)
-    assert taken(fox_xml.write(event, told)) == (event, told)
+    event, context = taken(text)
+    assert taken(fox_xml.write(event, context)) == (event, context)
 
 
 INVALID = {
@@ -222,8 +222,8 @@ def test_a_document_larger_than_an_event_is_not_parsed() -> None:
 
 @pytest.mark.req("FOX-19")
 def test_without_attributes_an_event_is_live_and_of_level_med() -> None:
-    event, told = taken(REFERENCE.replace(' Securitylevel="high" Liveness="recovery"', ""))
-    assert (event.security_level, told.liveness) == ("med", "live")
+    event, context = taken(REFERENCE.replace(' Securitylevel="high" Liveness="recovery"', ""))
+    assert (event.security_level, context.liveness) == ("med", "live")
 
 
 TEXT = st.text(
@@ -260,8 +260,8 @@ def fox_events(draw: st.DrawFn) -> Event:
 
 @given(fox_events(), st.sampled_from(["live", "recovery"]))
 def test_carried_fields_survive_a_round_trip(event: Event, liveness: str) -> None:
-    told = FoxContext("a stream of its own", liveness, "2")
-    assert taken(fox_xml.write(event, told)) == (event, told)
+    context = FoxContext("a stream of its own", liveness, "2")
+    assert taken(fox_xml.write(event, context)) == (event, context)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is refused because readers could not be given it back."""
+"""Events that are refused because readers could not be given them."""
 
 import base64
 from typing import Any
@@ -15,7 +15,7 @@ EVENT = {"domain": "d", "type": "t"}
 
 
 def shown(**fields: Any) -> dict[str, Any]:
-    """The JSON that readers get of an event given with these fields."""
+    """Return the JSON that readers get of an event given with these fields."""
     [event] = from_objects([{**EVENT, **fields}])
     found: dict[str, Any] = orjson.loads(
         event_json(decode(stored_bytes(event, client="c", mask=1)))
@@ -51,7 +51,7 @@ def test_a_time_that_only_its_offset_puts_out_of_range_is_refused(field: str, gi
 
 @pytest.mark.parametrize("body", [b"{", b'1},"forged":{"a":1', b"\xff", b"", b"NaN", b"[1] [2]"])
 def test_bytes_of_type_json_must_be_json(body: bytes) -> None:
-    """Once stored, they broke the frames of JSON readers or put forged fields into them."""
+    """Once stored, they broke the frames of JSON readers or added forged fields to them."""
     with pytest.raises(errors.InvalidField) as caught:
         shown(body_base64=base64.b64encode(body).decode(), content_type=JSON)
     assert caught.value.field == "body_base64"

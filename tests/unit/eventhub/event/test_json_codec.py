@@ -1,4 +1,4 @@
-"""The type of an event's JSON names what is written, and nothing else."""
+"""The type of an event's JSON names exactly the fields that are written."""
 
 import msgspec
 from hypothesis import given

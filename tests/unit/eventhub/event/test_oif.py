@@ -1,4 +1,4 @@
-"""OIF's string form (OIF-13)."""
+"""OIF's string format (OIF-13)."""
 
 import pytest
 from hypothesis import given

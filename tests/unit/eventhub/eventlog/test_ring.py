@@ -1,4 +1,6 @@
-"""The ring: only the next sequence, bounded by count and bytes, found by sequence at once."""
+"""The ring: accepts only the next sequence, is bounded by count and bytes, and is indexed by
+sequence.
+"""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Names of the archive's files, manifests, and the columns chosen for attributes."""
+"""The paths of the archive's files, manifests, and the columns chosen for attributes."""
 
 from urllib.parse import unquote
 
