@@ -131,10 +131,10 @@ async def test_a_damaged_file_is_an_error_and_never_an_empty_page(zone: LiveZone
     file.write_bytes(good[: len(good) // 2])
     refused: Refused = await refusal(doors.history, archived.asked())
     assert refused.code == "archive_damaged"
-    delivered = str(refused.problem)
-    assert segments(zone, archived.stream)[0]["uuid"] in delivered
-    assert str(file.parents[2]) not in delivered
-    assert "stream=" not in delivered  # no path of the server's, not even a part of it
+    problem = str(refused.problem)
+    assert segments(zone, archived.stream)[0]["uuid"] in problem
+    assert str(file.parents[2]) not in problem
+    assert "stream=" not in problem  # no path of the server's, not even a part of it
     file.write_bytes(good)
     assert len(await take(doors.history, archived.asked(), EVENTS)) == EVENTS
 

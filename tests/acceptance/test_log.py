@@ -29,15 +29,9 @@ def test_a_producers_number_posted_at_both_processes_at_once_is_stored_once(
             posts = [pool.submit(e.post, "orders", made(number)) for e in (one, two)]
             answers = [post.result() for post in posts]
             assert [status for status, _ in answers] == [200, 200]
-            by_duplicates = sorted(
-                (a for _, a in answers), key=lambda answer: len(answer["duplicates"])
-            )
-            [run], [again] = by_duplicates[0]["ranges"], by_duplicates[1]["duplicates"]
-            assert (run["first"], by_duplicates[0]["duplicates"], by_duplicates[1]["ranges"]) == (
-                number,
-                [],
-                [],
-            )
+            first, second = sorted((a for _, a in answers), key=lambda one: len(one["duplicates"]))
+            [run], [again] = first["ranges"], second["duplicates"]
+            assert (run["first"], first["duplicates"], second["ranges"]) == (number, [], [])
             assert (again["segment"], again["sequence"]) == (run["segment"], number)
 
 

@@ -20,22 +20,22 @@ def test_the_report_lists_policies_and_what_they_dropped(zone: LiveZone) -> None
         report = ask(zone, "storage")
         found = {one["name"]: one for one in report["streams"]}
     assert found["short"]["policy"]["retain_events"] == 30
-    assert found["short"]["left"] == {"count": 7}
+    assert found["short"]["removed"] == {"count": 7}
     assert found["short"]["segments"]["dropped"] == 7
     assert found["audit"]["policy"]["retain_age_s"] == 86400
-    assert (found["audit"]["left"], found["audit"]["first"]) == ({}, 1)
+    assert (found["audit"]["removed"], found["audit"]["first"]) == ({}, 1)
     assert report["archive"] == {"segments": 0, "bytes": 0}
 
 
 def test_only_operators_see_the_storage_of_the_whole_hub(zone: LiveZone) -> None:
     """A zone's manager sees its own streams, and whether there is space."""
     report = ask(zone, "storage")
-    hub_wide = ("used_bytes", "held", "quota_bytes", "disk", "groups")
+    hub_wide = ("used_bytes", "held", "quota_bytes", "disk", "partitions")
     assert [report[name] for name in hub_wide] == [None] * 5
     assert report["state"] == "ok"
     seen = zone.hub.operate("GET", f"/v1/storage?zone={zone.name}").json
     assert seen["used_bytes"] == sum(seen["held"].values()) > 0
-    assert seen["groups"] > 0
+    assert seen["partitions"] > 0
 
 
 def test_storage_is_for_managers_and_the_quota_for_operators(zone: LiveZone) -> None:
