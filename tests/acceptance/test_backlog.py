@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_rows_retention import MIB, told, wait_for
+from tests.acceptance.test_retention import MIB, announced, wait_for
 from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Called, Sink
 
@@ -44,12 +44,12 @@ def test_a_disabled_endpoint_does_not_block_emits_and_later_gets_a_notice_and_th
         wait_for(lambda: pending(hub, endpoint) <= PENDING_MAX, "the oldest to be dropped")
         listed = hub.call("GET", "/v1/deliveries?state=dropped&limit=1", key=one.admin).json
         assert listed["items"][0]["endpoint"] == endpoint
-        dropped = told(one, "delivery.dropped")
+        dropped = announced(one, "delivery.dropped")
         assert dropped[0].items() >= {
             "zone": one.name, "client": "tester", "endpoint": endpoint, "level": "warning",
             "bound": "endpoint",
         }.items()  # fmt: skip
-        assert told(two, "delivery.dropped") == []
+        assert announced(two, "delivery.dropped") == []
         change(one, endpoint, enabled=True)
         wait_for(lambda: reached(sink.at("/late")) == last, "the remaining deliveries")
         called = sink.at("/late")
@@ -135,8 +135,8 @@ def test_dead_letters_are_announced_counted_and_listed(
 
     wait_for(last_attempt, "the last attempts to fail")
     assert {item["endpoint"] for item in dead_letters(zone)} == {endpoint}
-    wait_for(lambda: bool(told(zone, "delivery.dead_lettered")), "the event")
-    [event] = told(zone, "delivery.dead_lettered")
+    wait_for(lambda: bool(announced(zone, "delivery.dead_lettered")), "the event")
+    [event] = announced(zone, "delivery.dead_lettered")
     assert event.items() >= {
         "zone": zone.name, "client": "tester", "endpoint": endpoint, "level": "warning",
     }.items()  # fmt: skip
