@@ -21,8 +21,8 @@ from eventhub_client.errors import (
 )
 from eventhub_client.relation import Relation, relation
 from eventhub_client.remote import HubClient
-from eventhub_client.sources import Via
 from eventhub_client.sync import SyncHubClient
+from eventhub_client.transports import Transport
 from eventhub_client.typecache import Newer, TypeCache, TypeMismatch
 from eventhub_client.types import At, Cursor, Delivered, Start
 
@@ -30,7 +30,7 @@ from tests.acceptance.cut import way
 from tests.acceptance.wire import EVENT, numbered, until
 from tests.live import LiveHub, LiveZone
 
-DOORS: tuple[Via, ...] = ("websocket", "sse", "poll")
+DOORS: tuple[Transport, ...] = ("websocket", "sse", "poll")
 each_door = pytest.mark.parametrize("via", DOORS)
 WAIT_S = 30.0
 
@@ -78,7 +78,7 @@ async def test_the_relation_of_events_to_an_own_put_follows_from_the_numbers_alo
 
 @each_door
 async def test_a_listen_goes_on_over_every_loss_of_its_connection(
-    hub: LiveHub, zone: LiveZone, via: Via
+    hub: LiveHub, zone: LiveZone, via: Transport
 ) -> None:
     zone.create_stream("orders")
     async with (
@@ -98,7 +98,7 @@ async def test_a_listen_goes_on_over_every_loss_of_its_connection(
 
 @each_door
 async def test_what_comes_while_the_hub_is_away_is_recovery_then_live(
-    hub: LiveHub, zone: LiveZone, via: Via
+    hub: LiveHub, zone: LiveZone, via: Transport
 ) -> None:
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 1))
@@ -133,7 +133,7 @@ async def drop_first_segments(zone: LiveZone, stream: str, last: int) -> Cursor:
 
 @each_door
 async def test_a_gap_is_raised_with_what_is_missing_and_where_to_go_on(
-    zone: LiveZone, via: Via
+    zone: LiveZone, via: Transport
 ) -> None:
     zone.create_stream("orders", segment_events_max=10)
     zone.emit("orders", numbered(1, 35))
@@ -158,7 +158,7 @@ async def test_a_gap_is_raised_with_what_is_missing_and_where_to_go_on(
 
 
 @each_door
-async def test_another_log_behind_the_cursor_is_raised(zone: LiveZone, via: Via) -> None:
+async def test_another_log_behind_the_cursor_is_raised(zone: LiveZone, via: Transport) -> None:
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 2))
     other = Cursor("00000000-0000-4000-8000-000000000000", 5)

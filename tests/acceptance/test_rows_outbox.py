@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eventhub_client.outbox import Outbox, Terms
+from eventhub_client.outbox import Outbox, OutboxOptions
 from eventhub_client.outbox_file import OutboxBusy
 from eventhub_client.sync import SyncOutbox
 from eventhub_client.types import Delivered
@@ -17,7 +17,7 @@ from tests.acceptance.cut import way
 from tests.acceptance.wire import EVENT, until
 from tests.live import LiveHub, LiveZone
 
-QUICK = Terms(interval_s=0.05, timeout_s=5.0)
+QUICK = OutboxOptions(interval_s=0.05, timeout_s=5.0)
 WAIT_S = 30.0
 
 
@@ -129,7 +129,7 @@ async def test_an_answer_that_never_comes_makes_the_outbox_send_again(
     hub: LiveHub, zone: LiveZone, tmp_path: Path
 ) -> None:
     zone.create_stream("fox")
-    terms = Terms(interval_s=0.1, timeout_s=0.3)
+    terms = OutboxOptions(interval_s=0.1, timeout_s=0.3)
     async with way(hub) as between:
         between.swallow = lambda: None
         async with Outbox(tmp_path / "box", between.url, zone.admin, terms) as outbox:

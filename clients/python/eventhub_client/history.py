@@ -19,7 +19,7 @@ from eventhub_client.types import NOTHING, Cursor, Delivered, HubProblem, Page, 
 _LINES = "application/x-ndjson"
 
 
-class Wanted(NamedTuple):
+class HistoryQuery(NamedTuple):
     """Which events of a history: from where, and those that pass a filter as in `listen`."""
 
     start: Start = "oldest"
@@ -27,7 +27,7 @@ class Wanted(NamedTuple):
     pairs: Mapping[str, Any] = NOTHING  # domain, type, attributes, application; language, filter
 
     @classmethod
-    def of(cls, start: Start, wanted: Mapping[str, Any]) -> "Wanted":
+    def of(cls, start: Start, wanted: Mapping[str, Any]) -> "HistoryQuery":
         pairs = {name: value for name, value in wanted.items() if name != "mask"}
         return cls(start, wanted.get("mask"), pairs)
 
@@ -35,10 +35,10 @@ class Wanted(NamedTuple):
         return {"from": from_text(self.start), **query_of(self.mask, self.pairs)}
 
 
-class Walk:
+class HistoryWalk:
     """A walk forward: `cursor` is how far it got, `head` where it ends, once that is known."""
 
-    def __init__(self, http: Http, stream: str, wanted: Wanted) -> None:
+    def __init__(self, http: Http, stream: str, wanted: HistoryQuery) -> None:
         self._http = http
         self._stream = stream
         self._wanted = wanted
@@ -111,14 +111,14 @@ async def lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
             yield line
 
 
-async def one_page(http: Http, stream: str, wanted: Wanted, order: str, limit: int) -> Page:
+async def one_page(http: Http, stream: str, wanted: HistoryQuery, order: str, limit: int) -> Page:
     """One page. Raises HubProblem (GapError, SegmentMismatchError for a cursor of old)."""
     query = {**wanted.query(), "order": order, "limit": str(limit)}
     request = Request("GET", stream_path(stream, "events"), query=query)
     return Page.of((await http.ask(request)).json)
 
 
-async def backwards(http: Http, stream: str, wanted: Wanted) -> AsyncIterator[Page]:
+async def backward_pages(http: Http, stream: str, wanted: HistoryQuery) -> AsyncIterator[Page]:
     """Pages from a start to the first event that is held, each page the newest first."""
     before: Cursor | None = None
     while True:

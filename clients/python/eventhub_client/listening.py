@@ -13,8 +13,8 @@ import aiohttp
 from eventhub.base import limits
 from eventhub_client.errors import RETRY, GapError, SegmentMismatchError
 from eventhub_client.http import Http
-from eventhub_client.position import Item, Place
-from eventhub_client.sources import SOURCES, Message, Via
+from eventhub_client.position import Item, ReadPosition
+from eventhub_client.transports import TRANSPORTS, Message, Transport
 from eventhub_client.types import HubProblem, Start
 
 Lost = GapError | SegmentMismatchError
@@ -27,14 +27,14 @@ raise too).
 UNREACHABLE = (aiohttp.ClientError, ConnectionError, TimeoutError)
 
 
-async def listening(
-    http: Http, place: Place, *, via: Via = "websocket", on_gap: OnGap = "raise"
+async def follow(
+    http: Http, place: ReadPosition, *, via: Transport = "websocket", on_gap: OnGap = "raise"
 ) -> AsyncIterator[Item]:
     """Every item of a listen, in order, once; ends only by an exception or when it is closed.
 
     Raises HubProblem for what trying again cannot mend, and LossDetected.
     """
-    source = SOURCES[via]
+    source = TRANSPORTS[via]
     attempt = 0
     while True:
         try:
@@ -56,7 +56,7 @@ async def listening(
         attempt += 1
 
 
-async def _once(source: AsyncIterator[Message], place: Place) -> AsyncGenerator[Item, None]:
+async def _once(source: AsyncIterator[Message], place: ReadPosition) -> AsyncGenerator[Item, None]:
     """The items of one connection."""
     async with aclosing(source) as messages:  # type: ignore[type-var]
         async for message in messages:
@@ -75,7 +75,7 @@ def pause_s(attempt: int, retry_after_s: float | None = None) -> float:
     return bound_s * random.uniform(0.5, 1.0)  # noqa: S311
 
 
-async def _where(on_gap: OnGap, place: Place, error: Lost) -> Start:
+async def _where(on_gap: OnGap, place: ReadPosition, error: Lost) -> Start:
     if on_gap == "raise":
         if "known" in error.problem:
             raise error

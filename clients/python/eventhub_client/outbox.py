@@ -14,19 +14,19 @@ import orjson
 from eventhub.event.identity import EventId, IdIssuer
 from eventhub_client.errors import refusal
 from eventhub_client.http import Request, stream_path
-from eventhub_client.lane import Desk, Lane, Terms
 from eventhub_client.listening import UNREACHABLE
-from eventhub_client.outbox_file import Dead, OutboxError, OutboxFile, Queued
+from eventhub_client.outbox_file import DeadLetter, OutboxError, OutboxFile, Queued
 from eventhub_client.profile import Profile, addresses
 from eventhub_client.remote import Event, HubClient
+from eventhub_client.stream_sender import OutboxContext, OutboxOptions, StreamSender
 from eventhub_client.types import HubProblem
 
-__all__ = ["Dead", "Outbox", "Status", "Terms"]
+__all__ = ["DeadLetter", "Outbox", "OutboxOptions", "OutboxStatus"]
 
 _log = logging.getLogger(__name__)
 
 
-class Status(NamedTuple):
+class OutboxStatus(NamedTuple):
     """How an outbox stands. `held`: streams that wait for somebody to mend what the hub refused."""
 
     waiting: int
@@ -43,13 +43,15 @@ class Outbox:
     were emitted, let it store each once.
     """
 
-    def __init__(self, path: Path | str, url: str, key: str, terms: Terms | None = None) -> None:
+    def __init__(
+        self, path: Path | str, url: str, key: str, terms: OutboxOptions | None = None
+    ) -> None:
         self._path = Path(path)
         self._hub = HubClient(url, key)
-        self._terms = terms or Terms()
+        self._terms = terms or OutboxOptions()
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._attached: bool | None = None  # None: not tried since the start
-        self._desk = Desk(self._send, self._renumbered, self._terms)
+        self._desk = OutboxContext(self._send, self._renumbered, self._terms)
         self._file: OutboxFile
         self._issuer: IdIssuer
         self.profile = Profile()
@@ -67,7 +69,7 @@ class Outbox:
         self._start(stream)
         return [id for id, _ in made]
 
-    async def flush(self, timeout_s: float | None = None) -> Status:
+    async def flush(self, timeout_s: float | None = None) -> OutboxStatus:
         """Until nothing waits, or all that waits is held, or the time is over."""
         try:
             async with asyncio.timeout(timeout_s), self._desk.changed:
@@ -76,16 +78,16 @@ class Outbox:
             pass
         return await self.status()
 
-    async def status(self) -> Status:
+    async def status(self) -> OutboxStatus:
         waiting = await self._desk.disk(self._file.count)
         dead = await self._desk.disk(self._file.dead)
-        return Status(waiting, len(dead), dict(self._desk.held), self._attached is True)
+        return OutboxStatus(waiting, len(dead), dict(self._desk.held), self._attached is True)
 
-    async def dead(self) -> list[Dead]:
+    async def dead(self) -> list[DeadLetter]:
         """Events that the hub will never take as they are, each with its answer."""
         return await self._desk.disk(self._file.dead)
 
-    async def drop(self, number: int) -> Dead | None:
+    async def drop(self, number: int) -> DeadLetter | None:
         """Forget one of the dead; what it was."""
         return await self._desk.disk(self._file.forget, number)
 
@@ -131,10 +133,10 @@ class Outbox:
 
     def _start(self, stream: str) -> None:
         if stream not in self._lanes:
-            lane = Lane(stream, self._desk)
+            lane = StreamSender(stream, self._desk)
             self._lanes[stream] = asyncio.create_task(self._run(stream, lane))
 
-    async def _run(self, stream: str, lane: Lane) -> None:
+    async def _run(self, stream: str, lane: StreamSender) -> None:
         try:
             await lane.run()
         except Exception:  # of the disk: what waits is tried again with the next emit or start

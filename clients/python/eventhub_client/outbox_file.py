@@ -50,7 +50,7 @@ class Queued(NamedTuple):
     event: bytes
 
 
-class Dead(NamedTuple):
+class DeadLetter(NamedTuple):
     """An event that the hub will never take, and its answer."""
 
     number: int
@@ -125,7 +125,7 @@ class OutboxFile:
 
     # --- the dead ---
 
-    def bury(self, stream: str, queued: Queued, problem: dict[str, Any]) -> Dead:
+    def bury(self, stream: str, queued: Queued, problem: dict[str, Any]) -> DeadLetter:
         """Take an event out of the queue for good."""
         died_us = time.time_ns() // 1_000
         with self._db:
@@ -134,16 +134,16 @@ class OutboxFile:
                 "INSERT INTO dead VALUES (?, ?, ?, ?, ?)",
                 (queued.number, stream, queued.event, orjson.dumps(problem), died_us),
             )
-        return Dead(queued.number, stream, orjson.loads(queued.event), problem, died_us)
+        return DeadLetter(queued.number, stream, orjson.loads(queued.event), problem, died_us)
 
-    def dead(self) -> list[Dead]:
+    def dead(self) -> list[DeadLetter]:
         """In the order in which they were emitted."""
         rows = self._db.execute(
             "SELECT number, stream, event, problem, died_us FROM dead ORDER BY number"
         )
-        return [Dead(n, s, orjson.loads(e), orjson.loads(p), at) for n, s, e, p, at in rows]
+        return [DeadLetter(n, s, orjson.loads(e), orjson.loads(p), at) for n, s, e, p, at in rows]
 
-    def forget(self, number: int) -> Dead | None:
+    def forget(self, number: int) -> DeadLetter | None:
         """Remove one of the dead; what it was."""
         found = next((dead for dead in self.dead() if dead.number == number), None)
         with self._db:

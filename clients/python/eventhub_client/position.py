@@ -23,7 +23,7 @@ NAME = "client"  # of the one listen on a socket of its own
 Item = Delivered | Snapshot
 
 
-class Asked(NamedTuple):
+class Subscription(NamedTuple):
     """What a listen is for."""
 
     stream: str
@@ -33,12 +33,12 @@ class Asked(NamedTuple):
     state: Literal["", "gap", "always", "never"] = ""  # of a keyed stream; empty: not said
 
 
-class Place:
+class ReadPosition:
     """`take` every message of the hub, in order; after a broken connection ask again with
     `request` or `query`.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Subscription) -> None:
         self.stream = asked.stream
         self.start: Start = asked.start
         self._asked = asked

@@ -24,7 +24,7 @@ from eventhub.event.envelope import Event
 from eventhub_client.errors import RETRY, refusal
 from eventhub_client.listening import UNREACHABLE, pause_s
 from eventhub_client.remote import HubClient
-from eventhub_client.sources import open_socket, require_open
+from eventhub_client.transports import open_socket, require_open
 from eventhub_client.types import HubProblem
 from registrations.filters.closure.shapes import Shape, interest_in, shape_of
 from registrations.filters.closure.union import Closure

@@ -13,13 +13,13 @@ import orjson
 
 from eventhub.base import limits
 from eventhub_client.errors import RETRY
-from eventhub_client.history import Walk, Wanted, backwards, one_page
+from eventhub_client.history import HistoryQuery, HistoryWalk, backward_pages, one_page
 from eventhub_client.http import Answer, Http, Request, stream_path
-from eventhub_client.listening import UNREACHABLE, OnGap, listening, pause_s
-from eventhub_client.position import Asked, Place
-from eventhub_client.sources import Via
+from eventhub_client.listening import UNREACHABLE, OnGap, follow, pause_s
+from eventhub_client.position import ReadPosition, Subscription
 from eventhub_client.state import State
-from eventhub_client.suppress import Suppresses, emit_wanted
+from eventhub_client.suppress import Suppresses, emit_matched
+from eventhub_client.transports import Transport
 from eventhub_client.types import (
     Cursor,
     Delivered,
@@ -74,7 +74,7 @@ class HubClient:
         hub cannot be reached.
         """
         if suppress is not None:
-            return await emit_wanted(self, suppress, stream, events, retry_for_s)
+            return await emit_matched(self, suppress, stream, events, retry_for_s)
         request = Request("POST", stream_path(stream, "events"), orjson.dumps(events))
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + retry_for_s
@@ -97,7 +97,7 @@ class HubClient:
         *,
         start: Start = "now",
         mask: int | list[str] | None = None,
-        via: Via = "websocket",
+        via: Transport = "websocket",
         on_gap: OnGap = "raise",
         **wanted: Any,
     ) -> AsyncIterator[Delivered]:
@@ -109,8 +109,8 @@ class HubClient:
         ids). Raises GapError and SegmentMismatchError unless `on_gap` says otherwise, LossDetected,
         and other HubProblem (`unknown_stream`, ...) as they are.
         """
-        place = Place(Asked(stream, start, mask, wanted, "never"))
-        items = listening(self.http, place, via=via, on_gap=on_gap)
+        place = ReadPosition(Subscription(stream, start, mask, wanted, "never"))
+        items = follow(self.http, place, via=via, on_gap=on_gap)
         async with aclosing(items):  # type: ignore[type-var]
             async for item in items:
                 if isinstance(item, Delivered):
@@ -121,13 +121,13 @@ class HubClient:
     async def page(
         self,
         stream: str,
-        wanted: Wanted | None = None,
+        wanted: HistoryQuery | None = None,
         *,
         order: str = "forward",
         limit: int = limits.CLIENT_PAGE_EVENTS,
     ) -> Page:
         """One page of a stream's history."""
-        return await one_page(self.http, stream, wanted or Wanted(), order, limit)
+        return await one_page(self.http, stream, wanted or HistoryQuery(), order, limit)
 
     async def history(
         self, stream: str, *, order: str = "forward", start: Start | None = None, **wanted: Any
@@ -141,15 +141,15 @@ class HubClient:
                 async for delivered in events:
                     yield delivered
             return
-        pages = backwards(self.http, stream, Wanted.of(start or "now", wanted))
+        pages = backward_pages(self.http, stream, HistoryQuery.of(start or "now", wanted))
         async with aclosing(pages):  # type: ignore[type-var]
             async for page in pages:
                 for delivered in page.events:
                     yield delivered
 
-    def walk(self, stream: str, *, start: Start = "oldest", **wanted: Any) -> Walk:
+    def walk(self, stream: str, *, start: Start = "oldest", **wanted: Any) -> HistoryWalk:
         """The forward history with its progress: `cursor`, and `head` where it ends."""
-        return Walk(self.http, stream, Wanted.of(start, wanted))
+        return HistoryWalk(self.http, stream, HistoryQuery.of(start, wanted))
 
     async def replay(
         self,
@@ -180,8 +180,8 @@ class HubClient:
         """The state of a keyed stream that keeps itself right: `async with hub.state("prices") as
         state:`.
         """
-        asked = Asked(stream, state="always")
-        return State(lambda: listening(self.http, Place(asked)))
+        asked = Subscription(stream, state="always")
+        return State(lambda: follow(self.http, ReadPosition(asked)))
 
     async def snapshot(self, stream: str) -> tuple[dict[str, StateItem], Cursor]:
         """The latest event of each key, and the cursor from which a listen brings what follows."""

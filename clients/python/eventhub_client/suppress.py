@@ -24,7 +24,7 @@ class Emits(Protocol):
     ) -> Receipt: ...
 
 
-async def emit_wanted(
+async def emit_matched(
     hub: Emits,
     suppress: Suppresses,
     stream: str,

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from eventhub.base import limits
 from eventhub.event.identity import EventId
 from eventhub_client.background import Background
-from eventhub_client.history import Wanted
-from eventhub_client.outbox import Dead, Outbox, Status, Terms
+from eventhub_client.history import HistoryQuery
+from eventhub_client.outbox import DeadLetter, Outbox, OutboxOptions, OutboxStatus
 from eventhub_client.profile import Profile
 from eventhub_client.remote import Event, HubClient
 from eventhub_client.state import State
@@ -79,7 +79,7 @@ class SyncHubClient:
     def page(
         self,
         stream: str,
-        wanted: Wanted | None = None,
+        wanted: HistoryQuery | None = None,
         *,
         order: str = "forward",
         limit: int = limits.CLIENT_PAGE_EVENTS,
@@ -166,7 +166,9 @@ class SyncState(Mapping[str, StateItem]):
 class SyncOutbox:
     """See `Outbox`. What waits is released while the block lasts, whatever the caller does."""
 
-    def __init__(self, path: Path | str, url: str, key: str, terms: Terms | None = None) -> None:
+    def __init__(
+        self, path: Path | str, url: str, key: str, terms: OutboxOptions | None = None
+    ) -> None:
         self._made = (path, url, key, terms)
         self._loop: Background
         self._outbox: Outbox
@@ -192,16 +194,16 @@ class SyncOutbox:
     def emit(self, stream: str, events: Event | Sequence[Event]) -> list[EventId]:
         return self._loop.run(self._outbox.emit(stream, events))
 
-    def flush(self, timeout_s: float | None = None) -> Status:
+    def flush(self, timeout_s: float | None = None) -> OutboxStatus:
         return self._loop.run(self._outbox.flush(timeout_s))
 
-    def status(self) -> Status:
+    def status(self) -> OutboxStatus:
         return self._loop.run(self._outbox.status())
 
-    def dead(self) -> list[Dead]:
+    def dead(self) -> list[DeadLetter]:
         return self._loop.run(self._outbox.dead())
 
-    def drop(self, number: int) -> Dead | None:
+    def drop(self, number: int) -> DeadLetter | None:
         return self._loop.run(self._outbox.drop(number))
 
     def requeue(self, number: int, event: Event | None = None) -> list[EventId]:

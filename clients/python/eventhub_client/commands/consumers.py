@@ -21,7 +21,7 @@ import orjson
 
 from eventhub.base import limits
 from eventhub_client.callbacks import sign
-from eventhub_client.commands.output import Told, readable, say
+from eventhub_client.commands.output import ReceivedEvent, readable, say
 from eventhub_client.listening import pause_s
 
 
@@ -32,7 +32,7 @@ class ConsumerFailed(Exception):
 class Consumer(Protocol):
     """`publish` gets the event as a line of JSON, and its parts."""
 
-    async def publish(self, told: Told) -> None: ...
+    async def publish(self, told: ReceivedEvent) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -43,7 +43,7 @@ class Printer:
     def __init__(self, *, human: bool) -> None:
         self._human = human
 
-    async def publish(self, told: Told) -> None:
+    async def publish(self, told: ReceivedEvent) -> None:
         click.echo(readable(told.delivered) if self._human else told.text)
 
     async def close(self) -> None:
@@ -56,7 +56,7 @@ class FileAppender:
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8")
 
-    async def publish(self, told: Told) -> None:
+    async def publish(self, told: ReceivedEvent) -> None:
         self._file.write(told.text + "\n")
         self._file.flush()
 
@@ -79,7 +79,7 @@ class SqliteWriter:
         self._db.execute(self._SCHEMA)
         self._db.commit()
 
-    async def publish(self, told: Told) -> None:
+    async def publish(self, told: ReceivedEvent) -> None:
         delivered, event = told.delivered, told.delivered.event
         row = (
             *(told.stream, delivered.segment, delivered.sequence, delivered.appended_at),
@@ -98,7 +98,7 @@ class SqliteWriter:
         self._db.close()
 
 
-class Trying(NamedTuple):
+class RetryOptions(NamedTuple):
     """How hard a program or receiver is tried."""
 
     timeout_s: float
@@ -111,18 +111,18 @@ class ProgramRunner:
     environment. Status 0 is success; after the timeout it is ended with all it started.
     """
 
-    def __init__(self, command: str, trying: Trying) -> None:
+    def __init__(self, command: str, trying: RetryOptions) -> None:
         self._argv = shlex.split(command)
         self._trying = trying
 
-    async def publish(self, told: Told) -> None:
+    async def publish(self, told: ReceivedEvent) -> None:
         what = f"{self._argv[0]} failed for event {told.delivered.sequence}"
         await _tried(lambda: self._run(told), self._trying, what)
 
     async def close(self) -> None:
         pass
 
-    async def _run(self, told: Told) -> str:
+    async def _run(self, told: ReceivedEvent) -> str:
         """What went wrong; empty if nothing."""
         place = {
             "EVENTHUB_STREAM": told.stream,
@@ -156,7 +156,7 @@ class Forwarder:
     the ids of the endpoint's deliveries, if it stands for one (else of its own).
     """
 
-    def __init__(self, to: tuple[str, int | None], secret: str, trying: Trying) -> None:
+    def __init__(self, to: tuple[str, int | None], secret: str, trying: RetryOptions) -> None:
         self._url, endpoint = to
         self._endpoint = endpoint or "cli"
         self._secret = secret
@@ -164,7 +164,7 @@ class Forwarder:
         timeout = aiohttp.ClientTimeout(total=trying.timeout_s)
         self._http = aiohttp.ClientSession(timeout=timeout)
 
-    async def publish(self, told: Told) -> None:
+    async def publish(self, told: ReceivedEvent) -> None:
         body = orjson.dumps(
             {
                 "stream": told.stream,
@@ -200,7 +200,7 @@ class Forwarder:
             return str(error) or "no answer in time"
 
 
-async def _tried(once: Callable[[], Awaitable[str]], trying: Trying, what: str) -> None:
+async def _tried(once: Callable[[], Awaitable[str]], trying: RetryOptions, what: str) -> None:
     """Until `once` says nothing; raises ConsumerFailed when it never does."""
     failure = ""
     for attempt in range(trying.tries):

@@ -80,7 +80,7 @@ def filters(command: F) -> F:
     return command
 
 
-def wanted(options: dict[str, Any]) -> dict[str, Any]:
+def filter_of(options: dict[str, Any]) -> dict[str, Any]:
     """The filter of given options, as `HubClient.listen` takes it."""
     found: dict[str, Any] = {
         name: options[name] for name in ("domain", "type", "application") if options[name]

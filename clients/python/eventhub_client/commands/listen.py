@@ -17,13 +17,13 @@ from eventhub_client.commands.consumers import (
     Forwarder,
     Printer,
     ProgramRunner,
+    RetryOptions,
     SqliteWriter,
-    Trying,
 )
 from eventhub_client.commands.cursor_file import CursorFile
 from eventhub_client.commands.exits import CONSUMER, USAGE, Failed, run
-from eventhub_client.commands.filters import F, StartType, filters, wanted
-from eventhub_client.commands.output import Progress, Told, say
+from eventhub_client.commands.filters import F, StartType, filter_of, filters
+from eventhub_client.commands.output import Progress, ReceivedEvent, say
 from eventhub_client.commands.settings import Settings
 from eventhub_client.errors import NotAllowed
 from eventhub_client.listening import Lost, OnGap
@@ -119,7 +119,7 @@ async def _listen(settings: Settings, stream: str, options: dict[str, Any]) -> N
         await hub.call("GET", "/healthz")  # nobody there: say so now rather than wait
         await _find_endpoint(hub, options)
         events = hub.listen(
-            stream, start=start, via=options["via"], on_gap=on_gap, **wanted(options)
+            stream, start=start, via=options["via"], on_gap=on_gap, **filter_of(options)
         )
         await _consume(_Flow(stream, events, place, Progress(shown=False)), options)
 
@@ -166,7 +166,7 @@ async def _replay(settings: Settings, stream: str, options: dict[str, Any]) -> N
     progress = Progress()
     async with settings.hub() as hub:
         await _find_endpoint(hub, options)
-        walk = hub.walk(stream, start=start, **wanted(options))
+        walk = hub.walk(stream, start=start, **filter_of(options))
 
         async def within() -> AsyncIterator[Delivered]:
             async with aclosing(walk.events()) as events:  # type: ignore[type-var]
@@ -217,7 +217,7 @@ async def _consume(flow: _Flow, options: dict[str, Any]) -> None:
         stack.callback(flow.progress.done)
         count = 0
         async for delivered in events:
-            await _publish(Told.of(flow.stream, delivered), told)
+            await _publish(ReceivedEvent.of(flow.stream, delivered), told)
             if flow.place:
                 flow.place.moved(delivered.cursor)
             count += 1
@@ -225,7 +225,7 @@ async def _consume(flow: _Flow, options: dict[str, Any]) -> None:
                 return
 
 
-async def _publish(told: Told, consumers: list[Consumer]) -> None:
+async def _publish(told: ReceivedEvent, consumers: list[Consumer]) -> None:
     try:
         for consumer in consumers:
             await consumer.publish(told)
@@ -252,11 +252,11 @@ def _consumers(options: dict[str, Any]) -> list[Consumer]:
         raise Failed(str(error), CONSUMER) from error
     if options["program"]:
         seconds = options["timeout"] or limits.PROGRAM_TIMEOUT_S
-        trying = Trying(seconds, limits.CONSUMER_ATTEMPTS, skip)
+        trying = RetryOptions(seconds, limits.CONSUMER_ATTEMPTS, skip)
         found.append(ProgramRunner(options["program"], trying))
     if options["forward"]:
         seconds = options["timeout"] or limits.FORWARD_LOCAL_TIMEOUT_S
-        trying = Trying(seconds, limits.CONSUMER_ATTEMPTS, skip)
+        trying = RetryOptions(seconds, limits.CONSUMER_ATTEMPTS, skip)
         found.append(
             Forwarder((options["forward"], options["forward_endpoint"]), _secret(options), trying)
         )

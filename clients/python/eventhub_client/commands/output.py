@@ -12,7 +12,7 @@ from eventhub_client.types import Delivered
 _PROGRESS_S = 0.5
 
 
-class Told(NamedTuple):
+class ReceivedEvent(NamedTuple):
     """An event as consumers get it: `text` is one line of JSON."""
 
     stream: str
@@ -20,7 +20,7 @@ class Told(NamedTuple):
     text: str
 
     @classmethod
-    def of(cls, stream: str, delivered: Delivered) -> "Told":
+    def of(cls, stream: str, delivered: Delivered) -> "ReceivedEvent":
         return cls(stream, delivered, line(stream, delivered))
 
 

@@ -15,21 +15,21 @@ from eventhub.event.errors import ImmutableProperty
 from eventhub_client.batches import batches
 from eventhub_client.commands.cursor_file import CursorFile
 from eventhub_client.commands.exits import USAGE, Failed, run
-from eventhub_client.commands.filters import StartType, filters, wanted
+from eventhub_client.commands.filters import StartType, filter_of, filters
 from eventhub_client.commands.output import say
 from eventhub_client.commands.settings import Given, Settings, settings
 from eventhub_client.errors import NotThere
+from eventhub_client.refusal_action import action_after
 from eventhub_client.remote import HubClient
 from eventhub_client.transform import Switch
 from eventhub_client.typecache import TypeCache
 from eventhub_client.types import Cursor, Delivered, HubProblem
-from eventhub_client.verdict import judge
 
 _INT63 = (1 << 63) - 1
 _NEW = ("source", "id")  # set by the hub that takes it, or made here
 
 
-class Passing(NamedTuple):
+class Relay(NamedTuple):
     """What a relay needs of both sides."""
 
     stream: str
@@ -40,7 +40,7 @@ class Passing(NamedTuple):
     types: TypeCache
 
 
-class Made(NamedTuple):
+class Transformed(NamedTuple):
     """An event to emit there, and the cursor here of the one that it was made of."""
 
     cursor: Cursor
@@ -106,8 +106,8 @@ async def _relay(given: Settings, names: tuple[str, str], options: dict[str, Any
     there = target if options["to_key_file"] else given._replace(url=target.url)
     async with given.hub() as here, there.hub() as other:
         await here.call("GET", "/healthz")
-        passing = Passing(stream, to, here, other, _switch(options["switch"]), TypeCache(here))
-        events = here.listen(stream, start=start, **wanted(options))
+        passing = Relay(stream, to, here, other, _switch(options["switch"]), TypeCache(here))
+        events = here.listen(stream, start=start, **filter_of(options))
         try:
             async with aclosing(batches(events, limits.RELAY_BATCH_EVENTS)) as found:  # type: ignore[type-var]
                 await _pass(passing, found, place, options)
@@ -117,7 +117,7 @@ async def _relay(given: Settings, names: tuple[str, str], options: dict[str, Any
 
 
 async def _pass(
-    passing: Passing,
+    passing: Relay,
     batches: AsyncIterator[list[Delivered]],
     place: CursorFile | None,
     options: dict[str, Any],
@@ -140,13 +140,13 @@ async def _pass(
 
 
 async def _made(
-    passing: Passing, batch: list[Delivered], *, stop: bool
-) -> tuple[list[Made], Failed | None]:
+    passing: Relay, batch: list[Delivered], *, stop: bool
+) -> tuple[list[Transformed], Failed | None]:
     """What to emit of a batch, up to the event that a transformer may not change so."""
-    made: list[Made] = []
+    made: list[Transformed] = []
     for delivered in batch:
         try:
-            made.append(Made(delivered.cursor, await transformed(passing, delivered)))
+            made.append(Transformed(delivered.cursor, await transformed(passing, delivered)))
         except ImmutableProperty as error:
             message = f"Event {delivered.cursor.text}: {error.field} is immutable"
             if stop:
@@ -155,7 +155,7 @@ async def _made(
     return made, None
 
 
-async def stored(passing: Passing, made: list[Made]) -> AsyncIterator[Cursor]:
+async def stored(passing: Relay, made: list[Transformed]) -> AsyncIterator[Cursor]:
     """Emit events in as few requests as the hub takes; yield the cursor here of the last event that
     is stored there. Raises Failed for the first that is refused, with all before it stored, and
     HubProblem.
@@ -167,7 +167,7 @@ async def stored(passing: Passing, made: list[Made]) -> AsyncIterator[Cursor]:
             events = [one.event for one in part]
             await passing.there.emit(passing.to, events, retry_for_s=limits.RELAY_RETRY_S)
         except HubProblem as problem:
-            verdict = judge(problem, len(part))
+            verdict = action_after(problem, len(part))
             if verdict.kind == "renumber":  # later ones are there, so this one was, too
                 del waiting[verdict.at]
             elif verdict.kind == "halve":
@@ -183,7 +183,7 @@ async def stored(passing: Passing, made: list[Made]) -> AsyncIterator[Cursor]:
         yield part[-1].cursor
 
 
-def _within(made: list[Made]) -> list[Made]:
+def _within(made: list[Transformed]) -> list[Transformed]:
     """The first of them that fit into one request, at least one."""
     size = 0
     for at, one in enumerate(made):
@@ -193,7 +193,7 @@ def _within(made: list[Made]) -> list[Made]:
     return made
 
 
-async def transformed(passing: Passing, delivered: Delivered) -> dict[str, Any]:
+async def transformed(passing: Relay, delivered: Delivered) -> dict[str, Any]:
     """The event to emit there. Its id follows from its place here, so that a repeat is found.
 
     Raises ImmutableProperty.

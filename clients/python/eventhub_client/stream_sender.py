@@ -14,31 +14,31 @@ from typing import NamedTuple, TypeVar
 from eventhub.base import limits
 from eventhub.base.clock import Clock, SystemClock
 from eventhub_client.listening import pause_s
-from eventhub_client.outbox_file import Dead, OutboxFile, Queued
+from eventhub_client.outbox_file import DeadLetter, OutboxFile, Queued
+from eventhub_client.refusal_action import RefusalAction, action_after
 from eventhub_client.reissue import ReissueTimers
 from eventhub_client.types import HubProblem
-from eventhub_client.verdict import Verdict, judge
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-Renumbered = Callable[[Queued], Awaitable[Queued]]
+Renumber = Callable[[Queued], Awaitable[Queued]]
 Send = Callable[[str, Sequence[Queued]], Awaitable[HubProblem | None]]
 
 
-class Terms(NamedTuple):
+class OutboxOptions(NamedTuple):
     """How an outbox behaves. `on_dead` is told of each event that the hub will never take."""
 
     application: tuple[str, ...] = ()  # of events that name none; empty: as the file says
     interval_s: float = limits.OUTBOX_INTERVAL_S  # FOX's Δt
     timeout_s: float = limits.OUTBOX_TIMEOUT_S  # FOX's T
-    on_dead: Callable[[Dead], None] | None = None
+    on_dead: Callable[[DeadLetter], None] | None = None
     clock: Clock = SystemClock()
 
 
-class Desk:
+class OutboxContext:
     """What the lanes of an outbox share: its file, the way to the hub, who is told."""
 
-    def __init__(self, send: Send, renumbered: Renumbered, terms: Terms) -> None:
+    def __init__(self, send: Send, renumbered: Renumber, terms: OutboxOptions) -> None:
         self.send = send
         self.renumbered = renumbered
         self.terms = terms
@@ -69,10 +69,10 @@ class Desk:
             self.changed.notify_all()
 
 
-class Lane:
+class StreamSender:
     """One stream's way out. `run` ends when nothing waits."""
 
-    def __init__(self, stream: str, desk: Desk) -> None:
+    def __init__(self, stream: str, desk: OutboxContext) -> None:
         self._stream = stream
         self._desk = desk
 
@@ -88,7 +88,7 @@ class Lane:
             halved = verdict is not None and verdict.kind == "halve"
             size = max(len(batch) // 2, 1) if halved else limits.OUTBOX_BATCH_EVENTS
 
-    async def _release(self, batch: Sequence[Queued]) -> Verdict | None:
+    async def _release(self, batch: Sequence[Queued]) -> RefusalAction | None:
         """Send a batch again and again until the hub has stored it (None), or what else is to
         become of it, done already but for `halve`.
         """
@@ -115,14 +115,16 @@ class Lane:
                 await asyncio.sleep(terms.interval_s)
         raise AssertionError("unreachable")
 
-    async def _settle(self, batch: Sequence[Queued], problem: HubProblem | None) -> Verdict | None:
+    async def _settle(
+        self, batch: Sequence[Queued], problem: HubProblem | None
+    ) -> RefusalAction | None:
         """Do what the hub's answer asks for."""
         desk = self._desk
         if problem is None:
             await desk.disk(desk.file.remove, [queued.number for queued in batch])
             desk.held.pop(self._stream, None)
             return None
-        verdict = judge(problem, len(batch))
+        verdict = action_after(problem, len(batch))
         if verdict.kind == "bury":
             queued = batch[verdict.at]
             dead = await desk.disk(desk.file.bury, self._stream, queued, problem.problem)

@@ -14,19 +14,19 @@ import orjson
 from eventhub.base import limits
 from eventhub_client.errors import refusal
 from eventhub_client.http import Http, Request, refuse, stream_path
-from eventhub_client.position import Place
+from eventhub_client.position import ReadPosition
 from eventhub_client.sse import EventStream
 
 Message = dict[str, Any]
-Source = Callable[[Http, Place], AsyncIterator[Message]]
-Via = Literal["websocket", "sse", "poll"]
+Source = Callable[[Http, ReadPosition], AsyncIterator[Message]]
+Transport = Literal["websocket", "sse", "poll"]
 
 _SUBPROTOCOL = "eventhub.v1.json"
 _FINAL_CLOSES = (4401,)  # the credential is refused: trying again is of no use
 _WAIT = str(limits.CLIENT_POLL_S)
 
 
-async def by_socket(http: Http, place: Place) -> AsyncIterator[Message]:
+async def websocket_messages(http: Http, place: ReadPosition) -> AsyncIterator[Message]:
     """One websocket with one listen. Raises HubProblem for a refused handshake or credential."""
     async with open_socket(http) as socket:
         await socket.send_str(place.request())
@@ -59,7 +59,7 @@ def require_open(socket: aiohttp.ClientWebSocketResponse) -> None:
         raise refusal({"code": "invalid_credentials", "status": 401})
 
 
-async def by_events(http: Http, place: Place) -> AsyncIterator[Message]:
+async def sse_messages(http: Http, place: ReadPosition) -> AsyncIterator[Message]:
     """One response of server-sent events, until it ends or says nothing for too long."""
     timeout = aiohttp.ClientTimeout(total=None, sock_read=limits.CLIENT_SILENCE_S)
     async with http.session.get(
@@ -75,7 +75,7 @@ async def by_events(http: Http, place: Place) -> AsyncIterator[Message]:
                 yield orjson.loads(event.data)
 
 
-async def by_poll(http: Http, place: Place) -> AsyncIterator[Message]:
+async def poll_messages(http: Http, place: ReadPosition) -> AsyncIterator[Message]:
     """One long poll after the other."""
     path = stream_path(place.stream, "events")
     while True:
@@ -86,7 +86,11 @@ async def by_poll(http: Http, place: Place) -> AsyncIterator[Message]:
         yield {"op": "position", **found["cursor"]}
 
 
-SOURCES: dict[Via, Source] = {"websocket": by_socket, "sse": by_events, "poll": by_poll}
+TRANSPORTS: dict[Transport, Source] = {
+    "websocket": websocket_messages,
+    "sse": sse_messages,
+    "poll": poll_messages,
+}
 
 
 def _handshake(error: aiohttp.WSServerHandshakeError) -> dict[str, Any]:
