@@ -15,8 +15,8 @@ from eventhub_client.errors import (
     Changed,
     GapError,
     InvalidRequest,
+    Missing,
     NotAllowed,
-    NotThere,
     SegmentMismatchError,
 )
 from eventhub_client.relation import Relation, relation
@@ -84,7 +84,7 @@ async def test_a_listen_goes_on_over_every_loss_of_its_connection(
     async with (
         way(hub) as between,
         HubClient(between.url, zone.admin) as client,
-        aclosing(client.listen("orders", start="oldest", via=via, domain="shop")) as listen,  # type: ignore[type-var]
+        aclosing(client.listen("orders", start="oldest", transport=via, domain="shop")) as listen,  # type: ignore[type-var]
     ):
         seen: list[int] = []
         for turn in range(4):
@@ -105,7 +105,7 @@ async def test_what_comes_while_the_hub_is_away_is_recovery_then_live(
     async with (
         way(hub) as between,
         HubClient(between.url, zone.admin) as client,
-        aclosing(client.listen("orders", start="oldest", via=via)) as listen,  # type: ignore[type-var]
+        aclosing(client.listen("orders", start="oldest", transport=via)) as listen,  # type: ignore[type-var]
     ):
         [first] = await take(listen, 1)
         await between.cut()
@@ -140,10 +140,10 @@ async def test_a_gap_is_raised_with_what_is_missing_and_where_to_go_on(
     first = await drop_first_segments(zone, "orders", 20)
     async with zone.client() as client:
         with pytest.raises(GapError) as caught:
-            await take(client.listen("orders", start=first, via=via), 1)
+            await take(client.listen("orders", start=first, transport=via), 1)
         assert caught.value.missing is not None
         assert (caught.value.missing.first, caught.value.missing.last) == (2, 20)
-        on = client.listen("orders", start=caught.value.resume, via=via)
+        on = client.listen("orders", start=caught.value.resume, transport=via)
         assert ns(await take(on, 2)) == [21, 22]
         told: list[GapError | SegmentMismatchError] = []
 
@@ -152,7 +152,7 @@ async def test_a_gap_is_raised_with_what_is_missing_and_where_to_go_on(
             return error.resume
 
         for on_gap in ("continue", hook):
-            listen = client.listen("orders", start=first, via=via, on_gap=on_gap)
+            listen = client.listen("orders", start=first, transport=via, on_gap=on_gap)
             assert ns(await take(listen, 2)) == [21, 22]
         assert len(told) == 1
 
@@ -164,9 +164,9 @@ async def test_another_log_behind_the_cursor_is_raised(zone: LiveZone, via: Tran
     other = Cursor("00000000-0000-4000-8000-000000000000", 5)
     async with zone.client() as client:
         with pytest.raises(SegmentMismatchError) as caught:
-            await take(client.listen("orders", start=other, via=via), 1)
+            await take(client.listen("orders", start=other, transport=via), 1)
         assert caught.value.current["first"] == 1
-        listen = client.listen("orders", start=other, via=via, on_gap="continue")
+        listen = client.listen("orders", start=other, transport=via, on_gap="continue")
         assert ns(await take(listen, 2)) == [1, 2]
 
 
@@ -289,7 +289,7 @@ async def test_refusals_are_exceptions_of_their_own(zone: LiveZone) -> None:
     zone.create_stream("orders")
     reader = zone.key("listen:*", client="reader")
     async with zone.client() as client, zone.client(key=reader) as only_reads:
-        with pytest.raises(NotThere):
+        with pytest.raises(Missing):
             await client.emit("other", EVENT)
         with pytest.raises(NotAllowed):
             await only_reads.emit("orders", EVENT)
@@ -323,7 +323,7 @@ def test_the_same_calls_without_async(zone: LiveZone) -> None:
         assert hub.event("prices", 3)["sequence"] == 3
         assert "prices" in {stream["name"] for stream in hub.streams()}
         assert hub.segments("prices")[0]["first"] == 1
-        with pytest.raises(NotThere):
+        with pytest.raises(Missing):
             next(hub.listen("other"))
 
 

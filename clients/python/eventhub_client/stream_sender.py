@@ -1,4 +1,4 @@
-"""How an outbox releases what waits for one stream: in order, again until it is stored.
+"""Sends the queued events of one stream of an outbox: in order, repeatedly until they are stored.
 Plain module.
 """
 
@@ -26,26 +26,26 @@ Send = Callable[[str, Sequence[Queued]], Awaitable[HubProblem | None]]
 
 
 class OutboxOptions(NamedTuple):
-    """How an outbox behaves. `on_dead` is told of each event that the hub will never take."""
+    """The options of an outbox. `on_dead_letter` gets each event that the hub will never accept."""
 
-    application: tuple[str, ...] = ()  # of events that name none; empty: as the file says
+    application: tuple[str, ...] = ()  # of events that name none; empty: the profile's
     interval_s: float = limits.OUTBOX_INTERVAL_S  # FOX's Δt
     timeout_s: float = limits.OUTBOX_TIMEOUT_S  # FOX's T
-    on_dead: Callable[[DeadLetter], None] | None = None
+    on_dead_letter: Callable[[DeadLetter], None] | None = None
     clock: Clock = SystemClock()
 
 
 class OutboxContext:
-    """What the lanes of an outbox share: its file, the way to the hub, who is told."""
+    """The parts that the senders of an outbox share: its file, the connection, its options."""
 
-    def __init__(self, send: Send, renumbered: Renumber, terms: OutboxOptions) -> None:
+    def __init__(self, send: Send, renumbered: Renumber, options: OutboxOptions) -> None:
         self.send = send
         self.renumbered = renumbered
-        self.terms = terms
-        self.held: dict[str, HubProblem] = {}  # by stream: what somebody has to mend
+        self.options = options
+        self.blocked: dict[str, HubProblem] = {}  # by stream: needs a manual action
         self.changed = asyncio.Condition()
         self.file: OutboxFile
-        self._thread = ThreadPoolExecutor(1, "outbox")  # the file is its alone
+        self._thread = ThreadPoolExecutor(1, "outbox")  # the only one that uses the file
 
     async def open(self, path: Path) -> OutboxFile:
         try:
@@ -60,82 +60,84 @@ class OutboxContext:
         self._thread.shutdown(wait=False)
 
     async def disk(self, function: Callable[..., T], *args: object) -> T:
-        """A call to the file, one after the other."""
+        """Call a function of the file in its thread, one call at a time."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, partial(function, *args))
 
-    async def tell(self) -> None:
+    async def notify(self) -> None:
         async with self.changed:
             self.changed.notify_all()
 
 
 class StreamSender:
-    """One stream's way out. `run` ends when nothing waits."""
+    """The sender of one stream. `run` ends when the queue is empty."""
 
-    def __init__(self, stream: str, desk: OutboxContext) -> None:
+    def __init__(self, stream: str, context: OutboxContext) -> None:
         self._stream = stream
-        self._desk = desk
+        self._context = context
 
     async def run(self) -> None:
         size = limits.OUTBOX_BATCH_EVENTS
         while True:
-            batch = await self._desk.disk(
-                self._desk.file.batch, self._stream, size, limits.OUTBOX_BATCH_BYTES
+            batch = await self._context.disk(
+                self._context.file.batch, self._stream, size, limits.OUTBOX_BATCH_BYTES
             )
             if not batch:
                 return
-            verdict = await self._release(batch)
-            halved = verdict is not None and verdict.kind == "halve"
+            action = await self._release(batch)
+            halved = action is not None and action.kind == "halve"
             size = max(len(batch) // 2, 1) if halved else limits.OUTBOX_BATCH_EVENTS
 
     async def _release(self, batch: Sequence[Queued]) -> RefusalAction | None:
-        """Send a batch again and again until the hub has stored it (None), or what else is to
-        become of it, done already but for `halve`.
+        """Send a batch until the hub has stored it (None) or refuses it for good: the action,
+        carried out already except `halve`.
         """
-        terms, numbers = self._desk.terms, [queued.number for queued in batch]
+        options, numbers = self._context.options, [queued.number for queued in batch]
         timers: ReissueTimers[int] = ReissueTimers(
-            terms.clock, interval_s=terms.interval_s, timeout_s=terms.timeout_s
+            options.clock, interval_s=options.interval_s, timeout_s=options.timeout_s
         )
         timers.issued(numbers)
-        for tries in itertools.count():
-            sent = asyncio.ensure_future(self._desk.send(self._stream, batch))
+        for attempt in itertools.count():
+            sent = asyncio.ensure_future(self._context.send(self._stream, batch))
             try:
                 while not sent.done() and not timers.due():
-                    await asyncio.wait({sent}, timeout=terms.interval_s)
+                    await asyncio.wait({sent}, timeout=options.interval_s)
             finally:
                 sent.cancel()
                 await asyncio.gather(sent, return_exceptions=True)
-            if sent.cancelled():  # silence: the same again
+            if sent.cancelled():  # no answer: the same again
                 continue
-            verdict = await self._settle(batch, sent.result())
-            if verdict is None or verdict.kind not in ("wait", "hold"):
-                return verdict
-            timers.wait(numbers, verdict.after_s or pause_s(tries))
+            action = await self._settle(batch, sent.result())
+            if action is None or action.kind not in ("wait", "block"):
+                return action
+            timers.wait(numbers, action.after_s or pause_s(attempt))
             while not timers.due():  # noqa: ASYNC110 - time itself is waited for
-                await asyncio.sleep(terms.interval_s)
+                await asyncio.sleep(options.interval_s)
         raise AssertionError("unreachable")
 
     async def _settle(
         self, batch: Sequence[Queued], problem: HubProblem | None
     ) -> RefusalAction | None:
-        """Do what the hub's answer asks for."""
-        desk = self._desk
+        """Carry out what the hub's answer requires."""
+        context = self._context
         if problem is None:
-            await desk.disk(desk.file.remove, [queued.number for queued in batch])
-            desk.held.pop(self._stream, None)
+            await context.disk(context.file.remove, [queued.number for queued in batch])
+            context.blocked.pop(self._stream, None)
             return None
-        verdict = action_after(problem, len(batch))
-        if verdict.kind == "bury":
-            queued = batch[verdict.at]
-            dead = await desk.disk(desk.file.bury, self._stream, queued, problem.problem)
-            _log.error("the hub will not take event %s: %s", queued.number, problem)
-            if desk.terms.on_dead is not None:
-                desk.terms.on_dead(dead)
-        elif verdict.kind == "renumber":
-            await desk.disk(desk.file.rewrite, await desk.renumbered(batch[verdict.at]))
-        elif verdict.kind == "hold":
-            desk.held[self._stream] = problem
-        if verdict.kind != "hold":
-            desk.held.pop(self._stream, None)
-        await desk.tell()
-        return verdict
+        action = action_after(problem, len(batch))
+        if action.kind == "dead_letter":
+            queued = batch[action.at]
+            letter = await context.disk(
+                context.file.dead_letter, self._stream, queued, problem.problem
+            )
+            _log.error("the hub refuses event %s for good: %s", queued.number, problem)
+            if context.options.on_dead_letter is not None:
+                context.options.on_dead_letter(letter)
+        elif action.kind == "renumber":
+            await context.disk(context.file.rewrite, await context.renumbered(batch[action.at]))
+        elif action.kind == "block":
+            context.blocked[self._stream] = problem
+        if action.kind != "block":
+            context.blocked.pop(self._stream, None)
+        await context.notify()
+        return action
