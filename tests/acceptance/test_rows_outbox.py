@@ -174,7 +174,7 @@ async def test_an_event_the_hub_will_never_take_is_reported_and_blocks_nothing(
         assert dead.problem["code"] == "missing_field"
         assert (dead.stream, dead.event["attributes"]) == ("fox", {"n": 2})
         await outbox.requeue(dead.number, {**poison, "type": "order.placed"})
-        assert (await outbox.flush(WAIT_S)).dead == 0
+        assert (await outbox.flush(WAIT_S)).dead_letters == 0
     assert values(await stored(zone, "fox", 3)) == [1, 3, 2]
 
 
