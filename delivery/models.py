@@ -77,7 +77,7 @@ class Forwarder(models.Model):
         return str(self.id)
 
 
-class Heartbeat(models.Model):
+class ComponentHeartbeat(models.Model):
     """The last heartbeat of the timetable (`beat`), of periodic tasks, whenever a worker starts one
     (`archiver`, `indexer`), and of the last worker that ended (`worker`); live workers are in
     `callback_workers`.

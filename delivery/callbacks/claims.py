@@ -133,7 +133,7 @@ class ClaimedEvent(NamedTuple):
     payload: bytes
 
 
-class _SegmentRow(NamedTuple):
+class _SegmentNameRow(NamedTuple):
     id: int
     segment: str
     stream: str
@@ -337,7 +337,7 @@ async def removal_reason(connection: Connection, segment: int) -> str:
 
 async def load_segments(connection: Connection, segments: Iterable[int]) -> dict[int, SegmentName]:
     """Return the UUIDs of segments and the names of their streams, by the segments' ids."""
-    query = cursor_of(connection, _SegmentRow)
+    query = cursor_of(connection, _SegmentNameRow)
     rows = await query.execute(SQL["segments"], {"segments": int8_array([*segments])})
     return {id: SegmentName(segment, stream) async for id, segment, stream in rows}
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from yarl import URL
 
 from delivery.callbacks.body import RequestContent
-from delivery.callbacks.client import HttpClient, MalformedResponse, Response
+from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedResponse
 from delivery.callbacks.guard import AddressRefused, Origin
 from delivery.callbacks.results import AttemptRecord
 from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
@@ -101,7 +101,7 @@ def not_sent(target: CallbackTarget, outcome: str, reason: str) -> PostResult:
     return PostResult(AttemptOutcome(outcome), attempt)
 
 
-def _outcome_of(response: Response) -> AttemptOutcome:
+def _outcome_of(response: CallbackResponse) -> AttemptOutcome:
     outcome = outcome_of_status(response.status)
     retry_after = None if outcome == "delivered" else response.header("retry-after")
     if retry_after is None:
@@ -110,7 +110,7 @@ def _outcome_of(response: Response) -> AttemptOutcome:
     return AttemptOutcome(outcome, response.status, retry_after_s)
 
 
-def _response_text(response: Response) -> str:
+def _response_text(response: CallbackResponse) -> str:
     """Return the status, the headers and the start of the body as text that PostgreSQL
     can store.
     """

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
-from delivery.callbacks.outbox import Outbox
+from delivery.callbacks.outbox import ResultOutbox
 from delivery.callbacks.prepared import PreparedDelivery
 from delivery.callbacks.results import DeliveryResult
 from delivery.callbacks.retry import RetryDecision, decide
-from delivery.callbacks.slots import Slots
+from delivery.callbacks.slots import CallbackSlots
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -27,10 +27,10 @@ class DrainContext(NamedTuple):
 
     clock: Clock
     random: Random
-    slots: Slots
+    slots: CallbackSlots
     failures: EndpointFailures
     heartbeat: WorkerHeartbeat
-    outbox: Outbox
+    outbox: ResultOutbox
 
 
 class Posting:

@@ -197,7 +197,7 @@ async def expand(connection: Connection) -> int:
     return cursor.rowcount
 
 
-class _SegmentRow(NamedTuple):
+class _SegmentRefRow(NamedTuple):
     """The keys of a segment."""
 
     uuid: str
@@ -207,6 +207,6 @@ class _SegmentRow(NamedTuple):
 
 async def segment_refs(connection: Connection, uuids: list[str]) -> dict[str, SegmentRef]:
     """Return the keys by which deliveries refer to segments."""
-    query = tuples_of(connection, _SegmentRow)
+    query = tuples_of(connection, _SegmentRefRow)
     rows = await (await query.execute(SQL["segments"], (uuids,))).fetchall()
     return {uuid: SegmentRef(segment_id, partition_id) for uuid, segment_id, partition_id in rows}

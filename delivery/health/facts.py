@@ -12,7 +12,7 @@ from eventhub.postgresql.rows import cursor_of, scalars
 SQL = queries.load("delivery/health/sql/health.sql")
 
 
-class Facts(NamedTuple):
+class HealthFacts(NamedTuple):
     """The state of the hub at one moment; times in microseconds, by the database's clock."""
 
     now_us: int
@@ -37,7 +37,7 @@ class Facts(NamedTuple):
     overdue_us: int | None = None  # when the oldest of them was due
 
 
-async def read(connection: Connection) -> Facts:
+async def read(connection: Connection) -> HealthFacts:
     """Read the facts. Raise what psycopg raises."""
     bounds = {
         "silent_s": limits.HEALTH_SILENT_S_MAX,
@@ -45,12 +45,12 @@ async def read(connection: Connection) -> Facts:
         "due_s": limits.HEALTH_DUE_S_MAX,
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
-    facts: Facts | None = None
+    facts: HealthFacts | None = None
     try:
         async with connection.transaction():
             settings = {"statement_ms": f"{limits.HEALTH_CHECK_MS_MAX}ms"}
             await connection.execute(SQL["settings"], settings)
-            found = await cursor_of(connection, Facts).execute(SQL["facts"], bounds)
+            found = await cursor_of(connection, HealthFacts).execute(SQL["facts"], bounds)
             [facts] = await found.fetchall()
             overdue = await scalars(connection).execute(SQL["overdue"], bounds)
             overdue_us = await overdue.fetchone()

@@ -12,7 +12,7 @@ import psycopg
 import redis.asyncio as redis
 
 from delivery.health import facts, rules
-from delivery.health.facts import Facts
+from delivery.health.facts import HealthFacts
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -26,7 +26,7 @@ from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, Re
 from eventhub.postgresql.connections import reading
 
 throttled = ThrottledLog(get_logger(__name__))
-_watches: list["Watch"] = []  # the one of this process, while it serves
+_watches: list["HealthWatch"] = []  # the one of this process, while it serves
 
 
 class WatchedParts(NamedTuple):
@@ -44,14 +44,14 @@ def last_report() -> Report | None:
     return _watches[-1].recent() if _watches else None
 
 
-class Watch:
+class HealthWatch:
     """Checks in `run`; `report` returns the result of the last check."""
 
     def __init__(self, watched: WatchedParts, env: Env, clock: Clock) -> None:
         self._watched = watched
         self._env = env
         self._clock = clock
-        self._facts: Facts | None = None
+        self._facts: HealthFacts | None = None
         self._checked_us = 0  # when the database answered last ...
         self._checked_s = -math.inf  # ... on the monotonic clock
         self._redis = Component("redis", "starting" if env.redis_url else "off")
