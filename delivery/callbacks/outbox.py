@@ -191,10 +191,10 @@ async def _note_health(connection: Connection, part: list[DeliveryResult]) -> No
     now_s = time.monotonic()
     notes = health.health_updates(
         health.EndpointAttempt(
-            each.claimed.endpoint_id, tried.outcome, tried.status, tried.age_us(now_s)
+            each.claimed.endpoint_id, attempt.outcome, attempt.status, attempt.age_us(now_s)
         )
-        for each, tried in ((result, result.attempt) for result in part)
-        if tried is not None
+        for each, attempt in ((result, result.attempt) for result in part)
+        if attempt is not None
     )
     try:
         await health.write(connection, notes)

@@ -34,7 +34,7 @@ async def background_renewal(
 ) -> AsyncIterator["BackgroundRenewal"]:
     """Renew the leases from a thread until the block is left."""
     background = BackgroundRenewal(leases, url, clock, lose)
-    thread = threading.Thread(target=background.run, name="leases beside", daemon=True)
+    thread = threading.Thread(target=background.run, name="lease renewal", daemon=True)
     thread.start()
     try:
         yield background
@@ -94,7 +94,7 @@ class BackgroundRenewal:
         throttled.warning("forwarder_held", held_s=round(held_s, 2))
         try:
             if self._connection is None:
-                self._connection = await connect(self._url, name="eventhub leases beside")
+                self._connection = await connect(self._url, name="eventhub lease renewal")
                 adapt(self._connection)
             with answered_within(self._connection, limits.FORWARD_LEASE_S):
                 lost = await self._leases.renew(self._connection)

@@ -27,7 +27,7 @@ class HealthFacts(NamedTuple):
     stranded: int  # streams with callbacks that no forwarder holds any more
     stranded_us: int | None
     unarchived_us: int | None  # when the oldest segment that is to be archived was sealed
-    unarchivable: int  # segments whose last try failed ...
+    unarchivable: int  # segments whose last attempt failed ...
     unarchivable_code: str | None  # ... and an error's code of them
     unbuilt: int  # match indexes whose last build failed
     unbuilt_code: str | None

@@ -44,7 +44,7 @@ class Retired(NamedTuple):
     parent: str
     name: str
     rows: int
-    archive: str | None  # the path of its manifest; None: its rows are nowhere
+    archive: str | None  # the path of its manifest; None: not archived
     reason: str  # why it is not archived: `empty`, `no_archive`, or an error's code
 
 
@@ -59,14 +59,14 @@ async def retire(connection: Connection, archive: PartitionArchive | None) -> No
     for one in await detached.fetchall():
         await _retire(connection, one.parent, one.name, archive)
     for parent, retained_days in _RETAINED_DAYS.items():
-        archived = {"parent": parent, "retained_days": retained_days}
+        bounds = {"parent": parent, "retained_days": retained_days}
         for name in await (
-            await scalars(connection).execute(SQL["expired_days"], archived)
+            await scalars(connection).execute(SQL["expired_days"], bounds)
         ).fetchall():
             await _retire(connection, parent, name, archive)
-    archived = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
+    bounds = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
     for partition_id in await (
-        await scalars(connection).execute(SQL["expired_partitions"], archived)
+        await scalars(connection).execute(SQL["expired_partitions"], bounds)
     ).fetchall():
         await retire_deliveries_partition(connection, partition_id, archive)
 
@@ -86,7 +86,7 @@ async def retire_deliveries_partition(
     """
     newest = await _newest_partition(connection)
     if partition_id >= newest:
-        raise ValueError(f"group {partition_id} is the newest with deliveries")
+        raise ValueError(f"deliveries_p{partition_id} is the newest partition of deliveries")
     values = {
         "partition_id": partition_id,
         "newest": newest,

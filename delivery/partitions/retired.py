@@ -20,7 +20,7 @@ class RetiredTally(NamedTuple):
     table: str
     archived: int
     archived_rows: int
-    lost: int  # went without being archived
+    lost: int  # dropped without being archived
     lost_rows: int
     waiting: int  # out of use, and not archived yet
 
