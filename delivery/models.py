@@ -97,9 +97,7 @@ class ComponentHeartbeat(models.Model):
 
 
 class Delivery(models.Model):
-    """The delivery of one event to one endpoint. Partitioned like events, so that its key is
-    unique, and retired with them.
-    """
+    """The delivery of one event to one endpoint; partitioned, and retired, with the events."""
 
     class State(models.TextChoices):
         PENDING = "pending"

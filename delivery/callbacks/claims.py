@@ -51,9 +51,7 @@ class FailureState(NamedTuple):
 
 
 class ScanResult(NamedTuple):
-    """The result of scanning one page; `last` is the key after which the next page starts, None at
-    the end.
-    """
+    """The result of scanning one page; `last`: the next page starts after it, None at the end."""
 
     due: dict[Any, CallbackEndpoint]  # by endpoint id, or by lane
     deleted: frozenset[int]  # endpoints whose deliveries are to be cancelled
@@ -145,9 +143,7 @@ class _ReportRow(NamedTuple):
 
 
 async def open_connection(url: str, name: str) -> Connection:
-    """Return a connection that plans every statement over the indexes. Raise
-    DatabaseUnavailable.
-    """
+    """Return a connection that plans over the indexes only. Raise DatabaseUnavailable."""
     connection = await connect(url, name=f"eventhub {name}")
     arrays.adapt(connection)
     await connection.execute(SQL["settings"])

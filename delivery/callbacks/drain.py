@@ -161,9 +161,7 @@ class Drain:
         await self._heartbeat.leave(connection)
 
     async def _keep_connected(self, name: str, work: OnConnection, url: str = "") -> None:
-        """Do the work on a connection, and reconnect when that breaks, until the drain is
-        stopped.
-        """
+        """Do the work on a connection, and reconnect when that breaks, until stopped."""
         pause_s = limits.RECONNECT_PAUSE_S
         while not self._stopping:
             started_s = self._clock.monotonic_s()
@@ -288,8 +286,8 @@ class Drain:
         metrics.CALLBACK_SLOTS.set(self._slots.held)
 
     def _is_done(self) -> bool:
-        """Return True if everything that could be claimed is posted and its results are written, or
-        only slow requests are left.
+        """Return True if everything claimable is posted and written, or only slow
+        requests remain.
         """
         if self._claiming.is_partial or (self._claimed_any and self._has_more):
             return False

@@ -111,9 +111,7 @@ def _outcome_of(response: CallbackResponse) -> AttemptOutcome:
 
 
 def _response_text(response: CallbackResponse) -> str:
-    """Return the status, the headers and the start of the body as text that PostgreSQL
-    can store.
-    """
+    """Return status, headers and the start of the body as text that PostgreSQL can store."""
     lines = [f"{response.status} {response.reason}".rstrip()]
     lines += [f"{name}: {value}" for name, value in response.headers]
     text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
@@ -138,9 +136,7 @@ _OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def _outcome_of_error(error: Exception) -> str:
-    """Return the outcome for a request without a response. The hub's own errors are logged and
-    retried.
-    """
+    """Return the outcome without a response. The hub's own errors are logged and retried."""
     for kind, outcome in _OUTCOMES:
         if isinstance(error, kind):
             return outcome

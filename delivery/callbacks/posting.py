@@ -34,8 +34,8 @@ class DrainContext(NamedTuple):
 
 
 class Posting:
-    """The requests of one drain. `on_slot_free` is called when a slot becomes free, `on_idle` when
-    no request is left.
+    """The requests of one drain. `on_slot_free`: a slot became free; `on_idle`: no
+    request is left.
     """
 
     def __init__(
@@ -113,9 +113,7 @@ class Posting:
             self._on_slot_free()
 
     async def _deliver_lane(self, deliveries: list[PreparedDelivery]) -> None:
-        """Post one delivery after another. After one that has to be retried the lane stays closed
-        until then.
-        """
+        """Post one delivery after another, until one has to be retried: that closes the lane."""
         first, left = deliveries[0].claimed, list(deliveries)
         probe = first.probe  # until a request is made
         try:

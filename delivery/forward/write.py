@@ -27,9 +27,7 @@ from eventhub.postgresql.rows import cursor_of, tuples_of
 
 @asynccontextmanager
 async def writing_pool(url: str) -> AsyncIterator[AsyncConnectionPool[Connection]]:
-    """Yield the connections for everything that a forwarder writes; the database may be unavailable
-    at first.
-    """
+    """Yield a forwarder's connections for writing; the database may be unavailable at first."""
     pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         url,
         min_size=1,

@@ -114,9 +114,7 @@ def _ok(name: str) -> Component:
 
 
 def _is_silent(facts: HealthFacts, last_seen: LastSeen) -> bool:
-    """Return True if a heartbeat is overdue, or lies in the future, which is from before a clock
-    step.
-    """
+    """Return True if a heartbeat is overdue, or in the future, from before a clock step."""
     return (
         last_seen.at_us is None
         or abs(facts.now_us - last_seen.at_us) > last_seen.silent_s * _SECOND

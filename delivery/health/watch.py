@@ -38,9 +38,7 @@ class WatchedParts(NamedTuple):
 
 
 def last_report() -> Report | None:
-    """Return this process's last report of the hub's health, from any thread; None in a process
-    that is not a web process.
-    """
+    """Return this process's last health report, from any thread; None if it is no web process."""
     return _watches[-1].recent() if _watches else None
 
 
@@ -60,9 +58,7 @@ class HealthWatch:
         self._last: Report | None = None
 
     async def run(self) -> None:
-        """Check until cancelled, through outages of the database; less often while nobody requests
-        a report.
-        """
+        """Check until cancelled, through outages; less often while nobody requests a report."""
         _watches.append(self)
         try:
             async with _redis_client(self._env.redis_url) as client:
@@ -77,9 +73,7 @@ class HealthWatch:
             _watches.remove(self)
 
     def report(self) -> Report:
-        """Return all components, as of the last check that the database answered; on the event
-        loop.
-        """
+        """Return all components, as of the last answer of the database; on the event loop."""
         self.recent()
         self._requested.set()
         return self._report()

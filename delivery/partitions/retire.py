@@ -155,9 +155,7 @@ async def _archive(
     archive: PartitionArchive | None,
     seconds_max: float,
 ) -> Retired:
-    """Archive a detached partition, if there is an archive. Raise ArchiveUnavailable,
-    DatabaseUnavailable.
-    """
+    """Archive a detached partition. Raise ArchiveUnavailable, DatabaseUnavailable."""
     if not await _count(connection, name, rows_max=1):
         return Retired(parent, name, 0, None, "empty")
     if archive is None:
@@ -235,9 +233,7 @@ async def _drop(connection: Connection, retired: Retired) -> None:
 
 
 async def run_retirement(url: str, archive_url: str) -> None:
-    """Run `retire` on its own connection. Raise what psycopg raises, and ArchiveUnavailable for a
-    URL that names no archive.
-    """
+    """Run `retire` on its own connection. Raise what psycopg raises, and ArchiveUnavailable."""
     archive = PartitionArchive(archive_url, url) if archive_url else None
     timeout = f"-c statement_timeout={int(limits.DETACH_TIMEOUT_S_MAX)}s"
     async with await psycopg.AsyncConnection.connect(
