@@ -38,7 +38,7 @@ class _Known(NamedTuple):
     """The stream's closure as the hub told it last."""
 
     closure: Closure
-    above: dict[tuple[str, str], tuple[str, ...]]
+    supertypes: dict[tuple[str, str], tuple[str, ...]]
     quench: bool
     tag: str
 
@@ -48,14 +48,16 @@ class _Known(NamedTuple):
             normal(parse("predicate", text).node) for text in message["alternatives"]
         ]
         closure = Closure(tuple(parts for form in forms for parts in form), message["widened"])
-        above = {(at["domain"], at["type"]): tuple(at["above"]) for at in message["above"]}
-        return cls(closure, above, message["quench"], message["tag"])
+        supertypes = {
+            (at["domain"], at["type"]): tuple(at["supertypes"]) for at in message["supertypes"]
+        }
+        return cls(closure, supertypes, message["quench"], message["tag"])
 
     def surely_unwanted(self, shape: Shape) -> bool:
         return self.quench and interest_in(self.closure, shape, self._hierarchy) == "no"
 
     def _hierarchy(self, event: Event) -> tuple[str, ...]:
-        return (event.type, *self.above.get((event.domain, event.type), ()))
+        return (event.type, *self.supertypes.get((event.domain, event.type), ()))
 
 
 class Quench:
