@@ -261,7 +261,7 @@ async def test_the_command_says_what_is_archived_what_is_damaged_and_what_is_los
     lost = await old_group(world, connection, deliveries=2)
     await retire(connection, None)
     told = archive(world, tmp_path, "status")
-    assert "deliveries 1 partitions archived, 3 rows; 1 went without, 2 rows" in told
+    assert "deliveries 1 partitions archived, 3 rows; 1 dropped without archive, 2 rows" in told
     assert re.search(f"lost +{lost} at .*, 2 rows: no_archive", told)
     assert f"{manifest} good" in archive(world, tmp_path, "verify")
     file = (tmp_path / manifest).with_suffix(".parquet")
