@@ -104,7 +104,7 @@ class Heartbeat:
 
     def _end_if_narrow(self) -> None:
         with suppress(OSError):
-            if self._filled is not None and disk.look(self._filled).narrow:
+            if self._filled is not None and disk.measure(self._filled).narrow:
                 self._stop.ask(_NO_ROOM)
 
     def _end_if_stuck(self, waited_s: float) -> None:
