@@ -37,12 +37,12 @@ _proxies = read_env().trusted_proxies
 if _proxies:  # whose word about the caller's address is taken; nobody's by default
     _django = ProxyHeadersMiddleware(_django, list(_proxies))
 
-from delivery.listening.catchup import CatchUp  # noqa: E402
+from delivery.listening.catchup import CatchUpScheduler  # noqa: E402
 from delivery.listening.consumer import WebSocketRoute  # noqa: E402
-from delivery.listening.keeper import Keeper  # noqa: E402
-from delivery.listening.listener import Sources  # noqa: E402
-from delivery.listening.operations import listen_routes  # noqa: E402
-from delivery.listening.record import recording  # noqa: E402 - needs Django set up
+from delivery.listening.listener import ListenerServices  # noqa: E402
+from delivery.listening.listener_recorder import recording_listeners  # noqa: E402 - needs Django set up
+from delivery.listening.reader_monitor import ReaderMonitor  # noqa: E402
+from delivery.listening.route_table import listen_routes  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.operations import BULK_DOORS  # noqa: E402
 from registrations.explain.operations import UNDERSTAND_DOORS  # noqa: E402
@@ -75,14 +75,14 @@ class Application:
 
     async def _open(self) -> None:
         hub = await self._closing.enter_async_context(open_hub(read_env()))
-        keeper = Keeper(hub.authorizer)
+        keeper = ReaderMonitor(hub.authorizer)
         keeping = asyncio.create_task(run_forever("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
         if hub.env.redis_url:
             request_task.send = partial(send_task, redis_url=hub.env.redis_url)
         clock = SystemClock()
-        record = await self._closing.enter_async_context(recording(hub.env.database_url))
-        sources = Sources(
+        record = await self._closing.enter_async_context(recording_listeners(hub.env.database_url))
+        sources = ListenerServices(
             hub.log,
             hub.authorizer,
             hub.feed,
@@ -90,7 +90,7 @@ class Application:
             hub.types,
             hub.closures,
             record,
-            CatchUp(),
+            CatchUpScheduler(),
         )
         archive = archive_of(hub.env.archive_url)
         doors = (

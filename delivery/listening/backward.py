@@ -6,12 +6,12 @@ The log is read forward only, so a page is put together from runs that end where
 import asyncio
 from typing import NamedTuple
 
-from delivery.listening.answers import form_of
-from delivery.listening.filtering import filter_of
-from delivery.listening.frames import Heading
-from delivery.listening.listener import Sources
-from delivery.listening.protocol import Filter
-from delivery.listening.query import Asked
+from delivery.listening.filtering import compile_filter
+from delivery.listening.frames import EventHeader
+from delivery.listening.listener import ListenerServices
+from delivery.listening.protocol import ListenerFilter
+from delivery.listening.query import EventsRequest
+from delivery.listening.responses import format_of
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone
@@ -23,7 +23,7 @@ from eventhub.http.messages import Peer
 from eventhub.types.registry import ZoneHierarchy
 
 
-class Back(NamedTuple):
+class BackwardPage(NamedTuple):
     """A page, the newest first. `cursor`: what is before it comes next."""
 
     items: list[bytes]
@@ -31,17 +31,21 @@ class Back(NamedTuple):
     ends: StreamEnds
 
 
-async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: Peer) -> Back:
+async def read_backward(
+    sources: ListenerServices, principal: Principal, asked: EventsRequest, peer: Peer
+) -> BackwardPage:
     """The page that a request asks for; bounded in events, bytes, what is looked at and time, and
     given up when its reader has gone.
 
-    Raises what Listening.open raises.
+    Raises what StreamListener.open raises.
     """
     log, wish = sources.log, asked.wish
     principal.require_listen(wish.stream)
     stream = await sources.authorizer.stream(principal, wish.stream)
     hierarchy = ZoneHierarchy(sources.types, stream.zone_id)
-    wanted = (await filter_of(sources.authorizer, principal, wish))._replace(hierarchy=hierarchy)
+    wanted = (await compile_filter(sources.authorizer, principal, wish))._replace(
+        hierarchy=hierarchy
+    )
     async with log.follow(stream, wish.start) as follower:
         cursor = follower.position.cursor
     ends = await stream_ends(log, stream)
@@ -62,13 +66,13 @@ async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: 
             await hierarchy.learn([stored.event for stored in run])
         cursor = _take(run, low, found, _Room(wanted, limit, bytes_left, sources.clock.now_us()))
         bytes_left = limits.HISTORY_BYTES_MAX - sum(len(stored.payload) for stored in found)
-    return Back(_items(asked, found, cursor), cursor, ends)
+    return BackwardPage(_items(asked, found, cursor), cursor, ends)
 
 
 class _Room(NamedTuple):
     """What of a run may join the page."""
 
-    wanted: Filter
+    wanted: ListenerFilter
     events_max: int
     bytes_max: int
     now_us: int
@@ -104,10 +108,10 @@ async def _run(log: Log, stream: StreamInfo, low: Cursor, high: Cursor) -> list[
     return run
 
 
-def _items(asked: Asked, found: list[StoredEvent], cursor: Cursor) -> list[bytes]:
-    form = form_of(asked.kind)
+def _items(asked: EventsRequest, found: list[StoredEvent], cursor: Cursor) -> list[bytes]:
+    form = format_of(asked.kind)
     earlier = [*(stored.sequence for stored in found[1:]), cursor.sequence]
     return [
-        form.event(Heading("", prev, "playback"), stored)
+        form.event(EventHeader("", prev, "playback"), stored)
         for stored, prev in zip(found, earlier, strict=False)
     ]

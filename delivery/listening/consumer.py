@@ -11,10 +11,10 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.listening.frames import SUBPROTOCOLS, Frame, frames_for
-from delivery.listening.keeper import Keeper
-from delivery.listening.listener import Sources
-from delivery.listening.pump import Outlet, Pump
+from delivery.listening.listener import ListenerServices
+from delivery.listening.pump import SocketPump, SocketWriter
 from delivery.listening.query import token_of
+from delivery.listening.reader_monitor import ReaderMonitor
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField, NotFound, Unauthenticated
@@ -27,10 +27,10 @@ CLOSE_UNAUTHENTICATED = 4401
 CLOSE_FAILED = 1011
 
 
-class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """One socket. The handshake (WebSocketRoute) has authorised it already."""
 
-    def __init__(self, *, sources: Sources, keeper: Keeper) -> None:
+    def __init__(self, *, sources: ListenerServices, keeper: ReaderMonitor) -> None:
         super().__init__()
         self._sources = sources
         self._keeper = keeper
@@ -49,11 +49,11 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         raise StopConsumer
 
     async def connect(self) -> None:
-        subprotocol = chosen_subprotocol(self.scope)
+        subprotocol = select_subprotocol(self.scope)
         await self.accept(subprotocol)
-        outlet = Outlet(frames_for(subprotocol), self._send)
+        outlet = SocketWriter(frames_for(subprotocol), self._send)
         credential, principal, place = self.scope["eventhub"]
-        self._pump = Pump(self._sources, outlet, credential, principal)
+        self._pump = SocketPump(self._sources, outlet, credential, principal)
         self._keeper.add(self._pump, self)
         place.close()
         self._pumping = asyncio.create_task(self._run())
@@ -74,7 +74,7 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         try:
             await self._pump.run()
         except Unauthenticated as error:
-            frames = frames_for(chosen_subprotocol(self.scope))
+            frames = frames_for(select_subprotocol(self.scope))
             await self._send([frames.message({"op": "error", **error.problem()})])
             await self.close(CLOSE_UNAUTHENTICATED, error.code)
         except OSError:
@@ -119,18 +119,18 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 class WebSocketRoute:
     """The handshake of /v1/ws: authorises before accepting, and refuses with a problem document."""
 
-    def __init__(self, sources: Sources, keeper: Keeper) -> None:
+    def __init__(self, sources: ListenerServices, keeper: ReaderMonitor) -> None:
         self._authorizer = sources.authorizer
         self._keeper = keeper
         self._catch_up = sources.catch_up
-        self._consumer = SessionConsumer.as_asgi(sources=sources, keeper=keeper)
+        self._consumer = WebSocketConsumer.as_asgi(sources=sources, keeper=keeper)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             if scope["path"] != "/v1/ws":
                 raise NotFound("The websocket is at /v1/ws.", field="path")
             credential, principal = await self._authorise(scope)
-            chosen_subprotocol(scope)
+            select_subprotocol(scope)
             place = ExitStack()
             place.enter_context(self._keeper.place(principal))
             await self._catch_up.arrival(principal.party)
@@ -152,7 +152,7 @@ class WebSocketRoute:
         return credential, await self._authorizer.authenticate(credential)
 
 
-def chosen_subprotocol(scope: dict[str, Any] | Scope) -> str | None:
+def select_subprotocol(scope: dict[str, Any] | Scope) -> str | None:
     """The first known of those offered;
 
     None if none was. Raises InvalidField when none is known.

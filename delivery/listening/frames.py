@@ -32,7 +32,7 @@ T = TypeVar("T", covariant=True)
 
 
 @dataclass(slots=True)
-class Heading:
+class EventHeader:
     """What one listen is told beside the event itself; who tells many events may use one again."""
 
     listener: str  # its name, as JSON; empty where a connection has one listen without a name
@@ -42,10 +42,10 @@ class Heading:
     latest_version: str = ""  # of the event's type, if newer than the event's (FOX-20)
 
 
-class Form(Protocol[T]):
+class FrameFormat(Protocol[T]):
     """How a door says it. What is the same for all readers of an event is made once and shared."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> T: ...
+    def event(self, heading: EventHeader, stored: StoredEvent) -> T: ...
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> T:
         """The latest event of a key, in a snapshot."""
@@ -59,7 +59,7 @@ class Form(Protocol[T]):
 class JsonFrames:
     """Text frames."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> str:
+    def event(self, heading: EventHeader, stored: StoredEvent) -> str:
         return f'{{"op":"event",{_about(heading)}{shared_json(stored)}}}'
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> str:
@@ -79,7 +79,7 @@ class ProtobufFrames:
         self._header = event_pb2.EventFrame()
         self._listener = self._segment = ""  # those in it
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
+    def event(self, heading: EventHeader, stored: StoredEvent) -> bytes:
         header = self._header
         if self._segment != stored.segment or self._listener != heading.listener:
             header = self._begin(heading.listener, stored.segment)
@@ -114,7 +114,7 @@ class ProtobufFrames:
 class DelimitedFrames(ProtobufFrames):
     """Binary frames in one stream of bytes, each behind its length as a varint."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
+    def event(self, heading: EventHeader, stored: StoredEvent) -> bytes:
         return _delimited(super().event(heading, stored))
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
@@ -129,7 +129,7 @@ class SseFrames:
     frame. Errors are called `problem`, because `error` is the browser's own.
     """
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
+    def event(self, heading: EventHeader, stored: StoredEvent) -> bytes:
         frame = _json.event(heading, stored)
         return f"id: {stored.segment}:{stored.sequence}\nevent: event\ndata: {frame}\n\n".encode()
 
@@ -146,7 +146,7 @@ class SseFrames:
 class ItemFrames:
     """The items of a page, as JSON."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
+    def event(self, heading: EventHeader, stored: StoredEvent) -> bytes:
         return f"{{{_about(heading)}{shared_json(stored)}}}".encode()
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
@@ -159,14 +159,14 @@ class ItemFrames:
 class CloudEventFrames(ItemFrames):
     """The items of a page as CloudEvents; the cursor is the id of those that have none."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
+    def event(self, heading: EventHeader, stored: StoredEvent) -> bytes:
         return cloudevents.structured(stored.event, f"{stored.segment}:{stored.sequence}")
 
 
 class LineFrames(ItemFrames):
     """The items of a page, each on a line of its own."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
+    def event(self, heading: EventHeader, stored: StoredEvent) -> bytes:
         return super().event(heading, stored) + b"\n"
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
@@ -185,7 +185,7 @@ def frames_for(subprotocol: str | None) -> Frames:
     return ProtobufFrames() if subprotocol == PROTOBUF_SUBPROTOCOL else JsonFrames()
 
 
-def _about(heading: Heading) -> str:
+def _about(heading: EventHeader) -> str:
     named = f'"listener":{heading.listener},' if heading.listener else ""
     matched = ""
     if heading.registrations:

@@ -11,11 +11,11 @@ from typing import Any
 import orjson
 from eventhub_client.types import At, Cursor, Delivered, HubProblem, Receipt, Start
 
-from delivery.listening.batch import Turn
-from delivery.listening.frames import Heading
-from delivery.listening.listener import Listening, Sources
-from delivery.listening.request import Wish, chosen
-from delivery.listening.single import Single, told
+from delivery.listening.batch import BatchLimits
+from delivery.listening.frames import EventHeader
+from delivery.listening.listener import ListenerServices, StreamListener
+from delivery.listening.request import ListenRequest, chosen
+from delivery.listening.single_reader import SingleReader, batches
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.event.inbound import from_objects, parse_mask
@@ -31,7 +31,7 @@ class LocalHub:
     same credential.
     """
 
-    def __init__(self, sources: Sources, credential: str) -> None:
+    def __init__(self, sources: ListenerServices, credential: str) -> None:
         self._sources = sources
         self._credential = credential
 
@@ -72,12 +72,12 @@ class LocalHub:
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
 
-    async def _told(self, wish: Wish) -> AsyncGenerator[list[Delivered], None]:
+    async def _told(self, wish: ListenRequest) -> AsyncGenerator[list[Delivered], None]:
         """Goes on by itself when the database comes back."""
         sources = self._sources
         principal = await sources.authorizer.authenticate(self._credential)
-        reader = Single(sources.authorizer, sources.clock, self._credential, principal)
-        listening = await Listening.open(sources, principal, wish)
+        reader = SingleReader(sources.authorizer, sources.clock, self._credential, principal)
+        listening = await StreamListener.open(sources, principal, wish)
         try:
             while True:
                 async with aclosing(_until_away(reader, listening)) as turns:
@@ -89,11 +89,11 @@ class LocalHub:
 
 
 async def _until_away(
-    reader: Single, listening: Listening
+    reader: SingleReader, listening: StreamListener
 ) -> AsyncGenerator[list[Delivered], None]:
     """What the reader is told until the database is away."""
     with suppress(DatabaseUnavailable):
-        async with aclosing(told(reader, listening, _Handed(), Turn())) as turns:
+        async with aclosing(batches(reader, listening, _Handed(), BatchLimits())) as turns:
             async for some in turns:
                 yield some
 
@@ -101,7 +101,7 @@ async def _until_away(
 class _Handed:
     """Events as the client's own type."""
 
-    def event(self, heading: Heading, stored: log_types.StoredEvent) -> Delivered:
+    def event(self, heading: EventHeader, stored: log_types.StoredEvent) -> Delivered:
         return Delivered(
             stored.segment,
             stored.sequence,
@@ -119,10 +119,12 @@ class _Handed:
         raise NotImplementedError("A listen inside a process has no messages.")
 
 
-def _wish(stream: str, start: Start, mask: int | list[str] | None, wanted: dict[str, Any]) -> Wish:
+def _wish(
+    stream: str, start: Start, mask: int | list[str] | None, wanted: dict[str, Any]
+) -> ListenRequest:
     fields = {name: value for name, value in wanted.items() if name != "registrations"}
     pairs, filter = chosen(fields, registrations="registrations" in wanted)
-    return Wish(
+    return ListenRequest(
         stream=stream,
         start=_start(start),
         mask=None if mask is None else parse_mask(mask),

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import Any
 
 from delivery.listening.errors import InterestExists, UnknownInterest
-from delivery.listening.messages import Forget, InterestIn, Still
+from delivery.listening.messages import Forget, InterestMessage, Still
 from delivery.listening.protocol import refusal
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
@@ -20,15 +20,15 @@ from eventhub.base.errors import EventHubError, TooManyRequests
 from registrations.filters.closure.shapes import Shape, parse_shape
 from registrations.interest.live import Closures, Demand
 from registrations.interest.routes import answer_of, audience_of, require_to_ask, shown
-from registrations.interest.stored import Asked
+from registrations.interest.stored import EventsRequest
 
 Say = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-class Watch:
+class InterestWatch:
     """One interest, and what its socket was told of it."""
 
-    def __init__(self, message: InterestIn, asked: Asked, say: Say) -> None:
+    def __init__(self, message: InterestMessage, asked: EventsRequest, say: Say) -> None:
         self.name = message.interest
         self.stream = message.stream
         self.asked = asked
@@ -58,16 +58,16 @@ class Watch:
         return {"wanted": await answer_of(demand, self._shape), "quench": demand.quench}
 
 
-class Watches:
+class InterestWatches:
     """Those of one socket by name."""
 
     def __init__(self, authorizer: Authorizer, closures: Closures, say: Say) -> None:
         self._authorizer = authorizer
         self._closures = closures
         self._say = say
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, InterestWatch] = {}
 
-    async def begin(self, principal: Principal, message: InterestIn) -> None:
+    async def begin(self, principal: Principal, message: InterestMessage) -> None:
         """Raises InterestExists, TooManyRequests, Forbidden, UnknownStream, InvalidField's kin."""
         if message.interest in self._watches:
             raise InterestExists(interest=message.interest)
@@ -77,7 +77,7 @@ class Watches:
         audience = audience_of(message.audience)
         require_to_ask(principal, message.stream)
         stream = await self._authorizer.stream(principal, message.stream)
-        watch = Watch(message, Asked(stream.id, audience), self._say)
+        watch = InterestWatch(message, EventsRequest(stream.id, audience), self._say)
         self._watches[watch.name] = watch
         watch.task = asyncio.create_task(self._follow(watch))
 
@@ -108,7 +108,7 @@ class Watches:
         for watch in list(self._watches.values()):
             await self._end(watch)
 
-    async def _follow(self, watch: Watch) -> None:
+    async def _follow(self, watch: InterestWatch) -> None:
         try:
             async with aclosing(self._closures.changes(watch.asked)) as changes:  # type: ignore[type-var]
                 async for demand in changes:
@@ -119,17 +119,17 @@ class Watches:
         except OSError:
             pass  # the reader went away
 
-    async def _refuse(self, watch: Watch, error: EventHubError) -> None:
+    async def _refuse(self, watch: InterestWatch, error: EventHubError) -> None:
         await self._end(watch)
         await self._say({**refusal(error), "interest": watch.name})
 
-    async def _end(self, watch: Watch) -> None:
+    async def _end(self, watch: InterestWatch) -> None:
         self._watches.pop(watch.name, None)
         if watch.task is not None:
             watch.task.cancel()
             await asyncio.gather(watch.task, return_exceptions=True)
 
-    def _find(self, name: str) -> Watch:
+    def _find(self, name: str) -> InterestWatch:
         found = self._watches.get(name)
         if found is None:
             raise UnknownInterest(interest=name)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 import msgspec
 from msgspec import Meta, Struct
 
-from delivery.listening.request import Chosen, StateWish, Wish, chosen
+from delivery.listening.request import EventSelection, ListenRequest, SnapshotMode, chosen
 from eventhub.base import errors, limits
 from eventhub.event.inbound import parse_mask, refuse_json
 from eventhub.eventlog.read import Start
@@ -42,7 +42,7 @@ class Hello(Struct, tag_field="op", tag="hello", forbid_unknown_fields=True):
     agent: Annotated[str, Meta(max_length=200)] = ""
 
 
-class ListenIn(
+class ListenMessage(
     Struct, tag_field="op", tag="listen", forbid_unknown_fields=True, rename={"start": "from"}
 ):
     """Begin to listen. `window`: so many events may be unacknowledged; none: no acks are needed."""
@@ -57,7 +57,7 @@ class ListenIn(
     application: Any = None
     language: Any = None
     filter: Any = None  # in that language: a text or JSON
-    state: StateWish = "gap"
+    state: SnapshotMode = "gap"
     window: Annotated[int, Meta(ge=1, le=limits.WINDOW_EVENTS_MAX)] | None = None
     registrations: Registrations | None = None  # instead of pairs: what these ask for
     body: Any = None  # named only to be refused: the body is opaque
@@ -77,7 +77,7 @@ class Ack(Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
     sequence: Position
 
 
-class InterestIn(Struct, tag_field="op", tag="interest", forbid_unknown_fields=True):
+class InterestMessage(Struct, tag_field="op", tag="interest", forbid_unknown_fields=True):
     """Be told what is wanted of a stream, now and whenever that changes; of a shape, if one is
     given, whether anybody wants it.
     """
@@ -113,7 +113,7 @@ class Pong(Struct, tag_field="op", tag="pong", forbid_unknown_fields=True):
     id: Annotated[str, Meta(max_length=64)] = ""
 
 
-Incoming = Hello | ListenIn | Stop | Ack | InterestIn | Still | Forget | Ping | Pong
+Incoming = Hello | ListenMessage | Stop | Ack | InterestMessage | Still | Forget | Ping | Pong
 _decoder = msgspec.json.Decoder(Incoming)
 
 
@@ -141,10 +141,10 @@ def _refuse(error: Exception) -> NoReturn:
     refuse_json(error)
 
 
-def wish_of(message: ListenIn) -> Wish:
+def request_of(message: ListenMessage) -> ListenRequest:
     """What a listen asks for. Raises InvalidCursor, InvalidMask, InvalidField's kin."""
     pairs, filter = _chosen(message)
-    return Wish(
+    return ListenRequest(
         stream=message.stream,
         start=_start(message.start),
         mask=None if message.mask is None else parse_mask(message.mask),
@@ -170,7 +170,7 @@ def _start(start: str | StartIn) -> Start:
     raise errors.InvalidCursor(field="from")
 
 
-def _chosen(message: ListenIn) -> Chosen:
+def _chosen(message: ListenMessage) -> EventSelection:
     """A `body` among them is an error."""
     fields = {
         name: value

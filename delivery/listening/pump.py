@@ -3,7 +3,7 @@ Plain module.
 
 The outbox is the socket's own buffer: the next frame is made when the last one was taken. So a slow
 reader costs one buffer and delays nobody; when it takes nothing for too long it is told to resume
-(keeper.py).
+(reader_monitor.py).
 """
 
 import asyncio
@@ -11,10 +11,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from delivery.listening import messages
-from delivery.listening.frames import Form, Frame
-from delivery.listening.interest_watch import Watches
-from delivery.listening.listener import Listening, Sources
-from delivery.listening.protocol import Filter, Listen, Session, hello, refusal
+from delivery.listening.frames import Frame, FrameFormat
+from delivery.listening.interest_watch import InterestWatches
+from delivery.listening.listener import ListenerServices, StreamListener
+from delivery.listening.protocol import (
+    ListenerFilter,
+    ListenerState,
+    SocketListeners,
+    hello,
+    refusal,
+)
 from delivery.listening.reader import Reader
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
@@ -23,30 +29,30 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 SendFrames = Callable[[list[Frame]], Awaitable[None]]
 
 
-class Outlet(NamedTuple):
+class SocketWriter(NamedTuple):
     """Where frames go, and in which form."""
 
-    form: Form[Frame]
+    form: FrameFormat[Frame]
     send: SendFrames
 
 
-class Pump(Reader):
+class SocketPump(Reader):
     """One socket's listens.
 
     `run` is one task; `handle` is called by the socket's reader for each message.
     """
 
     def __init__(
-        self, sources: Sources, outlet: Outlet, credential: str, principal: Principal
+        self, sources: ListenerServices, outlet: SocketWriter, credential: str, principal: Principal
     ) -> None:
         super().__init__(sources.authorizer, sources.clock, credential, principal)
         self._sources = sources
-        self._form: Form[Frame] = outlet.form
+        self._form: FrameFormat[Frame] = outlet.form
         self._send_frames = outlet.send
-        self.session = Session()
+        self.session = SocketListeners()
         self._pings = 0
-        self._running: dict[str, Listening] = {}
-        self._watches = Watches(sources.authorizer, sources.closures, self._say)
+        self._running: dict[str, StreamListener] = {}
+        self._watches = InterestWatches(sources.authorizer, sources.closures, self._say)
 
     async def run(self) -> None:
         """Serve until cancelled; raises Unauthenticated when the credential is no longer valid."""
@@ -75,7 +81,7 @@ class Pump(Reader):
         try:
             message = messages.parse_message(text)
             named = messages.named(message)
-            if isinstance(message, messages.ListenIn):
+            if isinstance(message, messages.ListenMessage):
                 await self._begin(message)
             elif isinstance(message, messages.Stop):
                 await self._stop(message.listener)
@@ -84,7 +90,7 @@ class Pump(Reader):
                 self.waker.set()
             elif isinstance(message, messages.Ping):
                 await self._say({"op": "pong", "id": message.id})
-            elif isinstance(message, messages.InterestIn):
+            elif isinstance(message, messages.InterestMessage):
                 await self._watches.begin(self.principal, message)
             elif isinstance(message, messages.Still):
                 await self._watches.still(message)
@@ -93,11 +99,11 @@ class Pump(Reader):
         except EventHubError as error:
             await self._say({**refusal(error), **named})
 
-    async def _begin(self, message: messages.ListenIn) -> None:
+    async def _begin(self, message: messages.ListenMessage) -> None:
         self.session.may_add(message.listener)
-        wish = messages.wish_of(message)
-        listen = Listen(message.listener, message.stream, Filter(), message.window)
-        listening = await Listening.open(self._sources, self.principal, wish, listen)
+        wish = messages.request_of(message)
+        listen = ListenerState(message.listener, message.stream, ListenerFilter(), message.window)
+        listening = await StreamListener.open(self._sources, self.principal, wish, listen)
         try:
             self.session.may_hold(listen.filter)
             news = listening.news(self._form)
@@ -149,7 +155,7 @@ class Pump(Reader):
             except EventHubError as error:
                 await self._refuse(listening, error)
 
-    async def _refuse(self, listening: Listening, error: EventHubError) -> None:
+    async def _refuse(self, listening: StreamListener, error: EventHubError) -> None:
         """End a listen with its error, unless its reader has stopped it meanwhile."""
         name = listening.listen.name
         if self._running.get(name) is listening:
@@ -177,7 +183,7 @@ class Pump(Reader):
             await asyncio.sleep(0)  # others' turn
         return busy
 
-    async def _serve(self, listening: Listening) -> bool:
+    async def _serve(self, listening: StreamListener) -> bool:
         """Send what one listen is owed, in one write; the next turn looks at the grants first."""
         if listening.listen.full or not listening.due():
             return False

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from delivery.listening.errors import NotAcceptable
-from delivery.listening.request import Chosen, StateWish, Wish, chosen
+from delivery.listening.request import EventSelection, ListenRequest, SnapshotMode, chosen
 from eventhub.access.keys import is_key
 from eventhub.base import errors, limits
 from eventhub.event.inbound import parse_mask, refuse_json
@@ -42,20 +42,20 @@ _NAMES = frozenset(
         "access_token",
     )
 )
-_STATES: tuple[StateWish, ...] = ("gap", "always", "never")
+_STATES: tuple[SnapshotMode, ...] = ("gap", "always", "never")
 
 
-class Asked(NamedTuple):
+class EventsRequest(NamedTuple):
     """One request. `limit` None: everything up to the head, where a door allows it."""
 
-    wish: Wish
+    wish: ListenRequest
     kind: bytes  # one of KINDS
     timeout_s: float = 0.0
     limit: int | None = None
     backward: bool = False
 
 
-def read_query(query_string: bytes) -> dict[str, str]:
+def parse_query(query_string: bytes) -> dict[str, str]:
     """The parameters by name. Raises UnknownField, InvalidField, InvalidUtf8."""
     try:
         pairs = parse_qsl(
@@ -108,7 +108,7 @@ def token_of(query_string: bytes, headers: Headers, parameter: str) -> str | Non
     return found[0]
 
 
-def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
+def parse_request(stream: str, query: dict[str, str], headers: Headers) -> EventsRequest:
     """The whole request but its credential. Raises BadRequest's kin with the parameter as field,
     NotAcceptable.
     """
@@ -119,7 +119,7 @@ def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
     if last_id is not None:
         start = last_id.decode("latin-1")
     pairs, filter = _chosen(query)
-    wish = Wish(
+    wish = ListenRequest(
         stream=stream,
         start=parse_start(start),
         mask=_mask(query),
@@ -140,7 +140,7 @@ def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
         raise errors.InvalidField(
             "Pages backward wait for nothing and name no registrations.", field=field
         )
-    return Asked(wish, kind, timeout_s, limit, backward)
+    return EventsRequest(wish, kind, timeout_s, limit, backward)
 
 
 def accepted(headers: Headers, kinds: tuple[bytes, ...]) -> bytes:
@@ -181,7 +181,7 @@ def _mask(query: dict[str, str]) -> int | list[str] | None:
     return parse_mask(query["mask"]) if "mask" in query else None
 
 
-def _chosen(query: dict[str, str]) -> Chosen:
+def _chosen(query: dict[str, str]) -> EventSelection:
     fields: dict[str, Any] = {name: query[name] for name in FILTER_FIELDS if name in query}
     language = LANGUAGES.get(fields.get("language", ""))
     of_json = ["attributes", "filter"] if language and language.kind == "json" else ["attributes"]
@@ -213,7 +213,7 @@ def _registrations(query: dict[str, str]) -> tuple[int, ...]:
     return tuple(_number(text, "registrations") for text in texts)
 
 
-def _state(query: dict[str, str], kind: bytes) -> StateWish:
+def _state(query: dict[str, str], kind: bytes) -> SnapshotMode:
     """A snapshot comes as frames of its own, so only where there are frames."""
     if "state" not in query:
         return "gap" if kind == SSE else "never"

@@ -9,14 +9,14 @@ import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from delivery.listening.answers import position_headers
 from delivery.listening.errors import SegmentOpen, UnknownSegment
-from delivery.listening.frames import DelimitedFrames, Heading
-from delivery.listening.keeper import Keeper
-from delivery.listening.listener import Sources
+from delivery.listening.frames import DelimitedFrames, EventHeader
+from delivery.listening.listener import ListenerServices
 from delivery.listening.query import PROTOBUF, accepted
+from delivery.listening.reader_monitor import ReaderMonitor
+from delivery.listening.responses import position_headers
 from delivery.listening.restricted import is_restricted
-from delivery.listening.single import Single
+from delivery.listening.single_reader import SingleReader
 from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
 from eventhub.access.principal import Principal
@@ -34,10 +34,12 @@ RAW_KINDS = (PARQUET, PROTOBUF)
 _PAGE = ReadLimits(limits.READ_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
 
 
-class RawDoor:
+class RawSegmentHandler:
     """The door of one process."""
 
-    def __init__(self, sources: Sources, keeper: Keeper, archive: Archive | None) -> None:
+    def __init__(
+        self, sources: ListenerServices, keeper: ReaderMonitor, archive: Archive | None
+    ) -> None:
         self._sources = sources
         self._keeper = keeper
         self._archive = archive
@@ -55,7 +57,7 @@ class RawDoor:
         run = await self._find(stream, text)
         kind = accepted(headers, self._kinds(run, principal))
         with self._keeper.place(principal):
-            reader = Single(sources.authorizer, sources.clock, credential, principal)
+            reader = SingleReader(sources.authorizer, sources.clock, credential, principal)
             more = position_headers((await stream_ends(sources.log, stream)).head)
             body = self._events(reader, stream, run)
             if kind == PARQUET and self._archive is not None:
@@ -66,7 +68,10 @@ class RawDoor:
             return self._stream(reader, call, (body, more, kind))
 
     def _stream(
-        self, reader: Single, call: Call, answer: tuple[AsyncGenerator[bytes, None], Headers, bytes]
+        self,
+        reader: SingleReader,
+        call: Call,
+        answer: tuple[AsyncGenerator[bytes, None], Headers, bytes],
     ) -> StreamingResponse:
         peer = call.incoming.peer
         peer.waker = reader.waker
@@ -96,7 +101,7 @@ class RawDoor:
         return RAW_KINDS if there and principal.is_operator else (PROTOBUF,)
 
     async def _events(
-        self, reader: Single, stream: StreamInfo, run: SegmentInfo
+        self, reader: SingleReader, stream: StreamInfo, run: SegmentInfo
     ) -> AsyncGenerator[bytes, None]:
         """The events of a segment page by page, from wherever it is held by then."""
         form, read = DelimitedFrames(), self._sources.log.reader(stream.id)
@@ -109,14 +114,14 @@ class RawDoor:
             for stored in page:
                 cursor = stored.cursor
                 if _is_shown(stored, reader.principal):
-                    frames.append(form.event(Heading("", told, "playback"), stored))
+                    frames.append(form.event(EventHeader("", told, "playback"), stored))
                     told = stored.sequence
             yield _sending(reader, b"".join(frames))
             reader.sending = False
 
 
 async def _guarded(
-    reader: Single, stream: StreamInfo, chunks: AsyncGenerator[bytes, None]
+    reader: SingleReader, stream: StreamInfo, chunks: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
     """The pieces of a file, as long as the reader may have them."""
     async with aclosing(chunks):
@@ -134,13 +139,13 @@ def _page_events(cursor: Cursor, last: int) -> int:
     return min(limits.READ_EVENTS_MAX, last - cursor.sequence)
 
 
-def _sending(reader: Single, piece: bytes) -> bytes:
+def _sending(reader: SingleReader, piece: bytes) -> bytes:
     reader.frames_taken += 1  # the one before
     reader.sending = True
     return piece
 
 
-async def _confirm(reader: Single, stream: StreamInfo) -> None:
+async def _confirm(reader: SingleReader, stream: StreamInfo) -> None:
     await reader.confirm()
     _require(reader.principal, stream.name)
 

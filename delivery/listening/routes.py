@@ -8,15 +8,15 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 
 from delivery.listening import query
-from delivery.listening.answers import form_of, position_headers, whole
-from delivery.listening.backward import read_back
-from delivery.listening.batch import Turn
-from delivery.listening.frames import Form, SseFrames
-from delivery.listening.keeper import Keeper
-from delivery.listening.listener import Listening, Sources
+from delivery.listening.backward import read_backward
+from delivery.listening.batch import BatchLimits
+from delivery.listening.frames import FrameFormat, SseFrames
+from delivery.listening.listener import ListenerServices, StreamListener
 from delivery.listening.protocol import refusal
-from delivery.listening.query import Asked
-from delivery.listening.single import Single, told
+from delivery.listening.query import EventsRequest
+from delivery.listening.reader_monitor import ReaderMonitor
+from delivery.listening.responses import format_of, position_headers, whole
+from delivery.listening.single_reader import SingleReader, batches
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
@@ -28,12 +28,12 @@ from eventhub.http.routes import Call
 _SSE_HEADERS: Headers = [(b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
-class Visit(NamedTuple):
+class ServedRequest(NamedTuple):
     """A reader at the door: what it asks, and what serves it."""
 
-    asked: Asked
-    reader: Single
-    listening: Listening
+    asked: EventsRequest
+    reader: SingleReader
+    listening: StreamListener
     peer: Peer
     ends: StreamEnds  # of the stream when it came
     deadline_s: float  # of the loop's clock
@@ -53,39 +53,41 @@ class Visit(NamedTuple):
         return self.peer.over or asyncio.get_running_loop().time() >= self.deadline_s
 
 
-class ListenDoor:
+class ListenHandler:
     """The door of one process."""
 
-    def __init__(self, sources: Sources, keeper: Keeper) -> None:
+    def __init__(self, sources: ListenerServices, keeper: ReaderMonitor) -> None:
         self._sources = sources
         self._keeper = keeper
 
     async def __call__(self, call: Call) -> Response | StreamingResponse:
-        """Raises what BadRequest's kin, Unauthenticated's and Listening.open raise."""
+        """Raises what BadRequest's kin, Unauthenticated's and StreamListener.open raise."""
         scope, sources = call.scope, self._sources
         stream = utf8_path(call.parameters[0])
         credential = query.credential_of(scope["query_string"], scope["headers"])
         principal = await sources.authorizer.authenticate(credential)
-        asked = query.asked_of(stream, query.read_query(scope["query_string"]), scope["headers"])
+        asked = query.parse_request(
+            stream, query.parse_query(scope["query_string"]), scope["headers"]
+        )
         with self._keeper.place(principal):
             if asked.backward:
-                page = await read_back(sources, principal, asked, call.incoming.peer)
+                page = await read_backward(sources, principal, asked, call.incoming.peer)
                 return whole(asked, page.items, page.cursor, page.ends)
             visit = await self._enter(asked, credential, principal, call.incoming.peer)
         if asked.kind not in (query.JSON, query.CLOUDEVENTS):
             return self._stream(visit)
         try:
-            items = await _collect(visit, form_of(asked.kind))
+            items = await _collect(visit, format_of(asked.kind))
             return whole(asked, items, visit.listening.cursor, visit.known)
         finally:
             await self._leave(visit)
 
-    def _stream(self, visit: Visit) -> StreamingResponse:
+    def _stream(self, visit: ServedRequest) -> StreamingResponse:
         headers, kind = position_headers(visit.head), visit.asked.kind
         if kind == query.SSE:
             body, headers = _events(visit), [*headers, *_SSE_HEADERS]
         else:
-            body = _lines(visit, form_of(kind))
+            body = _lines(visit, format_of(kind))
 
         async def close() -> None:
             await self._leave(visit)
@@ -93,23 +95,23 @@ class ListenDoor:
         return StreamingResponse(200, body, headers, kind, close)
 
     async def _enter(
-        self, asked: Asked, credential: str, principal: Principal, peer: Peer
-    ) -> Visit:
+        self, asked: EventsRequest, credential: str, principal: Principal, peer: Peer
+    ) -> ServedRequest:
         sources = self._sources
-        listening = await Listening.open(sources, principal, asked.wish)
+        listening = await StreamListener.open(sources, principal, asked.wish)
         try:
             async with sources.catch_up.opens.hold(principal.party):
                 ends = await stream_ends(sources.log, listening.info)
         except BaseException:
             await listening.close()
             raise
-        reader = Single(sources.authorizer, sources.clock, credential, principal)
+        reader = SingleReader(sources.authorizer, sources.clock, credential, principal)
         peer.waker = reader.waker
         self._keeper.add(reader, peer)
         deadline_s = asyncio.get_running_loop().time() + asked.timeout_s
-        return Visit(asked, reader, listening, peer, ends, deadline_s)
+        return ServedRequest(asked, reader, listening, peer, ends, deadline_s)
 
-    async def _leave(self, visit: Visit) -> None:
+    async def _leave(self, visit: ServedRequest) -> None:
         visit.peer.waker = None
         self._keeper.remove(visit.reader)
         visit.listening.why = visit.reader.why
@@ -118,7 +120,7 @@ class ListenDoor:
 
 @asynccontextmanager
 async def _turns(
-    visit: Visit, form: Form[bytes], turn: Turn
+    visit: ServedRequest, form: FrameFormat[bytes], turn: BatchLimits
 ) -> AsyncIterator[AsyncIterator[list[bytes]]]:
     """The reader's turns; a request with a timeout is woken when it is over."""
     timer = None
@@ -126,19 +128,19 @@ async def _turns(
         loop = asyncio.get_running_loop()
         timer = loop.call_at(visit.deadline_s, visit.reader.waker.set)
     try:
-        async with aclosing(told(visit.reader, visit.listening, form, turn)) as turns:
+        async with aclosing(batches(visit.reader, visit.listening, form, turn)) as turns:
             yield turns
     finally:
         if timer is not None:
             timer.cancel()
 
 
-async def _collect(visit: Visit, form: Form[bytes]) -> list[bytes]:
+async def _collect(visit: ServedRequest, form: FrameFormat[bytes]) -> list[bytes]:
     """The items of one page: what there is, or the first that comes until the timeout."""
     reader, listening = visit.reader, visit.listening
     limit = visit.asked.limit or limits.HISTORY_EVENTS_DEFAULT
     last = listening.cursor.sequence + limits.HISTORY_SCANNED_MAX
-    turn = Turn(limit, limits.HISTORY_BYTES_MAX)
+    turn = BatchLimits(limit, limits.HISTORY_BYTES_MAX)
     began = listening.cursor
     clock = asyncio.get_running_loop().time
     until_s = clock() + limits.HISTORY_S_MAX
@@ -162,12 +164,12 @@ async def _collect(visit: Visit, form: Form[bytes]) -> list[bytes]:
     return items
 
 
-async def _lines(visit: Visit, form: Form[bytes]) -> AsyncGenerator[bytes, None]:
+async def _lines(visit: ServedRequest, form: FrameFormat[bytes]) -> AsyncGenerator[bytes, None]:
     """Everything from the start to the head as it was, or what comes first until the timeout; the
     last line says where the reader stands. A refusal on the way is the last line, too.
     """
     reader, listening, limit = visit.reader, visit.listening, visit.asked.limit
-    turn = Turn(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
+    turn = BatchLimits(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
     reader.last_word = form.message({"op": "resume", "reason": "slow_reader"})
     count = 0
     try:
@@ -190,14 +192,14 @@ async def _lines(visit: Visit, form: Form[bytes]) -> AsyncGenerator[bytes, None]
     yield form.message({"op": "end", "cursor": listening.cursor._asdict(), **ends})
 
 
-def _told_all(visit: Visit, count: int) -> bool:
+def _told_all(visit: ServedRequest, count: int) -> bool:
     """True if a reader of lines has what it asked for."""
     if visit.listening.cursor.sequence < visit.ends.head.sequence:
         return False
     return bool(count) or visit.over()
 
 
-async def _events(visit: Visit) -> AsyncGenerator[bytes, None]:
+async def _events(visit: ServedRequest) -> AsyncGenerator[bytes, None]:
     """Server-sent events until the reader goes or its credential ends. The first one has an id, so
     that an EventSource that is cut off at once resumes from there.
     """
@@ -206,7 +208,7 @@ async def _events(visit: Visit) -> AsyncGenerator[bytes, None]:
     reader.last_word = form.message({"op": "resume", "reason": "slow_reader"})
     began = [*listening.news(form), form.message(listening.began())]
     yield b"retry: %d\n\n%b" % (limits.SSE_RETRY_MS, b"".join(began))
-    turn = Turn(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
+    turn = BatchLimits(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
     pings, waited = reader.pings_due, False
     try:
         async with _turns(visit, form, turn) as turns:
@@ -227,7 +229,7 @@ async def _events(visit: Visit) -> AsyncGenerator[bytes, None]:
         yield form.message(refusal(error))
 
 
-def _sending(reader: Single, frames: list[bytes]) -> bytes:
+def _sending(reader: SingleReader, frames: list[bytes]) -> bytes:
     """The frames in one piece, which the reader has to take now."""
     piece = b"".join(frames)
     metrics.SENT.add(len(frames), len(piece))
@@ -242,7 +244,7 @@ def _status(*, waited: bool) -> dict[str, Any]:
     return {"op": "status", "state": "resumed"}
 
 
-def _ping(listening: Listening, form: SseFrames) -> bytes:
+def _ping(listening: StreamListener, form: SseFrames) -> bytes:
     """A sign of life; the cursor of a reader that wants little moves on with it."""
     cursor = listening.cursor
     position = listening.listen.position(cursor)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from delivery.listening.catchup import CatchUp
+from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.frames import Frame, frames_for
-from delivery.listening.listener import Sources
-from delivery.listening.pump import Outlet, Pump
-from delivery.listening.record import recording
+from delivery.listening.listener import ListenerServices
+from delivery.listening.listener_recorder import recording_listeners
+from delivery.listening.pump import SocketPump, SocketWriter
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
@@ -46,14 +46,14 @@ NOBODY = {"username": "nobody", "password": "x"}
 
 
 @asynccontextmanager
-async def sources_of(hub: LiveHub) -> AsyncIterator[Sources]:
+async def sources_of(hub: LiveHub) -> AsyncIterator[ListenerServices]:
     async with Log.open(database_url=hub.database_url) as log:
         authorizer = Authorizer(log, secret="of this process", clock=SystemClock())
         following = asyncio.create_task(authorizer.run())
         try:
             await until(authorizer.fresh)
             feed = Feed(log)
-            async with recording(hub.database_url) as record:
+            async with recording_listeners(hub.database_url) as record:
                 parts = (
                     log,
                     authorizer,
@@ -63,7 +63,7 @@ async def sources_of(hub: LiveHub) -> AsyncIterator[Sources]:
                     Closures(log, feed),
                     record,
                 )
-                yield Sources(*parts, CatchUp())
+                yield ListenerServices(*parts, CatchUpScheduler())
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
@@ -140,16 +140,16 @@ class Socket:
     def __init__(self, name: str, told: list[str]) -> None:
         self.name = name
         self._told = told
-        self.pump: Pump
+        self.pump: SocketPump
         self.running: asyncio.Task[None]
 
     async def _send(self, frames: list[Frame]) -> None:
         self._told.extend(self.name for frame in frames if b'"op":"event"' in _bytes(frame)[:20])
 
-    async def open(self, sources: Sources, key: str) -> "Socket":
+    async def open(self, sources: ListenerServices, key: str) -> "Socket":
         principal = await sources.authorizer.authenticate(key)
-        outlet = Outlet(frames_for(None), self._send)
-        self.pump = Pump(sources, outlet, key, principal)
+        outlet = SocketWriter(frames_for(None), self._send)
+        self.pump = SocketPump(sources, outlet, key, principal)
         self.running = asyncio.create_task(self.pump.run())
         return self
 

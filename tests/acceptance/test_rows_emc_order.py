@@ -11,10 +11,10 @@ import pytest
 from eventhub_client.remote import HubClient
 from eventhub_client.types import Cursor, Delivered, HubProblem, Start
 
-from delivery.listening.catchup import CatchUp
+from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.in_process import LocalHub
-from delivery.listening.listener import Sources
-from delivery.listening.record import recording
+from delivery.listening.listener import ListenerServices
+from delivery.listening.listener_recorder import recording_listeners
 from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.eventlog.log import Log
@@ -37,8 +37,8 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
             await until(authorizer.fresh)
             feed = Feed(log)
             closures = Closures(log, feed)
-            async with recording(hub.database_url) as record:
-                sources = Sources(
+            async with recording_listeners(hub.database_url) as record:
+                sources = ListenerServices(
                     log,
                     authorizer,
                     feed,
@@ -46,7 +46,7 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
                     TypeRegistry(log),
                     closures,
                     record,
-                    CatchUp(),
+                    CatchUpScheduler(),
                 )
                 yield LocalHub(sources, zone.admin)
         finally:

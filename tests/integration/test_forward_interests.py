@@ -6,7 +6,7 @@ import pytest
 
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
-from delivery.listening.interest import Interest as Listened
+from delivery.listening.registration_matcher import RegistrationMatcher as Listened
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.stored import StoredEvent

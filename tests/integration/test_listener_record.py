@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from delivery.listening.listener_recorder import ListenerRecorder, recording_listeners
 from delivery.listening.listener_rows import NewListener, RecordedRequest
-from delivery.listening.record import Record, recording
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.stored import Cursor
@@ -42,7 +42,7 @@ def rows(url: str, columns: str) -> list[tuple[Any, ...]]:
 
 
 async def test_many_that_begin_at_once_are_written_together(url: str) -> None:
-    async with recording(url) as record:
+    async with recording_listeners(url) as record:
         some = (record.begin(begun(client), waits=True) for client in range(1_200))
         await asyncio.gather(*some)
         assert len(rows(url, "1")) == 1_200
@@ -51,7 +51,7 @@ async def test_many_that_begin_at_once_are_written_together(url: str) -> None:
 
 
 async def test_requests_that_follow_one_another_prolong_a_row(url: str) -> None:
-    async with recording(url) as record:
+    async with recording_listeners(url) as record:
         for after in (0, 10, 20):
             entry = await record.begin(begun(transport="poll", after=after), waits=False)
             assert entry is not None
@@ -64,7 +64,7 @@ async def test_requests_that_follow_one_another_prolong_a_row(url: str) -> None:
 
 
 async def test_a_listen_of_more_than_a_day_goes_on_as_another_row(url: str) -> None:
-    async with recording(url) as record:
+    async with recording_listeners(url) as record:
         entry = await record.begin(begun(), waits=True)
         assert entry is not None
         entry = entry.moved(at(10), 10)
@@ -79,7 +79,7 @@ async def test_beyond_the_bound_it_is_said_once_that_more_are_not_kept(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "LISTENERS_RECORDED_PER_CLIENT_HOUR", 3)
-    async with recording(url) as record:
+    async with recording_listeners(url) as record:
         entries = [await record.begin(begun(), waits=True) for _ in range(6)]
         assert await record.begin(begun(client=2), waits=True) is not None
     assert [entry is not None for entry in entries] == [True] * 3 + [False] * 3
@@ -90,7 +90,7 @@ async def test_beyond_the_bound_it_is_said_once_that_more_are_not_kept(
 
 
 async def test_who_cannot_be_put_on_record_is_refused_and_the_next_one_is_not(url: str) -> None:
-    async with recording(url) as record:
+    async with recording_listeners(url) as record:
         await record.begin(begun(), waits=True)
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("ALTER TABLE listeners RENAME TO away")
@@ -105,7 +105,7 @@ async def test_what_could_not_be_written_of_a_listen_is_written_later(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "LISTENERS_WRITE_INTERVAL_S", 0.02)
-    async with recording(url) as record:
+    async with recording_listeners(url) as record:
         entry = await record.begin(begun(), waits=True)
         assert entry is not None
         with psycopg.connect(url, autocommit=True) as connection:
@@ -118,7 +118,7 @@ async def test_what_could_not_be_written_of_a_listen_is_written_later(
 
 
 async def test_two_processes_that_find_no_partition_make_it_together(url: str) -> None:
-    async with recording(url) as one, recording(url) as other:
-        records: tuple[Record, ...] = (one, other)
+    async with recording_listeners(url) as one, recording_listeners(url) as other:
+        records: tuple[ListenerRecorder, ...] = (one, other)
         await asyncio.gather(*(record.begin(begun(), waits=True) for record in records))
     assert len({node for [node] in rows(url, "node")}) == 2

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from delivery.listening.interest import Interest
+from delivery.listening.registration_matcher import RegistrationMatcher
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.log import Log
@@ -49,7 +49,7 @@ def test_who_listens_for_some_hears_of_no_others() -> None:
 async def test_a_listen_is_told_of_its_own_registrations_alone() -> None:
     """Every change was told to every listen: 9 s of 10,000 listens for one read of `system`."""
     told = feed()
-    async with Interest.open(cast(Log, Away()), told, [1, 2], 1) as interest:
+    async with RegistrationMatcher.open(cast(Log, Away()), told, [1, 2], 1) as interest:
         assert not told.listeners
         for change, stale in ((Change(7, 1), False), (Change(2, 2), True), (None, True)):
             interest._stale = False

@@ -40,7 +40,7 @@ def listen(**fields: Any) -> Any:
 def test_a_listen_begins_now_at_the_oldest_or_after_a_cursor(
     start: dict[str, Any], meant: Any
 ) -> None:
-    assert messages.wish_of(listen(**start)).start == meant
+    assert messages.request_of(listen(**start)).start == meant
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_a_listen_begins_now_at_the_oldest_or_after_a_cursor(
     [(None, None), (4, 4), ("4", 4), (str(2**64 - 1), 2**64 - 1), (["disk"], ["disk"])],
 )
 def test_a_mask_is_bits_or_names(mask: Any, meant: Any) -> None:
-    assert messages.wish_of(listen(mask=mask)).mask == meant
+    assert messages.request_of(listen(mask=mask)).mask == meant
 
 
 @pytest.mark.parametrize("mask", [0, -1, 2**64, "", "x", "٤", "-1", [], "1" * 21])
 def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
     with pytest.raises(errors.InvalidMask) as caught:
-        messages.wish_of(listen(mask=mask))
+        messages.request_of(listen(mask=mask))
     assert caught.value.field == "mask"
 
 
@@ -99,14 +99,14 @@ def test_what_is_wrong_is_named(
 )
 def test_a_start_that_is_none_is_refused(start: Any) -> None:
     with pytest.raises(errors.BadRequest) as caught:
-        messages.wish_of(listen(**{"from": start}))
+        messages.request_of(listen(**{"from": start}))
     assert (caught.value.field or "").startswith("from")
 
 
 @pytest.mark.parametrize("field", ["body", "body_base64"])
 def test_the_body_is_not_filterable(field: str) -> None:
     with pytest.raises(errors.BodyNotFilterable) as caught:
-        messages.wish_of(listen(**{field: "x"}))
+        messages.request_of(listen(**{field: "x"}))
     assert caught.value.field == field
 
 

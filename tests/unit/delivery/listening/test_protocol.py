@@ -5,8 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
-from delivery.listening.frames import Heading, JsonFrames, ProtobufFrames, varint
-from delivery.listening.protocol import Filter, Listen, Session, refusal
+from delivery.listening.frames import EventHeader, JsonFrames, ProtobufFrames, varint
+from delivery.listening.protocol import ListenerFilter, ListenerState, SocketListeners, refusal
 from eventhub.base import errors, limits
 from eventhub.event import event_pb2
 from eventhub.event.envelope import Event
@@ -23,8 +23,8 @@ def stored(sequence: int = 1, **fields: Any) -> StoredEvent:
     return StoredEvent(SEGMENT, sequence, event.mask, 0, encode(event))
 
 
-def listen(window: int | None = None, *, told: int = 0, head: int = 0) -> Listen:
-    made = Listen("a", "orders", Filter(), window)
+def listen(window: int | None = None, *, told: int = 0, head: int = 0) -> ListenerState:
+    made = ListenerState("a", "orders", ListenerFilter(), window)
     made.began(Position(Cursor(SEGMENT, told), head))
     return made
 
@@ -72,28 +72,28 @@ def test_without_a_window_nothing_is_ever_full() -> None:
 @pytest.mark.parametrize(
     ("wanted", "fields", "now_us", "wants"),
     [
-        (Filter(), {}, 0, True),
-        (Filter(mask=4), {"mask": 5}, 0, True),
-        (Filter(mask=4), {"mask": 3}, 0, False),
-        (Filter(mask=1 << 63), {"mask": 1 << 63}, 0, True),
-        (Filter(), {"expires_at_us": 10}, 9, True),
-        (Filter(), {"expires_at_us": 10}, 10, False),
-        (Filter(zone="z"), {"attributes": {"zone": "z"}}, 0, True),
-        (Filter(zone="z"), {"attributes": {"zone": "y"}}, 0, False),
-        (Filter(zone="z"), {}, 0, True),  # of the whole hub
-        (Filter(pairs=parse_pairs({"type": "t"})), {}, 0, True),
-        (Filter(pairs=parse_pairs({"type": "u"})), {}, 0, False),
-        (Filter(mask=2, pairs=parse_pairs({"type": "t"})), {}, 0, False),
+        (ListenerFilter(), {}, 0, True),
+        (ListenerFilter(mask=4), {"mask": 5}, 0, True),
+        (ListenerFilter(mask=4), {"mask": 3}, 0, False),
+        (ListenerFilter(mask=1 << 63), {"mask": 1 << 63}, 0, True),
+        (ListenerFilter(), {"expires_at_us": 10}, 9, True),
+        (ListenerFilter(), {"expires_at_us": 10}, 10, False),
+        (ListenerFilter(zone="z"), {"attributes": {"zone": "z"}}, 0, True),
+        (ListenerFilter(zone="z"), {"attributes": {"zone": "y"}}, 0, False),
+        (ListenerFilter(zone="z"), {}, 0, True),  # of the whole hub
+        (ListenerFilter(pairs=parse_pairs({"type": "t"})), {}, 0, True),
+        (ListenerFilter(pairs=parse_pairs({"type": "u"})), {}, 0, False),
+        (ListenerFilter(mask=2, pairs=parse_pairs({"type": "t"})), {}, 0, False),
     ],
 )
 def test_a_filter_is_mask_and_zone_and_pairs_and_life(
-    wanted: Filter, fields: dict[str, Any], now_us: int, wants: bool
+    wanted: ListenerFilter, fields: dict[str, Any], now_us: int, wants: bool
 ) -> None:
     assert wanted.wants(stored(**fields), now_us) == wants
 
 
 def test_a_session_has_each_name_once_and_not_too_many() -> None:
-    session = Session()
+    session = SocketListeners()
     session.listens["a"] = listen()
     with pytest.raises(errors.ListenerExists):
         session.may_add("a")
@@ -124,7 +124,7 @@ def test_gaps_are_answers_of_their_own_name(error: errors.EventHubError, op: str
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 20_000, 300_000])
 def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: int) -> None:
     one = stored(3, body=b"x" * size, content_type="x/y")
-    frame = ProtobufFrames().event(Heading('"quo\\"ted"', 2, "live", [7, 12]), one)
+    frame = ProtobufFrames().event(EventHeader('"quo\\"ted"', 2, "live", [7, 12]), one)
     assert isinstance(frame, bytes)
     assert frame.endswith(one.payload)
     event = event_pb2.ServerFrame.FromString(frame).event
@@ -146,9 +146,9 @@ def test_varint_is_protobufs(number: int) -> None:
 
 def test_the_json_of_an_event_is_made_once_for_all_readers() -> None:
     one, frames = stored(3), JsonFrames()
-    first = orjson.loads(frames.event(Heading('"a"', 0, "live"), one))
+    first = orjson.loads(frames.event(EventHeader('"a"', 0, "live"), one))
     made = one.frame_json
-    second = orjson.loads(frames.event(Heading('"b"', 2, "recovery"), one))
+    second = orjson.loads(frames.event(EventHeader('"b"', 2, "recovery"), one))
     assert one.frame_json is made
     assert (first["listener"], second["listener"]) == ("a", "b")
     assert first["event"] == second["event"]

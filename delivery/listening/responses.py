@@ -11,12 +11,12 @@ from delivery.listening import query
 from delivery.listening.frames import (
     CloudEventFrames,
     DelimitedFrames,
-    Form,
+    FrameFormat,
     ItemFrames,
     LineFrames,
     Liveness,
 )
-from delivery.listening.query import Asked
+from delivery.listening.query import EventsRequest
 from eventhub.event.json_codec import EventJson
 from eventhub.event.json_types import Int64, Time
 from eventhub.eventlog.history import StreamEnds
@@ -25,7 +25,7 @@ from eventhub.eventlog.stored import Cursor, CursorJson
 from eventhub.http.messages import Headers, Response
 
 
-class TakenJson(CursorJson):
+class EventItemJson(CursorJson):
     """An event as a page has it, with its place in the stream."""
 
     prev: Annotated[Int64, Meta(description="Proves that nothing is missing before it.")]
@@ -46,10 +46,10 @@ class EventPageJson(BoundsJson):
     """Events of a stream."""
 
     stream: str
-    events: list[TakenJson]
+    events: list[EventItemJson]
 
 
-_FORMS: dict[bytes, Form[bytes]] = {
+_FORMS: dict[bytes, FrameFormat[bytes]] = {
     query.JSON: ItemFrames(),
     query.LINES: LineFrames(),
     query.PROTOBUF: DelimitedFrames(),
@@ -57,12 +57,12 @@ _FORMS: dict[bytes, Form[bytes]] = {
 }
 
 
-def form_of(kind: bytes) -> Form[bytes]:
+def format_of(kind: bytes) -> FrameFormat[bytes]:
     """How events of a media type are written."""
     return _FORMS[kind]
 
 
-def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: StreamEnds) -> Response:
+def whole(asked: EventsRequest, items: list[bytes], cursor: Cursor, ends: StreamEnds) -> Response:
     """A page: JSON around its items, or its items and a last line. `cursor`: where it ended."""
     bounds: BoundsJson = {
         "cursor": cursor.json(),
@@ -77,7 +77,7 @@ def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: StreamEnds) ->
         inside = b",".join(items)
         body = b'{"stream":%b,"events":[%b],%b' % (stream, inside, orjson.dumps(bounds)[1:])
     else:
-        last = form_of(asked.kind).message({"op": "end", **bounds})
+        last = format_of(asked.kind).message({"op": "end", **bounds})
         body = b"".join([*items, last])
     return Response(200, body, headers, asked.kind)
 

@@ -4,11 +4,11 @@ Plain module.
 
 from delivery.listening import errors as own
 from delivery.listening import query
-from delivery.listening.answers import EventPageJson
-from delivery.listening.keeper import Keeper
-from delivery.listening.listener import Sources
-from delivery.listening.raw_segments import RAW_KINDS, RawDoor
-from delivery.listening.routes import ListenDoor
+from delivery.listening.listener import ListenerServices
+from delivery.listening.raw_segments import RAW_KINDS, RawSegmentHandler
+from delivery.listening.reader_monitor import ReaderMonitor
+from delivery.listening.responses import EventPageJson
+from delivery.listening.routes import ListenHandler
 from eventhub.base import errors, limits
 from eventhub.eventlog.archive.reader import Archive
 from eventhub.http.routes import ResponseSpec, Route, query_parameter, unbound
@@ -16,7 +16,7 @@ from registrations.errors import UnknownRegistration
 from registrations.filters.errors import FilterSyntax, FilterTooLarge, UnknownLanguage
 from registrations.filters.languages import LANGUAGES
 
-LISTEN_REFUSES: tuple[type[errors.EventHubError], ...] = (
+LISTEN_ERRORS: tuple[type[errors.EventHubError], ...] = (
     errors.MalformedJson,
     errors.InvalidUtf8,
     errors.InvalidField,
@@ -46,7 +46,7 @@ LISTEN_REFUSES: tuple[type[errors.EventHubError], ...] = (
 )
 
 
-_SEGMENT_REFUSES: tuple[type[errors.EventHubError], ...] = (
+_SEGMENT_ERRORS: tuple[type[errors.EventHubError], ...] = (
     errors.InvalidUtf8,
     errors.Unauthenticated,
     errors.InvalidCredentials,
@@ -133,7 +133,7 @@ LISTEN_ROUTES: tuple[Route, ...] = (
                 },
             )
         },
-        raises=LISTEN_REFUSES,
+        raises=LISTEN_ERRORS,
         handler=unbound,
     ),
     Route(
@@ -151,16 +151,18 @@ LISTEN_ROUTES: tuple[Route, ...] = (
                 {kind.decode(): {"type": "string", "format": "binary"} for kind in RAW_KINDS},
             )
         },
-        raises=_SEGMENT_REFUSES,
+        raises=_SEGMENT_ERRORS,
         handler=unbound,
     ),
 )
 
 
-def listen_routes(sources: Sources, keeper: Keeper, archive: Archive | None) -> tuple[Route, ...]:
+def listen_routes(
+    sources: ListenerServices, keeper: ReaderMonitor, archive: Archive | None
+) -> tuple[Route, ...]:
     """The doors of the table, served."""
     listen, raw = LISTEN_ROUTES
     return (
-        listen._replace(handler=ListenDoor(sources, keeper)),
-        raw._replace(handler=RawDoor(sources, keeper, archive)),
+        listen._replace(handler=ListenHandler(sources, keeper)),
+        raw._replace(handler=RawSegmentHandler(sources, keeper, archive)),
     )

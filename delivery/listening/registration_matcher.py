@@ -29,7 +29,7 @@ from registrations.matching.versions import Suspension, Version
 _LISTENS = "listeners"  # one `stream` of the metrics for all of them
 
 
-class Interest:
+class RegistrationMatcher:
     """Call `catch_up` after reading a batch, and then `matching` for each of its events."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Interest:
         ids: Sequence[int],
         stream_id: int,
         hierarchy: TypeHierarchy = no_supertypes,
-    ) -> AsyncIterator["Interest"]:
+    ) -> AsyncIterator["RegistrationMatcher"]:
         """Keep the interest current until the block ends. `hierarchy` has the types of the events
         that `matching` gets.
         """
@@ -180,7 +180,7 @@ class Interest:
                 self._reporting.setdefault(version.registration, []).append(version)
 
 
-async def require_own(
+async def require_own_registrations(
     hub_log: Log, principal: Principal, ids: Sequence[int], stream_id: int
 ) -> None:
     """UnknownRegistration unless all are live registrations of the caller's client that name the
