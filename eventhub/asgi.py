@@ -39,14 +39,14 @@ if _proxies:  # whose word about the caller's address is taken; nobody's by defa
 
 from delivery.listening.catchup import CatchUpScheduler  # noqa: E402
 from delivery.listening.consumer import WebSocketRoute  # noqa: E402
-from delivery.listening.listener import ListenerServices  # noqa: E402
 from delivery.listening.listener_recorder import recording_listeners  # noqa: E402 - needs Django set up
 from delivery.listening.reader_monitor import ReaderMonitor  # noqa: E402
 from delivery.listening.route_table import listen_routes  # noqa: E402
+from delivery.listening.services import ListenerServices  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
-from registrations.bulk.operations import BULK_DOORS  # noqa: E402
-from registrations.explain.operations import UNDERSTAND_DOORS  # noqa: E402
-from registrations.interest.operations import closure_doors  # noqa: E402
+from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
+from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
+from registrations.interest.operations import interest_routes  # noqa: E402
 
 
 class Application:
@@ -75,36 +75,38 @@ class Application:
 
     async def _open(self) -> None:
         hub = await self._closing.enter_async_context(open_hub(read_env()))
-        keeper = ReaderMonitor(hub.authorizer)
-        keeping = asyncio.create_task(run_forever("keeper", keeper.run))
-        self._closing.callback(keeping.cancel)
+        monitor = ReaderMonitor(hub.authorizer)
+        monitoring = asyncio.create_task(run_forever("reader monitor", monitor.run))
+        self._closing.callback(monitoring.cancel)
         if hub.env.redis_url:
             request_task.send = partial(send_task, redis_url=hub.env.redis_url)
         clock = SystemClock()
-        record = await self._closing.enter_async_context(recording_listeners(hub.env.database_url))
-        sources = ListenerServices(
+        recorder = await self._closing.enter_async_context(
+            recording_listeners(hub.env.database_url)
+        )
+        services = ListenerServices(
             hub.log,
             hub.authorizer,
             hub.feed,
             clock,
             hub.types,
             hub.closures,
-            record,
+            recorder,
             CatchUpScheduler(),
         )
         archive = archive_of(hub.env.archive_url)
-        doors = (
+        routes = (
             *HTTP_ROUTES,
-            *BULK_DOORS,
-            *UNDERSTAND_DOORS,
-            *closure_doors(hub.authorizer, hub.closures),
-            *listen_routes(sources, keeper, archive),
+            *BULK_ROUTES,
+            *EXPLAIN_ROUTES,
+            *interest_routes(hub.authorizer, hub.closures),
+            *listen_routes(services, monitor, archive),
         )
-        house = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
-        self._http = _with_cors(Router(_django, doors, house), hub)
-        self._websocket = WebSocketRoute(sources, keeper)
-        # What is loaded by now lives as long as the process: a full collection that walks all of
-        # Django stops every socket for 50 ms.
+        route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
+        self._http = _with_cors(Router(_django, routes, route_services), hub)
+        self._websocket = WebSocketRoute(services, monitor)
+        # Objects loaded so far live as long as the process. A full collection that visits all of
+        # Django would stop every socket for 50 ms.
         gc.collect()
         gc.freeze()
         gc.set_threshold(limits.GC_THRESHOLD)

@@ -67,7 +67,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
             asyncio.create_task(run_forever("feed", feed.run)),
             asyncio.create_task(run_forever("types", types.run)),
-            asyncio.create_task(run_forever("listens", closures.listens.run)),
+            asyncio.create_task(run_forever("listens", closures.listeners.run)),
             asyncio.create_task(run_forever("upkeep", upkeep.run)),
             asyncio.create_task(run_forever("health", health.run)),
         ]

@@ -20,9 +20,9 @@ from eventhub.api.problems import only_read
 from eventhub.api.schema import SCHEMES
 from eventhub.base import errors
 from eventhub.http.routes import HTTP_ROUTES
-from registrations.bulk.operations import BULK_DOORS
-from registrations.explain.operations import UNDERSTAND_DOORS
-from registrations.interest.operations import CLOSURE_DOORS
+from registrations.bulk.operations import BULK_ROUTES
+from registrations.explain.operations import EXPLAIN_ROUTES
+from registrations.interest.operations import INTEREST_ROUTES
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _STYLE = mark_safe(
@@ -53,7 +53,7 @@ def add_routes(
     """
     schemas = result["components"]["schemas"]
     result["components"]["securitySchemes"] = SCHEMES
-    for door in (*HTTP_ROUTES, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_ROUTES, *UNDERSTAND_DOORS):
+    for door in (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES):
         result["paths"].setdefault(door.path, {})[door.method.lower()] = door.operation()
         for name, schema in door.schemas().items():
             known = schemas.setdefault(name, schema)

@@ -30,7 +30,7 @@ from eventhub.eventlog.read import ReadLimits, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
 from eventhub.postgresql.connections import Connection
 from registrations.endpoints.secrets import Unsealable, unseal
-from registrations.filters.report import Report, together
+from registrations.filters.report import Report, merged_report
 
 log = get_logger(__name__)
 _UNKNOWN = SegmentName("", "")
@@ -191,7 +191,7 @@ class Loader:
     def _report(self, claimed: Claimed) -> Report | None:
         if claimed.version_ids is None:
             return None
-        return together(self._reports[id] for id in claimed.version_ids)
+        return merged_report(self._reports[id] for id in claimed.version_ids)
 
     async def _load_reports(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
         requested = {

@@ -189,8 +189,10 @@ async def _write_part(connection: Connection, part: list[DeliveryResult]) -> Non
 async def _note_health(connection: Connection, part: list[DeliveryResult]) -> None:
     """Update the health of endpoints from their attempts; results count without it as well."""
     now_s = time.monotonic()
-    notes = health.noted(
-        health.Tried(each.claimed.endpoint_id, tried.outcome, tried.status, tried.age_us(now_s))
+    notes = health.health_updates(
+        health.EndpointAttempt(
+            each.claimed.endpoint_id, tried.outcome, tried.status, tried.age_us(now_s)
+        )
         for each, tried in ((result, result.attempt) for result in part)
         if tried is not None
     )

@@ -30,8 +30,8 @@ def frame_plain_events(
     frames: list[T],
 ) -> int:
     """Append the frames of a run of events that the mask alone selects; return the position in the
-    page after the last event evaluated. An event is decoded only if something in it may restrict its
-    audience. `run`: events, their position in the page, the time.
+    page after the last event evaluated. An event is decoded only if something in it may restrict
+    its audience. `run`: events, their position in the page, the time.
     """
     events, at, now_us = run
     filter, missed = state.filter, state.missed

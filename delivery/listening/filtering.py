@@ -1,8 +1,9 @@
 """Compiles the filter of a listen request: looks up channels by name, and reads a filter in any
 language as that of a registration is read. Plain module.
 
-A large filter takes long to read, so one thread reads large filters one after another, and no events
-wait. Each client has one filter in that queue: many filters of one client do not delay the others.
+A large filter takes long to read, so one thread reads large filters one after another, and no
+events wait. Each client has one filter in that queue: many filters of one client do not delay the
+others.
 """
 
 import asyncio

@@ -1,8 +1,9 @@
-"""One listener over any transport: its request, its position, and the frames that come next.
-Plain module.
+"""One listener over any transport: its request, its position, and the frames that come next. Plain
+module.
 
 Websockets, server-sent events, long polls, pages and streams of history, and the hub inside a
-process use it the same way: `fill`, then `next_frames` until nothing is left, then wait for the ring.
+process use it the same way: `fill`, then `next_frames` until nothing is left, then wait for the
+ring.
 
 Concurrency contract: one event loop, one user at a time; only a read ahead is a task of its own.
 """
@@ -11,56 +12,30 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from time import monotonic
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from delivery.listening.audit_trail import AuditTrail, new_listener
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits, frame_plain_events
-from delivery.listening.catchup import (
-    CatchUpScheduler,
-    PageMemory,
-    PageReader,
-    TimeSlices,
-    page_bytes,
-)
+from delivery.listening.catchup import PageMemory, PageReader, TimeSlices, page_bytes
 from delivery.listening.filtering import compile_filter
 from delivery.listening.frames import FrameFormat, T
-from delivery.listening.listener_recorder import ListenerRecorder
 from delivery.listening.protocol import ListenerFilter, ListenerState, refusal
-from delivery.listening.registration_matcher import (
-    RegistrationMatcher,
-    require_own_registrations,
-)
+from delivery.listening.registration_matcher import RegistrationMatcher, require_own
 from delivery.listening.request import ListenRequest
-from eventhub.access.authorizer import Authorizer
+from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
-from eventhub.base.clock import Clock
 from eventhub.base.errors import Gone
 from eventhub.base.fair_queue import HUB
 from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
-from eventhub.eventlog.log import Follower, Log
+from eventhub.eventlog.log import Follower
 from eventhub.eventlog.read import Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql.connections import reading
-from eventhub.types.registry import TypeRegistry, ZoneHierarchy
-from registrations.feed import Feed
+from eventhub.types.registry import ZoneHierarchy
 from registrations.interest.listeners import interest_text
-from registrations.interest.live import Closures
 
 _NEVER_LIVE = 1 << 63  # above every sequence
-
-
-class ListenerServices(NamedTuple):
-    """The services of a process that listeners use."""
-
-    log: Log
-    authorizer: Authorizer
-    feed: Feed
-    clock: Clock
-    types: TypeRegistry
-    closures: Closures
-    recorder: ListenerRecorder
-    catch_up: CatchUpScheduler
 
 
 class StreamListener:
@@ -114,9 +89,8 @@ class StreamListener:
         info = await services.authorizer.stream(principal, request.stream)
         state = state or ListenerState("", request.stream, ListenerFilter())
         hierarchy = ZoneHierarchy(services.types, info.zone_id)
-        state.filter = (await compile_filter(services.authorizer, principal, request))._replace(
-            hierarchy=hierarchy
-        )
+        filter = await compile_filter(services.authorizer, principal, request)
+        state.filter = filter._replace(hierarchy=hierarchy)
         resumes = isinstance(request.start, Cursor) and not request.history
         if info.zone_id is not None:
             await services.types.zone(info.zone_id)
@@ -139,14 +113,16 @@ class StreamListener:
         ids = self._request.registrations
         services, info = self._services, self.info
         if ids:
-            await require_own_registrations(services.log, principal, ids, info.id)
+            await require_own(services.log, principal, ids, info.id)
             matcher = RegistrationMatcher.open(
                 services.log, services.feed, ids, info.id, self._hierarchy
             )
             self._matcher = await self._interest.enter_async_context(matcher)
         else:
             self._predicate = interest_text(self.state.filter.pairs, self.state.filter.tree)
-            present = services.closures.listeners.present(info, principal.client_id, self._predicate)
+            present = services.closures.listeners.present(
+                info, principal.client_id, self._predicate
+            )
             await self._interest.enter_async_context(present)
         if self._request.state == "always" and self._has_snapshot():
             await self._follow_snapshot()
@@ -401,9 +377,7 @@ class StreamListener:
             raise error
         self._trail.skip_gap(self._start_kind("gap"), self.cursor)
 
-    def _report_gap(
-        self, error: Gone, then: Literal["state", "events"], more: dict[str, Any]
-    ) -> None:
+    def _report_gap(self, error: Gone, then: str, more: dict[str, Any]) -> None:
         message = refusal(error, self.state.name or None)
         self._notices.append({**message, "then": then, **more})
 

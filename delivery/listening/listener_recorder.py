@@ -19,7 +19,7 @@ from psycopg_pool import AsyncConnectionPool
 from delivery.listening import listener_rows
 from delivery.listening.listener_rows import ListenerKey, ListenerProgress, NewListener
 from eventhub.base import limits
-from eventhub.base.background import endless
+from eventhub.base.background import run_forever
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.stored import Cursor
@@ -60,8 +60,8 @@ class ListenerEntry:
         self.committed: asyncio.Future[None] | None = None  # if the start waits for the commit
 
     def advance(self, cursor: Cursor, delivered_events: int) -> "ListenerEntry":
-        """Add events delivered up to a cursor. Return the entry to use from now on: once a day a new
-        one.
+        """Add events delivered up to a cursor. Return the entry to use from now on: once a day a
+        new one.
         """
         self.cursor = cursor
         self.delivered_events += delivered_events
@@ -253,7 +253,7 @@ async def recording_listeners(database_url: str) -> AsyncIterator[ListenerRecord
     async with reading_pool(database_url, "record", 1) as pool:
         recorder = ListenerRecorder(pool)
         log.info("listener_recorder_started", node=recorder.node)
-        writing = asyncio.create_task(endless("record", recorder.run))
+        writing = asyncio.create_task(run_forever("record", recorder.run))
         try:
             yield recorder
         finally:

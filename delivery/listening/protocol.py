@@ -1,9 +1,9 @@
-"""The rules of the listening protocol without I/O: which events a listener gets, the content of each
-frame, and the effect of an acknowledgement. Plain module.
+"""The rules of the listening protocol without I/O: which events a listener gets, the content of
+each frame, and the effect of an acknowledgement. Plain module.
 
-Every frame of a listener carries `prev`, the last sequence reported to it before. A reader whose last
-sequence is not `prev` has lost a frame; sequences between `prev` and `sequence` are events that do
-not match its request (EMC-05).
+Every frame of a listener carries `prev`, the last sequence reported to it before. A reader whose
+last sequence is not `prev` has lost a frame; sequences between `prev` and `sequence` are events
+that do not match its request (EMC-05).
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ from delivery.listening.frames import EventHeader, FrameFormat, Liveness, T
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError, ListenerExists, TooManyRequests, UnknownListener
-from eventhub.event.audience import may_see, shown_to
+from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
 from eventhub.eventlog.stored import Cursor, StoredEvent
@@ -62,7 +62,7 @@ class ListenerFilter(NamedTuple):
         if not stored.mask & self.mask:
             return False
         event = stored.event
-        if self.zone is not None and not shown_to(event, self.zone):
+        if self.zone is not None and not is_visible_in_zone(event, self.zone):
             return False
         if self.pairs is not None and not self.pairs.matches(event):
             return False
@@ -77,8 +77,8 @@ class ListenerFilter(NamedTuple):
 
 
 class ListenerState:
-    """The state of one listener: its filter and the last sequence reported. A listener without a name
-    is the only one of its connection.
+    """The state of one listener: its filter and the last sequence reported. A listener without a
+    name is the only one of its connection.
     """
 
     __slots__ = (

@@ -74,7 +74,8 @@ class Reader(ABC):
         return True
 
     async def confirm(self) -> None:
-        """Authenticate again if a key changed, the credential expired, or the cached rights are old.
+        """Authenticate again if a key changed, the credential expired, or the cached rights are
+        old.
 
         Raises Unauthenticated, DatabaseUnavailable.
         """

@@ -1,14 +1,14 @@
-"""The listen doors in a table like that of the other hot doors: it drives dispatch and OpenAPI.
-Plain module.
+"""The table of the listening routes, which drives dispatch and OpenAPI like that of the other hot
+routes. Plain module.
 """
 
 from delivery.listening import errors as own
 from delivery.listening import query
-from delivery.listening.listener import ListenerServices
-from delivery.listening.raw_segments import RAW_KINDS, RawSegmentHandler
+from delivery.listening.raw_segments import RAW_MEDIA_TYPES, RawSegmentHandler
 from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.responses import EventPageJson
 from delivery.listening.routes import ListenHandler
+from delivery.listening.services import ListenerServices
 from eventhub.base import errors, limits
 from eventhub.eventlog.archive.reader import Archive
 from eventhub.http.routes import ResponseSpec, Route, query_parameter, unbound
@@ -63,52 +63,55 @@ _SEGMENT_ERRORS: tuple[type[errors.EventHubError], ...] = (
 )
 
 
-_ASKS = (
+_PARAMETERS = (
     query_parameter(
         "from",
         "`now` (default), `oldest`, `boot`, a cursor `<segment>:<sequence>`, or a time (RFC 3339)."
-        " The header `Last-Event-ID` of an EventSource counts instead.",
+        " The header `Last-Event-ID` of an EventSource overrides it.",
     ),
     query_parameter("mask", "64 channel bits as a decimal number."),
-    query_parameter("channels", "Names of channels, instead of `mask`; commas between."),
+    query_parameter("channels", "Names of channels instead of `mask`, separated by commas."),
     query_parameter("domain", "The event's domain."),
     query_parameter("type", "The event's type."),
-    query_parameter("attributes", "A JSON object of pairs that the event's attributes contain."),
+    query_parameter(
+        "attributes", "A JSON object of pairs that the event's attributes must contain."
+    ),
     query_parameter("application", "One of the event's applications."),
     query_parameter(
         "language",
-        "The language of `filter`; without it the parameters above choose.",
+        "The language of `filter`; without it, the parameters above select events.",
         enum=list(LANGUAGES),
     ),
-    query_parameter("filter", "A filter in that language: a text, or JSON as text."),
+    query_parameter("filter", "A filter in that language, as text or JSON text."),
     query_parameter(
-        "registrations", "Own registrations instead of a filter; commas between their ids."
+        "registrations",
+        "Ids of the client's own registrations instead of a filter, separated by commas.",
     ),
     query_parameter(
         "state",
-        "Of a keyed stream, with server-sent events: the snapshot after a `gap` (default),"
+        "With server-sent events of a keyed stream: send the snapshot after a `gap` (default),"
         " `always` first, or `never`.",
         enum=["gap", "always", "never"],
     ),
     query_parameter(
         "timeout",
-        "Seconds to wait for the first event; 0 (default): a page of history.",
+        "Seconds to wait for the first event. 0 (default): do not wait.",
         type="number",
         minimum=0,
         maximum=limits.POLL_TIMEOUT_S_MAX,
     ),
     query_parameter(
         "limit",
-        f"At most so many events; {limits.HISTORY_EVENTS_DEFAULT} by default and"
-        f" {limits.HISTORY_EVENTS_MAX} at most in one piece, everything up to the head in lines"
-        " and protobuf.",
+        f"Maximum number of events. A page: {limits.HISTORY_EVENTS_DEFAULT} by default,"
+        f" {limits.HISTORY_EVENTS_MAX} at most. Lines and protobuf: every event up to the head by"
+        " default.",
         type="integer",
         minimum=1,
     ),
     query_parameter(
-        "order", "`backward`: the newest before `from` first.", enum=["forward", "backward"]
+        "order", "`backward`: events before `from`, newest first.", enum=["forward", "backward"]
     ),
-    query_parameter("access_token", "A connection token, for those who cannot send headers."),
+    query_parameter("access_token", "A connection token, for clients that cannot send headers."),
 )
 
 
@@ -118,18 +121,18 @@ LISTEN_ROUTES: tuple[Route, ...] = (
         path="/v1/streams/{stream}/events",
         summary="Listen to a stream, or read its history",
         description=(
-            "By `Accept`: a page in JSON, answered at the first event or empty after `timeout`;"
-            " lines (NDJSON) or length-delimited ServerFrame messages (protobuf, the stored bytes"
-            " inside) up to the head; server-sent events without end; a batch of CloudEvents."
-            " `cursor` is where to go on; `prev` proves that nothing is missing."
+            "`Accept` selects the format: a page in JSON, returned at the first event or empty"
+            " after `timeout`; lines (NDJSON) or length-delimited ServerFrame messages (protobuf,"
+            " with the stored bytes) up to the head; server-sent events without end; a batch of"
+            " CloudEvents. Continue from `cursor`; `prev` proves that no event is missing."
         ),
-        parameters=_ASKS,
+        parameters=_PARAMETERS,
         responses={
             "200": ResponseSpec(
-                "Events in the stream's order, or backward.",
+                "Events in order of the stream, or backward.",
                 {
-                    kind.decode(): EventPageJson if kind == query.JSON else {"type": "string"}
-                    for kind in query.KINDS
+                    media.decode(): EventPageJson if media == query.JSON else {"type": "string"}
+                    for media in query.MEDIA_TYPES
                 },
             )
         },
@@ -139,16 +142,19 @@ LISTEN_ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/streams/{stream}/segments/{segment}/raw",
-        summary="A sealed segment as it is stored",
+        summary="Download a sealed segment as it is stored",
         description=(
-            "Its events that the client may see, as length-delimited ServerFrame messages; takes"
+            "The events that the client may see, as length-delimited ServerFrame messages. Requires"
             " the grant `listen`. An operator's token gets the Parquet file of an archived segment,"
-            " unless `Accept` asks for messages."
+            " unless `Accept` selects messages."
         ),
         responses={
             "200": ResponseSpec(
-                "The segment, piece by piece.",
-                {kind.decode(): {"type": "string", "format": "binary"} for kind in RAW_KINDS},
+                "The segment, in chunks.",
+                {
+                    media.decode(): {"type": "string", "format": "binary"}
+                    for media in RAW_MEDIA_TYPES
+                },
             )
         },
         raises=_SEGMENT_ERRORS,
@@ -158,11 +164,11 @@ LISTEN_ROUTES: tuple[Route, ...] = (
 
 
 def listen_routes(
-    sources: ListenerServices, keeper: ReaderMonitor, archive: Archive | None
+    services: ListenerServices, monitor: ReaderMonitor, archive: Archive | None
 ) -> tuple[Route, ...]:
-    """The doors of the table, served."""
+    """Return the routes of the table with their handlers."""
     listen, raw = LISTEN_ROUTES
     return (
-        listen._replace(handler=ListenHandler(sources, keeper)),
-        raw._replace(handler=RawSegmentHandler(sources, keeper, archive)),
+        listen._replace(handler=ListenHandler(services, monitor)),
+        raw._replace(handler=RawSegmentHandler(services, monitor, archive)),
     )

@@ -8,7 +8,7 @@ from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.http.routes import ResponseSpec, Route, query_parameter
 from registrations.explain.dry_run import DryRunJson
 from registrations.explain.dry_run_request import DryRunRequest
-from registrations.explain.routes import UnderstandDoors
+from registrations.explain.routes import ExplainRoutes
 from registrations.explain.search import EventMatchesJson
 from registrations.filters import errors as filter_errors
 
@@ -46,9 +46,9 @@ _FILTER: tuple[type[errors.EventHubError], ...] = (
     errors.UnsupportedMediaType,
 )
 
-_DOORS = UnderstandDoors()
+_ROUTES = ExplainRoutes()
 
-UNDERSTAND_DOORS: tuple[Route, ...] = (
+EXPLAIN_ROUTES: tuple[Route, ...] = (
     Route(
         method="POST",
         path="/v1/filters/dry-run",
@@ -67,7 +67,7 @@ UNDERSTAND_DOORS: tuple[Route, ...] = (
             )
         },
         raises=(*_LOG, *_FILTER),
-        handler=_DOORS.dry_run,
+        handler=_ROUTES.dry_run,
     ),
     Route(
         method="GET",
@@ -85,6 +85,6 @@ UNDERSTAND_DOORS: tuple[Route, ...] = (
             )
         },
         raises=(*_LOG, errors.UnknownEvent),
-        handler=_DOORS.matches,
+        handler=_ROUTES.matches,
     ),
 )

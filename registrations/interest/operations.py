@@ -7,7 +7,7 @@ from eventhub.base import errors
 from eventhub.event.inbound import JSON
 from eventhub.http.routes import ResponseSpec, Route, query_parameter, unbound
 from registrations.interest.live import Closures
-from registrations.interest.routes import ClosureDoors, ClosureJson, InterestJson, InterestRequest
+from registrations.interest.routes import ClosureJson, InterestJson, InterestRequest, InterestRoutes
 
 _REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.InvalidUtf8,
@@ -22,7 +22,7 @@ _REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.DatabaseUnavailable,
 )
 
-CLOSURE_DOORS: tuple[Route, ...] = (
+INTEREST_ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/streams/{stream}/closure",
@@ -53,7 +53,7 @@ CLOSURE_DOORS: tuple[Route, ...] = (
             " nobody wants any event of that shape."
         ),
         body={JSON: InterestRequest},
-        responses={"200": ResponseSpec("Wanted, or not.", {JSON: InterestJson})},
+        responses={"200": ResponseSpec("Interested, or not.", {JSON: InterestJson})},
         raises=(
             *_REFUSES,
             errors.MalformedJson,
@@ -68,8 +68,8 @@ CLOSURE_DOORS: tuple[Route, ...] = (
 )
 
 
-def closure_doors(authorizer: Authorizer, closures: Closures) -> tuple[Route, ...]:
+def interest_routes(authorizer: Authorizer, closures: Closures) -> tuple[Route, ...]:
     """The doors of the table, served."""
-    doors = ClosureDoors(authorizer, closures)
-    closure, interest = CLOSURE_DOORS
+    doors = InterestRoutes(authorizer, closures)
+    closure, interest = INTEREST_ROUTES
     return closure._replace(handler=doors.closure), interest._replace(handler=doors.interest)

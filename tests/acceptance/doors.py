@@ -16,8 +16,8 @@ from eventhub_client.types import At, Cursor, HubProblem
 
 from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.in_process import LocalHub
-from delivery.listening.listener import ListenerServices
 from delivery.listening.listener_recorder import recording_listeners
+from delivery.listening.services import ListenerServices
 from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.event import event_pb2
@@ -75,7 +75,7 @@ class Asked(NamedTuple):
 Door = Callable[[Asked], AsyncIterator[Told]]
 
 
-def told_of(message: dict[str, Any]) -> Told:
+def subscription(message: dict[str, Any]) -> Told:
     return Told(
         message["sequence"],
         message["prev"],
@@ -117,7 +117,7 @@ async def _socket(asked: Asked, subprotocol: str) -> AsyncIterator[Told]:
             if "frame" in message:
                 yield told_of_frame(message["frame"])
             elif message["op"] == "event":
-                yield told_of(message)
+                yield subscription(message)
             elif message["op"] in ("error", "gap", "segment_mismatch"):
                 raise Refused(message)
 
@@ -125,7 +125,7 @@ async def _socket(asked: Asked, subprotocol: str) -> AsyncIterator[Told]:
 async def server_sent(asked: Asked) -> AsyncIterator[Told]:
     async for message in events_of(asked):
         if message["op"] == "event":
-            yield told_of(message)
+            yield subscription(message)
         elif message["op"] in ("error", "gap", "segment_mismatch"):
             raise Refused(message)
 
@@ -162,7 +162,7 @@ async def _pages(asked: Asked, **how: int) -> AsyncIterator[Told]:
                 await _check(response)
                 page = await response.json()
             for item in page["events"]:
-                yield told_of(item)
+                yield subscription(item)
             cursor = page["cursor"]
             asked = asked._replace(start=f"{cursor['segment']}:{cursor['sequence']}")
 
@@ -175,7 +175,7 @@ async def lines(asked: Asked) -> AsyncIterator[Told]:
                 async for line in response.content:
                     message = json.loads(line)
                     if "event" in message:
-                        yield told_of(message)
+                        yield subscription(message)
             asked = asked._replace(start=_end(message))
 
 
@@ -226,7 +226,7 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
         try:
             await until(authorizer.fresh)
             closures = Closures(log, feed)
-            sources = ListenerServices(
+            services = ListenerServices(
                 log,
                 authorizer,
                 feed,
@@ -236,7 +236,7 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
                 record,
                 CatchUpScheduler(),
             )
-            local = LocalHub(sources, asked.key)
+            local = LocalHub(services, asked.key)
             async with aclosing(local.listen(asked.stream, start=start, **wanted)) as events:  # type: ignore[type-var]
                 async for one in events:
                     told = (one.sequence, one.prev, one.liveness, one.segment, one.event)

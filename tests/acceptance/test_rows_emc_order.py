@@ -13,8 +13,8 @@ from eventhub_client.types import Cursor, Delivered, HubProblem, Start
 
 from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.in_process import LocalHub
-from delivery.listening.listener import ListenerServices
 from delivery.listening.listener_recorder import recording_listeners
+from delivery.listening.services import ListenerServices
 from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.eventlog.log import Log
@@ -38,7 +38,7 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
             feed = Feed(log)
             closures = Closures(log, feed)
             async with recording_listeners(hub.database_url) as record:
-                sources = ListenerServices(
+                services = ListenerServices(
                     log,
                     authorizer,
                     feed,
@@ -48,7 +48,7 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
                     record,
                     CatchUpScheduler(),
                 )
-                yield LocalHub(sources, zone.admin)
+                yield LocalHub(services, zone.admin)
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

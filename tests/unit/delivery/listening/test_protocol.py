@@ -1,4 +1,4 @@
-"""The rules of a session, without I/O."""
+"""The rules of the listening protocol, without I/O."""
 
 from typing import Any
 
@@ -23,54 +23,54 @@ def stored(sequence: int = 1, **fields: Any) -> StoredEvent:
     return StoredEvent(SEGMENT, sequence, event.mask, 0, encode(event))
 
 
-def listen(window: int | None = None, *, told: int = 0, head: int = 0) -> ListenerState:
-    made = ListenerState("a", "orders", ListenerFilter(), window)
-    made.began(Position(Cursor(SEGMENT, told), head))
-    return made
+def listener(window: int | None = None, *, after: int = 0, head: int = 0) -> ListenerState:
+    state = ListenerState("a", "orders", ListenerFilter(), window)
+    state.start(Position(Cursor(SEGMENT, after), head))
+    return state
 
 
-def test_prev_is_the_last_number_that_the_reader_was_told() -> None:
-    made, frames = listen(told=4, head=6), JsonFrames()
-    shown = [orjson.loads(made.event(stored(n), frames)) for n in (5, 8, 9)]
-    assert [(f["prev"], f["sequence"], f["liveness"]) for f in shown] == [
+def test_prev_is_the_last_sequence_reported_to_the_reader() -> None:
+    state, frames = listener(after=4, head=6), JsonFrames()
+    sent = [orjson.loads(state.event(stored(n), frames)) for n in (5, 8, 9)]
+    assert [(f["prev"], f["sequence"], f["liveness"]) for f in sent] == [
         (4, 5, "recovery"),
         (5, 8, "live"),
         (8, 9, "live"),
     ]
 
 
-def test_a_position_is_told_once_and_prev_goes_on_from_it() -> None:
-    made = listen()
-    assert made.position(Cursor(SEGMENT, 0)) is None
-    assert made.position(Cursor(SEGMENT, 7)) == {"segment": SEGMENT, "sequence": 7, "prev": 0}
-    assert made.position(Cursor(SEGMENT, 7)) is None
-    assert orjson.loads(made.event(stored(9), JsonFrames()))["prev"] == 7
+def test_a_position_is_reported_once_and_is_the_next_prev() -> None:
+    state = listener()
+    assert state.position(Cursor(SEGMENT, 0)) is None
+    assert state.position(Cursor(SEGMENT, 7)) == {"segment": SEGMENT, "sequence": 7, "prev": 0}
+    assert state.position(Cursor(SEGMENT, 7)) is None
+    assert orjson.loads(state.event(stored(9), JsonFrames()))["prev"] == 7
 
 
 def test_a_window_is_full_until_an_ack_and_acks_are_cumulative() -> None:
-    made, frames = listen(window=3), JsonFrames()
+    state, frames = listener(window=3), JsonFrames()
     for sequence in (2, 4, 6):
-        assert not made.full
-        made.event(stored(sequence), frames)
-    assert made.full
-    made.acked(1)
-    assert made.full
-    made.acked(4)
-    made.event(stored(7), frames)
-    assert not made.full
-    made.acked(100)
-    assert not made.full
+        assert not state.full
+        state.event(stored(sequence), frames)
+    assert state.full
+    state.acknowledge(1)
+    assert state.full
+    state.acknowledge(4)
+    state.event(stored(7), frames)
+    assert not state.full
+    state.acknowledge(100)
+    assert not state.full
 
 
-def test_without_a_window_nothing_is_ever_full() -> None:
-    made = listen()
+def test_a_listener_without_a_window_is_never_full() -> None:
+    state = listener()
     for sequence in range(1, 200):
-        made.event(stored(sequence), JsonFrames())
-    assert not made.full
+        state.event(stored(sequence), JsonFrames())
+    assert not state.full
 
 
 @pytest.mark.parametrize(
-    ("wanted", "fields", "now_us", "wants"),
+    ("filter", "fields", "now_us", "matches"),
     [
         (ListenerFilter(), {}, 0, True),
         (ListenerFilter(mask=4), {"mask": 5}, 0, True),
@@ -86,24 +86,24 @@ def test_without_a_window_nothing_is_ever_full() -> None:
         (ListenerFilter(mask=2, pairs=parse_pairs({"type": "t"})), {}, 0, False),
     ],
 )
-def test_a_filter_is_mask_and_zone_and_pairs_and_life(
-    wanted: ListenerFilter, fields: dict[str, Any], now_us: int, wants: bool
+def test_a_filter_tests_mask_zone_pairs_and_expiry(
+    filter: ListenerFilter, fields: dict[str, Any], now_us: int, matches: bool
 ) -> None:
-    assert wanted.wants(stored(**fields), now_us) == wants
+    assert filter.matches(stored(**fields), now_us) == matches
 
 
-def test_a_session_has_each_name_once_and_not_too_many() -> None:
-    session = SocketListeners()
-    session.listens["a"] = listen()
+def test_names_of_a_socket_are_unique_and_bounded() -> None:
+    socket = SocketListeners()
+    socket.listeners["a"] = listener()
     with pytest.raises(errors.ListenerExists):
-        session.may_add("a")
+        socket.require_new("a")
     with pytest.raises(errors.UnknownListener):
-        session.find("b")
+        socket.find("b")
     for number in range(limits.LISTENERS_PER_SOCKET_MAX - 1):
-        session.may_add(str(number))
-        session.listens[str(number)] = listen()
+        socket.require_new(str(number))
+        socket.listeners[str(number)] = listener()
     with pytest.raises(errors.TooManyRequests):
-        session.may_add("one more")
+        socket.require_new("one more")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_session_has_each_name_once_and_not_too_many() -> None:
         (errors.Forbidden(), "error"),
     ],
 )
-def test_gaps_are_answers_of_their_own_name(error: errors.EventHubError, op: str) -> None:
+def test_gaps_have_message_types_of_their_own(error: errors.EventHubError, op: str) -> None:
     message = refusal(error, "a")
     assert (message["op"], message["code"], message["listener"]) == (op, error.code, "a")
     assert "listener" not in refusal(error)
@@ -139,16 +139,16 @@ def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: 
 
 
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 300, 16_383, 16_384, 2**32])
-def test_varint_is_protobufs(number: int) -> None:
+def test_varint_equals_protobufs(number: int) -> None:
     message = event_pb2.EventId(sequence=number).SerializeToString()
     assert message[1:] == (varint(number) if number else b"")
 
 
-def test_the_json_of_an_event_is_made_once_for_all_readers() -> None:
+def test_the_json_of_an_event_is_built_once_for_all_readers() -> None:
     one, frames = stored(3), JsonFrames()
     first = orjson.loads(frames.event(EventHeader('"a"', 0, "live"), one))
-    made = one.frame_json
+    built = one.frame_json
     second = orjson.loads(frames.event(EventHeader('"b"', 2, "recovery"), one))
-    assert one.frame_json is made
+    assert one.frame_json is built
     assert (first["listener"], second["listener"]) == ("a", "b")
     assert first["event"] == second["event"]
