@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from delivery import log_retention
 from delivery.forward.backlog import Backlog
-from delivery.forward.bounds import Wanted
-from delivery.health.watch import Watch, Watched
-from delivery.partitions.archive import Shelf
+from delivery.forward.bounds import BacklogSettings
+from delivery.health.watch import Watch, WatchedParts
+from delivery.partitions.archive import PartitionArchive
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
 from eventhub.base.background import run_forever
@@ -61,7 +61,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         closures = Closures(log, feed)
         upkeep = open_upkeep(env, log.continuity)
         log.admit = upkeep.admit
-        health = Watch(Watched(log, authorizer, upkeep), env, SystemClock())
+        health = Watch(WatchedParts(log, authorizer, upkeep), env, SystemClock())
         log.tail.stir = upkeep.stir
         tasks = [
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
@@ -81,15 +81,19 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
 
 def open_upkeep(env: Env, continuity: Continuity) -> Maintenance:
     """What keeps the log within its room, with what other rooms have to say about it."""
-    shelf = Shelf(env.archive_url, env.database_direct_url) if env.archive_url else None
+    archive = (
+        PartitionArchive(env.archive_url, env.database_direct_url) if env.archive_url else None
+    )
     clock = SystemClock()
-    backlog = Backlog(Wanted(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock)
+    backlog = Backlog(
+        BacklogSettings(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock
+    )
     rooms = RetentionHooks(
         needs=log_retention.needs,
         zones=zone_names,
         release=log_retention.release,
-        shed=partial(log_retention.shed, shelf),
-        bound=backlog.look,
+        shed=partial(log_retention.shed, archive),
+        bound=backlog.check,
     )
     upkeep = Maintenance(
         env.database_direct_url,

@@ -22,9 +22,9 @@ from registrations.errors import UnknownRegistration
 from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.report import Report, merged_report, stored_report
-from registrations.matching.metrics import Work
+from registrations.matching.metrics import ReportedWork
 from registrations.matching.stream_matcher import AUTO, Matching
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 _METRICS_STREAM = "listeners"  # label `stream` of the metrics, for all listeners
 
@@ -47,12 +47,12 @@ class RegistrationMatcher:
         self._ids = frozenset(ids)
         self._stream_id = stream_id
         self._hierarchy = hierarchy
-        self._versions: dict[int, Version] = {}
-        self._reporting: dict[int, list[Version]] = {}  # versions with a report, by registration
-        self._suspensions: dict[int, tuple[Suspension, ...]] = {}  # by group
+        self._versions: dict[int, StreamVersion] = {}
+        self._reporting: dict[int, list[StreamVersion]] = {}  # with a report, by registration
+        self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
         self._matcher = Matching(AUTO, self._hierarchy).new()
         self._matched: set[int] = set()  # ids of versions in the matcher
-        self._work = Work(AUTO)
+        self._work = ReportedWork(AUTO)
         self._stale = True
         self._loading = False
 
@@ -113,7 +113,7 @@ class RegistrationMatcher:
                 return stored_report(version.report)
         return None
 
-    def _holds(self, version: Version, sequence: int) -> bool:
+    def _holds(self, version: StreamVersion, sequence: int) -> bool:
         if version.group is None or not version.holds(sequence):
             return version.holds(sequence)
         return not any(each.covers(sequence) for each in self._suspensions[version.group])
@@ -130,10 +130,13 @@ class RegistrationMatcher:
     def _switch(self, strategy: str) -> None:
         """Switch to an empty matcher of another strategy."""
         self._publish_work()
-        self._matcher, self._work = Matching(strategy, self._hierarchy).new(), Work(strategy)
+        self._matcher, self._work = (
+            Matching(strategy, self._hierarchy).new(),
+            ReportedWork(strategy),
+        )
         self._matched = set()
 
-    def _update(self, versions: Mapping[int, Version]) -> Iterator[None]:
+    def _update(self, versions: Mapping[int, StreamVersion]) -> Iterator[None]:
         """Bring the matcher to these versions, one per step. A version changes only by its end, so
         present ones stay; after an interruption the next call continues.
         """
@@ -148,7 +151,7 @@ class RegistrationMatcher:
             yield
 
     def _publish_work(self) -> None:
-        self._work.tell(_METRICS_STREAM, self._matcher.counters)
+        self._work.report(_METRICS_STREAM, self._matcher.counters)
 
     async def _load(self, after: int) -> None:
         """Build apart, then swap; a change received meanwhile makes it stale again."""

@@ -17,7 +17,7 @@ from eventhub.access.tokens import Claims, TokenClaims
 from eventhub.accounts import keys, login, serializers, services
 from eventhub.api.pagination import WholeList
 from eventhub.api.parsers import LoginJSONParser
-from eventhub.api.permissions import IsAnybody, IsOperator, IsZoneManager
+from eventhub.api.permissions import AllowAnyone, IsOperator, IsZoneManager
 from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors
 
@@ -128,7 +128,7 @@ class Keys(ResourceView):
         "Issue a key; it is shown this once",
         errors.LimitReached,
         body=serializers.NewKeySerializer,
-        answer=serializers.IssuedKeySerializer,
+        response=serializers.IssuedKeySerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> ApiKey:
         client = selectors.find_client(zone_id=self.actor.zone_id, name=self.kwargs["client"])
@@ -165,7 +165,7 @@ class ConnectionTokens(ResourceView):
 class Login(ResourceView):
     """An operator's login for browsers."""
 
-    permission_classes = (IsAnybody,)
+    permission_classes = (AllowAnyone,)
     parser_classes = (LoginJSONParser,)
     serializer_class = serializers.LoginStateSerializer
 

@@ -67,7 +67,7 @@ class KeySerializer(ChangedSerializer, AnswerSerializer):
 
 
 class IssuedKeySerializer(KeySerializer):
-    shown_once = True
+    has_secret = True
     key = serializers.CharField(source="text", help_text="The key itself. It is shown this once.")
 
     class Meta(KeySerializer.Meta):
@@ -98,7 +98,7 @@ class TokenRequestSerializer(Serializer):
 
 
 class TokenSerializer(Serializer):
-    shown_once = True
+    has_secret = True
     token = serializers.CharField()
     expires_at = MomentField()
 
@@ -124,6 +124,6 @@ class LoginSerializer(Serializer):
 
 
 class LoginStateSerializer(Serializer):
-    shown_once = True
+    has_secret = True
     username = serializers.CharField()
     csrf_token = serializers.CharField(help_text="Send it as X-CSRFToken with every write.")

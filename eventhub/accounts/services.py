@@ -111,7 +111,7 @@ def define_channel(
         taken = Channel.objects.filter(zone=zone)
         found = taken.filter(name=name).first()
         resource = Resource("channel", zone_id, name)
-        require_unchanged(resource, if_match, there=found is not None)
+        require_unchanged(resource, if_match, exists=found is not None)
         if found is not None and found.bit == bit:
             return found, False
         if found is not None:

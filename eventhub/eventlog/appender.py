@@ -24,7 +24,13 @@ from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.drafts import Appended, BatchResult, Outcome, Request
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.tail import Tail
-from eventhub.postgresql.connections import AWAY, Connection, answered_within, broken, connect
+from eventhub.postgresql.connections import (
+    CONNECTION_ERRORS,
+    Connection,
+    answered_within,
+    broken,
+    connect,
+)
 
 log = get_logger(__name__)
 
@@ -178,7 +184,7 @@ class Appender:
             self._drop(connection)
             if isinstance(error, psycopg.errors.DiskFull):
                 raise StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S) from error
-            if not isinstance(error, AWAY):
+            if not isinstance(error, CONNECTION_ERRORS):
                 raise
             if server_said_no:
                 raise DatabaseUnavailable() from error
@@ -207,7 +213,7 @@ class Appender:
                     await connection.execute("SET synchronous_commit = off")
         except BaseException as error:
             await connection.close()
-            if isinstance(error, (*AWAY, psycopg.Error)):
+            if isinstance(error, (*CONNECTION_ERRORS, psycopg.Error)):
                 raise DatabaseUnavailable() from error
             raise
         self._tail.met(proof.life)

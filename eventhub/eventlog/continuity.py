@@ -23,7 +23,7 @@ from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.high_water_mark import HighWaterMark, open_mark_store
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, announce_in
-from eventhub.postgresql.connections import AWAY, Connection, connect
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, connect
 from eventhub.postgresql.rows import cursor_of, scalars
 
 log = get_logger(__name__)
@@ -201,7 +201,7 @@ async def prove_store(url: str, marks_url: str) -> Proof:
     connection = await connect(url, name="eventhub continuity")
     try:
         return await continuity.prove(connection)
-    except AWAY as error:
+    except CONNECTION_ERRORS as error:
         raise DatabaseUnavailable() from error
     finally:
         await connection.close()

@@ -39,7 +39,7 @@ from eventhub.eventlog.retention.disk import Disk, Episode
 from eventhub.eventlog.retention.drop import SQL, RetentionHooks, append_in_turn
 from eventhub.eventlog.retention.quota import StorageBudget, StorageUse, droppable, wanting
 from eventhub.eventlog.system import Announcement, drafts_of
-from eventhub.postgresql.connections import AWAY, Connection
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.rows import scalars
 
 log = get_logger(__name__)
@@ -155,7 +155,7 @@ class Maintenance:
                     if not await turn(connection, leads):
                         self._stirred.clear()
                         await set_within(self._stirred, self._pause_s())
-        except (EventHubError, psycopg.Error, *AWAY) as error:
+        except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
             throttled.info("keeping_postponed", task=name, reason=_reason(error))
             await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
 

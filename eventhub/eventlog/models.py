@@ -27,7 +27,7 @@ from django.db.models import (
     UUIDField,
 )
 
-from eventhub.postgresql.tables import OidField, Storage, XidField
+from eventhub.postgresql.tables import OidField, TableStorage, XidField
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # a time that is over, where there was none
 
@@ -134,7 +134,7 @@ class StreamHead(models.Model):
     )
     bytes = BigIntegerField(db_comment="stored bytes in the open segment")
 
-    storage = Storage(parameters={"fillfactor": 40})
+    storage = TableStorage(parameters={"fillfactor": 40})
 
     class Meta:
         db_table = "heads"
@@ -273,7 +273,7 @@ class Incarnation(models.Model):
     written_by = XidField()
     since = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(unlogged=True)
+    storage = TableStorage(unlogged=True)
 
     class Meta:
         db_table = "incarnation"
@@ -295,7 +295,7 @@ class EventRow(models.Model):
     partition_id = IntegerField()
     payload = BinaryField(db_comment="protobuf, as in eventhub/event/event.proto")
 
-    storage = Storage(partition_by="LIST (partition_id)", external=("payload",))
+    storage = TableStorage(partition_by="LIST (partition_id)", external=("payload",))
 
     class Meta:
         db_table = "events"
@@ -315,7 +315,7 @@ class Producer(models.Model):
     highest_number = BigIntegerField()
     last_seen_at = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "producers"
@@ -337,7 +337,7 @@ class ProducerNumber(models.Model):
     segment = UUIDField()
     sequence = BigIntegerField()
 
-    storage = Storage(parameters={"fillfactor": 80})
+    storage = TableStorage(parameters={"fillfactor": 80})
 
     class Meta:
         db_table = "producer_numbers"
@@ -359,7 +359,7 @@ class IdempotencyDigest(models.Model):
     segment = UUIDField()
     sequence = BigIntegerField()
 
-    storage = Storage(partition_by="LIST (slot)")
+    storage = TableStorage(partition_by="LIST (slot)")
 
     class Meta:
         db_table = "idempotency_digests"
@@ -385,7 +385,7 @@ class KeyedState(models.Model):
     appended_at = DateTimeField(null=True)
     payload = BinaryField(null=True)
 
-    storage = Storage(
+    storage = TableStorage(
         parameters={"fillfactor": 50, "autovacuum_vacuum_scale_factor": 0.05},
         external=("payload",),
     )

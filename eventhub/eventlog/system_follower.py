@@ -43,7 +43,7 @@ class SystemFollower:
         self._log.tail.rely(now_s)
         return now_s - follower.ring.confirmed_s < limits.AUTHORISATION_FRESH_S_MAX
 
-    def told(self, sequence: int) -> bool:
+    def has_reached(self, sequence: int) -> bool:
         """True if everything up to that sequence of `system` was told."""
         return self._follower is not None and self._told >= sequence
 

@@ -29,11 +29,11 @@ from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import (
-    AWAY,
+    CONNECTION_ERRORS,
     Connection,
     answered_within,
     connect,
-    notified,
+    notifications,
     reading,
 )
 
@@ -126,7 +126,7 @@ class Tail:
                 if clock() >= self._look_at_s:
                     self._look_at_s = clock() + self._look_interval_s()
                     await self._look(connection)
-            except (*AWAY, EventHubError):
+            except (*CONNECTION_ERRORS, EventHubError):
                 await _drop(connection)
                 connection = None
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
@@ -214,11 +214,11 @@ class Tail:
                 connection = await connect(self._direct_url, name="eventhub listen")
                 try:
                     await connection.execute("LISTEN eventhub_heads")
-                    async for payload in notified(connection):
+                    async for payload in notifications(connection):
                         self._hear_all(payload)
                 finally:
                     await connection.close()
-            except (*AWAY, EventHubError):
+            except (*CONNECTION_ERRORS, EventHubError):
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     def _hear_all(self, payload: str) -> None:
@@ -248,7 +248,7 @@ class Tail:
                 for payload in _payloads(told):
                     with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
                         await connection.execute(SQL["notify"], (payload,))
-            except (*AWAY, EventHubError):
+            except (*CONNECTION_ERRORS, EventHubError):
                 await _drop(connection)
                 connection = None  # whoever misses this notice looks at the heads
             await asyncio.sleep(limits.NOTIFY_INTERVAL_S)

@@ -115,7 +115,7 @@ class OneEvent(ResourceView):
         "Show an event; its ETag is the sha256 of the stored bytes",
         *(errors.UnknownStream, errors.Gone, errors.LogHole, NotRepresentable),
         errors.MethodNotAllowed,
-        answer={
+        response={
             (200, "application/json"): StoredEventJson,
             **{
                 (200, form): OpenApiTypes.OBJECT if form.endswith("json") else OpenApiTypes.STR
@@ -130,7 +130,7 @@ class OneEvent(ResourceView):
         stream, stored = selectors.find_stored(
             actor=self.actor, name=kwargs["stream"], sequence=sequence
         )
-        self.stands_at(selectors.place_of(stream))
+        self.set_position(selectors.place_of(stream))
         placed = Placed(stored, self.actor.zone_id, stream.name)
         form = accepted(request.headers.get("Accept", ""))
         if form is None:
@@ -166,7 +166,7 @@ class State(ResourceView):
     def get_object(self) -> Snapshot:
         asked = read_page(self.request)
         found = state.read_page(actor=self.actor, stream=self.kwargs["stream"], asked=asked)
-        self.stands_at(found.cursor)
+        self.set_position(found.cursor)
         return found
 
 
@@ -184,7 +184,7 @@ class OneKey(ResourceView):
     @operation("Show the state of a key", errors.UnknownStream, NotKeyed)
     def retrieve(self, request: Request, **kwargs: Any) -> Response:
         found, place = state.find_key(**self.place)
-        self.stands_at(place)
+        self.set_position(place)
         return self.answer(found)
 
     @operation(
@@ -192,7 +192,7 @@ class OneKey(ResourceView):
         *(errors.UnknownStream, NotKeyed, *_EVENT),
         body={"application/json": {"$ref": "#/components/schemas/EventIn"}},
         parameters=(_MATCH, IF_NONE_MATCH),
-        answer={200: KeyStateSerializer, 201: KeyStateSerializer},
+        response={200: KeyStateSerializer, 201: KeyStateSerializer},
     )
     def update(self, request: Request, **kwargs: Any) -> Response:
         event = _event(request)

@@ -55,7 +55,7 @@ def put_stream(
     with transaction.atomic():
         streams.lock_system(connection)
         found = streams.find_stream(connection, zone_id, name)
-        require_unchanged(resource, if_match, there=found is not None)
+        require_unchanged(resource, if_match, exists=found is not None)
         wanted = _with(found and found.policy, policy)
         if found is None:
             streams.create_stream(connection, zone_id, name, wanted)

@@ -13,7 +13,7 @@ from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
 from eventhub.access.selectors import channel_mask
-from eventhub.api.announcements import append_here, raw_connection
+from eventhub.api.announcements import append_events, raw_connection
 from eventhub.api.pagination import Page
 from eventhub.api.replies import current
 from eventhub.base import limits
@@ -179,7 +179,7 @@ def _tombstone(found: KeyState, client: str) -> Event:
 
 def _append(draft: Draft) -> None:
     """In the current transaction; the reply tells where."""
-    [place] = append_here([draft])
+    [place] = append_events([draft])
     if reply := current():
         reply.add([place])
 

@@ -143,7 +143,7 @@ class TypeRegistry:
         found = await self.zone(zone_id)
         if all(map(found.knows, events)):
             return found
-        if self._system.told(await self._system.head() if through is None else through):
+        if self._system.has_reached(await self._system.head() if through is None else through):
             return await self.zone(zone_id)  # whoever named that version made it up
         return await self._load(zone_id)
 

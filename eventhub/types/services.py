@@ -43,7 +43,7 @@ def declare(
     with transaction.atomic():
         lock_zone(zone_id=actor.zone_id)
         found = [*versions_of(zone_id=actor.zone_id, **names)]
-        require_unchanged(resource, since, there=bool(found), version=len(found))
+        require_unchanged(resource, since, exists=bool(found), version=len(found))
         texts = {name: _text(given[name], name) for name in ("header", "schema")}
         wanted = EventType(
             zone_id=actor.zone_id, version=len(found) + 1, **names, **{**given, **texts}

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from eventhub.access.names import valid_name
 from eventhub.api.resource import ResourceView, operation
-from eventhub.api.view import number_of
+from eventhub.api.view import parse_number
 from eventhub.base import errors, metrics
 from registrations.errors import UnknownRegistration
 from registrations.explain import selectors
@@ -56,7 +56,7 @@ class Explain(ResourceView):
         with metrics.EXPLAIN_S.labels(operation="explain").time():
             found, place = selectors.explain_draft(actor=self.actor, body=request.data)
         if place is not None:
-            self.stands_at(place)
+            self.set_position(place)
         return self.answer(found)
 
 
@@ -82,10 +82,10 @@ class ExplainRegistration(ResourceView):
                 raise errors.MissingField(field=name)
         stream = valid_name(asked["stream"], field="stream")
         unknown = errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
-        sequence = number_of(asked["sequence"], otherwise=unknown)
+        sequence = parse_number(asked["sequence"], error=unknown)
         with metrics.EXPLAIN_S.labels(operation="explain").time():
             found, place = selectors.explain_registration(
                 actor=self.actor, id=ticket, stream=stream, sequence=sequence
             )
-        self.stands_at(place)
+        self.set_position(place)
         return found

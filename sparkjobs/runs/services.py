@@ -22,7 +22,7 @@ from eventhub.base.task_requests import RUN_JOBS, request_task, require_workers
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.retention.drop import RetentionHooks
 from eventhub.eventlog.streams import lock_system
-from eventhub.postgresql.connections import AWAY, connect
+from eventhub.postgresql.connections import CONNECTION_ERRORS, connect
 from sparkjobs.runs import rows
 from sparkjobs.runs.cancellation import CANCELLED
 from sparkjobs.runs.errors import NoPlan, RunOver, RunPublishing, TooManyRuns
@@ -105,7 +105,7 @@ def apply_plan(
             announce(zone=run.params.get("zone"), type=APPLIED, attributes=attributes)
     try:
         outcomes = asyncio.run(_carried_out(env, acts, course))
-    except AWAY as error:
+    except CONNECTION_ERRORS as error:
         raise DatabaseUnavailable() from error
     return outcomes, len(acts) - len(outcomes)
 

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from delivery.partitions.retire import retire_deliveries_group
+from delivery.partitions.retire import retire_deliveries_partition
 from eventhub.eventlog.retention.cleaning import Fence, clean, horizon, is_exported
 from eventhub.eventlog.retention.drop import drop_by_policy
 from eventhub.postgresql.connections import Connection
@@ -66,12 +66,12 @@ async def test_a_partition_stays_until_it_is_read(database: World, tmp_path: Pat
                 with pytest.raises(psycopg.errors.LockNotAvailable):
                     database.sql(f"DROP TABLE {table}")
             assert await is_exported(connection, "events_p1")
-            assert not await retire_deliveries_group(connection, 1, None)
+            assert not await retire_deliveries_partition(connection, 1, None)
         inputs = reading.result()
         [segment, _] = inputs.segments(stream)
         assert len(inputs.events(segment)) == 3
         assert not await is_exported(connection, "events_p1")
-        assert await retire_deliveries_group(connection, 1, None)
+        assert await retire_deliveries_partition(connection, 1, None)
 
 
 async def test_what_is_in_the_archive_is_not_held(database: World, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from eventhub.base import limits
 from eventhub.eventlog.archive.catalog import DueSegment
 from eventhub.eventlog.archive.errors import SegmentUnreadable
 from eventhub.postgresql import queries
-from eventhub.postgresql.arrow import Snapshot
+from eventhub.postgresql.arrow import ArrowSnapshot
 
 SQL = queries.load("eventhub/eventlog/archive/archive.sql")
 _PAGE = pa.schema(
@@ -33,7 +33,7 @@ class SegmentReader:
 
     def __init__(self, url: str) -> None:
         """Raises DatabaseUnavailable."""
-        self._snapshot = Snapshot(
+        self._snapshot = ArrowSnapshot(
             url, name="archive", statement_s_max=limits.ARCHIVE_STATEMENT_S_MAX
         )
 

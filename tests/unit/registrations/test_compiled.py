@@ -11,7 +11,7 @@ from eventhub.base.time_slices import run_in_slices
 from registrations.catalog import StoredVersion, compiled
 from registrations.compiled import CompiledFilters
 from registrations.matching.spec import Spec
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 
 
 def written(id: int, filter: object, language: str = "pairs") -> StoredVersion:
@@ -45,7 +45,7 @@ async def test_others_go_on_after_each_turn_of_the_one_who_compiles(
 
 async def test_what_is_known_is_not_compiled_again() -> None:
     spec = Spec("d", None, ())
-    known = Version(1, 1, "c", None, (spec,), 0, None)
+    known = StreamVersion(1, 1, "c", None, (spec,), 0, None)
     rows = [written(1, {}), written(2, {"domain": "e"}), written(3, {"domain": "e"})]
     one, two, three = await compiled(rows, {1: known})
     assert one.specs is known.specs

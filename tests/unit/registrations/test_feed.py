@@ -45,9 +45,9 @@ def test_who_listens_for_some_hears_of_no_others() -> None:
     told.listeners.add(everything.append)
     with told.subscription([2, 3], some.append), told.subscription([3], lambda change: None):
         for change in CHANGES:
-            told._tell(change)
+            told._notify(change)
     for change in CHANGES:
-        told._tell(change)
+        told._notify(change)
     assert everything == CHANGES * 2
     assert some == [CatalogChange(2, 2), CatalogChange(3, 3), OF_THE_GROUP, OF_THE_CLIENT, None]
     assert not told._by_registration
@@ -64,7 +64,7 @@ async def test_a_listen_is_told_of_its_own_registrations_alone() -> None:
             (None, True),
         ):
             interest._stale = False
-            told._tell(change)
+            told._notify(change)
             assert interest._stale is stale, change
 
 

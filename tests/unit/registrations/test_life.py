@@ -6,50 +6,50 @@ from typing import Any, get_args
 
 import pytest
 
-from delivery.forward.interest import Interest
+from delivery.forward.interest import CallbackInterest
 from eventhub.event.envelope import Event
 from eventhub.eventlog.streams import Matching as Name
 from registrations.filter_source import FilterSource
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import STRATEGIES
 from registrations.matching.stream_matcher import AUTO, Matching
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 EVENT = Event("d", "a", {"n": 1})
 
 
-def version(id: int, **fields: Any) -> Version:
-    found = Version(id, id * 10, "c", 1, (Spec(),), 0, None)
+def version(id: int, **fields: Any) -> StreamVersion:
+    found = StreamVersion(id, id * 10, "c", 1, (Spec(),), 0, None)
     return found._replace(**fields)
 
 
-def owed(interest: Interest, *sequences: int) -> list[list[int]]:
-    return [interest.owed(EVENT, sequence).endpoints.get(1, []) for sequence in sequences]
+def match(interest: CallbackInterest, *sequences: int) -> list[list[int]]:
+    return [interest.match(EVENT, sequence).endpoints.get(1, []) for sequence in sequences]
 
 
 def test_a_group_is_asleep_between_its_places_alone() -> None:
-    interest = Interest(0)
+    interest = CallbackInterest(0)
     interest.take([version(1, group=7), version(2), version(3, group=8)])
-    interest.suspend({7: (Suspension(5, None), Suspension(1, 2)), 8: ()})
-    assert owed(interest, 1, 2, 3, 5, 6) == [
+    interest.suspend({7: (SuspensionSpan(5, None), SuspensionSpan(1, 2)), 8: ()})
+    assert match(interest, 1, 2, 3, 5, 6) == [
         [10, 20, 30], [20, 30], [10, 20, 30], [10, 20, 30], [20, 30],
     ]  # fmt: skip
-    interest.suspend({7: (Suspension(5, 6),)})
-    assert owed(interest, 6, 7) == [[20, 30], [10, 20, 30]]
+    interest.suspend({7: (SuspensionSpan(5, 6),)})
+    assert match(interest, 6, 7) == [[20, 30], [10, 20, 30]]
     interest.suspend({7: ()})
-    assert owed(interest, 6) == [[10, 20, 30]]
+    assert match(interest, 6) == [[10, 20, 30]]
 
 
 def test_a_version_that_is_suspended_takes_no_place() -> None:
-    interest = Interest(0)
+    interest = CallbackInterest(0)
     interest.take([version(1, suspended=True), version(2)])
-    assert (len(interest), owed(interest, 1)) == (1, [[20]])
+    assert (len(interest), match(interest, 1)) == (1, [[20]])
     assert not version(1, suspended=True).holds(1)
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, AUTO])
 def test_another_strategy_takes_over_with_what_came_and_went_meanwhile(strategy: str) -> None:
-    interest = Interest(0, Matching("scan" if strategy != "scan" else "access"))
+    interest = CallbackInterest(0, Matching("scan" if strategy != "scan" else "access"))
     interest.take([version(id) for id in range(1, 1_201)])
     steps = interest.rebuild(Matching(strategy))
     next(steps)
@@ -62,7 +62,7 @@ def test_another_strategy_takes_over_with_what_came_and_went_meanwhile(strategy:
     list(steps)
     assert interest.matching.strategy == strategy
     expected = [id * 10 for id in range(2, 1_201) if id != 1_100] + [20_000, 20_010]
-    assert owed(interest, 8) == [expected]
+    assert match(interest, 8) == [expected]
     assert len(interest) == len(expected)
 
 
