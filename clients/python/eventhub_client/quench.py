@@ -48,7 +48,9 @@ class _Known(NamedTuple):
             normal(parse("predicate", text).node) for text in message["alternatives"]
         ]
         closure = Closure(tuple(parts for form in forms for parts in form), message["widened"])
-        above = {(at["domain"], at["type"]): tuple(at["above"]) for at in message["above"]}
+        above = {
+            (at["domain"], at["type"]): tuple(at["supertypes"]) for at in message["supertypes"]
+        }
         return cls(closure, above, message["quench"], message["tag"])
 
     def surely_unwanted(self, shape: Shape) -> bool:
