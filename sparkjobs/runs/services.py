@@ -119,14 +119,14 @@ def counts(outcomes: Iterable[ActionOutcome]) -> dict[str, int]:
 async def _carried_out(
     env: Env, acts: list[PlannedAction], course: ApplyOptions
 ) -> list[ActionOutcome]:
-    rooms = RetentionHooks(needs=log_retention.needs, zones=zone_names)
+    hooks = RetentionHooks(needs=log_retention.needs, zones=zone_names)
     clock = SystemClock()
     ends_s = clock.monotonic_s() + course.seconds
     outcomes: list[ActionOutcome] = []
     connection = await connect(env.database_direct_url, name="eventhub retention")
     try:
         archive = ArchiveFolder(env.archive_url) if env.archive_url else None
-        hub = ApplyTarget(connection, rooms, clock, archive)
+        hub = ApplyTarget(connection, hooks, clock, archive)
         async with aclosing(apply_actions(hub, acts, dry_run=course.dry_run)) as done:
             async for outcome in done:
                 outcomes.append(outcome)

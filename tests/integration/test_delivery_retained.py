@@ -25,7 +25,7 @@ from tests.integration.retention_world import connected, next_group
 
 database = pytest.fixture(scope="module")(world_database)
 SHED = partial(log_retention.shed, None)
-ROOMS = RetentionHooks(needs=log_retention.needs, release=log_retention.release, shed=SHED)
+HOOKS = RetentionHooks(needs=log_retention.needs, release=log_retention.release, shed=SHED)
 TABLES = (
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname IN ('events_p' || %s,"
     " 'deliveries_p' || %s)"
@@ -70,7 +70,7 @@ def drop(world: World, stream_id: int) -> None:
 async def clean_all(connection: Connection, *, pressed: bool = False) -> None:
     """Clean and shed until nothing is left to do, as the upkeep does."""
     fence = Fence()
-    while await clean(connection, ROOMS, StorageBudget(0), fence) or await SHED(
+    while await clean(connection, HOOKS, StorageBudget(0), fence) or await SHED(
         connection, pressed
     ):
         await delete_empty_partitions(connection)

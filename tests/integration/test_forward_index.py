@@ -46,7 +46,7 @@ def connection(world: World) -> Iterator[psycopg.Connection[Any]]:
 
 
 def tickets(interest: CallbackInterest, sequence: int, endpoint: int) -> list[int]:
-    return interest.owed(EVENT, sequence).endpoints.get(endpoint, [])
+    return interest.match(EVENT, sequence).endpoints.get(endpoint, [])
 
 
 def refused(reason: str) -> float:

@@ -125,7 +125,7 @@ class _Inputs:
         self._parts = {
             **scope,
             "needed": sql.SQL(log_retention.SQL["needed"]),
-            "groups": sql.SQL(drop.SQL["groups"]),
+            "groups": sql.SQL(drop.SQL["partitions"]),
             "missing_max": limits.EXPORT_MISSING_MAX,
             "has_archive": self._archive is not None,
         }
