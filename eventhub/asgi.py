@@ -30,9 +30,9 @@ from eventhub.http.app import AsgiApp, Router, RouteServices
 from eventhub.http.messages import Receive, Scope, Send
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.hub import Hub, open_hub
-from eventhub.types.paths import WithNames
+from eventhub.types.paths import EncodedTypePaths
 
-_django: Any = WithNames(get_asgi_application())
+_django: Any = EncodedTypePaths(get_asgi_application())
 _proxies = read_env().trusted_proxies
 if _proxies:  # whose word about the caller's address is taken; nobody's by default
     _django = ProxyHeadersMiddleware(_django, list(_proxies))

@@ -16,7 +16,7 @@ from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.inbound import event_mask, from_objects, stored_bytes
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.stored import Cursor
-from eventhub.streams.selectors import find_stored, place_of
+from eventhub.streams.selectors import find_stored, position_of
 from eventhub.types.selectors import lineage_of
 from registrations import rows
 from registrations.errors import UnknownRegistration
@@ -181,7 +181,7 @@ def _stored(actor: Actor, name: str, sequence: int) -> EventToExplain:
     evaluated = EvaluatedEvent(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
     position = {"stream": row.name, **stored.cursor._asdict()}
     position["appended_at"] = time_text(stored.appended_at_us)
-    return EventToExplain(evaluated, position, place_of(row))
+    return EventToExplain(evaluated, position, position_of(row))
 
 
 def _bits(actor: Actor, mask: int | list[str] | None) -> int | None:
