@@ -76,14 +76,22 @@ class LocalHub:
         listener = await StreamListener.open(services, principal, request)
         try:
             while True:
-                with suppress(DatabaseUnavailable):
-                    every = batches(reader, listener, _DeliveredFormat(), BatchLimits())
-                    async with aclosing(every) as found:
-                        async for batch in found:
-                            yield batch
+                async with aclosing(_until_unavailable(reader, listener)) as found:
+                    async for batch in found:
+                        yield batch
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
         finally:
             await listener.close()
+
+
+async def _until_unavailable(
+    reader: SingleReader, listener: StreamListener
+) -> AsyncGenerator[list[Delivered], None]:
+    """Yield batches until the database is unavailable."""
+    with suppress(DatabaseUnavailable):
+        async with aclosing(batches(reader, listener, _DeliveredFormat(), BatchLimits())) as found:
+            async for batch in found:
+                yield batch
 
 
 class _DeliveredFormat:
