@@ -1,4 +1,4 @@
-"""The web process as one ASGI application: hot doors, the websocket, and Django behind them.
+"""The web process as one ASGI application: the hot routes, the websocket, and Django for the rest.
 Django module.
 
 Composition root.
@@ -34,7 +34,7 @@ from eventhub.types.paths import EncodedTypePaths
 
 _django: Any = EncodedTypePaths(get_asgi_application())
 _proxies = read_env().trusted_proxies
-if _proxies:  # whose word about the caller's address is taken; nobody's by default
+if _proxies:  # trusted for the caller's address; none by default
     _django = ProxyHeadersMiddleware(_django, list(_proxies))
 
 from delivery.listening.catchup import CatchUpScheduler  # noqa: E402
@@ -50,7 +50,7 @@ from registrations.interest.operations import interest_routes  # noqa: E402
 
 
 class Application:
-    """Opens the hub with the server's lifespan; until then nothing is served."""
+    """Opens the hub with the server's lifespan; before that nothing is served."""
 
     def __init__(self) -> None:
         self._closing = AsyncExitStack()
@@ -105,23 +105,23 @@ class Application:
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
         self._http = _with_cors(Router(_django, routes, route_services), hub)
         self._websocket = WebSocketRoute(services, monitor)
-        # Objects loaded so far live as long as the process. A full collection that visits all of
-        # Django would stop every socket for 50 ms.
+        # All objects loaded so far live as long as the process: a full collection that walks them
+        # stops every socket for 50 ms.
         gc.collect()
         gc.freeze()
         gc.set_threshold(limits.GC_THRESHOLD)
 
 
 def _emits() -> Admission:
-    """Of the emit route: what one web process parses and appends at a time."""
-    bounds = WaitLimits(
+    """Create the admission of the emit route: the requests parsed and appended at a time."""
+    wait_limits = WaitLimits(
         limits.EMIT_WAITING_MAX, limits.EMIT_WAITING_PER_CLIENT_MAX, limits.EMIT_WAIT_S_MAX
     )
-    return Admission(Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT), bounds)
+    return Admission(Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT), wait_limits)
 
 
 def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
-    """Django and the doors answer browsers of other origins alike; none by default."""
+    """Wrap the routes and Django in CORS headers for the origins set; none by default."""
     if not hub.env.cors_origins:
         return app
     return CORSMiddleware(

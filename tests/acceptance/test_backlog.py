@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_rows_retention import MIB, told, wait_for
+from tests.acceptance.test_retention import MIB, announced, wait_for
 from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Called, Sink
 
@@ -44,12 +44,12 @@ def test_a_disabled_endpoint_keeps_nobody_from_emitting_and_gets_a_notice_and_wh
         wait_for(lambda: waiting(hub, endpoint) <= WAITING_MAX, "the oldest to go")
         listed = hub.call("GET", "/v1/deliveries?state=dropped&limit=1", key=one.admin).json
         assert listed["items"][0]["endpoint"] == endpoint
-        dropped = told(one, "delivery.dropped")
+        dropped = announced(one, "delivery.dropped")
         assert dropped[0].items() >= {
             "zone": one.name, "client": "tester", "endpoint": endpoint, "level": "warning",
             "bound": "endpoint",
         }.items()  # fmt: skip
-        assert told(two, "delivery.dropped") == []
+        assert announced(two, "delivery.dropped") == []
         change(one, endpoint, enabled=True)
         wait_for(lambda: reached(sink.at("/late")) == last, "what was kept")
         called = sink.at("/late")
@@ -133,8 +133,8 @@ def test_what_is_given_up_is_announced_counted_and_listed(
 
     wait_for(last_try, "the last tries to fail")
     assert {item["endpoint"] for item in dead(zone)} == {endpoint}
-    wait_for(lambda: bool(told(zone, "delivery.dead_lettered")), "the event")
-    [event] = told(zone, "delivery.dead_lettered")
+    wait_for(lambda: bool(announced(zone, "delivery.dead_lettered")), "the event")
+    [event] = announced(zone, "delivery.dead_lettered")
     assert event.items() >= {
         "zone": zone.name, "client": "tester", "endpoint": endpoint, "level": "warning",
     }.items()  # fmt: skip

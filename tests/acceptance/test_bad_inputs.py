@@ -53,7 +53,7 @@ NOT_TRIED = {
     "log_hole",
     "storage_full",  # a full disk: see test_full_disk.py
     "transient_unavailable",  # Redis is away
-    "archive_unavailable",  # and what happens to files: see test_rows_archive.py
+    "archive_unavailable",  # and what happens to files: see test_archive.py
     "archive_damaged",
     "archive_conflict",
     "segment_unreadable",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_rows_retention import first_of, get, read_all, told
+from tests.acceptance.test_retention import announced, first_of, get, read_all
 from tests.acceptance.wire import numbered
 from tests.live import LiveHub, LiveZone
 
@@ -116,14 +116,14 @@ def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
     gap = hub.call("GET", old, key=zone.admin).refused(410, "gap")
     assert gap["missed"] == {"first": 2, "last": 30}
     assert len(read_all(zone, "kept")) == len(read_all(zone, "held")) == 35
-    assert {one["reason"] for one in told(zone, "stream.trimmed")} == {"plan"}
-    assert sum(one["events"] for one in told(zone, "stream.trimmed")) == 60  # plain, keyed
+    assert {one["reason"] for one in announced(zone, "stream.trimmed")} == {"plan"}
+    assert sum(one["events"] for one in announced(zone, "stream.trimmed")) == 60  # plain, keyed
     tiers = get(zone, "/v1/streams/kept/segments")["items"]
     assert [one["tier"] for one in tiers] == ["archived"] * 3 + ["live"]
     assert {one["removal_reason"] for one in tiers} == {"plan", None}
     assert len(get(zone, "/v1/streams/keyed/state")["items"]) == 7
-    [announced] = told(zone, "retention.applied")
-    assert announced == {"zone": zone.name, "run": run, "by": announced["by"], "acts": 18}
+    [applied] = announced(zone, "retention.applied")
+    assert applied == {"zone": zone.name, "run": run, "by": applied["by"], "acts": 18}
 
     hub.manage("archive", "run", "--stream", "late")
     again = apply(hub, run)
@@ -131,7 +131,7 @@ def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
     refused = [one["why"] for one in again["outcomes"][:5]]  # they come first
     assert sorted(refused) == ["archive_damaged"] * 2 + ["hold"] * 3
     assert {one["outcome"] for one in again["outcomes"][5:]} == {"unchanged"}
-    assert len(told(zone, "stream.trimmed")) == 6
+    assert len(announced(zone, "stream.trimmed")) == 6
     assert len(read_all(zone, "torn")) == 35
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_rows_archive import archive, segments
+from tests.acceptance.test_archive import archive, segments
 from tests.acceptance.wire import session
 from tests.integration.forward_world import eventually
 from tests.live import LiveHub, LiveZone

@@ -26,7 +26,7 @@ from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.postgresql.connections import Connection, connect
 from tests.databases import MANAGE
-from tests.integration.archive_world import dying
+from tests.integration.archive_world import crashing
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import next_group
 
@@ -217,7 +217,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_the_next_run_finishes(
     asyncio.run(run_retirement(world.url, ""))  # what is due besides
     old_day(world)
     held = stored(world, DAY)
-    with dying("partition_archive_dying", world.url) as ask:
+    with crashing("partition_archive_dying", world.url) as ask:
         _, _, *moments, status = ask(tmp_path / "list", "list")  # the first are of a probe
         assert status == "0"
         writes = [moment for moment in moments if moment.endswith("write")]
@@ -261,7 +261,7 @@ async def test_the_command_says_what_is_archived_what_is_damaged_and_what_is_los
     lost = await old_group(world, connection, deliveries=2)
     await retire(connection, None)
     told = archive(world, tmp_path, "status")
-    assert "deliveries 1 partitions archived, 3 rows; 1 went without, 2 rows" in told
+    assert "deliveries 1 partitions archived, 3 rows; 1 dropped without archive, 2 rows" in told
     assert re.search(f"lost +{lost} at .*, 2 rows: no_archive", told)
     assert f"{manifest} good" in archive(world, tmp_path, "verify")
     file = (tmp_path / manifest).with_suffix(".parquet")

@@ -1,4 +1,4 @@
-"""`manage.py retention plan|show|apply`: what may leave the database, by hand. Django module."""
+"""`manage.py retention plan|show|apply`: plan and apply retention manually. Django module."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -24,45 +24,46 @@ _EXAMPLES = """examples:
   manage.py retention plan                                     the whole hub, by its policies
   manage.py retention plan --zone acme
   manage.py retention plan --zone acme --params '{"policies": {"orders": {"retain_age_s": 86400}}}'
-  manage.py retention show 17                                  what the plan of run 17 wants done
+  manage.py retention show 17                                  the actions in the plan of run 17
   manage.py retention apply 17 --dry-run                       what would be done and refused now
   manage.py retention apply 17
 
-A plan changes nothing. When it is carried out, each segment is looked at anew: what a hold, a
-durable cursor or the archive keeps by then is refused, with the reason, and the rest is done.
+A plan changes nothing. When it is applied, each segment is checked again: an action is refused,
+with the reason, if a hold, a durable cursor or the archive now retains its segment.
 """
 _WHY = {
     "hold": "the stream is under a hold",
     "needed": "a durable cursor has not passed it",
-    "not_archived": "it is to be archived first",
+    "not_archived": "it must be archived first",
     "open": "it is still written to",
     "no_archive": "this hub has no archive",
-    "archive_damaged": "its file in the archive is damaged: archive it anew first",
+    "archive_damaged": "its file in the archive is damaged: archive it again first",
     "archive_unavailable": "the archive does not answer",
     "archive_policy": "its stream is not archived by its policy",
-    "gone": "it has left already, or moved on",
-    "archived": "it is archived already",
+    "gone": "it has already left the database, or changed",
+    "archived": "it is already archived",
 }
 
 
 class Command(ExamplesCommand):
     examples = _EXAMPLES
     help = (
-        "Plans what the policies of streams let go, and carries a plan out. See docs/retention.md."
+        "Plan what the policies of streams drop or archive, and apply a plan. See"
+        " docs/retention.md."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        plan = actions.add_parser("plan", help="plan here and now, as `manage.py sparkjob` does")
+        plan = actions.add_parser("plan", help="plan now, as `manage.py sparkjob retention` does")
         plan.add_argument("--zone", metavar="NAME", help="only the streams of this zone")
         plan.add_argument("--params", metavar="JSON", help="the job's parameters (docs/jobs.md)")
-        show = actions.add_parser("show", help="what a plan wants done, segment by segment")
-        apply = actions.add_parser("apply", help="carry a plan out")
+        show = actions.add_parser("show", help="print the actions of a plan, by segment")
+        apply = actions.add_parser("apply", help="apply a plan")
         for action in (show, apply):
-            action.add_argument("run", metavar="RUN", help="the run that made the plan")
+            action.add_argument("run", metavar="RUN", help="the run that created the plan")
         apply.add_argument(
-            "--dry-run", action="store_true", help="say what would be done now, and do nothing"
+            "--dry-run", action="store_true", help="print what would be done now, and do nothing"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -88,7 +89,7 @@ class Command(ExamplesCommand):
         self._say(run.summary)
 
     def _apply(self, options: dict[str, Any]) -> None:
-        course = ApplyOptions(options["dry_run"], report=self._tell)
+        course = ApplyOptions(options["dry_run"], report=self._report)
         outcomes, _ = services.apply_plan(
             env=read_env(), run=_run(options), by=COMMAND, course=course
         )
@@ -96,7 +97,7 @@ class Command(ExamplesCommand):
         text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         self._say(text + (" (nothing was done: --dry-run)" if course.dry_run else ""))
 
-    def _tell(self, outcome: ActionOutcome) -> None:
+    def _report(self, outcome: ActionOutcome) -> None:
         why = f": {_WHY.get(outcome.why, outcome.why)}" if outcome.why else ""
         act = outcome.act
         self._say(f"{act.action:<8} {outcome.outcome:<9} {_where(act)}{why}")
@@ -107,7 +108,7 @@ class Command(ExamplesCommand):
 
 
 def _run(options: dict[str, Any]) -> Run:
-    """Raises UnknownRun."""
+    """Find the run. Raises UnknownRun."""
     number = parse_number(options["run"], error=UnknownRun())
     return find_run(job=RETENTION.name, run=number)
 

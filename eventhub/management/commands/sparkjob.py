@@ -1,6 +1,4 @@
-"""`manage.py sparkjob NAME`: a run of a job, here and now; and what runs there were.
-Django module.
-"""
+"""`manage.py sparkjob NAME`: run a job now, or list its runs. Django module."""
 
 import os
 import signal
@@ -28,11 +26,10 @@ from sparkjobs.runs.folders import folder_of
 from sparkjobs.runs.jobs import JOBS
 from sparkjobs.runs.params import check_params, parse_json_option, parse_value
 from sparkjobs.runs.rows import COMMAND, Run, RunProgress, RunRequest
-from sparkjobs.runs.run import RunnerSettings, perform
-from sparkjobs.runs.run import RunObserver as Watching
+from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 from sparkjobs.runs.selectors import list_runs
 
-PROBLEMS = 3  # the status when an audit found some
+PROBLEMS = 3  # the exit status when an audit found some
 _EXAMPLES = """examples:
   manage.py sparkjob --list
   manage.py sparkjob audit
@@ -43,7 +40,7 @@ _EXAMPLES = """examples:
   manage.py sparkjob retention --params '{"zone": "default"}'
   manage.py sparkjob history audit
 
-statuses: 0 done, 1 it failed or was cancelled, 3 an audit found problems
+exit status: 0 completed, 1 failed or cancelled, 3 an audit found problems
 """
 _HISTORY = "history"
 
@@ -51,7 +48,7 @@ _HISTORY = "history"
 class Command(ExamplesCommand):
     examples = _EXAMPLES
     help = (
-        "Spark jobs: audit, backtest, match_index, retention. A run is done here and now, while"
+        "Spark jobs: audit, backtest, match_index, retention. The command runs a job now, while"
         " the hub goes on. See docs/jobs.md."
     )
     requires_system_checks = ()
@@ -61,17 +58,17 @@ class Command(ExamplesCommand):
             "name", nargs="?", choices=[*JOBS, _HISTORY], metavar="NAME", help=", ".join(JOBS)
         )
         parser.add_argument(
-            "of", nargs="?", choices=list(JOBS), metavar="OF", help="after `history`: of which job"
+            "of", nargs="?", choices=list(JOBS), metavar="OF", help="after `history`: the job"
         )
         parser.add_argument(
             "--param",
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="of the job; several names stand between commas",
+            help="a parameter of the job; separate several names by commas",
         )
-        parser.add_argument("--params", metavar="JSON", help="all of them as one object")
-        parser.add_argument("--list", action="store_true", help="the jobs there are")
+        parser.add_argument("--params", metavar="JSON", help="all parameters as one object")
+        parser.add_argument("--list", action="store_true", help="list the jobs")
 
     def run_from_argv(self, argv: list[str]) -> None:
         step_back()
@@ -105,34 +102,34 @@ class Command(ExamplesCommand):
         for kind in JOBS.values():
             self._say(kind.name)
             self._say(f"  {kind.about}")
-            self._say(f"  {kind.timetable.text() if kind.timetable else 'when it is asked for'}")
+            self._say(f"  {kind.timetable.text() if kind.timetable else 'on request'}")
 
     def _history(self, job: str) -> None:
         found = list_runs(None, limits.JOB_RUNS_RETAINED, job=job)
         for run in found:
             words = filter(None, (run.state, run.verdict, _took(run), f"by {run.requested_by}"))
-            said = run.summary or run.detail
-            line = f"{run.id}  {run.requested_at:%Y-%m-%dT%H:%M:%S}Z  {' '.join(words)}  {said}"
+            text = run.summary or run.detail
+            line = f"{run.id}  {run.requested_at:%Y-%m-%dT%H:%M:%S}Z  {' '.join(words)}  {text}"
             self._say(line.rstrip())
         if not found:
-            self._say(f"There was no run of {job}.")
+            self._say(f"No run of {job} is recorded.")
 
-    def _perform(self, env: Env, asked: RunRequest) -> Run:
+    def _perform(self, env: Env, request: RunRequest) -> Run:
         hub, stop, clock = RunnerSettings.of(env), StopSignal(), SystemClock()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.ask(CANCELLED))
         with blocking(hub.database_url, name="jobs") as connection:
             rows.interrupt_lapsed(connection)
-            begun = rows.start_now(connection, asked)
-            run = None if begun is None else rows.find(connection, begun)
+            started = rows.start_now(connection, request)
+            run = None if started is None else rows.find(connection, started)
         if run is None:
             raise RunUnderWay()
-        with Watch(asked.job, 0, clock, self._write, self.stdout.isatty()) as watch:
+        with Watch(request.job, 0, clock, self._write, self.stdout.isatty()) as watch:
 
-            def hear(heard: RunProgress) -> None:
-                watch.hear(_progress(heard))
+            def report(progress: RunProgress) -> None:
+                watch.hear(_progress(progress))
 
-            return perform(hub, run, Watching(stop, hear, clock))
+            return perform(hub, run, RunObserver(stop, report, clock))
 
     def _say_ended(self, env: Env, run: Run) -> None:
         folder = folder_of(Path(env.data), run.job, run.id)
@@ -154,20 +151,22 @@ class Command(ExamplesCommand):
 
 
 def _given(job: str, pairs: list[str], whole: str | None) -> dict[str, Any]:
-    """The parameters as they were typed. Raises CommandError, and what json_of and typed raise."""
+    """Parse the parameters of the command line. Raises CommandError, and the errors of
+    `parse_json_option` and `parse_value`."""
     found = {} if whole is None else parse_json_option(whole, field="--params")
     if not isinstance(found, dict):
-        raise CommandError('--params is an object: {"zone": "default"}.')
+        raise CommandError('--params must be an object, such as {"zone": "default"}.')
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
-            raise CommandError(f"--param is NAME=VALUE, and there is no `=` in {pair}.")
+            raise CommandError(f"--param must be NAME=VALUE; {pair} has no `=`.")
         found[name] = parse_value(job, name, text)
     return found
 
 
 def _owned(env: Env) -> Env:
-    """What root leaves in the folder of another user, the hub could not replace."""
+    """Return the settings. Raises CommandError for another user than the data folder's owner: the
+    hub could not replace files that root leaves."""
     data = Path(env.data)
     if not data.is_dir():
         raise CommandError(
@@ -177,19 +176,19 @@ def _owned(env: Env) -> Env:
     owner = data.stat().st_uid
     if os.geteuid() != owner:
         raise CommandError(
-            f"The data folder {data} belongs to the user with the number {owner}: run this as that"
+            f"The data folder {data} belongs to user {owner}: run this as that"
             " user, or let a worker do it: the console has a button, the API"
             " POST /v1/jobs/{job}/runs."
         )
     return env
 
 
-def _progress(heard: RunProgress) -> Progress:
-    """Rows while inputs are written, then Spark's tasks."""
-    if heard.stages:
-        stage = f"{heard.phase}, stage {heard.stages_done} of {heard.stages}, tasks"
-        return Progress(stage, heard.tasks_done)
-    return Progress(heard.phase, heard.rows_done)
+def _progress(run: RunProgress) -> Progress:
+    """Return the progress in rows while inputs are written, then in Spark's tasks."""
+    if run.stages:
+        stage = f"{run.phase}, stage {run.stages_done} of {run.stages}, tasks"
+        return Progress(stage, run.tasks_done)
+    return Progress(run.phase, run.rows_done)
 
 
 def _took(run: Run) -> str:

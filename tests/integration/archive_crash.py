@@ -1,7 +1,8 @@
-"""Archivers that kill themselves at a moment: `python -m tests.integration.archive_dying URL`.
+"""Archivers that kill themselves at a chosen moment: `python -m tests.integration.archive_crash
+URL`.
 
-For each line `PLACE/MOMENT` of its input there is a new process; with the moment `list` it archives
-and prints the moments there were. Then its exit status is printed, as of subprocess.
+Each line `FOLDER/MOMENT` of its input starts a new process; with the moment `list` it archives and
+prints the moments. Then the exit status is printed, as of subprocess.
 """
 
 import os
@@ -22,20 +23,20 @@ from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.segment_reader import SegmentReader
 
 
-class DyingPlace(ArchiveFolder):
-    """A place that counts what is done with it, and dies at a moment."""
+class CrashingFolder(ArchiveFolder):
+    """A folder that numbers the operations on it, and kills its process at one of them."""
 
     def __init__(self, url: str, at: str) -> None:
         super().__init__(url)
-        self._dies_at = at
+        self._crashes_at = at
         self._count = 0
 
     def moment(self, what: str) -> None:
         self._count += 1
         name = f"{self._count} {what}"
-        if self._dies_at == "list":
+        if self._crashes_at == "list":
             print(name, flush=True)
-        elif self._dies_at == name:
+        elif self._crashes_at == name:
             os.kill(os.getpid(), signal.SIGKILL)
 
     @contextmanager
@@ -44,11 +45,11 @@ class DyingPlace(ArchiveFolder):
         with super().create(name) as (path, file):
             write = file.write
 
-            def dying(data: Any) -> int:
+            def crashing(data: Any) -> int:
                 self.moment("write")
                 return write(data)
 
-            file.write = dying  # type: ignore[method-assign]
+            file.write = crashing  # type: ignore[method-assign]
             yield path, file
         self.moment("closed")
 
@@ -59,13 +60,15 @@ class DyingPlace(ArchiveFolder):
 
 
 def serve(work: Callable[[str, str], None]) -> None:
-    """`work` gets the place and the moment. What it needs is loaded once."""
+    """Run `work`, which gets the folder and the moment, in a new process per line. Imports are done
+    once.
+    """
     for line in sys.stdin:
-        place, _, at = line.rstrip("\n").rpartition("/")
+        folder, _, at = line.rstrip("\n").rpartition("/")
         child = os.fork()
         if not child:
             try:
-                work(place, at)
+                work(folder, at)
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)
@@ -73,10 +76,10 @@ def serve(work: Callable[[str, str], None]) -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
-def archive(place: str, at: str) -> None:
+def archive(folder: str, at: str) -> None:
     url = sys.argv[1]
     with psycopg.connect(url, autocommit=True) as connection, SegmentReader(url) as rows:
-        archiver = Archiver(DyingPlace(place, at), connection, rows, SystemClock())
+        archiver = Archiver(CrashingFolder(folder, at), connection, rows, SystemClock())
         for done in archiver.run(SegmentFilter()):
             assert not done.reason, done
 

@@ -22,8 +22,8 @@ def pages(zone: LiveZone, stream: str, limit: int) -> Iterator[Answer]:
 
 
 @pytest.mark.req("EMC-42")
-def test_the_fold_of_the_stream_is_the_state(zone: LiveZone) -> None:
-    """100 random changes at both doors; then the latest event of each key is what is shown."""
+def test_the_state_equals_the_fold_of_the_stream(zone: LiveZone) -> None:
+    """100 random changes at both processes; the state is the latest event of each key."""
     zone.create_stream("apps", keyed=True, segment_events_max=7)
     chance = random.Random(42)
     keys = ["web/1", "web/2", "db", "ü€", "a b", "x" * 1024]
@@ -62,8 +62,8 @@ def test_the_fold_of_the_stream_is_the_state(zone: LiveZone) -> None:
 
 @pytest.mark.req("EMC-42")
 def test_a_snapshot_and_the_events_after_it_make_the_state(zone: LiveZone) -> None:
-    """Keys that change between two pages leave the snapshot; the tail from its cursor brings
-    them.
+    """Keys that change between two pages drop out of the snapshot; their events come after its
+    cursor.
     """
     zone.create_stream("apps", keyed=True)
     event = {"domain": "d", "type": "app.state"}
@@ -120,7 +120,7 @@ def test_of_puts_at_the_same_time_one_is_taken(zone: LiveZone) -> None:
         (b"{", 400, "malformed_json", None),
     ],
 )
-def test_a_state_that_is_no_event_is_refused(
+def test_a_state_that_is_not_an_event_is_refused(
     zone: LiveZone, body: Any, status: int, code: str, field: str | None
 ) -> None:
     zone.create_stream("apps", keyed=True)
@@ -129,7 +129,7 @@ def test_a_state_that_is_no_event_is_refused(
     assert ask(zone, "GET", "streams/apps").json["last"] == 0
 
 
-def test_state_is_for_who_has_the_grant_and_where_there_is_one(zone: LiveZone) -> None:
+def test_state_needs_a_grant_and_a_keyed_stream(zone: LiveZone) -> None:
     zone.create_stream("apps", keyed=True)
     zone.create_stream("plain")
     event = {"domain": "d", "type": "t"}
@@ -147,7 +147,7 @@ def test_state_is_for_who_has_the_grant_and_where_there_is_one(zone: LiveZone) -
     ask(zone, "GET", "streams/absent/state").refused(404, "unknown_stream")
 
 
-def test_what_is_for_others_is_not_shown(zone: LiveZone) -> None:
+def test_state_for_other_clients_is_hidden(zone: LiveZone) -> None:
     zone.create_stream("apps", keyed=True)
     event = {"domain": "d", "type": "t", "destinations": ["other"]}
     assert ask(zone, "PUT", "streams/apps/state/a", event).status == 201
@@ -172,8 +172,8 @@ def test_the_state_of_a_key_satisfies_its_type(zone: LiveZone) -> None:
     assert other.refused(422, "undeclared_type")["position"] == {"field": "type"}
 
 
-def test_a_condition_that_the_stream_has_not_reached_is_of_another_life(zone: LiveZone) -> None:
-    """After a crash the client's number may be of events that are gone."""
+def test_a_condition_beyond_the_streams_head_is_refused(zone: LiveZone) -> None:
+    """After a crash the client's sequence may be of lost events."""
     zone.create_stream("lives", keyed=True)
     event = {"domain": "d", "type": "t", "attributes": {}}
     assert ask(zone, "PUT", "streams/lives/state/r", event).status == 201
@@ -183,7 +183,7 @@ def test_a_condition_that_the_stream_has_not_reached_is_of_another_life(zone: Li
         assert answer.json["current"] == 1
 
 
-def test_a_key_with_a_line_end_is_reached_by_its_path(zone: LiveZone) -> None:
+def test_a_key_with_a_line_end_is_addressed_by_its_path(zone: LiveZone) -> None:
     zone.create_stream("lines", keyed=True)
     event = {"domain": "d", "type": "t", "key": "a\nb/c\n"}
     assert zone.emit("lines", event).status == 200
@@ -193,8 +193,8 @@ def test_a_key_with_a_line_end_is_reached_by_its_path(zone: LiveZone) -> None:
     assert ask(zone, "GET", path).refused(404, "unknown_key")
 
 
-def test_what_has_expired_is_no_state(zone: LiveZone) -> None:
-    """As a listen tells the state."""
+def test_expired_events_are_no_state(zone: LiveZone) -> None:
+    """A listener gets the state in the same way."""
     zone.create_stream("ending", keyed=True)
     events = [
         {"domain": "d", "type": "t", "key": key, "expires_at": f"{year}-01-01T00:00:00Z"}
@@ -207,7 +207,7 @@ def test_what_has_expired_is_no_state(zone: LiveZone) -> None:
     ask(zone, "GET", "streams/ending/state/was").refused(404, "unknown_key")
 
 
-def test_a_page_goes_on_only_where_the_one_before_was(zone: LiveZone) -> None:
+def test_a_page_continues_only_the_stream_of_the_one_before(zone: LiveZone) -> None:
     for stream, keys in (("here", 3), ("there", 3)):
         zone.create_stream(stream, keyed=True)
         events = [{"domain": "d", "type": "t", "key": str(key)} for key in range(keys)]

@@ -1,4 +1,4 @@
-"""Starts of the hub (EMC-17, EMC-18), and the report of what policies did (EMC-26)."""
+"""Starts of the hub: the marker, restated keys, and new segments after a restore."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ APP = {"domain": "d", "type": "app.state"}
 
 @pytest.fixture(scope="module")
 def own_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    """A start concerns all zones, so these tests have a hub of their own."""
+    """Run a hub for this module: a start concerns all zones."""
     with live_hub(tmp_path_factory.mktemp("boot")) as running:
         yield running
 
@@ -33,7 +33,7 @@ def ask(zone: LiveZone, path: str) -> Any:
 
 
 def events_from(zone: LiveZone, stream: str, start: str) -> list[dict[str, Any]]:
-    """All events after a cursor, or another start, as a long poll gives them."""
+    """Return all events after a start, by long polling."""
     found: list[dict[str, Any]] = []
     while True:
         page = ask(zone, f"streams/{stream}/events?from={start}&limit=100")
@@ -43,13 +43,13 @@ def events_from(zone: LiveZone, stream: str, start: str) -> list[dict[str, Any]]
             return found
 
 
-def told_again(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def restated(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [one["event"] for one in events
             if one["event"].get("environment", {}).get("reason") == "restart"]  # fmt: skip
 
 
 @pytest.mark.req("EMC-17")
-def test_a_listen_from_the_start_begins_with_its_event(shop: LiveZone) -> None:
+def test_a_listener_from_boot_begins_with_the_start_marker(shop: LiveZone) -> None:
     shop.create_stream("orders")
     shop.emit("orders", {"domain": "d", "type": "before"})
     shop.hub.manage("boot")
@@ -66,7 +66,7 @@ def test_a_listen_from_the_start_begins_with_its_event(shop: LiveZone) -> None:
 
 
 @pytest.mark.req("EMC-17")
-def test_a_start_is_shown_to_the_managers_of_all_zones(shop: LiveZone) -> None:
+def test_a_start_is_visible_to_the_managers_of_all_zones(shop: LiveZone) -> None:
     other = shop.hub.new_zone()
     shop.hub.manage("boot")
     sequence = ask(shop, "boot")["sequence"] + 1
@@ -78,7 +78,7 @@ def test_a_start_is_shown_to_the_managers_of_all_zones(shop: LiveZone) -> None:
 
 
 @pytest.mark.req("EMC-18")
-def test_the_state_of_three_apps_follows_the_start_marker(shop: LiveZone) -> None:
+def test_the_state_of_three_applications_follows_the_start_marker(shop: LiveZone) -> None:
     shop.create_stream("apps", keyed=True, restate=True)
     for key in ("a", "b", "c", "gone"):
         for number in range(2):
@@ -105,8 +105,8 @@ def test_the_state_of_three_apps_follows_the_start_marker(shop: LiveZone) -> Non
 
 
 @pytest.mark.req("EMC-18")
-def test_a_start_that_is_killed_in_the_middle_is_made_good_by_the_next(shop: LiveZone) -> None:
-    """What is told again is never older than what a reader had seen of the key."""
+def test_a_start_that_is_killed_is_completed_by_the_next(shop: LiveZone) -> None:
+    """A restated event is never older than one that a reader got for the key."""
     shop.create_stream("apps", keyed=True, restate=True, segment_events_max=700)
     keys = [f"k{number:04}" for number in range(3000)]
     for at in range(0, len(keys), 1000):
@@ -123,13 +123,13 @@ def test_a_start_that_is_killed_in_the_middle_is_made_good_by_the_next(shop: Liv
     marker, *state = [one["event"] for one in events_from(shop, "apps", "boot")]
     assert marker["type"] == "hub.started"
     assert sorted(one["key"] for one in state) == keys
-    assert len(told_again([{"event": one} for one in state])) == len(keys)
+    assert len(restated([{"event": one} for one in state])) == len(keys)
     [last] = [one for one in state if one["key"] == keys[-1]]
     assert last["attributes"] == {"new": True}
 
 
 @pytest.mark.req("EMC-18")
-def test_a_stream_that_does_not_restate_is_told_nothing(shop: LiveZone) -> None:
+def test_a_stream_without_restate_gets_no_events_at_a_start(shop: LiveZone) -> None:
     shop.create_stream("apps", keyed=True)
     shop.emit("apps", {**APP, "key": "a"})
     shop.hub.manage("boot")
@@ -146,50 +146,3 @@ def test_after_a_restore_every_stream_has_a_new_segment(shop: LiveZone) -> None:
     head = ask(shop, "streams/system")["last"]
     event = ask(shop, f"streams/system/events/{head}")
     assert (event["type"], event["attributes"]["reason"]) == ("log.recovered", "restored")
-
-
-@pytest.mark.req("EMC-26")
-def test_the_report_lists_both_policies_and_what_they_did(zone: LiveZone) -> None:
-    """The short-term stream is trimmed by its cap; the audit stream is not touched."""
-    zone.create_stream("short", segment_events_max=10, retain_events=30)
-    zone.create_stream("audit", segment_events_max=10, segment_age_s_max=3600, retain_age_s=86400)
-    for stream in ("short", "audit"):
-        zone.emit(stream, [{"domain": "d", "type": "t"}] * 100)
-    found: dict[str, Any] = {}
-    while found.get("short", {}).get("first") != 71:
-        report = ask(zone, "storage")
-        found = {one["name"]: one for one in report["streams"]}
-    assert found["short"]["policy"]["retain_events"] == 30
-    assert found["short"]["removed"] == {"count": 7}
-    assert found["short"]["segments"]["dropped"] == 7
-    assert found["audit"]["policy"]["retain_age_s"] == 86400
-    assert (found["audit"]["removed"], found["audit"]["first"]) == ({}, 1)
-    assert report["archive"] == {"segments": 0, "bytes": 0}
-
-
-def test_what_the_whole_hub_takes_is_for_operators(shop: LiveZone) -> None:
-    """A zone's manager is told of its own streams, and whether there is room."""
-    report = ask(shop, "storage")
-    hub_wide = ("used_bytes", "held", "quota_bytes", "disk", "groups")
-    assert [report[name] for name in hub_wide] == [None] * 5
-    assert report["state"] == "ok"
-    seen = shop.hub.operate("GET", f"/v1/storage?zone={shop.name}").json
-    assert seen["used_bytes"] == sum(seen["held"].values()) > 0
-    assert seen["partitions"] > 0
-
-
-def test_storage_is_for_managers_and_the_quota_for_operators(shop: LiveZone) -> None:
-    some = shop.key("manage:orders.*", "listen:*")
-    shop.hub.call("GET", "/v1/storage", key=some).refused(403, "forbidden")
-    body = {"quota_bytes": 1 << 40}
-    shop.hub.call("PUT", "/v1/storage", body, key=shop.admin).refused(403, "forbidden")
-    set_to = shop.hub.operate("PUT", "/v1/storage", body)
-    assert (set_to.status, set_to.json["quota_bytes"]) == (200, 1 << 40)
-    assert shop.hub.operate("GET", "/v1/storage").json["quota_bytes"] == 1 << 40
-    told = ask(shop, f"streams/system/events/{set_to.headers['eventhub-sequence']}")
-    assert (told["type"], told["attributes"]) == ("storage.quota_set", body)
-    for wrong in (0, 1.5, "1", 1 << 60):
-        refusal = shop.hub.operate("PUT", "/v1/storage", {"quota_bytes": wrong})
-        refusal.refused(400, "invalid_field")
-    back = shop.hub.operate("PUT", "/v1/storage", {"quota_bytes": None})
-    assert back.json["quota_bytes"] is None

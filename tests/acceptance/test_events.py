@@ -1,4 +1,4 @@
-"""The envelope and its ids: FOX-01, 06, 08, 10, EMC-21, 30, 36."""
+"""The envelope, ids and idempotency through the public API."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -23,13 +23,13 @@ def shown(zone: LiveZone, sequence: int, stream: str = "fox") -> dict[str, Any]:
 
 
 def emit(zone: LiveZone, *events: dict[str, Any], web: int = 0, key: str | None = None) -> Answer:
-    """`key`: the Idempotency-Key of the request."""
+    """Emit events. `key`: the Idempotency-Key of the request."""
     headers = {} if key is None else {"Idempotency-Key": key}
     return zone.emit("fox", list(events), url=zone.hub.web[web].url, headers=headers)
 
 
 @pytest.mark.req("FOX-01")
-def test_a_stored_event_has_all_that_an_event_is_made_of(zone: LiveZone) -> None:
+def test_a_stored_event_has_all_fields(zone: LiveZone) -> None:
     zone.create_stream("fox")
     given: dict[str, Any] = {
         **EVENT,
@@ -68,7 +68,7 @@ def test_the_tags_of_an_event_are_its_signature(zone: LiveZone) -> None:
 
 
 @pytest.mark.req("FOX-08")
-def test_a_sequence_that_begins_anew_repeats_no_event(zone: LiveZone) -> None:
+def test_a_restarted_sequence_repeats_no_event(zone: LiveZone) -> None:
     zone.create_stream("fox")
     clock = ManualClock()
     t0 = clock.now_us()
@@ -109,7 +109,7 @@ def test_each_control_has_a_default_that_an_explicit_value_overrides(zone: LiveZ
     assert emit(zone, EVENT, {**EVENT, **given}).status == 200
     plain, explicit = shown(zone, 1), shown(zone, 2)
     assert plain["control"] == {name: default for name, (default, _, _) in CONTROLS.items()}
-    assert explicit["control"] == {name: told for name, (_, _, told) in CONTROLS.items()}
+    assert explicit["control"] == {name: expected for name, (_, _, expected) in CONTROLS.items()}
     assert (plain["mask"], explicit["mask"]) == (DEFAULT, "4")
 
 
@@ -123,9 +123,9 @@ async def test_names_of_channels_map_to_bits_and_back(hub: LiveHub, zone: LiveZo
         await reader.listen("fox", mask=["firewall", "security"])
         for channels in (["disk"], ["firewall", "disk"], ["security"], []):
             assert emit(zone, {**EVENT, "channels": channels}).status == 200
-        heard = await reader.events(2)
+        received = await reader.events(2)
         assert await reader.nothing_waits()
-    assert [one["event"]["mask"] for one in heard] == ["3", str(1 << 62)]
+    assert [one["event"]["mask"] for one in received] == ["3", str(1 << 62)]
     assert emit(zone, {**EVENT, "mask": str((1 << 62) + 8 + 1)}).status == 200
     assert [shown(zone, sequence)["channels"] for sequence in range(1, 6)] == [
         ["disk"],
@@ -137,7 +137,7 @@ async def test_names_of_channels_map_to_bits_and_back(hub: LiveHub, zone: LiveZo
 
 
 @pytest.mark.req("EMC-21")
-def test_a_zone_has_64_channels_and_no_more(hub: LiveHub, zone: LiveZone) -> None:
+def test_a_zone_has_at_most_64_channels(hub: LiveHub, zone: LiveZone) -> None:
     for bit in range(63):
         zone.define_channel(f"c{bit}", bit)
     listed = hub.call("GET", "/v1/channels", key=zone.admin).json["items"]
@@ -179,7 +179,7 @@ REPEATED: dict[str, tuple[dict[str, Any], str | None]] = {
 
 @pytest.mark.req("EMC-36")
 @pytest.mark.parametrize(("event", "key"), REPEATED.values(), ids=REPEATED)
-async def test_the_same_event_twice_is_one_number_returned_twice(
+async def test_the_same_event_twice_has_one_sequence_returned_twice(
     hub: LiveHub, zone: LiveZone, event: dict[str, Any], key: str | None
 ) -> None:
     zone.create_stream("fox")
@@ -195,7 +195,7 @@ async def test_the_same_event_twice_is_one_number_returned_twice(
 
 
 @pytest.mark.req("EMC-36")
-def test_each_event_of_a_request_is_found_by_its_place_in_it(zone: LiveZone) -> None:
+def test_duplicates_of_a_request_are_detected_by_index(zone: LiveZone) -> None:
     zone.create_stream("fox")
     assert emit(zone, EVENT, EVENT, key='"a b"').json["duplicates"] == []
     longer = emit(zone, EVENT, EVENT, EVENT, key="a b").json
@@ -213,7 +213,7 @@ def test_each_event_of_a_request_is_found_by_its_place_in_it(zone: LiveZone) -> 
 
 
 @pytest.mark.req("EMC-36")
-def test_repeats_at_the_same_time_at_both_processes_are_one_event(zone: LiveZone) -> None:
+def test_concurrent_repeats_at_both_processes_are_one_event(zone: LiveZone) -> None:
     zone.create_stream("fox")
     with ThreadPoolExecutor(8) as pool:
         asked = [
@@ -232,7 +232,7 @@ def test_a_bad_idempotency_key_is_refused(zone: LiveZone, key: str) -> None:
     assert problem["position"]["field"] == "Idempotency-Key"
 
 
-def test_the_answer_says_what_was_caused(zone: LiveZone) -> None:
+def test_the_answer_has_the_resulting_sequences(zone: LiveZone) -> None:
     zone.create_stream("fox")
     answer = emit(zone, EVENT, EVENT)
     segment = answer.json["ranges"][0]["segment"]
@@ -240,7 +240,7 @@ def test_the_answer_says_what_was_caused(zone: LiveZone) -> None:
     assert [answer.headers[name] for name in names] == ["1-2", "2", segment]
 
 
-def test_what_needs_another_field_says_so(zone: LiveZone) -> None:
+def test_a_field_that_needs_another_is_refused_with_it(zone: LiveZone) -> None:
     zone.create_stream("fox")
     for given, field in (({"tombstone": True}, "key"), ({"bundle_number": 1}, "bundle")):
         problem = emit(zone, EVENT, {**EVENT, **given}).refused(400, "missing_field")

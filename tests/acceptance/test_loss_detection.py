@@ -1,6 +1,4 @@
-"""EMC-05: loss on the way is told from filtering, by `prev`; a relay between hub and client drops
-what the test chooses.
-"""
+"""Loss detection by `prev` (EMC-05). A relay between hub and client drops chosen frames."""
 
 import asyncio
 import json
@@ -23,7 +21,7 @@ Drops = Callable[[dict[str, Any]], bool]
 
 
 class Relay:
-    """Passes messages between one client and the hub, but for those frames that `drops` names."""
+    """Relays messages between one client and the hub, except the frames that `drops` selects."""
 
     def __init__(self, hub: LiveHub, drops: Drops) -> None:
         self._hub = hub
@@ -69,12 +67,12 @@ def event_of(sequence: int) -> Drops:
     return lambda message: message["op"] == "event" and message["sequence"] == sequence
 
 
-async def listen(url: str, key: str, count: int, **wanted: Any) -> list[int]:
-    """The sequences of the next so many events, through the client library."""
+async def listen(url: str, key: str, count: int, **interest: Any) -> list[int]:
+    """Return the sequences of the next events, through the client library."""
     seen: list[int] = []
     async with (
         HubClient(url, key) as client,
-        aclosing(client.listen("orders", start="oldest", **wanted)) as events,  # type: ignore[type-var]
+        aclosing(client.listen("orders", start="oldest", **interest)) as events,  # type: ignore[type-var]
     ):
         async for delivered in events:
             seen.append(delivered.sequence)
@@ -90,7 +88,7 @@ def emit_masks(zone: LiveZone, *masks: int) -> None:
 
 @pytest.mark.req("EMC-05")
 @pytest.mark.parametrize("mask", [None, 1])
-async def test_a_client_reports_the_frame_that_a_relay_dropped(
+async def test_a_client_detects_the_frame_that_a_relay_dropped(
     hub: LiveHub, zone: LiveZone, mask: int | None
 ) -> None:
     emit_masks(zone, 1, 2, 1, 1, 2, 1)
@@ -109,11 +107,11 @@ async def test_filtered_events_are_not_taken_for_lost_ones(hub: LiveHub, zone: L
 
 
 @pytest.mark.req("EMC-05")
-async def test_a_ping_carries_the_position_of_a_filtered_reader_and_its_loss_is_detected_too(
+async def test_a_ping_has_the_position_of_a_filtered_reader_and_its_loss_is_detected(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """Two readers wait for mask 1 while only others come; then the first ping comes, which one of
-    them loses; then the event they wait for.
+    """Two readers wait for mask 1 while only other events arrive. Then the first ping arrives,
+    which one of them loses, and then the matching event.
     """
     emit_masks(zone, 2, 2, 2)
 

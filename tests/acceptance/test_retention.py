@@ -1,4 +1,6 @@
-"""EMC-23 to 28: what is kept, what goes, and what outlives a process, through the public doors."""
+"""Retention through the public API: policies, the quota, and data that outlives a process (EMC-23
+to 28).
+"""
 
 import time
 from collections.abc import Callable
@@ -33,7 +35,7 @@ def first_of(zone: LiveZone, stream: str) -> int:
 
 
 def read_all(zone: LiveZone, stream: str, **more: Any) -> list[dict[str, Any]]:
-    """Every event that can be read, page by page."""
+    """Read every readable event, page by page."""
     found: list[dict[str, Any]] = []
     start = "oldest"
     while True:
@@ -44,14 +46,14 @@ def read_all(zone: LiveZone, stream: str, **more: Any) -> list[dict[str, Any]]:
         start = f"{page['cursor']['segment']}:{page['cursor']['sequence']}"
 
 
-def told(zone: LiveZone, kind: str) -> list[dict[str, Any]]:
-    """The attributes of the events of a type in `system`."""
+def announced(zone: LiveZone, kind: str) -> list[dict[str, Any]]:
+    """Return the attributes of the events of a type in `system`."""
     events = [item["event"] for item in read_all(zone, "system")]
     return [event["attributes"] for event in events if event["type"] == kind]
 
 
 def move_clock(zone: LiveZone, stream: str, minutes: int) -> None:
-    """As if so many minutes had passed since everything that happened to the stream."""
+    """Move the stream's segments into the past by so many minutes."""
     zone.hub.sql(
         "UPDATE segments SET opened_at = opened_at - make_interval(mins => %s),"
         " sealed_at = sealed_at - make_interval(mins => %s) WHERE stream_id = (SELECT s.id"
@@ -61,7 +63,7 @@ def move_clock(zone: LiveZone, stream: str, minutes: int) -> None:
 
 
 @pytest.mark.req("EMC-23")
-def test_ten_segments_of_a_hundred_are_kept_and_an_old_cursor_is_told_where_they_begin(
+def test_ten_segments_of_a_hundred_are_retained_and_an_old_cursor_gets_a_gap(
     zone: LiveZone,
 ) -> None:
     zone.create_stream("orders", segment_events_max=100, retain_events=1_000)
@@ -74,18 +76,20 @@ def test_ten_segments_of_a_hundred_are_kept_and_an_old_cursor_is_told_where_they
     assert gap["missed"] == {"first": 6, "last": 1_000}
     kept = read_all(zone, "orders")
     assert [item["sequence"] for item in kept] == list(range(1_001, 2_001))
-    [trimmed] = [one for one in told(zone, "stream.trimmed") if one["stream"] == "orders"][-1:]
+    [trimmed] = [one for one in announced(zone, "stream.trimmed") if one["stream"] == "orders"][-1:]
     assert (trimmed["first"], trimmed["reason"], trimmed["zone"]) == (1_001, "count", zone.name)
-    all_told = [one for one in told(zone, "stream.trimmed") if one["stream"] == "orders"]
-    assert sum(one["events"] for one in all_told) == 1_000
+    all_trimmed = [one for one in announced(zone, "stream.trimmed") if one["stream"] == "orders"]
+    assert sum(one["events"] for one in all_trimmed) == 1_000
 
 
 @pytest.mark.req("EMC-24")
 @pytest.mark.timeout(240)
-def test_at_the_quota_emits_are_answered_the_oldest_goes_and_a_warning_is_told(
+def test_at_the_quota_the_oldest_events_are_dropped_and_a_warning_is_announced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twice the quota is emitted; nothing of it is refused for good, and the newest can be read."""
+    """Twice the quota is emitted; every event is accepted in the end, and the newest can be
+    read.
+    """
     quota = 32 * MIB
     monkeypatch.setenv("EVENTHUB_QUOTA_BYTES", str(quota))
     with live_hub(tmp_path) as hub:
@@ -100,9 +104,9 @@ def test_at_the_quota_emits_are_answered_the_oldest_goes_and_a_warning_is_told(
         assert highest <= quota
         gone = f"/v1/streams/orders/events?from={before['segment']}:0"
         assert hub.call("GET", gone, key=zone.admin).status == 410
-        [warning] = told(zone, "storage.quota_reached")
+        [warning] = announced(zone, "storage.quota_reached")
         assert (warning["level"], warning["quota_bytes"]) == ("warning", quota)
-        assert {one["reason"] for one in told(zone, "stream.trimmed")} == {"quota"}
+        assert {one["reason"] for one in announced(zone, "stream.trimmed")} == {"quota"}
         wait_for(lambda: not _pressed(hub), "the last segment to go that has to")
         left = read_all(zone, "orders")
         assert left[-1]["event"]["attributes"]["n"] == 63
@@ -110,7 +114,7 @@ def test_at_the_quota_emits_are_answered_the_oldest_goes_and_a_warning_is_told(
 
 
 def _emit_patiently(zone: LiveZone, number: int) -> None:
-    """A mebibyte in fifty events; a 507 says when to try again."""
+    """Emit a mebibyte in fifty events, and retry after a 507."""
     body = "x" * 20_000
     batch = [{**EVENT, "attributes": {"n": number}, "body": body}] * 50
     wait_for(lambda: _emitted(zone, batch), "an emit to be taken")
@@ -136,7 +140,7 @@ def _pressed(hub: LiveHub) -> bool:
 
 
 @pytest.mark.req("EMC-25")
-def test_an_audit_stream_rolls_by_time_though_it_holds_only_three_events(zone: LiveZone) -> None:
+def test_an_audit_stream_with_only_three_events_rolls_by_time(zone: LiveZone) -> None:
     zone.create_stream("audit", segment_age_s_max=3_600)
     [run] = zone.emit("audit", numbered(1, 3)).json["ranges"]
     move_clock(zone, "audit", 59)
@@ -171,12 +175,12 @@ def test_each_stream_has_its_own_policy_and_the_report_lists_both(zone: LiveZone
     assert [item["sequence"] for item in read_all(zone, "audit")] == list(range(1, 101))
     move_clock(zone, "audit", 2)
     wait_for(lambda: first_of(zone, "audit") == 101, "the audit stream's period to end")
-    whys = {one["stream"]: one["reason"] for one in told(zone, "stream.trimmed")}
+    whys = {one["stream"]: one["reason"] for one in announced(zone, "stream.trimmed")}
     assert (whys.get("recent"), whys.get("audit")) == ("count", "age")
 
 
 @pytest.mark.req("EMC-27")
-def test_what_a_killed_process_numbered_can_be_read(zone: LiveZone) -> None:
+def test_events_stored_by_a_killed_process_can_be_read(zone: LiveZone) -> None:
     zone.create_stream("orders")
     web = zone.hub.web[1]
     given = [zone.emit("orders", one, url=web.url).json for one in numbered(1, 50)]
@@ -191,7 +195,7 @@ def test_what_a_killed_process_numbered_can_be_read(zone: LiveZone) -> None:
 
 
 @pytest.mark.req("EMC-28")
-def test_a_half_full_segment_outlives_an_orderly_end_with_its_uuid(zone: LiveZone) -> None:
+def test_a_half_full_segment_keeps_its_uuid_across_an_orderly_restart(zone: LiveZone) -> None:
     zone.create_stream("orders", segment_events_max=100)
     [run] = zone.emit("orders", numbered(1, 50)).json["ranges"]
     for process in zone.hub.web:

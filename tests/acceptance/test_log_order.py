@@ -1,4 +1,6 @@
-"""EMC-01, 06, 07, 08, 41: one order for all, replay without a seam, resume."""
+"""One order for all readers, replay without gap or duplicate, and resume (EMC-01, 06, 07,
+08, 41).
+"""
 
 import asyncio
 import itertools
@@ -61,11 +63,11 @@ async def over_the_network(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub
 
 
 async def take(
-    caller: AnyHub, stream: str, count: int, *, start: Start = "oldest", **wanted: Any
+    caller: AnyHub, stream: str, count: int, *, start: Start = "oldest", **interest: Any
 ) -> list[Delivered]:
-    """The next so many events of a listen."""
+    """Return the next events of a listener."""
     found: list[Delivered] = []
-    async with aclosing(caller.listen(stream, start=start, **wanted)) as events:  # type: ignore[type-var]
+    async with aclosing(caller.listen(stream, start=start, **interest)) as events:  # type: ignore[type-var]
         async for delivered in events:
             found.append(delivered)
             if len(found) == count:
@@ -81,7 +83,7 @@ async def refused(doing: Any) -> str:
 
 @pytest.mark.req("EMC-01")
 @pytest.mark.parametrize("opened", [in_process, over_the_network])
-async def test_emit_and_listen_give_the_same_output_in_process_and_over_the_network(
+async def test_emit_and_listen_have_the_same_output_in_process_and_over_the_network(
     hub: LiveHub, zone: LiveZone, opened: OpenHub
 ) -> None:
     zone.create_stream("orders", segment_events_max=3)
@@ -194,7 +196,7 @@ async def test_five_listeners_at_both_processes_see_identical_lists_of_1000_even
 
 
 def cursor(answer: dict[str, Any], sequence: int) -> dict[str, Any]:
-    """The cursor of a sequence, from an emit's answer."""
+    """Return the cursor of a sequence, from an emit's answer."""
     for run in answer["ranges"]:
         if run["first"] <= sequence <= run["last"]:
             return {"segment": run["segment"], "sequence": sequence}
@@ -203,7 +205,7 @@ def cursor(answer: dict[str, Any], sequence: int) -> dict[str, Any]:
 
 @pytest.mark.req("EMC-07")
 @pytest.mark.parametrize("segment_events_max", [100_000, 64])
-async def test_a_listen_from_101_while_100_more_are_emitted_gets_101_to_600_once_each(
+async def test_a_listener_from_101_during_100_emits_gets_101_to_600_once_each(
     hub: LiveHub, zone: LiveZone, segment_events_max: int
 ) -> None:
     zone.create_stream("orders", segment_events_max=segment_events_max)
@@ -244,7 +246,7 @@ async def test_after_a_cut_at_40_the_next_frame_of_a_new_websocket_is_41(
 
 
 @pytest.mark.req("EMC-08")
-async def test_the_client_resumes_by_itself_after_its_websocket_is_cut(zone: LiveZone) -> None:
+async def test_the_client_resumes_after_its_websocket_is_cut(zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 60))
     seen: list[int] = []
@@ -260,7 +262,7 @@ async def test_the_client_resumes_by_itself_after_its_websocket_is_cut(zone: Liv
 
 
 @pytest.mark.req("EMC-41")
-async def test_an_emitter_whose_clock_is_an_hour_back_changes_neither_order_nor_replay(
+async def test_a_producer_whose_clock_is_an_hour_back_changes_neither_order_nor_replay(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders")

@@ -1,17 +1,22 @@
-"""EMC-19, 20, 33: channels as bits, filtering before the wire, immediate push."""
+"""Channels: one bit each, filtering before the wire and without evaluation, immediate push."""
 
 import asyncio
 import json
 import statistics
 import time
+from typing import Any
 
 import pytest
 from websockets.asyncio.client import ClientConnection
 
+from eventhub.event.envelope import Event
+from registrations.filters.pairs import Pairs
+from tests.acceptance.test_log_order import in_process, take
 from tests.acceptance.wire import EVENT, Emitter, session
 from tests.live import LiveHub, LiveZone
 
 SPARSE_EVENTS = 150
+EVALUATED_EVENTS = 40
 
 
 @pytest.mark.req("EMC-19")
@@ -46,7 +51,7 @@ async def test_an_event_on_disk_1_and_security_4_stores_mask_5(
 
 
 class Counting(ClientConnection):
-    """A websocket that counts what arrives on its connection, byte by byte."""
+    """A websocket that counts the received bytes of its connection."""
 
     bytes_received = 0
 
@@ -56,7 +61,7 @@ class Counting(ClientConnection):
 
 
 def wire_bytes(text: str) -> int:
-    """A text frame with its header, RFC 6455 5.2."""
+    """Return the size of a text frame with its header, RFC 6455 5.2."""
     size = len(text.encode())
     return size + (2 if size < 126 else 4)
 
@@ -87,7 +92,9 @@ async def test_a_listener_of_mask_4_gets_the_third_and_fourth_event_and_no_other
 async def test_one_sparse_event_is_pushed_without_a_second_one(
     hub: LiveHub, zone: LiveZone, reading: int
 ) -> None:
-    """Each event is emitted only when the one before has arrived: batching would never end."""
+    """Each event is emitted only after the one before has arrived: a batching hub would never
+    finish.
+    """
     zone.create_stream("sparse")
     took_s: list[float] = []
     async with session(hub, zone.admin, web=reading) as reader:
@@ -104,3 +111,45 @@ async def test_one_sparse_event_is_pushed_without_a_second_one(
         f"emit to receipt over {reading + 1} process(es), {SPARSE_EVENTS} events, with the test's"
         f" own client: p50 {centiles[49] * 1e3:.2f} ms, p99 {centiles[98] * 1e3:.2f} ms"
     )
+
+
+@pytest.fixture
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
+    """Record every event for which a filter is evaluated in this process."""
+    found: list[Event] = []
+    evaluate = Pairs.matches
+
+    def record(self: Pairs, event: Event) -> bool:
+        found.append(event)
+        return evaluate(self, event)
+
+    monkeypatch.setattr(Pairs, "matches", record)
+    return found
+
+
+@pytest.mark.req("EMC-22")
+@pytest.mark.parametrize(
+    ("interest", "expected"),
+    [
+        ({"mask": 1}, 0),  # channels alone
+        (
+            {"mask": 1, "domain": "shop"},
+            EVALUATED_EVENTS // 2,
+        ),  # pairs, for the events on the channels
+        ({"domain": "shop"}, EVALUATED_EVENTS),
+    ],
+)
+async def test_a_listener_with_a_mask_alone_evaluates_nothing(
+    hub: LiveHub, zone: LiveZone, evaluated: list[Event], interest: dict[str, Any], expected: int
+) -> None:
+    zone.define_channel("disk", 0)
+    zone.define_channel("net", 1)
+    zone.create_stream("audit")
+    zone.emit(
+        "audit",
+        [{**EVENT, "channels": [name]} for name in ("net", "disk")] * (EVALUATED_EVENTS // 2),
+    )
+    async with in_process(hub, zone) as caller:
+        count = EVALUATED_EVENTS // 2 if "mask" in interest else EVALUATED_EVENTS
+        assert len(await take(caller, "audit", count, **interest)) == count
+    assert len(evaluated) == expected

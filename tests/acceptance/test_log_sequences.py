@@ -1,4 +1,6 @@
-"""EMC-02, 03, 04, 13, 14: numbers, atomic appends, immutability and segments, through the doors."""
+"""Sequences, atomic appends, immutability and segments through the public API (EMC-02, 03, 04, 13,
+14).
+"""
 
 import asyncio
 import itertools
@@ -39,7 +41,7 @@ def test_eight_threads_of_a_thousand_emits_get_exactly_the_numbers_1_to_8000(
 
 
 class Watcher:
-    """Polls single events at both processes: when n+1 is there, so is n."""
+    """Polls single events at both processes: if n+1 exists, so does n."""
 
     def __init__(self, zone: LiveZone, stream: str) -> None:
         self._zone = zone
@@ -102,7 +104,7 @@ class Retrying:
 
 
 @pytest.mark.req("EMC-03")
-async def test_a_rollback_in_the_middle_of_an_emit_leaves_no_hole_that_any_reader_sees(
+async def test_a_rollback_during_an_emit_leaves_no_hole_for_any_reader(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders", segment_events_max=70)
@@ -136,7 +138,7 @@ async def test_a_rollback_in_the_middle_of_an_emit_leaves_no_hole_that_any_reade
 
 
 def _break_appends(hub: LiveHub, producers: list[Retrying], enough: threading.Event) -> None:
-    """Cut the appending connections until three callers were told that nobody knows."""
+    """Terminate the appending connections until three callers got `outcome_unknown`."""
     until = time.monotonic() + EMITS_TIMEOUT_S
     try:
         while sum(producer.unknown for producer in producers) < 3:
@@ -147,7 +149,7 @@ def _break_appends(hub: LiveHub, producers: list[Retrying], enough: threading.Ev
 
 
 @pytest.mark.req("EMC-03")
-def test_a_refused_emit_takes_no_number(zone: LiveZone) -> None:
+def test_a_refused_emit_uses_no_sequence(zone: LiveZone) -> None:
     zone.create_stream("orders")
     with Emitter(zone) as emitter:
         assert emitter.numbers("orders", numbered(1, 3)) == [1, 2, 3]
@@ -161,9 +163,7 @@ def test_a_refused_emit_takes_no_number(zone: LiveZone) -> None:
 
 
 @pytest.mark.req("EMC-04")
-def test_a_stored_event_can_be_changed_by_no_method_at_either_process(
-    hub: LiveHub, zone: LiveZone
-) -> None:
+def test_no_http_method_changes_a_stored_event(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.emit("orders", {**EVENT, "attributes": {"total": 12}})
     path = "/v1/streams/orders/events/1"
@@ -196,7 +196,7 @@ def sizes(items: list[dict[str, Any]]) -> list[int]:
 
 @pytest.mark.req("EMC-13")
 @pytest.mark.parametrize("batch", [1, 25, 250])
-def test_250_emits_into_segments_of_100_make_two_sealed_and_one_open_of_50(
+def test_250_events_in_segments_of_100_are_two_sealed_and_one_open_of_50(
     zone: LiveZone, batch: int
 ) -> None:
     zone.create_stream("orders", segment_events_max=100)

@@ -1,5 +1,5 @@
-"""The archive through the public doors: what has left the database is read on with the same
-cursors, and a file is sent as it is.
+"""The archive through the public API: archived events are read with the same cursors, and a file is
+downloaded unchanged.
 """
 
 import base64
@@ -47,7 +47,7 @@ def archive(zone: LiveZone, stream: str) -> None:
 
 
 class Archived(NamedTuple):
-    """A stream of 25 events of which 20 are in the archive alone."""
+    """A stream of 25 events of which 20 are in the archive only."""
 
     zone: LiveZone
     stream: str
@@ -67,12 +67,12 @@ def first_file(archived: Archived) -> Path:
 
 @pytest.fixture(scope="module")
 def archived(hub: LiveHub) -> Archived:
-    """Nobody changes it."""
+    """Create the stream; tests do not change it."""
     return leave(hub.new_zone())
 
 
 def leave(zone: LiveZone) -> Archived:
-    """Emit, archive, and wait until retention has taken the segments out of the database."""
+    """Emit, archive, and wait until retention has removed the segments from the database."""
     policy = {"segment_events_max": 10, "archive": True, "retain_events": 1}
     stream = zone.create_stream(f"orders-{zone.name}", **policy)
     sent = [{**EVENT, "attributes": {"n": n}, "body": ["ü" * n]} for n in range(1, EVENTS + 1)]
@@ -86,29 +86,28 @@ def leave(zone: LiveZone) -> Archived:
 
 
 @each_door
-async def test_events_that_left_the_database_are_read_on_through_every_door(
-    archived: Archived, door: Door
-) -> None:
-    told = await take(door, archived.asked(), EVENTS)
-    assert [one.sequence for one in told] == list(range(1, EVENTS + 1))
-    assert [one.event["attributes"]["n"] for one in told] == list(range(1, EVENTS + 1))
-    assert told[6].event["body"] == ["ü" * 7]
-    again = await take(door, archived.asked(told[13].cursor), EVENTS - 14)
+async def test_archived_events_are_read_by_every_transport(archived: Archived, door: Door) -> None:
+    delivered = await take(door, archived.asked(), EVENTS)
+    assert [one.sequence for one in delivered] == list(range(1, EVENTS + 1))
+    assert [one.event["attributes"]["n"] for one in delivered] == list(range(1, EVENTS + 1))
+    assert delivered[6].event["body"] == ["ü" * 7]
+    again = await take(door, archived.asked(delivered[13].cursor), EVENTS - 14)
     assert [one.sequence for one in again] == list(range(15, EVENTS + 1))
     assert again[0].prev == 14
-    assert [one.segment for one in again] == [one.segment for one in told[14:]]
+    assert [one.segment for one in again] == [one.segment for one in delivered[14:]]
 
 
-def test_one_event_that_left_the_database_is_shown(archived: Archived) -> None:
+def test_one_archived_event_is_returned(archived: Archived) -> None:
     answer = archived.get("events/7")
     assert answer.status == 200
     assert (answer.json["sequence"], answer.json["attributes"]) == (7, {"n": 7})
 
 
-def test_an_archive_may_be_slower_than_a_transaction_may_idle(zone: LiveZone) -> None:
-    """Whatever is read is read in one transaction, which the database ended while the archive was
-    waited for: an internal error instead of what the archive says. A pipe stands for the manifest:
-    to open it takes until somebody writes."""
+def test_an_archive_slower_than_the_idle_timeout_of_a_transaction(zone: LiveZone) -> None:
+    """Reads were done in one transaction, which the database ended while the archive was slow: an
+    internal error instead of the archive's. A pipe replaces the manifest: opening it blocks until
+    it is written to.
+    """
     archived = leave(zone)
     manifest = min(first_file(archived).parent.glob("*.json"))
     manifest.unlink()
@@ -125,22 +124,22 @@ def test_an_archive_may_be_slower_than_a_transaction_may_idle(zone: LiveZone) ->
     answer.refused(503, "archive_unavailable")
 
 
-async def test_a_damaged_file_is_an_error_and_never_no_events(zone: LiveZone) -> None:
+async def test_a_damaged_file_is_an_error_and_never_an_empty_page(zone: LiveZone) -> None:
     archived = leave(zone)
     file = first_file(archived)
     good = file.read_bytes()
     file.write_bytes(good[: len(good) // 2])
     refused: Refused = await refusal(doors.history, archived.asked())
     assert refused.code == "archive_damaged"
-    told = str(refused.problem)
-    assert segments(zone, archived.stream)[0]["uuid"] in told
-    assert str(file.parents[2]) not in told
-    assert "stream=" not in told  # no path of the server's, not even a part of it
+    problem = str(refused.problem)
+    assert segments(zone, archived.stream)[0]["uuid"] in problem
+    assert str(file.parents[2]) not in problem
+    assert "stream=" not in problem  # no path of the server's, not even a part of it
     file.write_bytes(good)
     assert len(await take(doors.history, archived.asked(), EVENTS)) == EVENTS
 
 
-def test_an_archived_segment_is_sent_as_the_file_it_is(archived: Archived) -> None:
+def test_an_archived_segment_is_downloaded_unchanged(archived: Archived) -> None:
     [first, *_] = segments(archived.zone, archived.stream)
     token = archived.zone.operator_token()
     answer = archived.get(f"segments/{first['uuid']}/raw", accept=PARQUET, key=token)
@@ -153,7 +152,7 @@ def test_an_archived_segment_is_sent_as_the_file_it_is(archived: Archived) -> No
     assert bodies[6] == '["üüüüüüü"]'.encode()
 
 
-def test_an_altered_file_does_not_come_to_its_end(zone: LiveZone) -> None:
+def test_the_download_of_an_altered_file_is_cut_short(zone: LiveZone) -> None:
     archived = leave(zone)
     file, good = first_file(archived), first_file(archived).read_bytes()
     file.write_bytes(good[:200] + bytes(byte ^ 255 for byte in good[200:203]) + good[203:])
@@ -165,7 +164,7 @@ def test_an_altered_file_does_not_come_to_its_end(zone: LiveZone) -> None:
     assert _downloaded(zone.hub.web[0].url, path, token) == len(good)
 
 
-def test_a_worker_archives_what_is_sealed(zone: LiveZone, sink: Sink) -> None:
+def test_a_worker_archives_sealed_segments(zone: LiveZone, sink: Sink) -> None:
     stream = zone.create_stream(f"worked-{zone.name}", segment_events_max=10, archive=True)
     assert zone.emit(stream, [EVENT] * 20).status == 200
     app.send_task("eventlog.archive")  # as the timetable does
@@ -211,7 +210,7 @@ def _body() -> str:
 
 
 def _downloaded(url: str, path: str, key: str, at_most: int | None = None) -> int:
-    """Bytes of the Parquet file that came; the connection is closed after `at_most`."""
+    """Return the received bytes of the Parquet file; close the connection after `at_most`."""
     host = urlsplit(url)
     connection = http.client.HTTPConnection(host.hostname or "", host.port, timeout=60)
     try:
