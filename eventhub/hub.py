@@ -32,7 +32,7 @@ from registrations.interest.live import Closures
 
 
 class Hub(NamedTuple):
-    """The parts that doors and sessions share in one process."""
+    """The objects that routes and sessions of one process share."""
 
     log: Log
     authorizer: Authorizer
@@ -45,8 +45,8 @@ class Hub(NamedTuple):
 
 @asynccontextmanager
 async def open_hub(env: Env) -> AsyncIterator[Hub]:
-    """Open the parts and keep them going until the block is left; the database may be away
-    meanwhile.
+    """Open the hub's objects and run their background tasks until the block is left; the database
+    may be unavailable meanwhile.
     """
     opened = Log.open(
         database_url=env.database_url,
@@ -68,7 +68,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
             asyncio.create_task(run_forever("feed", feed.run)),
             asyncio.create_task(run_forever("types", types.run)),
-            asyncio.create_task(run_forever("listens", closures.listeners.run)),
+            asyncio.create_task(run_forever("listeners", closures.listeners.run)),
             asyncio.create_task(run_forever("maintenance", maintenance.run)),
             asyncio.create_task(run_forever("health", health.run)),
         ]
