@@ -58,7 +58,7 @@ NOT_TRIED = {
     "archive_conflict",
     "segment_unreadable",
     "type_too_costly",  # see test_rows_types.py
-    "transient_stream",  # see test_rows_delivery.py
+    "transient_stream",  # see test_recipients.py
     "immutable_property",  # the relay's, see test_transform.py
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many

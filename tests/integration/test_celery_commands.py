@@ -119,7 +119,7 @@ async def test_tools_of_celery_show_what_is_at_work(
             endpoints = [world.endpoint(f"{sink.url}/{number}") for number in range(4)]
             sent = world.events(400)
             for endpoint in endpoints:
-                world.owe(sent, endpoint)
+                world.deliver(sent, endpoint)
             await until(lambda: len(sink.posted) > 8)
             active = {each["name"]: each for each in await asked(env, "inspect", "active")}
         assert active.keys() == {*LONG, "delivery.deliver", RUN_JOBS}
@@ -199,7 +199,7 @@ async def test_a_unit_that_lost_the_database_is_tried_again(
                 sent = world.events(3)
                 with psycopg.connect(world.url) as holder:
                     holder.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
-                    world.owe(sent, endpoint)
+                    world.deliver(sent, endpoint)
                     await until(lambda: world.sql(END_WHO_WAITS) == [(True,)], 20)
                 await until(partial(delivered, world, endpoint, 3 * number), 20)
                 if by == "worker" or counted(metrics, "unit_retries_total"):
@@ -229,7 +229,7 @@ async def test_a_worker_of_other_queues_delivers_nothing(
         endpoint = world.endpoint(sink.url)
         with running(env, other, "worker", "-n", "other@here", "-Q", "jobs,indexes"):
             await until(partial(ready, other), 40)
-            world.owe(world.events(1), endpoint)
+            world.deliver(world.events(1), endpoint)
             assert not world.one("SELECT count(*) FROM callback_workers")
             with running(env, own, "worker", "-n", "own@here", "-Q", "deliveries"):
                 await until(lambda: world.states(endpoint) == ["delivered"])

@@ -1,41 +1,42 @@
-"""Judges the deliveries in the tables against the oracle, at any moment of a run.
+"""Compares the deliveries in the tables with the oracle, at any moment of a run.
 
-For every stream: up to the checkpoint each event has exactly the rows that it owes, and beyond it
-there is none. Judgements go on from the last one.
+For every stream: up to the checkpoint each event has exactly the expected rows, and beyond it there
+is none. A comparison continues from the last one.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 
-from tests.chaos.callbacks.oracle import Owed, Version, owed, remainders
+from tests.chaos.callbacks.oracle import Expected, Version, expected, remainders
 from tests.chaos.callbacks.tables import Row, Segment, Shot, StreamShot
 from tests.chaos.judge import shorten
 
-Debt = tuple[int, str, int]  # endpoint, stream, sequence
+DeliveryKey = tuple[int, str, int]  # endpoint, stream, sequence
 
 
-class Debts:
-    """What is owed, as far as it was judged. `names` and `segments` of a stream: sequence n is at n
-    - 1."""
+class ExpectedDeliveries:
+    """The expected deliveries, as far as the tables were compared. `names` and `segments` of a
+    stream: sequence n is at n - 1.
+    """
 
     def __init__(self, streams: tuple[str, ...]) -> None:
         self.names: dict[str, list[str]] = {name: [] for name in streams}
         self.segments: dict[str, list[str]] = {name: [] for name in streams}
-        self.owed: dict[Debt, tuple[int, ...]] = {}
+        self.expected: dict[DeliveryKey, tuple[int, ...]] = {}
 
     @property
     def known(self) -> dict[str, int]:
-        """By stream: the sequence up to which the tables were found right."""
+        """The sequence up to which the tables were found right, by stream."""
         return {name: len(names) for name, names in self.names.items()}
 
     def forget(self) -> None:
-        """Judge from the beginning the next time."""
+        """Start from the beginning the next time."""
         for known in (*self.names.values(), *self.segments.values()):
             known.clear()
-        self.owed.clear()
+        self.expected.clear()
 
     def judge(self, shot: Shot) -> list[str]:
-        """What is wrong in a snapshot taken with `known`."""
+        """Return what is wrong in a snapshot taken with `known`."""
         problems = []
         for stream, found in shot.streams.items():
             if found.checkpoint is not None:
@@ -52,36 +53,37 @@ class Debts:
             return [f"{stream}: the checkpoint went back to {upto}, it was {known}"]
         if len(found.events) < upto - known:
             return [f"{stream}: matched up to {upto}, but no event {known + len(found.events) + 1}"]
-        wanted = self._wanted(stream, found, shot.versions)
-        problems = rows_wrong(stream, wanted, found.rows, shot.segments)
+        expected_rows = self._expected_rows(stream, found, shot.versions)
+        problems = rows_wrong(stream, expected_rows, found.rows, shot.segments)
         problems += _mark_wrong(stream, found, shot.segments)
         events = found.events[: upto - known]
         self.names[stream] += [name for name, _ in events]
         self.segments[stream] += [shot.segments[segment].uuid for _, segment in events]
-        for (endpoint, sequence), tickets in wanted.items():
+        for (endpoint, sequence), tickets in expected_rows.items():
             if sequence <= upto:
-                self.owed[endpoint, stream, sequence] = tuple(tickets)
+                self.expected[endpoint, stream, sequence] = tuple(tickets)
         return shorten(problems)
 
-    def _wanted(self, stream: str, found: StreamShot, versions: list[Version]) -> Owed:
-        """The rows that have to be there: of the event after the checkpoint those up to its
-        endpoint."""
+    def _expected_rows(self, stream: str, found: StreamShot, versions: list[Version]) -> Expected:
+        """Return the rows that must exist: of the event after the checkpoint those up to its
+        endpoint.
+        """
         assert found.checkpoint is not None
         _, upto, endpoint = found.checkpoint
         first = len(self.names[stream]) + 1
         events = remainders(name for name, _ in found.events)
-        wanted = owed(versions, stream, first, events)
+        expected_rows = expected(versions, stream, first, events)
         return {
             key: tickets
-            for key, tickets in wanted.items()
+            for key, tickets in expected_rows.items()
             if key[1] <= upto or (key[1] == upto + 1 and key[0] <= endpoint)
         }
 
 
 def rows_wrong(
-    stream: str, wanted: Owed, rows: list[Row], segments: Mapping[int, Segment]
+    stream: str, expected_rows: Expected, rows: list[Row], segments: Mapping[int, Segment]
 ) -> list[str]:
-    """Where deliveries differ from what is owed."""
+    """Return where deliveries differ from the expected ones."""
     problems = []
     counts = Counter((row.endpoint, row.sequence) for row in rows if row.gap_first is None)
     problems += [
@@ -92,16 +94,16 @@ def rows_wrong(
     for row in rows:
         if row.gap_first is not None:  # no round drops anything
             gap = f"{row.gap_first} to {row.sequence}"
-            problems.append(f"{stream}: endpoint {row.endpoint} is told of a gap from {gap}")
+            problems.append(f"{stream}: endpoint {row.endpoint} has a gap notice from {gap}")
             continue
-        tickets = wanted.get((row.endpoint, row.sequence))
+        tickets = expected_rows.get((row.endpoint, row.sequence))
         at = f"{stream} {row.sequence} to endpoint {row.endpoint}"
         if tickets is None:
-            problems.append(f"{at}: nobody asked for it, or it is beyond the checkpoint")
+            problems.append(f"{at}: no registration matches it, or it is after the checkpoint")
         elif tickets != row.registrations:
             problems.append(f"{at}: for {row.registrations} instead of {tickets}")
         problems += _place_wrong(at, row, segments)
-    missing = wanted.keys() - counts.keys()
+    missing = expected_rows.keys() - counts.keys()
     problems += [f"{stream} {sequence} to endpoint {endpoint}: no delivery, though it was matched"
                  for endpoint, sequence in sorted(missing)]  # fmt: skip
     return problems
@@ -117,7 +119,7 @@ def _place_wrong(at: str, row: Row, segments: Mapping[int, Segment]) -> list[str
 
 
 def _mark_wrong(stream: str, found: StreamShot, segments: Mapping[int, Segment]) -> list[str]:
-    """The checkpoint's segment is the one of its event (or where it began)."""
+    """Check that the checkpoint's segment is the one of its event (or where it started)."""
     assert found.checkpoint is not None
     uuid, upto, _ = found.checkpoint
     for segment in segments.values():

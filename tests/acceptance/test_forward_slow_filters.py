@@ -1,4 +1,6 @@
-"""One event with a long list, and filters with many tests of it: the stream's callbacks go on."""
+"""One event with a long list, and filters with many tests of it, do not stop the stream's
+callbacks.
+"""
 
 from eventhub.base import limits
 from tests.acceptance.wire import session
@@ -7,27 +9,27 @@ from tests.sink import Sink
 
 FILTERS = 12
 TESTS = 300
-LIST = limits.ATTRIBUTES_VALUES_MAX - 1  # beside its own name
+LIST = limits.ATTRIBUTES_VALUES_MAX - 1  # one less, for its own name
 
 
 def hostile(number: int) -> str:
-    """None of its tests is another filter's, and all are tried."""
+    """Return filters that share no test, so that all are evaluated."""
     first = 100_000 + number * TESTS
     return f"(not (or {' '.join(f'(> tags {first + n})' for n in range(TESTS))}))"
 
 
-async def test_a_long_list_and_many_thresholds_stop_no_callbacks(
+async def test_a_long_list_and_many_thresholds_do_not_stop_callbacks(
     zone: LiveZone, sink: Sink
 ) -> None:
-    """With two forwarders each held the loop longer than its lease, and the other one began anew:
-    the event was never passed.
+    """Each of two forwarders blocked its loop for longer than its lease, and the other one started
+    again: the event was never passed.
     """
     zone.create_stream("orders")
     endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
     zone.register({"streams": ["orders"], "endpoint": endpoint, "type": "plain"})
     quiet = zone.endpoint(sink.url(f"/{zone.name}/quiet"))["id"]
-    wanted = {"streams": ["orders"], "endpoint": quiet, "language": "predicate"}
-    made = zone.register(*({**wanted, "filter": hostile(number)} for number in range(FILTERS)))
+    template = {"streams": ["orders"], "endpoint": quiet, "language": "predicate"}
+    made = zone.register(*({**template, "filter": hostile(number)} for number in range(FILTERS)))
     plain = {"domain": "d", "type": "plain"}
     assert zone.emit("orders", [plain]).status == 200
     sink.wait(1, f"/{zone.name}")
@@ -47,7 +49,7 @@ async def test_a_long_list_and_many_thresholds_stop_no_callbacks(
 
 
 def epochs(zone: LiveZone) -> list[tuple[int]]:
-    """How often a forwarder took the stream."""
+    """Return how often a forwarder took the stream."""
     query = (
         "SELECT f.epoch FROM forwarding f JOIN streams s ON s.id = f.stream_id"
         " JOIN zones z ON z.id = s.zone_id WHERE z.name = %s AND s.name = 'orders'"

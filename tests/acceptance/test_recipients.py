@@ -1,4 +1,6 @@
-"""Who is told, and in which form: applications, destinations, transient streams, formats."""
+"""Recipients and formats of events: applications, destinations, transient streams, formats of
+bodies.
+"""
 
 import json
 from typing import Any
@@ -26,7 +28,9 @@ def sequences(sink: Sink, path: str) -> list[int]:
 
 @pytest.mark.req("FOX-03")
 async def test_interest_names_an_application(hub: LiveHub, orders: LiveZone, sink: Sink) -> None:
-    """By a registration with a callback, by one that a listen names, and by the listen itself."""
+    """By a registration with a callback, by one that a listener names, and by the
+    listener itself.
+    """
     path = f"/{orders.name}"
     [made] = orders.register(
         {"streams": ["orders"], "application": "billing", "callback": sink.url(path)}
@@ -52,10 +56,12 @@ async def test_interest_names_an_application(hub: LiveHub, orders: LiveZone, sin
     assert sequences(sink, path) == [2, 4, 8]
 
 
-async def test_an_event_with_destinations_is_for_these_clients_alone(
+async def test_an_event_with_destinations_reaches_only_these_clients(
     hub: LiveHub, orders: LiveZone, sink: Sink
 ) -> None:
-    """Two clients want everything; an event names one of them, another names both, one nobody."""
+    """Two clients request everything; one event names one of them, another names both,
+    one nobody.
+    """
     keys = {name: orders.key("listen:orders", client=name) for name in ("c7", "c8")}
     made = {}
     for name, key in keys.items():
@@ -79,7 +85,7 @@ async def test_an_event_with_destinations_is_for_these_clients_alone(
     assert sequences(sink, f"/{orders.name}/c8") == [2, 4]
 
 
-def test_who_may_not_be_owed_is_told_so(hub: LiveHub, zone: LiveZone, sink: Sink) -> None:
+def test_a_transient_stream_refuses_callbacks(hub: LiveHub, zone: LiveZone, sink: Sink) -> None:
     """On a transient stream a registration with an endpoint is refused, with the reason."""
     zone.create_stream("beats", durability="transient")
     zone.create_stream("orders")
@@ -90,10 +96,10 @@ def test_who_may_not_be_owed_is_told_so(hub: LiveHub, zone: LiveZone, sink: Sink
         return hub.call("POST", "/v1/registrations", body, key=zone.admin)
 
     for more in ({"endpoint": endpoint}, {"callback": url}):
-        wanted = {"streams": ["orders", "beats"], **more}
-        problem = post(wanted).refused(422, "transient_stream")
+        requested = {"streams": ["orders", "beats"], **more}
+        problem = post(requested).refused(422, "transient_stream")
         assert problem["position"] == {"field": "streams.1"}
-        problem = post([{"streams": ["orders"]}, wanted]).refused(422, "transient_stream")
+        problem = post([{"streams": ["orders"]}, requested]).refused(422, "transient_stream")
         assert problem["position"] == {"index": 1, "field": "streams.1"}
     made = post({"streams": ["orders", "beats"]})
     assert made.status == 201, made
@@ -107,7 +113,7 @@ def test_who_may_not_be_owed_is_told_so(hub: LiveHub, zone: LiveZone, sink: Sink
     change.refused(422, "transient_stream")
 
 
-async def test_a_listen_names_registrations_on_a_transient_stream(
+async def test_a_listener_names_registrations_on_a_transient_stream(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("beats", durability="transient")
@@ -142,10 +148,10 @@ def test_an_endpoint_has_a_format(hub: LiveHub, orders: LiveZone, sink: Sink) ->
     assert native.json["event"]["body"] == {"total": 12}
 
 
-def test_what_was_archived_while_it_was_owed_is_posted_all_the_same(
+def test_an_event_archived_while_its_delivery_is_pending_is_posted(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    """The endpoint is off until the events have left the database."""
+    """The endpoint is disabled until the events have left the database."""
     stream, path = f"orders-{zone.name}", f"/{zone.name}"
     zone.create_stream(stream, segment_events_max=5, archive=True, retain_events=1)
     endpoint = zone.endpoint(sink.url(path), ordered=True)["id"]
@@ -160,20 +166,22 @@ def test_what_was_archived_while_it_was_owed_is_posted_all_the_same(
         items: list[Any] = hub.call("GET", listed, key=zone.admin).json["items"]
         return items
 
-    eventually(lambda: len(pending()) == 12, "all of them are owed")
+    eventually(lambda: len(pending()) == 12, "12 pending deliveries")
     archive(zone, stream)
     tiers = ["archived", "archived", "live"]
-    eventually(lambda: [each["tier"] for each in segments(zone, stream)] == tiers, "they left")
+    eventually(
+        lambda: [each["tier"] for each in segments(zone, stream)] == tiers, "two archived segments"
+    )
     hub.sql(  # as when their partition is dropped
         "DELETE FROM events e USING segments s JOIN streams t ON t.id = s.stream_id"
         " WHERE e.segment_id = s.id AND s.tier = 'archived' AND t.name = %s RETURNING 1",
         stream,
     )
-    kept = "SELECT count(*) FROM deliveries WHERE endpoint_id = %s AND payload IS NULL"
-    assert hub.sql(kept, endpoint) == [(12,)]
+    without_copy = "SELECT count(*) FROM deliveries WHERE endpoint_id = %s AND payload IS NULL"
+    assert hub.sql(without_copy, endpoint) == [(12,)]
     shown = hub.call("GET", f"/v1/deliveries/{pending()[-1]['id']}", key=zone.admin).json
     assert shown["event"]["attributes"] == {"n": 1}
     assert hub.call("PATCH", switch, {"enabled": True}, key=zone.admin).status == 200
-    told = sink.wait(12, path)
-    assert [called.json["sequence"] for called in told] == list(range(1, 13))
-    assert [called.json["event"]["attributes"]["n"] for called in told] == list(range(1, 13))
+    posted = sink.wait(12, path)
+    assert [called.json["sequence"] for called in posted] == list(range(1, 13))
+    assert [called.json["event"]["attributes"]["n"] for called in posted] == list(range(1, 13))

@@ -1,7 +1,7 @@
-"""The three doors a listen may use: websocket, server-sent events, long poll. Plain module.
+"""The three transports of a listener: websocket, server-sent events, long poll. Plain module.
 
-Each gives the hub's messages as the websocket's JSON until the connection ends; who asks again,
-and from where, is `listening.py`'s.
+Each yields the hub's messages in the websocket's JSON form until the connection ends; listening.py
+reconnects.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -14,22 +14,24 @@ import orjson
 from eventhub.base import limits
 from eventhub_client.errors import refusal
 from eventhub_client.http import Http, Request, refuse, stream_path
-from eventhub_client.position import Place
+from eventhub_client.position import ReadPosition
 from eventhub_client.sse import EventStream
 
 Message = dict[str, Any]
-Source = Callable[[Http, Place], AsyncIterator[Message]]
-Via = Literal["websocket", "sse", "poll"]
+Source = Callable[[Http, ReadPosition], AsyncIterator[Message]]
+Transport = Literal["websocket", "sse", "poll"]
 
 _SUBPROTOCOL = "eventhub.v1.json"
-_FINAL_CLOSES = (4401,)  # the credential is refused: trying again is of no use
+_FINAL_CLOSES = (4401,)  # the credential is refused: a retry cannot help
 _WAIT = str(limits.CLIENT_POLL_S)
 
 
-async def by_socket(http: Http, place: Place) -> AsyncIterator[Message]:
-    """One websocket with one listen. Raises HubProblem for a refused handshake or credential."""
+async def websocket_messages(http: Http, position: ReadPosition) -> AsyncIterator[Message]:
+    """Yield the messages of a websocket with one listener. Raises HubProblem for a refused
+    handshake or credential.
+    """
     async with open_socket(http) as socket:
-        await socket.send_str(place.request())
+        await socket.send_str(position.request())
         async for message in socket:
             if message.type is not aiohttp.WSMsgType.TEXT:
                 break
@@ -39,7 +41,7 @@ async def by_socket(http: Http, place: Place) -> AsyncIterator[Message]:
 
 @asynccontextmanager
 async def open_socket(http: Http) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-    """A websocket with JSON frames. Raises HubProblem for a refused handshake."""
+    """Open a websocket with JSON frames. Raises HubProblem for a refused handshake."""
     try:
         socket = await http.session.ws_connect(
             f"{http.base_url}/v1/ws",
@@ -54,17 +56,17 @@ async def open_socket(http: Http) -> AsyncIterator[aiohttp.ClientWebSocketRespon
 
 
 def require_open(socket: aiohttp.ClientWebSocketResponse) -> None:
-    """HubProblem if the hub closed the socket for good."""
+    """Raise HubProblem if the hub closed the socket for good."""
     if socket.close_code in _FINAL_CLOSES:
         raise refusal({"code": "invalid_credentials", "status": 401})
 
 
-async def by_events(http: Http, place: Place) -> AsyncIterator[Message]:
-    """One response of server-sent events, until it ends or says nothing for too long."""
+async def sse_messages(http: Http, position: ReadPosition) -> AsyncIterator[Message]:
+    """Yield the messages of one response of server-sent events, until it ends or stays silent."""
     timeout = aiohttp.ClientTimeout(total=None, sock_read=limits.CLIENT_SILENCE_S)
     async with http.session.get(
-        http.base_url + stream_path(place.stream, "events"),
-        params=place.query(),
+        http.base_url + stream_path(position.stream, "events"),
+        params=position.query(),
         headers={"Accept": "text/event-stream"},
         timeout=timeout,
     ) as response:
@@ -75,21 +77,25 @@ async def by_events(http: Http, place: Place) -> AsyncIterator[Message]:
                 yield orjson.loads(event.data)
 
 
-async def by_poll(http: Http, place: Place) -> AsyncIterator[Message]:
-    """One long poll after the other."""
-    path = stream_path(place.stream, "events")
+async def poll_messages(http: Http, position: ReadPosition) -> AsyncIterator[Message]:
+    """Yield the messages of one long poll after the other."""
+    path = stream_path(position.stream, "events")
     while True:
-        request = Request("GET", path, query={**place.query(), "timeout": _WAIT})
+        request = Request("GET", path, query={**position.query(), "timeout": _WAIT})
         found = (await http.ask(request, timeout_s=limits.CLIENT_POLL_S * 2)).json
         for item in found["events"]:
             yield {"op": "event", **item}
         yield {"op": "position", **found["cursor"]}
 
 
-SOURCES: dict[Via, Source] = {"websocket": by_socket, "sse": by_events, "poll": by_poll}
+TRANSPORTS: dict[Transport, Source] = {
+    "websocket": websocket_messages,
+    "sse": sse_messages,
+    "poll": poll_messages,
+}
 
 
 def _handshake(error: aiohttp.WSServerHandshakeError) -> dict[str, Any]:
-    """The body of a refused handshake is not read, so its status has to do."""
+    """Return a problem for a refused handshake by its status, since its body is not read."""
     code = "invalid_credentials" if error.status == 401 else "refused"
     return {"code": code, "status": error.status, "detail": error.message}
