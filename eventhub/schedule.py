@@ -61,10 +61,10 @@ TIMETABLE = {
         f"ask-{kind.name}": {
             "task": "jobs.ask",
             "args": (kind.name,),
-            "schedule": crontab(hour=kind.timetable.hour, minute=kind.timetable.minute),
+            "schedule": crontab(hour=kind.schedule.hour, minute=kind.schedule.minute),
             "options": {"expires": HOUR_S},
         }
         for kind in JOBS.values()
-        if kind.timetable
+        if kind.schedule
     },
 }

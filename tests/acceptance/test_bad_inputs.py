@@ -81,7 +81,7 @@ NOT_TRIED = {
     "run_under_way",  # of the command
     "run_over",  # see test_jobs.py
     "run_publishing",  # likewise
-    "result_gone",  # likewise
+    "result_deleted",  # likewise
     "no_plan",  # of a run that left none: see test_retention_apply.py
     "too_many_runs",
     "redis_off",  # see test_without_redis.py

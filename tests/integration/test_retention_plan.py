@@ -80,44 +80,49 @@ async def test_needed_held_open_and_unarchived_segments_are_not_dropped(
     assert (trimmed["first"], trimmed["events"], trimmed["reason"]) == (11, 10, "plan")
 
 
-async def test_actions_done_before_come_first(url: str, connection: Connection) -> None:
-    """Finished actions are found at once, so the time of a request is left for the rest."""
+async def test_drops_that_were_done_before_come_first(url: str, connection: Connection) -> None:
+    """They are found at once, so that the time of a request is left for the rest."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 35)
-    acts = [
+    actions = [
         PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:3]
     ]
-    hub = ApplyTarget(connection, NO_HOOKS, SystemClock(), archive=None)
-    assert [one.outcome async for one in apply_actions(hub, acts[1:2])] == ["done"]
-    went = [(acts.index(one.act), one.outcome, one.why) async for one in apply_actions(hub, acts)]
-    assert went == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
+    target = ApplyTarget(connection, NO_HOOKS, SystemClock(), archive=None)
+    assert [one.outcome async for one in apply_actions(target, actions[1:2])] == ["done"]
+    outcomes = [
+        (actions.index(one.action), one.outcome, one.reason)
+        async for one in apply_actions(target, actions)
+    ]
+    assert outcomes == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
 
 
-async def test_an_unreachable_archive_is_tried_once(url: str, connection: Connection) -> None:
-    """Regardless of the number of segments; each attempt may take a minute to fail."""
+async def test_an_unavailable_archive_is_tried_once(url: str, connection: Connection) -> None:
+    """An attempt may take a minute, so it is not repeated for each segment."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 45)
     execute(url, "UPDATE segments SET archive_path = 'x.json' WHERE stream_id = %s", stream)
-    asked: list[asyncio.StreamWriter] = []
+    requests: list[asyncio.StreamWriter] = []
 
     def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(writer)
+        requests.append(writer)
         writer.close()
 
-    away = await asyncio.start_server(hang_up, "127.0.0.1", 0)
-    host, port = away.sockets[0].getsockname()
-    acts = [
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    actions = [
         PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:4]
     ]
-    hub = ApplyTarget(connection, NO_HOOKS, SystemClock(), ArchiveFolder(f"http://{host}:{port}/"))
-    async with away:
-        alone = [one.why async for one in apply_actions(hub, acts[:1])]
-        once = len(asked)
-        all_four = [one.why async for one in apply_actions(hub, acts)]
+    target = ApplyTarget(
+        connection, NO_HOOKS, SystemClock(), ArchiveFolder(f"http://{host}:{port}/")
+    )
+    async with server:
+        alone = [one.reason async for one in apply_actions(target, actions[:1])]
+        once = len(requests)
+        all_four = [one.reason async for one in apply_actions(target, actions)]
     assert (alone, all_four) == (["archive_unavailable"], ["archive_unavailable"] * 4)
-    assert (once > 0, len(asked)) == (True, 2 * once)
+    assert (once > 0, len(requests)) == (True, 2 * once)
     assert tiers(url, stream) == ["live"] * 5
 
 

@@ -1,4 +1,4 @@
-"""`manage.py sparkjob NAME`: run a job now, or list its runs. Django module."""
+"""`manage.py sparkjob NAME`: performs a job in this process, or lists its runs. Django module."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ from sparkjobs.runs.rows import COMMAND, Run, RunProgress, RunRequest
 from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 from sparkjobs.runs.selectors import list_runs
 
-PROBLEMS = 3  # the exit status when an audit found some
+PROBLEMS = 3  # the exit status of an audit with findings
 _EXAMPLES = """examples:
   manage.py sparkjob --list
   manage.py sparkjob audit
@@ -40,7 +40,7 @@ _EXAMPLES = """examples:
   manage.py sparkjob retention --params '{"zone": "default"}'
   manage.py sparkjob history audit
 
-exit status: 0 completed, 1 failed or cancelled, 3 an audit found problems
+exit status: 0 completed, 1 failed or cancelled, 3 an audit with findings
 """
 _HISTORY = "history"
 
@@ -48,8 +48,8 @@ _HISTORY = "history"
 class Command(ExamplesCommand):
     examples = _EXAMPLES
     help = (
-        "Spark jobs: audit, backtest, match_index, retention. The command runs a job now, while"
-        " the hub goes on. See docs/jobs.md."
+        "Run a Spark job (audit, backtest, match_index, retention) in this process; the hub keeps"
+        " running. See docs/jobs.md."
     )
     requires_system_checks = ()
 
@@ -58,7 +58,11 @@ class Command(ExamplesCommand):
             "name", nargs="?", choices=[*JOBS, _HISTORY], metavar="NAME", help=", ".join(JOBS)
         )
         parser.add_argument(
-            "of", nargs="?", choices=list(JOBS), metavar="OF", help="after `history`: the job"
+            "of",
+            nargs="?",
+            choices=list(JOBS),
+            metavar="JOB",
+            help="after `history`: the job to list",
         )
         parser.add_argument(
             "--param",
@@ -80,7 +84,7 @@ class Command(ExamplesCommand):
             self._list()
             return
         if name is None or (name == _HISTORY) != (of is not None):
-            raise CommandError(f"Name a job, or `history` and a job: {', '.join(JOBS)}.")
+            raise CommandError(f"Name a job, or `history` and a job. Jobs: {', '.join(JOBS)}.")
         env = read_env()
         try:
             require_database()
@@ -96,13 +100,13 @@ class Command(ExamplesCommand):
         except EventHubError as error:
             where = f"{error.field}: " if error.field else ""
             raise CommandError(f"{where}{error.message}") from error
-        self._say_ended(env, ended)
+        self._print_ended(env, ended)
 
     def _list(self) -> None:
         for kind in JOBS.values():
-            self._say(kind.name)
-            self._say(f"  {kind.about}")
-            self._say(f"  {kind.timetable.text() if kind.timetable else 'on request'}")
+            self._print(kind.name)
+            self._print(f"  {kind.about}")
+            self._print(f"  {kind.schedule.text() if kind.schedule else 'on request'}")
 
     def _history(self, job: str) -> None:
         found = list_runs(None, limits.JOB_RUNS_RETAINED, job=job)
@@ -110,39 +114,39 @@ class Command(ExamplesCommand):
             words = filter(None, (run.state, run.verdict, _took(run), f"by {run.requested_by}"))
             text = run.summary or run.detail
             line = f"{run.id}  {run.requested_at:%Y-%m-%dT%H:%M:%S}Z  {' '.join(words)}  {text}"
-            self._say(line.rstrip())
+            self._print(line.rstrip())
         if not found:
-            self._say(f"No run of {job} is recorded.")
+            self._print(f"Runs of {job}: 0")
 
-    def _perform(self, env: Env, request: RunRequest) -> Run:
-        hub, stop, clock = RunnerSettings.of(env), StopSignal(), SystemClock()
+    def _perform(self, env: Env, requested: RunRequest) -> Run:
+        settings, stop, clock = RunnerSettings.of(env), StopSignal(), SystemClock()
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.ask(CANCELLED))
-        with blocking(hub.database_url, name="jobs") as connection:
+            signal.signal(number, lambda *_: stop.request(CANCELLED))
+        with blocking(settings.database_url, name="jobs") as connection:
             rows.interrupt_lapsed(connection)
-            started = rows.start_now(connection, request)
+            started = rows.start_now(connection, requested)
             run = None if started is None else rows.find(connection, started)
         if run is None:
             raise RunUnderWay()
-        with Watch(request.job, 0, clock, self._write, self.stdout.isatty()) as watch:
+        with Watch(requested.job, 0, clock, self._write, self.stdout.isatty()) as watch:
 
             def report(progress: RunProgress) -> None:
                 watch.hear(_progress(progress))
 
-            return perform(hub, run, RunObserver(stop, report, clock))
+            return perform(settings, run, RunObserver(stop, report, clock))
 
-    def _say_ended(self, env: Env, run: Run) -> None:
+    def _print_ended(self, env: Env, run: Run) -> None:
         folder = folder_of(Path(env.data), run.job, run.id)
         if run.state != "completed":
-            raise CommandError(f"{run.detail} ({run.state}: {run.reason}; its log: {folder.log})")
+            raise CommandError(f"{run.detail} ({run.state}: {run.reason}; log: {folder.log})")
         for name, figure in run.figures.items():
-            self._say(f"  {name}: {f'{figure:,}' if isinstance(figure, int) else figure}")
-        self._say(f"{run.summary} ({_took(run)}, {run.engine})")
-        self._say(f"{folder.result}")
+            self._print(f"  {name}: {f'{figure:,}' if isinstance(figure, int) else figure}")
+        self._print(f"{run.summary} ({_took(run)}, {run.engine})")
+        self._print(f"{folder.result}")
         if run.verdict == "problems":
-            raise CommandError("The audit found problems.", returncode=PROBLEMS)
+            raise CommandError("The audit has findings.", returncode=PROBLEMS)
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self._write(f"{line}\n")
 
     def _write(self, text: str) -> None:
@@ -151,11 +155,10 @@ class Command(ExamplesCommand):
 
 
 def _given(job: str, pairs: list[str], whole: str | None) -> dict[str, Any]:
-    """Parse the parameters of the command line. Raises CommandError, and the errors of
-    `parse_json_option` and `parse_value`."""
+    """Parse the parameters of the command line. Raises CommandError and parsing errors."""
     found = {} if whole is None else parse_json_option(whole, field="--params")
     if not isinstance(found, dict):
-        raise CommandError('--params must be an object, such as {"zone": "default"}.')
+        raise CommandError('--params must be a JSON object, such as {"zone": "default"}.')
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
@@ -165,30 +168,29 @@ def _given(job: str, pairs: list[str], whole: str | None) -> dict[str, Any]:
 
 
 def _owned(env: Env) -> Env:
-    """Return the settings. Raises CommandError for another user than the data folder's owner: the
-    hub could not replace files that root leaves."""
+    """Require the owner of the data folder; the hub could not replace root's files in it."""
     data = Path(env.data)
     if not data.is_dir():
         raise CommandError(
-            f"There is no data folder {data}: copy the line `export EVENTHUB_DATA=…` from the"
-            " banner of the running hub (manage.py up)."
+            f"The data folder {data} does not exist: copy the line `export EVENTHUB_DATA=…` from"
+            " the banner of the running hub (manage.py up)."
         )
     owner = data.stat().st_uid
     if os.geteuid() != owner:
         raise CommandError(
-            f"The data folder {data} belongs to user {owner}: run this as that"
-            " user, or let a worker do it: the console has a button, the API"
+            f"The data folder {data} belongs to the user with the id {owner}. Run this command as"
+            " that user, or request the run from a worker: in the console, or with"
             " POST /v1/jobs/{job}/runs."
         )
     return env
 
 
-def _progress(run: RunProgress) -> Progress:
-    """Return the progress in rows while inputs are written, then in Spark's tasks."""
-    if run.stages:
-        stage = f"{run.phase}, stage {run.stages_done} of {run.stages}, tasks"
-        return Progress(stage, run.tasks_done)
-    return Progress(run.phase, run.rows_done)
+def _progress(progress: RunProgress) -> Progress:
+    """Convert progress to one stage and count: exported rows, then Spark's tasks."""
+    if progress.stages:
+        stage = f"{progress.phase}, stage {progress.stages_done} of {progress.stages}, tasks"
+        return Progress(stage, progress.tasks_done)
+    return Progress(progress.phase, progress.rows_done)
 
 
 def _took(run: Run) -> str:
