@@ -142,15 +142,23 @@ class DeliveryMatcher:
         owed, rules = Recipients({}, {}), HoldRules({}, self._suspensions, groups_of)
         add_versions(self._memory.match(event), event, sequence, rules, owed)
         for engine, columns in self._shards:
-            places = engine.match(event, places=True).tolist()
+            positions = engine.match(event, positions=True).tolist()
             if event.destinations or event.audience:
-                places = [place for place in places if self._sees(event, columns, place, rules)]
-            add_by_columns(without_ended(places, columns, rules, sequence), columns, sequence, owed)
+                positions = [
+                    position
+                    for position in positions
+                    if self._sees(event, columns, position, rules)
+                ]
+            add_by_columns(
+                without_ended(positions, columns, rules, sequence), columns, sequence, owed
+            )
         owed.sort()
         return owed.endpoints
 
-    def _sees(self, event: Event, columns: "_ShardColumns", place: int, rules: HoldRules) -> bool:
-        name = self._names[columns.client[place]]
+    def _sees(
+        self, event: Event, columns: "_ShardColumns", position: int, rules: HoldRules
+    ) -> bool:
+        name = self._names[columns.client[position]]
         return may_see(event, name, rules.groups_of(name))
 
 
@@ -174,7 +182,7 @@ def _either(
 
 
 class _ShardColumns(NamedTuple):
-    """Bounds of the versions of one shard, by dense place, mapped."""
+    """Bounds of the versions of one shard, by dense position, mapped."""
 
     client: memoryview
     endpoint: memoryview

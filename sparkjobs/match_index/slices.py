@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from eventhub.base import limits
 from registrations.compiled import CompiledFilters
-from registrations.match_index.format.columns import Columns, Gathering
+from registrations.match_index.format.columns import EntryCollector, EntryColumns
 from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.versions import COLUMNS
 
@@ -41,7 +41,7 @@ class Slice(NamedTuple):
 
 def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) -> Slice:
     """Of rows of `transform.INDEXED`. Raises OSError."""
-    gathering = Gathering(COLUMNS)
+    gathering = EntryCollector(COLUMNS)
     compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     refused: list[RefusedVersion] = []
     for batch in batches:
@@ -61,10 +61,10 @@ def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) ->
     return Slice(number, entries, refused)
 
 
-def read_slice(folder: Path, number: int) -> Columns:
+def read_slice(folder: Path, number: int) -> EntryColumns:
     """One that a task of this run wrote. Raises OSError."""
     with _file(folder, number).open("rb") as file:
-        found: Columns = pickle.load(file)  # noqa: S301 - this run's own folder
+        found: EntryColumns = pickle.load(file)  # noqa: S301 - this run's own folder
     return found
 
 

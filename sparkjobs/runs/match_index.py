@@ -10,13 +10,13 @@ from pathlib import Path
 
 from eventhub.base import limits
 from eventhub.postgresql.connections import blocking
-from registrations.match_index.builds.run import Order, build
-from registrations.match_index.builds.turn import turn
-from registrations.match_index.epochs.publish import Shards, publish_stream
+from registrations.match_index.builds.builder_lock import builder_lock
+from registrations.match_index.builds.run import BuildOrder, build
+from registrations.match_index.epochs.publish import BuiltShards, publish_stream
 from registrations.match_index.epochs.state import IndexState, state_of
-from registrations.match_index.epochs.tables import moment_of
-from registrations.match_index.format.builder import Progress
-from registrations.match_index.format.manifest import Manifest
+from registrations.match_index.epochs.tables import snapshot_of
+from registrations.match_index.format.builder import BuildProgress
+from registrations.match_index.format.manifest import IndexManifest
 from sparkjobs.match_index.shards import SHARDS
 from sparkjobs.match_index.slices import REFUSED
 from sparkjobs.result import JobResult, StoredResult
@@ -31,15 +31,15 @@ _LOOK_S = 0.5  # for the end of another builder
 
 def build_here(context: RunContext) -> JobResult | None:
     """By the hub's builder, if Spark would take longer or is not wanted; else None. Raises
-    IndexNotTaken, and what building raises.
+    IndexNotUsed, and what building raises.
     """
     stream_id, engine = context.params["stream_id"], context.params["engine"]
     with blocking(context.database_url, name="job") as connection:
-        moment_of(connection, stream_id)
+        snapshot_of(connection, stream_id)
         state = state_of(connection, context.data, stream_id)
     if engine != LOCAL and (engine != AUTO or state.changed_since >= limits.SPARK_INDEX_MIN):
         return None
-    order = Order(context.database_url, context.data, stream_id)
+    order = BuildOrder(context.database_url, context.data, stream_id)
     manifest = build(order, lambda progress: _tell(context, progress))
     return _result(context, manifest, "local builder", _why(state, asked=engine == LOCAL))
 
@@ -53,7 +53,7 @@ def publish(context: RunContext, stored: StoredResult) -> JobResult:
     if len(files) != stored.result.figures["shards"]:
         raise BadResult("There are not as many shards as the job has written.")
     moment = read_snapshot(context.inputs).moments[stream_id]
-    shards = Shards(stream_id, moment, files, _refused(context.result / REFUSED))
+    shards = BuiltShards(stream_id, moment, files, _refused(context.result / REFUSED))
     with blocking(context.database_url, name="job") as connection:
         manifest = publish_stream(
             connection, context.data, shards, lambda progress: _tell(context, progress)
@@ -72,7 +72,7 @@ def _why(state: IndexState, *, asked: bool) -> str:
     return f"built here: {count}; {wanted}"
 
 
-def _result(context: RunContext, manifest: Manifest, engine: str, why: str) -> JobResult:
+def _result(context: RunContext, manifest: IndexManifest, engine: str, why: str) -> JobResult:
     figures: dict[str, int | float | str | None] = {
         "epoch": manifest.epoch,
         "registrations": manifest.ids,
@@ -92,7 +92,7 @@ def _refused(file: Path) -> tuple[int, ...]:
         return tuple(int(row["version"]) for row in csv.DictReader(lines))
 
 
-def _tell(context: RunContext, progress: Progress) -> None:
+def _tell(context: RunContext, progress: BuildProgress) -> None:
     context.told(f"building: {progress.stage}", progress.entries)
     if progress.stage == SEALED:  # published next
         context.publishing()
@@ -104,7 +104,7 @@ def alone(context: RunContext) -> Iterator[None]:
     publishes what is newer than what is being read here.
     """
     while True:
-        with turn(context.data, wait=False) as ours:
+        with builder_lock(context.data, wait=False) as ours:
             if ours:
                 yield
                 return

@@ -18,9 +18,9 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.management.examples import ExamplesCommand
 from eventhub.postgresql.connections import blocking
 from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
-from registrations.match_index.builds.progress import Watch
-from registrations.match_index.builds.turn import step_back
-from registrations.match_index.format.builder import Progress
+from registrations.match_index.builds.builder_lock import lower_priority
+from registrations.match_index.builds.progress import ProgressDisplay
+from registrations.match_index.format.builder import BuildProgress
 from sparkjobs.runs import rows
 from sparkjobs.runs.cancellation import CANCELLED, StopSignal
 from sparkjobs.runs.errors import RunUnderWay
@@ -74,7 +74,7 @@ class Command(ExamplesCommand):
         parser.add_argument("--list", action="store_true", help="the jobs there are")
 
     def run_from_argv(self, argv: list[str]) -> None:
-        step_back()
+        lower_priority()
         super().run_from_argv(argv)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -127,10 +127,10 @@ class Command(ExamplesCommand):
             run = None if begun is None else rows.find(connection, begun)
         if run is None:
             raise RunUnderWay()
-        with Watch(asked.job, 0, clock, self._write, self.stdout.isatty()) as watch:
+        with ProgressDisplay(asked.job, 0, clock, self._write, self.stdout.isatty()) as watch:
 
             def hear(heard: RunProgress) -> None:
-                watch.hear(_progress(heard))
+                watch.show(_progress(heard))
 
             return perform(hub, run, Watching(stop, hear, clock))
 
@@ -184,12 +184,12 @@ def _owned(env: Env) -> Env:
     return env
 
 
-def _progress(heard: RunProgress) -> Progress:
+def _progress(heard: RunProgress) -> BuildProgress:
     """Rows while inputs are written, then Spark's tasks."""
     if heard.stages:
         stage = f"{heard.phase}, stage {heard.stages_done} of {heard.stages}, tasks"
-        return Progress(stage, heard.tasks_done)
-    return Progress(heard.phase, heard.rows_done)
+        return BuildProgress(stage, heard.tasks_done)
+    return BuildProgress(heard.phase, heard.rows_done)
 
 
 def _took(run: Run) -> str:
