@@ -1,5 +1,6 @@
-"""What one web process runs beside its requests, opened and closed together: the log with its
-upkeep, the authorizer, the types and the feed of registrations. Composition root. Plain module.
+"""The parts that one web process runs in addition to its requests, opened and closed together: the
+log and its maintenance, the authorizer, the types and the feed of registrations. Composition root.
+Plain module.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ from registrations.interest.live import Closures
 
 
 class Hub(NamedTuple):
-    """The parts that doors and sessions share in one process."""
+    """The objects that routes and sessions of one process share."""
 
     log: Log
     authorizer: Authorizer
@@ -44,8 +45,8 @@ class Hub(NamedTuple):
 
 @asynccontextmanager
 async def open_hub(env: Env) -> AsyncIterator[Hub]:
-    """Open the parts and keep them going until the block is left; the database may be away
-    meanwhile.
+    """Open the hub's objects and run their background tasks until the block is left; the database
+    may be unavailable meanwhile.
     """
     opened = Log.open(
         database_url=env.database_url,
@@ -59,16 +60,16 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         feed = Feed(log)
         types = TypeRegistry(log)
         closures = Closures(log, feed)
-        upkeep = open_upkeep(env, log.continuity)
-        log.admit = upkeep.admit
-        health = Watch(WatchedParts(log, authorizer, upkeep), env, SystemClock())
-        log.tail.stir = upkeep.stir
+        maintenance = open_maintenance(env, log.continuity)
+        log.admit = maintenance.admit
+        health = Watch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
+        log.tail.on_stored = maintenance.wake
         tasks = [
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
             asyncio.create_task(run_forever("feed", feed.run)),
             asyncio.create_task(run_forever("types", types.run)),
-            asyncio.create_task(run_forever("listens", closures.listeners.run)),
-            asyncio.create_task(run_forever("upkeep", upkeep.run)),
+            asyncio.create_task(run_forever("listeners", closures.listeners.run)),
+            asyncio.create_task(run_forever("maintenance", maintenance.run)),
             asyncio.create_task(run_forever("health", health.run)),
         ]
         try:
@@ -79,8 +80,8 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def open_upkeep(env: Env, continuity: Continuity) -> Maintenance:
-    """What keeps the log within its room, with what other rooms have to say about it."""
+def open_maintenance(env: Env, continuity: Continuity) -> Maintenance:
+    """Open the maintenance of the log, with the functions of other packages that it calls."""
     archive = (
         PartitionArchive(env.archive_url, env.database_direct_url) if env.archive_url else None
     )
@@ -88,19 +89,19 @@ def open_upkeep(env: Env, continuity: Continuity) -> Maintenance:
     backlog = Backlog(
         BacklogSettings(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock
     )
-    rooms = RetentionHooks(
+    hooks = RetentionHooks(
         needs=log_retention.needs,
         zones=zone_names,
         release=log_retention.release,
         shed=partial(log_retention.shed, archive),
         bound=backlog.check,
     )
-    upkeep = Maintenance(
+    maintenance = Maintenance(
         env.database_direct_url,
-        rooms,
+        hooks,
         clock,
         quota_bytes=env.quota_bytes,
         disk=Disk(Path(env.store_dir)) if env.store_dir else None,
     )
-    upkeep.continuity = continuity
-    return upkeep
+    maintenance.continuity = continuity
+    return maintenance

@@ -34,7 +34,7 @@ class WatchedParts(NamedTuple):
 
     log: Log
     authorizer: Authorizer
-    upkeep: Maintenance
+    maintenance: Maintenance
 
 
 def last_report() -> Report | None:
@@ -128,7 +128,7 @@ class Watch:
         return Component("system", "ok") if is_followed else SYSTEM_DOWN
 
     def _storage(self) -> Component:
-        refusal = self._watched.upkeep.refusal()
+        refusal = self._watched.maintenance.refusal()
         if refusal is None:
             return Component("storage", "ok")
         return Component("storage", "degraded", f"Emits are refused: {refusal.message}")

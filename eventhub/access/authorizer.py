@@ -88,7 +88,7 @@ class Authorizer:
     def fresh(self) -> bool:
         """Return True while cached entries count."""
         now_s = asyncio.get_running_loop().time()
-        self._log.tail.rely(now_s)
+        self._log.tail.keep_confirmed(now_s)
         return self._age_s(now_s) < limits.AUTHORISATION_FRESH_S_MAX
 
     async def confirmed(self) -> bool:
@@ -96,7 +96,7 @@ class Authorizer:
         if not self.fresh():
             await asyncio.sleep(0)  # the event that woke the caller may wake the authorizer as well
         if not self.fresh():
-            await self._log.tail.looked(limits.AUTHORISATION_FRESH_S_MAX)
+            await self._log.tail.wait_for_poll(limits.AUTHORISATION_FRESH_S_MAX)
         return self.fresh()
 
     async def authenticate(self, credential: str) -> Principal:

@@ -123,7 +123,7 @@ async def emit(
     types = await services.types.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
     drafts = []
-    async with Budget(services.types.turn) as budget:
+    async with Budget(services.types.expensive_checks) as budget:
         for index, event in enumerate(events):
             try:
                 mask = await _mask(services.authorizer, principal.zone_id, event)

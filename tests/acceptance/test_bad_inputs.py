@@ -53,12 +53,12 @@ NOT_TRIED = {
     "log_hole",
     "storage_full",  # a full disk: see test_full_disk.py
     "transient_unavailable",  # Redis is away
-    "archive_unavailable",  # and what happens to files: see test_rows_archive.py
+    "archive_unavailable",  # and what happens to files: see test_archive.py
     "archive_damaged",
     "archive_conflict",
     "segment_unreadable",
     "type_too_costly",  # see test_rows_types.py
-    "transient_stream",  # see test_rows_delivery.py
+    "transient_stream",  # see test_recipients.py
     "immutable_property",  # the relay's, see test_transform.py
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many
@@ -81,7 +81,7 @@ NOT_TRIED = {
     "run_under_way",  # of the command
     "run_over",  # see test_jobs.py
     "run_publishing",  # likewise
-    "result_gone",  # likewise
+    "result_deleted",  # likewise
     "no_plan",  # of a run that left none: see test_retention_apply.py
     "too_many_runs",
     "redis_off",  # see test_without_redis.py

@@ -144,7 +144,7 @@ def test_an_index_is_requested_built_changed_verified_and_repaired(
 
 @pytest.mark.usefixtures("without_workers")
 def test_a_requested_index_is_built_at_once(hub: LiveHub, zone: LiveZone) -> None:
-    """Workers polled every five seconds, each time on a new connection. This hub has no timetable."""
+    """Workers polled every five seconds on a new connection. This hub has no timetable."""
     shop(zone, 20)
     request_twice(zone)
     hub.start_callbacks()

@@ -8,8 +8,8 @@ from eventhub.base import limits
 from eventhub.event import event_pb2
 from tests.acceptance import doors
 from tests.acceptance.doors import Door, server_frames
+from tests.acceptance.test_archive import archive, segments
 from tests.acceptance.test_doors_contract import asked_of, chain, take
-from tests.acceptance.test_rows_archive import archive, segments
 from tests.acceptance.wire import EVENT, Session, session
 from tests.live import Answer, LiveHub, LiveZone
 from tests.sink import Sink

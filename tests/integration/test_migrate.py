@@ -106,7 +106,7 @@ def test_nothing_is_taken_back_from_an_empty_database() -> None:
     with new_database("back") as url:
         done = manage("migrate", "--back", "all", **environment(url))
         assert (done.returncode, done.stderr) == (0, "")
-        assert "there is nothing to take back" in done.stdout
+        assert "there is nothing to revert" in done.stdout
         assert {row[0] for row in described(url)["table"]} <= {"schema_digests"}
 
 

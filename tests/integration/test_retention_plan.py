@@ -1,5 +1,5 @@
-"""One segment of a plan dropped: what keeps it is looked up under the lock that changes of policies
-take.
+"""Applying a plan to one segment: what retains it is checked under the lock that changes of
+policies take.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from sparkjobs.runs.retention.apply import ApplyTarget, apply_actions
 from sparkjobs.runs.retention.plan import PlannedAction
 from tests.integration.eventlog_world import execute, log_database, new_stream
 from tests.integration.retention_world import (
-    NO_ROOMS,
+    NO_HOOKS,
     NOW_US,
     announced,
     ask,
@@ -56,72 +56,77 @@ def needing(stream: int, lowest: int) -> RetentionHooks:
     return RetentionHooks(needs=needs)
 
 
-async def test_what_is_needed_held_open_or_to_be_archived_stays(
+async def test_needed_held_open_and_unarchived_segments_are_not_dropped(
     url: str, connection: Connection
 ) -> None:
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 35)
     first, second, third, opened = planned(url, stream)
-    rooms = needing(stream, 15)
-    assert await drop_planned(connection, rooms, second, NOW_US) == "needed"
-    assert await drop_planned(connection, rooms, first, NOW_US) == ""
-    assert await drop_planned(connection, rooms, first, NOW_US) == "gone"
-    assert await drop_planned(connection, rooms, opened, NOW_US) == "open"
+    hooks = needing(stream, 15)
+    assert await drop_planned(connection, hooks, second, NOW_US) == "needed"
+    assert await drop_planned(connection, hooks, first, NOW_US) == ""
+    assert await drop_planned(connection, hooks, first, NOW_US) == "gone"
+    assert await drop_planned(connection, hooks, opened, NOW_US) == "open"
     stranger = Planned(second.segment_id, first.segment)
-    assert await drop_planned(connection, NO_ROOMS, stranger, NOW_US) == "gone"
+    assert await drop_planned(connection, NO_HOOKS, stranger, NOW_US) == "gone"
     execute(url, "UPDATE streams SET archive = true WHERE id = %s", stream)
-    assert await drop_planned(connection, NO_ROOMS, second, NOW_US) == "not_archived"
+    assert await drop_planned(connection, NO_HOOKS, second, NOW_US) == "not_archived"
     execute(url, "UPDATE segments SET archive_path = 'x' WHERE id = %s", second.segment_id)
-    assert await drop_planned(connection, NO_ROOMS, second, NOW_US) == ""
+    assert await drop_planned(connection, NO_HOOKS, second, NOW_US) == ""
     execute(url, "UPDATE streams SET archive = false, hold = '' WHERE id = %s", stream)
-    assert await drop_planned(connection, NO_ROOMS, third, NOW_US) == "hold"
+    assert await drop_planned(connection, NO_HOOKS, third, NOW_US) == "hold"
     assert tiers(url, stream) == ["dropped", "archived", "live", "live"]
-    [told] = announced(url, "stream.trimmed")  # what is in the archive can be read on
-    assert (told["first"], told["events"], told["why"]) == (11, 10, "plan")
+    [trimmed] = announced(url, "stream.trimmed")  # what is in the archive can be read on
+    assert (trimmed["first"], trimmed["events"], trimmed["reason"]) == (11, 10, "plan")
 
 
-async def test_what_was_done_before_comes_first(url: str, connection: Connection) -> None:
-    """It is found at once, and the time of a request is left for the rest."""
+async def test_drops_that_were_done_before_come_first(url: str, connection: Connection) -> None:
+    """They are found at once, so that the time of a request is left for the rest."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 35)
-    acts = [
+    actions = [
         PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:3]
     ]
-    hub = ApplyTarget(connection, NO_ROOMS, SystemClock(), archive=None)
-    assert [one.outcome async for one in apply_actions(hub, acts[1:2])] == ["done"]
-    went = [(acts.index(one.act), one.outcome, one.why) async for one in apply_actions(hub, acts)]
-    assert went == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
+    target = ApplyTarget(connection, NO_HOOKS, SystemClock(), archive=None)
+    assert [one.outcome async for one in apply_actions(target, actions[1:2])] == ["done"]
+    outcomes = [
+        (actions.index(one.action), one.outcome, one.reason)
+        async for one in apply_actions(target, actions)
+    ]
+    assert outcomes == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
 
 
-async def test_an_archive_that_is_away_is_asked_once(url: str, connection: Connection) -> None:
-    """However many segments wait for its word; each may take a minute to be refused."""
+async def test_an_unavailable_archive_is_tried_once(url: str, connection: Connection) -> None:
+    """An attempt may take a minute, so it is not repeated for each segment."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 45)
     execute(url, "UPDATE segments SET archive_path = 'x.json' WHERE stream_id = %s", stream)
-    asked: list[asyncio.StreamWriter] = []
+    requests: list[asyncio.StreamWriter] = []
 
     def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(writer)
+        requests.append(writer)
         writer.close()
 
-    away = await asyncio.start_server(hang_up, "127.0.0.1", 0)
-    host, port = away.sockets[0].getsockname()
-    acts = [
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    actions = [
         PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:4]
     ]
-    hub = ApplyTarget(connection, NO_ROOMS, SystemClock(), ArchiveFolder(f"http://{host}:{port}/"))
-    async with away:
-        alone = [one.why async for one in apply_actions(hub, acts[:1])]
-        once = len(asked)
-        all_four = [one.why async for one in apply_actions(hub, acts)]
+    target = ApplyTarget(
+        connection, NO_HOOKS, SystemClock(), ArchiveFolder(f"http://{host}:{port}/")
+    )
+    async with server:
+        alone = [one.reason async for one in apply_actions(target, actions[:1])]
+        once = len(requests)
+        all_four = [one.reason async for one in apply_actions(target, actions)]
     assert (alone, all_four) == (["archive_unavailable"], ["archive_unavailable"] * 4)
-    assert (once > 0, len(asked)) == (True, 2 * once)
+    assert (once > 0, len(requests)) == (True, 2 * once)
     assert tiers(url, stream) == ["live"] * 5
 
 
-async def test_a_lagging_cursor_keeps_nothing_where_the_policy_does_not_wait(
+async def test_a_lagging_cursor_retains_nothing_under_on_lag_drop(
     url: str, connection: Connection
 ) -> None:
     stream = new_stream(url, segment_events_max=10)
@@ -131,7 +136,7 @@ async def test_a_lagging_cursor_keeps_nothing_where_the_policy_does_not_wait(
     assert await drop_planned(connection, needing(stream, 1), sealed, NOW_US) == ""
 
 
-async def test_a_hold_that_is_just_being_placed_is_waited_for(
+async def test_a_plan_waits_for_a_hold_that_is_being_placed(
     url: str, connection: Connection
 ) -> None:
     stream = new_stream(url, segment_events_max=10)
@@ -140,7 +145,7 @@ async def test_a_hold_that_is_just_being_placed_is_waited_for(
     with psycopg.connect(url) as placing:
         streams.lock_system(placing)
         placing.execute("UPDATE streams SET hold = 'case 7' WHERE id = %s", (stream,))
-        dropping = asyncio.create_task(drop_planned(connection, NO_ROOMS, sealed, NOW_US))
+        dropping = asyncio.create_task(drop_planned(connection, NO_HOOKS, sealed, NOW_US))
         waiting = (
             "SELECT 1 FROM pg_locks WHERE NOT granted AND pid = %s",
             connection.info.backend_pid,
@@ -153,11 +158,11 @@ async def test_a_hold_that_is_just_being_placed_is_waited_for(
     assert tiers(url, stream) == ["live", "live"]
 
 
-async def test_what_is_asked_changes_nothing(url: str, connection: Connection) -> None:
+async def test_checking_a_plan_changes_nothing(url: str, connection: Connection) -> None:
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 15)
     [sealed, _] = planned(url, stream)
-    assert await retained_by(connection, NO_ROOMS, sealed) == ""
+    assert await retained_by(connection, NO_HOOKS, sealed) == ""
     assert not await is_to_be_cleaned(connection, sealed, 1)
     await next_group(url)
     assert await is_to_be_cleaned(connection, sealed, 1)

@@ -113,6 +113,6 @@ async def test_made_up_versions_make_nothing_be_read_again(world: World) -> None
     async with process(world, follows=True) as zones:
         told = declare(world, f"Real-{next(_numbers)}", 1)
         await until(lambda: zones.types._system.has_reached(told) and zones.types.fresh())
-        found = await zones.types.knowing(world.zone, made_up, through=told)
+        found = await zones.types.zone_of_events(world.zone, made_up, through=told)
         for through in (told, None):
-            assert await zones.types.knowing(world.zone, made_up, through=through) is found
+            assert await zones.types.zone_of_events(world.zone, made_up, through=through) is found

@@ -6,7 +6,7 @@ import { JobForm } from "../jobs/JobForm";
 import { isBackwards, RangeInput, rangeOf } from "../jobs/RangeInput";
 import { useStreamNames } from "../streams/streams";
 
-/** What is audited: the whole hub, or some of it. */
+/** The scope of an audit: the whole hub, a zone or some streams. */
 export function AuditForm({ zone }: { zone: string }) {
   const [scope, setScope] = useState("hub");
   const [streams, setStreams] = useState<string[]>([]);
@@ -17,13 +17,13 @@ export function AuditForm({ zone }: { zone: string }) {
     <JobForm
       zone={zone}
       job="audit"
-      about="Reads the log, the archive, the history of registrations and the deliveries, and proves that nothing was lost, or names what was. It changes nothing."
+      about="Compares the log, the archive, the history of registrations and the deliveries, and proves that no event was lost, or reports which. It changes nothing."
       fields={["zone", "streams", "since", "until"]}
       params={isBackwards(range) ? undefined : { ...within, ...rangeOf(range) }}
     >
       {(error) => (
         <>
-          <Radio.Group label="What is audited" value={scope} onChange={setScope} error={errorAt(error, "zone")}>
+          <Radio.Group label="Scope" value={scope} onChange={setScope} error={errorAt(error, "zone")}>
             <Stack gap="sm" mt="xs">
               <Radio value="hub" label="The whole hub" />
               <Radio value="zone" label={`Only the zone ${zone}`} />

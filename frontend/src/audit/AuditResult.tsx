@@ -12,16 +12,16 @@ import { Findings } from "./Findings";
 import { Hours } from "./Hours";
 import { ClientLink, StreamLink } from "./links";
 
-const IDS = ["stream_id", "zone_id", "client_id"]; // the hub's own numbers, which lead nowhere
+const IDS = ["stream_id", "zone_id", "client_id"]; // internal ids, which no page shows
 
-/** What an audit found: its verdict first, then why. */
+/** The result of an audit: its verdict first, then the evidence. */
 export function AuditResult({ zone, run }: ResultProps) {
   const found = auditOf(run);
   const { finding_count: count, streams, clients, replays, listeners } = found;
   const client = { client: (row: Row) => <ClientLink zone={textAt(row, "zone") || zone} client={textAt(row, "client")} /> };
   return (
     <>
-      <Judgement run={run} word={run.verdict === "ok" ? "No problem was found" : `${whole(count)} ${count === 1 ? "problem was" : "problems were"} found`} />
+      <Judgement run={run} word={run.verdict === "ok" ? "No findings" : `${whole(count)} ${count === 1 ? "finding" : "findings"}`} />
       {found.findings.length > 0 && <Findings zone={zone} found={found} />}
       <Deliveries deliveries={found.deliveries} />
       <Hours hours={found.hours} />
@@ -29,7 +29,7 @@ export function AuditResult({ zone, run }: ResultProps) {
       <Rows title="Clients, by callbacks" rows={clients} hides={IDS} cells={client} />
       <Rows title="Clients, by connections" rows={listeners} hides={IDS} cells={client} />
       <Rows title="Replays" rows={replays} hides={IDS} />
-      <NotKnown parts={found.not_known} />
+      <Unknown parts={found.unknown} />
     </>
   );
 }
@@ -40,22 +40,22 @@ function textAt(row: Row, name: string): string {
 }
 
 const ABOUT: Record<string, string> = {
-  matched: "events and endpoints that want them",
-  owed: "with a delivery, or due one",
-  delivered: "with an attempt that succeeded",
-  pending: "still tried",
-  dead_lettered: "all attempts failed",
-  cancelled: "their endpoint or registration ended",
-  not_delivered: "matched, and no delivery was written",
-  late: "delivered after its time",
+  matched: "pairs of an event and an endpoint",
+  deliveries: "written, or being written",
+  delivered: "with a successful attempt",
+  pending: "waiting for an attempt",
+  dead_lettered: "no attempt succeeded; announced",
+  cancelled: "their endpoint or registration was deleted",
+  not_delivered: "matched, but no delivery was written",
+  late: "delivered after more than a minute",
   retried: "more than one attempt",
-  repeats: "attempts after one that succeeded",
-  undelivered: "matched, and not delivered so far",
-  expired: "the event expired before it was matched, or before it was posted",
-  skipped: "gone before they were matched; a notice of the gap said so",
-  unknown: "nobody can say any more",
+  repeats: "attempts after a successful one",
+  undelivered: "matched, but not delivered yet",
+  expired: "the event expired before it was matched or posted",
+  skipped: "dropped before they were matched; announced by a gap notice",
+  unknown: "the evidence no longer exists",
 };
-const ALWAYS: readonly string[] = ["matched", "owed", "delivered", "undelivered"]; // others where there are any
+const ALWAYS: readonly string[] = ["matched", "deliveries", "delivered", "undelivered"]; // others only if not zero
 
 function Deliveries({ deliveries }: { deliveries: AuditDetails["deliveries"] }) {
   const all = Object.entries(deliveries);
@@ -74,19 +74,19 @@ function Deliveries({ deliveries }: { deliveries: AuditDetails["deliveries"] }) 
   );
 }
 
-function NotKnown({ parts }: { parts: AuditDetails["not_known"] }) {
+function Unknown({ parts }: { parts: AuditDetails["unknown"] }) {
   return (
-    <Card title="What is not known">
+    <Card title="Unknown">
       <div style={{ padding: "0 16px 16px" }}>
         {parts.length === 0 ? (
           <Text size="sm" c="dimmed">
-            Nothing: all that was asked for could be checked.
+            None: everything requested was checked.
           </Text>
         ) : (
-          <ul style={{ margin: 0, paddingLeft: 18, fontSize: 14 }} aria-label="What is not known">
-            {parts.map(({ what, why }) => (
-              <li key={`${what} ${why}`}>
-                <b>{what}</b>: {why}
+          <ul style={{ margin: 0, paddingLeft: 18, fontSize: 14 }} aria-label="Unknown">
+            {parts.map(({ subject, reason }) => (
+              <li key={`${subject} ${reason}`}>
+                <b>{subject}</b>: {reason}
               </li>
             ))}
           </ul>

@@ -10,7 +10,7 @@ import { whole } from "../parts/text";
 import type { AuditDetails, Finding } from "./audit";
 import { ClientLink, EndpointLink, RegistrationLink, SegmentLink, SequenceLink, StreamLink } from "./links";
 
-/** Each thing that is wrong, with the way to where it is; the kind that is looked at is in the address. */
+/** The findings, with links to what they concern; the selected kind is part of the address. */
 export function Findings({ zone, found: { findings, finding_count: count } }: { zone: string; found: AuditDetails }) {
   const [search, setSearch] = useSearchParams();
   const kinds = grouped(findings, ({ kind }) => kind);
@@ -40,7 +40,7 @@ export function Findings({ zone, found: { findings, finding_count: count } }: { 
       />
       {count > findings.length && (
         <Text size="sm" c="dimmed" p="md">
-          The first {whole(findings.length)} of {whole(count)}. The files below have all.
+          The first {whole(findings.length)} of {whole(count)}. The files below contain all.
         </Text>
       )}
     </Card>
@@ -52,7 +52,7 @@ function columnsOf(own: string, findings: readonly Finding[]): Column<Finding>[]
   const abroad = findings.some(({ zone }) => zone !== "" && zone !== own);
   const all: (Column<Finding> & { has?: keyof Finding })[] = [
     { title: "Kind", cell: ({ kind }) => <State state="problems" label={named(kind)} /> },
-    { title: "What is wrong", cell: (finding) => <Wrong finding={finding} />, width: 460 },
+    { title: "Finding", cell: (finding) => <Wrong finding={finding} />, width: 460 },
     ...(abroad ? [{ title: "Zone", cell: ({ zone }: Finding) => zone || "–" }] : []),
     { title: "Stream", has: "stream", cell: (finding) => (finding.stream ? <StreamLink zone={zoneOf(finding)} stream={finding.stream} /> : "–") },
     { title: "Sequences", has: "first", right: true, cell: (finding) => <Sequences zone={zoneOf(finding)} finding={finding} /> },

@@ -11,12 +11,12 @@ const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle
 
 const PLOTS = [
   { title: "Events", valueOf: ({ events }: Hour) => events },
-  { title: "Owed", valueOf: ({ owed }: Hour) => owed },
+  { title: "Deliveries", valueOf: ({ deliveries }: Hour) => deliveries },
   { title: "Undelivered", valueOf: ({ undelivered }: Hour) => undelivered },
   { title: "Late", valueOf: ({ late }: Hour) => late },
 ];
 
-/** What happened in each hour. */
+/** Events and deliveries by hour. */
 export function Hours({ hours }: { hours: Hour[] }) {
   const times = useMemo(() => hours.map(({ hour }) => Date.parse(hour) / 1000), [hours]);
   if (hours.length === 0) return null;
@@ -33,7 +33,7 @@ function Plot({ title, times, values }: { title: string; times: number[]; values
   const sum = values.reduce((all, one) => all + one, 0);
   const said = `${whole(sum)} in ${whole(times.length)} ${times.length === 1 ? "hour" : "hours"}`;
   return (
-    <Card title={`${title}, by the hour`} aside={<Text size="sm" c="dimmed" className="number">{said}</Text>}>
+    <Card title={`${title} by hour`} aside={<Text size="sm" c="dimmed" className="number">{said}</Text>}>
       <div style={{ padding: "0 8px 8px" }}>
         <Bars
           times={times}

@@ -16,14 +16,14 @@ export interface Finding {
 }
 
 export interface Hour {
-  hour: string; // its beginning
+  hour: string; // its start
   events: number;
-  owed: number;
+  deliveries: number;
   undelivered: number;
   late: number;
 }
 
-/** The details of an audit's result; its lists are bounded, its files have all. */
+/** The details of an audit's result; its lists are bounded, the files are complete. */
 export interface AuditDetails {
   findings: Finding[];
   finding_count: number;
@@ -33,10 +33,10 @@ export interface AuditDetails {
   clients: Row[];
   replays: Row[];
   listeners: Row[];
-  not_known: { what: string; why: string }[];
+  unknown: { subject: string; reason: string }[];
 }
 
-const NOTHING: AuditDetails = { findings: [], finding_count: 0, streams: [], deliveries: {}, hours: [], clients: [], replays: [], listeners: [], not_known: [] };
+const NOTHING: AuditDetails = { findings: [], finding_count: 0, streams: [], deliveries: {}, hours: [], clients: [], replays: [], listeners: [], unknown: [] };
 
 export function auditOf({ details }: OneRun): AuditDetails {
   return { ...NOTHING, ...details };

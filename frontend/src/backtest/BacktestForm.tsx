@@ -11,7 +11,7 @@ import { StreamChoice } from "../jobs/StreamChoice";
 import { FaultAlert } from "../parts/FaultAlert";
 import { filterOf } from "./backtest";
 
-/** A filter, and the part of a stream's history that it is tried on; the address may have them filled in. */
+/** The form of a back-test: a filter, a stream and a time range; the address may fill them in. */
 export function BacktestForm({ zone }: { zone: string }) {
   const [search] = useSearchParams();
   const faults: Faults = {};
@@ -29,7 +29,7 @@ function Fields({ zone, first, search }: { zone: string; first: FilterDraft; sea
     <JobForm
       zone={zone}
       job="backtest"
-      about="Tries a filter on months of events, also those in the archive: how many it would have matched, when, and which. Nothing is registered, and nobody is told."
+      about="Evaluates a filter against months of events, including archived ones: how many match, when, and which. Nothing is registered or delivered."
       fields={["stream", "language", "filter", "since", "until"]}
       params={ready ? { zone, stream, ...filter, ...rangeOf(range) } : undefined}
     >

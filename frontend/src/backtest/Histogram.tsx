@@ -16,20 +16,20 @@ interface Props {
   to: (range: [Date, Date]) => string; // the form with that range
 }
 
-interface Span {
+interface Bucket {
   from: Date;
   count: number;
 }
 
-/** When it would have matched; a span that is chosen leads to the form with its time filled in. */
-export function Histogram({ found: { hours, buckets_s: width, count }, to }: Props) {
+/** Matches over time; a selected bucket leads to the form with its time range filled in. */
+export function Histogram({ found: { histogram, bucket_s: width, matched_events: count }, to }: Props) {
   const navigate = useNavigate();
   const [listed, setListed] = useState(false);
-  const [times, values] = useMemo(() => [hours.map(([us]) => us / 1e6), hours.map(([, own]) => own)], [hours]);
+  const [times, values] = useMemo(() => [histogram.map(([us]) => us / 1e6), histogram.map(([, own]) => own)], [histogram]);
   const choose = (seconds: number) => void navigate(to([new Date(seconds * 1000), new Date((seconds + width) * 1000)]));
-  const columns: Column<Span>[] = [
+  const columns: Column<Bucket>[] = [
     { title: "From", cell: ({ from }) => <Moment at={from.toISOString()} /> },
-    { title: "Matched", right: true, cell: (span) => whole(span.count) },
+    { title: "Matched", right: true, cell: (bucket) => whole(bucket.count) },
   ];
   const toggle = (
     <Button size="compact-sm" variant="default" aria-expanded={listed} onClick={() => setListed(!listed)}>
@@ -37,24 +37,24 @@ export function Histogram({ found: { hours, buckets_s: width, count }, to }: Pro
     </Button>
   );
   return (
-    <Card title="When" aside={toggle}>
+    <Card title="Matches over time" aside={toggle}>
       <Stack gap="xs" px="xs" pb="sm">
         <Bars
           times={times}
           width={width}
           values={values}
           reading={(at) => `${TIME.format((times[at] ?? 0) * 1000)}: ${whole(values[at] ?? 0)} matched`}
-          label={`Matches over time: ${whole(count)} in ${whole(values.length)} spans of ${duration(width)}`}
+          label={`Matches over time: ${whole(count)} in ${whole(values.length)} buckets of ${duration(width)}`}
           onChoose={(at) => choose(times[at] ?? 0)}
         />
         <Text size="xs" c="dimmed" px="xs">
-          Each bar is {duration(width)}. Press one to try the filter on its time alone.
+          Each bar is {duration(width)}. Select one to run the filter on its time range.
         </Text>
       </Stack>
       {listed && (
         <DataTable
           label="Matches over time"
-          items={hours.filter(([, own]) => own > 0).map(([us, own]) => ({ from: new Date(us / 1000), count: own }))}
+          items={histogram.filter(([, own]) => own > 0).map(([us, own]) => ({ from: new Date(us / 1000), count: own }))}
           columns={columns}
           keyOf={({ from }) => from.toISOString()}
           nameOf={({ from }) => `Narrow to ${TIME.format(from)}`}

@@ -10,27 +10,27 @@ interface Match {
   attributes: Record<string, unknown>;
 }
 
-/** The details of a back-test; `shown` is bounded, its files have all. */
+/** The details of a back-test; `sample` is bounded, the files are complete. */
 export interface BacktestDetails {
-  count: number;
+  matched_events: number;
   searched_events: number;
   searched_segments: number;
   skipped: { segment: string; fault: string }[];
-  hours: [number, number][]; // microseconds since 1970 where each span begins, and how many matched in it
-  buckets_s: number;
-  shown: Match[];
+  histogram: [number, number][]; // start of each bucket in microseconds since 1970, and its matches
+  bucket_s: number;
+  sample: Match[];
   from: string | null;
   until: string | null;
 }
 
-const NOTHING: BacktestDetails = { count: 0, searched_events: 0, searched_segments: 0, skipped: [], hours: [], buckets_s: 3_600, shown: [], from: null, until: null };
+const NOTHING: BacktestDetails = { matched_events: 0, searched_events: 0, searched_segments: 0, skipped: [], histogram: [], bucket_s: 3_600, sample: [], from: null, until: null };
 
 export function backtestOf({ details }: OneRun): BacktestDetails {
   return { ...NOTHING, ...details };
 }
 
-/** What a back-test was asked for. */
-export interface AskedFor {
+/** The parameters of a back-test. */
+export interface BacktestParams {
   zone: string;
   stream: string;
   draft: FilterDraft;
@@ -38,7 +38,7 @@ export interface AskedFor {
   until?: Date;
 }
 
-export function askedFor({ params }: OneRun): AskedFor {
+export function backtestParams({ params }: OneRun): BacktestParams {
   const { zone, stream, since, until } = params;
   return {
     zone: typeof zone === "string" ? zone : "",
@@ -49,8 +49,8 @@ export function askedFor({ params }: OneRun): AskedFor {
   };
 }
 
-/** The address of the form with the same filled in. */
-export function searchOf({ stream, draft, since, until }: AskedFor): string {
+/** The form's query with the same parameters filled in. */
+export function searchOf({ stream, draft, since, until }: BacktestParams): string {
   const search = draftSearch(draft, draft.language === PAIRS ? askedOf(draft)?.attributes : undefined);
   search.set("stream", stream);
   if (since !== undefined) search.set("since", since.toISOString());
@@ -58,7 +58,7 @@ export function searchOf({ stream, draft, since, until }: AskedFor): string {
   return search.toString();
 }
 
-/** A draft as the job takes it: pairs are an object. Undefined while it cannot be asked for. */
+/** A draft as the job takes it: pairs are an object. Undefined while the draft is incomplete. */
 export function filterOf(draft: FilterDraft): { language: string; filter: unknown } | undefined {
   const asked = isEmpty(draft) || !isReadable(draft) ? undefined : askedOf(draft);
   if (asked === undefined) return undefined;

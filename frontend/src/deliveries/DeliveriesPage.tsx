@@ -22,7 +22,7 @@ export function DeliveriesPage() {
 
   return (
     <>
-      <PageHeader title="Deliveries" about="What is owed to an endpoint, and what became of it." />
+      <PageHeader title="Deliveries" about="Deliveries of events to endpoints, with their state and attempts." />
       <DeliveryFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} />
       {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />

@@ -11,7 +11,7 @@ import { whole } from "../parts/text";
 import { type OneDelivery, useDelivery } from "./deliveries";
 import { Attempts } from "./Attempts";
 
-/** One delivery: what is owed, each attempt, and the event. */
+/** One delivery, with each attempt and the event. */
 export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
   const { data, error, isError, refetch } = useDelivery(zone, id);
   if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
@@ -31,7 +31,7 @@ export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
         </Title>
         {data.event === null ? (
           <Text size="sm" c="dimmed">
-            The event is not held any more.
+            The event is no longer stored.
           </Text>
         ) : (
           <Json value={data.event} label="the event" />
@@ -51,7 +51,7 @@ function factsOf(delivery: OneDelivery): [string, ReactNode][] {
     ["Attempts", attempts],
     ["Created", <Moment key="created" at={delivery.created_at} />],
   ];
-  if (delivery.gap !== null) facts.splice(1, 0, ["Notice of a gap", gapText(delivery.gap)]);
+  if (delivery.gap !== null) facts.splice(1, 0, ["Gap notice", gapText(delivery.gap)]);
   if (state === "pending" && next !== null) facts.push(["Next attempt", <Moment key="next" at={next} />]);
   if (delivery.finished_at !== null) facts.push(["Finished", <Moment key="finished" at={delivery.finished_at} />]);
   return facts;

@@ -30,7 +30,7 @@ export function DeliveryFilters({ zone, filter, faults, onChange }: Props) {
           w={{ base: "100%", xs: 340 }}
         />
       ) : (
-        <Pill size="lg" withRemoveButton removeButtonProps={{ "aria-label": "Of an endpoint instead", tabIndex: 0, "aria-hidden": false }} onRemove={() => onChange({ state })}>
+        <Pill size="lg" withRemoveButton removeButtonProps={{ "aria-label": "Filter by endpoint instead", tabIndex: 0, "aria-hidden": false }} onRemove={() => onChange({ state })}>
           Event {stream} {whole(sequence)}
         </Pill>
       )}

@@ -7,8 +7,8 @@ import { Empty } from "../parts/Empty";
 export function NoEndpoint({ zone }: { zone: string }) {
   return (
     <Empty
-      title="Nothing is owed to anybody"
-      about="Once a registration names a callback, every event that it matches is a delivery to that endpoint. By a key of the client:"
+      title="No endpoints"
+      about="Create a registration with a callback: every event that it matches becomes a delivery to that endpoint. With a key of the client:"
       command={`curl ${location.origin}/v1/registrations -H "Authorization: Bearer $KEY" \\
      --json '{"streams": ["orders"], "callback": "https://example.org/hook"}'`}
     >

@@ -13,10 +13,10 @@ export type DeliveryState = (typeof STATES)[number];
 
 const INTERVAL_MS = 3_000;
 
-/** Ended without delivery: these are listed for all endpoints together. */
+/** States that end a delivery without success: listed for all endpoints together. */
 const ENDED: readonly DeliveryState[] = ["dead_lettered", "cancelled", "dropped", "expired"];
 
-/** Of one endpoint, of one event, or of all endpoints. */
+/** For one endpoint, one event, or all endpoints. */
 export interface DeliveryFilter {
   endpoint?: number;
   stream?: string;
@@ -24,7 +24,7 @@ export interface DeliveryFilter {
   state?: DeliveryState;
 }
 
-/** Does it say of what? Nothing is chosen for whoever asked. */
+/** Whether the filter names an endpoint, an event, or all endpoints. */
 export function isWhole(filter: DeliveryFilter): boolean {
   return filter.endpoint !== undefined || isOfEvent(filter) || isOfAll(filter);
 }
@@ -33,7 +33,7 @@ function isOfEvent({ stream, sequence }: DeliveryFilter): boolean {
   return stream !== undefined && sequence !== undefined;
 }
 
-/** Those of all endpoints. */
+/** Whether the filter is for all endpoints. */
 export function isOfAll(filter: DeliveryFilter): boolean {
   const { endpoint, state } = filter;
   return endpoint === undefined && !isOfEvent(filter) && state !== undefined && ENDED.includes(state);

@@ -7,9 +7,9 @@ import { useCancel } from "./jobs";
 import type { Run } from "./types";
 import { titleOf } from "./words";
 
-const STOPPING = "being cancelled"; // as the hub calls the phase of a run that is to end
+const STOPPING = "being cancelled"; // the phase of a run whose cancellation was requested
 
-/** The button that ends a run, after a question. */
+/** The button that cancels a run, after a confirmation. */
 export function CancelRun({ run }: { run: Run }) {
   const [asking, { open, close }] = useDisclosure(false);
   const cancel = useCancel(run);
@@ -29,7 +29,7 @@ export function CancelRun({ run }: { run: Run }) {
       <Confirm
         opened={asking}
         title={`Cancel ${titleOf(run)}?`}
-        about="What it has done so far is thrown away; nothing in the hub is changed. Its log stays."
+        about="Its work so far is discarded and nothing in the hub changes. Its log remains."
         action="Cancel the run"
         dismiss="Let it run"
         busy={cancel.isPending}

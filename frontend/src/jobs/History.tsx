@@ -31,13 +31,13 @@ export function History({ zone, job }: { zone: string; job: JobName }) {
       nameOf={titleOf}
       onOpen={({ id }) => void navigate(pathIn(zone, `jobs/${job}/${id}`))}
       minWidth={860}
-      empty={<Empty title="No run yet" about="Runs are listed here, those of the timetable too, the newest first." />}
+      empty={<Empty title="No run yet" about="Scheduled and requested runs are listed here, newest first." />}
     />
   );
 }
 
-function saidOf({ state, summary, phase, detail, attempt, repeats }: Run): string {
+function saidOf({ state, summary, phase, detail, attempt, retry_of: first }: Run): string {
   if (state === "running") return phase;
-  if (state === "waiting" && repeats !== null) return `Attempt ${attempt}, a repeat of run ${repeats}`;
+  if (state === "waiting" && first !== null) return `Attempt ${attempt}, a retry of run ${first}`;
   return summary || detail;
 }

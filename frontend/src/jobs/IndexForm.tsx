@@ -7,12 +7,12 @@ import { JobForm } from "./JobForm";
 import { StreamChoice } from "./StreamChoice";
 
 const ENGINES = [
-  { value: "auto", label: "Whichever is faster", description: "Below some hundred thousand registrations that is the local builder." },
+  { value: "auto", label: "Automatic", description: "The faster one: the local builder up to some hundred thousand registrations." },
   { value: "local", label: "The local builder", description: "One process, without Java." },
   { value: "spark", label: "Spark", description: "For millions of registrations, on as many cores as there are." },
 ];
 
-/** Builds the match index of one stream. */
+/** The form that rebuilds the match index of a stream. */
 export function IndexForm({ zone }: { zone: string }) {
   const [search] = useSearchParams();
   const [stream, setStream] = useState(search.get("stream") ?? undefined);
@@ -21,14 +21,14 @@ export function IndexForm({ zone }: { zone: string }) {
     <JobForm
       zone={zone}
       job="match_index"
-      about="Builds the files by which the stream's events are matched when it has very many registrations. Matching goes on meanwhile."
+      about="Rebuilds the index that matches the stream's events against very many registrations. Matching continues meanwhile."
       fields={["stream", "engine"]}
       params={stream === undefined ? undefined : { zone, stream, engine }}
     >
       {(error) => (
         <>
           <StreamChoice zone={zone} value={stream} onChange={setStream} error={error} />
-          <Radio.Group label="Who builds" value={engine} onChange={setEngine} error={errorAt(error, "engine")}>
+          <Radio.Group label="Builder" value={engine} onChange={setEngine} error={errorAt(error, "engine")}>
             <Stack gap="sm" mt="xs">
               {ENGINES.map((one) => (
                 <Radio key={one.value} {...one} />

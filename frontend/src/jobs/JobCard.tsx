@@ -14,18 +14,18 @@ import { RunState } from "./RunState";
 import type { Job, JobName, Run } from "./types";
 import { TITLES, titleOf } from "./words";
 
-// what their form is for; the others run without one, as by the timetable
+// what a job's form sets; jobs not in NEED_FORMS also run without it, as on schedule
 const FORMS: Record<JobName, string> = {
-  audit: "Choose what is audited",
+  audit: "Choose the scope",
   backtest: "Write a filter",
   match_index: "Choose a stream",
-  retention: "Try another policy",
+  retention: "Propose policies",
 };
 const NEED_FORMS: readonly JobName[] = ["backtest", "match_index"];
 
-/** What a job is for, when it runs, how its last run ended, and how far the one is that is going. */
+/** A job: its purpose, schedule, last run, and progress. */
 export function JobCard({ zone, name, job }: { zone: string; name: JobName; job: Job }) {
-  const { about, timetable, next_at: next, running, last, repeat } = job;
+  const { about, schedule, next_at: next, running, last, retry } = job;
   const start = useStart(name);
   const navigate = useNavigate();
   const own = pathIn(zone, `jobs/${name}`);
@@ -37,10 +37,10 @@ export function JobCard({ zone, name, job }: { zone: string; name: JobName; job:
         </Text>
         <Facts
           facts={[
-            ["Runs", timetable ?? "when it is asked for"],
+            ["Schedule", schedule ?? "on request"],
             ...(next === null ? [] : [["Next", <Moment key="next" at={next} />] as const]),
-            ...(repeat === null ? [] : [["Repeat", <Repeat key="repeat" zone={zone} run={repeat} />] as const]),
-            ["Last run", last === null ? "none yet" : <Last key="last" zone={zone} run={last} />],
+            ...(retry === null ? [] : [["Retry", <Retry key="retry" zone={zone} run={retry} />] as const]),
+            ["Last run", last === null ? "none" : <Last key="last" zone={zone} run={last} />],
           ]}
         />
         {isGoing(running) && (
@@ -76,8 +76,8 @@ export function JobCard({ zone, name, job }: { zone: string; name: JobName; job:
   );
 }
 
-/** A run of the timetable that did not end well is repeated at its time. */
-function Repeat({ zone, run }: { zone: string; run: Run }) {
+/** The waiting retry of a failed scheduled run. */
+function Retry({ zone, run }: { zone: string; run: Run }) {
   return (
     <Text span size="sm">
       <Anchor component={Link} to={runAt(zone, run)} size="sm">

@@ -13,13 +13,13 @@ import { SparkState } from "./SparkState";
 import { JOBS, type Jobs } from "./types";
 import { TITLES } from "./words";
 
-/** The work that is done over the whole log, by Spark. */
+/** The Spark jobs over the whole log. */
 export function JobsPage() {
   const zone = useZone();
   const { data, error, isError, refetch } = useQuery(allJobs);
   return (
     <>
-      <PageHeader title="Jobs" about="Work over the whole log, of the whole hub, on a timetable or when it is asked for. Spark does it." />
+      <PageHeader title="Jobs" about="Spark jobs over the whole log of the hub, on schedule or on request." />
       <Stack gap="md">
         {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {data === undefined && !isError && <Loading h={520} />}

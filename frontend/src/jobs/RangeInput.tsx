@@ -15,16 +15,16 @@ interface Props {
   error: unknown;
 }
 
-/** Which events, by the time when they were appended. */
+/** A range of append times. */
 export function RangeInput({ range, onChange, error }: Props) {
-  const backwards = isBackwards(range) ? "That is not after the beginning." : undefined;
+  const backwards = isBackwards(range) ? "This must be after the start." : undefined;
   return (
     <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
       <TextInput
         type="datetime-local"
         step={1}
         label="Since"
-        description="Empty: from the oldest on."
+        description="Empty: from the oldest event."
         value={range.since}
         onChange={(event) => onChange({ ...range, since: event.currentTarget.value })}
         error={errorAt(error, "since")}

@@ -6,7 +6,7 @@ import { Facts } from "../parts/Facts";
 import type { OneRun } from "./types";
 import { named, valued } from "./words";
 
-/** The figures that a run left, and what it was asked for. */
+/** A run's figures and parameters. */
 export function RunAbout({ run: { figures, params } }: { run: OneRun }) {
   const asked = Object.entries(params);
   const found = Object.entries(figures);
@@ -19,11 +19,11 @@ export function RunAbout({ run: { figures, params } }: { run: OneRun }) {
           </Padded>
         </Card>
       )}
-      <Card title="Asked for">
+      <Card title="Parameters">
         <Padded>
           {asked.length === 0 ? (
             <Text size="sm" c="dimmed">
-              The whole hub.
+              None: the whole hub.
             </Text>
           ) : (
             <Facts facts={asked.map(([name, value]) => [named(name), <span key={name} className={isText(value) ? undefined : "mono"}>{valued(name, value)}</span>])} />

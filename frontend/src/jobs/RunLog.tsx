@@ -12,7 +12,7 @@ import type { Run } from "./types";
 
 const AT_END_PX = 24;
 
-/** The end of a run's log; open at once where it is what one looks for. */
+/** The end of a run's log; expanded if the run failed. */
 export function RunLog({ run }: { run: Run }) {
   const [open, setOpen] = useState(run.state !== "completed");
   const toggle = (

@@ -23,7 +23,7 @@ import { RunState } from "./RunState";
 import { JOBS, type JobName, type OneRun, type ResultProps } from "./types";
 import { taken, TITLES } from "./words";
 
-// each with the charts that it needs, when there is such a run to be shown
+// loaded with their charts on demand
 const RESULTS = {
   audit: lazy(async () => ({ default: (await import("../audit/AuditResult")).AuditResult })),
   backtest: lazy(async () => ({ default: (await import("../backtest/BacktestResult")).BacktestResult })),
@@ -33,11 +33,11 @@ const RESULTS = {
 
 const REPORT = "report.html";
 
-/** One run of a job: how far it is, or what it found. */
+/** One run of a job: its progress or its result. */
 export function RunPage() {
   const zone = useZone();
-  const { job: asked = "", run: number = "" } = useParams();
-  const job = JOBS.find((one) => one === asked);
+  const { job: name = "", run: number = "" } = useParams();
+  const job = JOBS.find((one) => one === name);
   const id = numberIn(number);
   return job === undefined || id === undefined ? <Missing /> : <Found key={`${job} ${id}`} zone={zone} job={job} id={id} />;
 }
@@ -49,7 +49,7 @@ function Found({ zone, job, id }: { zone: string; job: JobName; id: number }) {
       <PageHeader
         title={`${TITLES[job]} ${id}`}
         back={{ to: pathIn(zone, `jobs/${job}`), label: TITLES[job] }}
-        about={data === undefined ? "…" : <Told run={data} />}
+        about={data === undefined ? "…" : <About run={data} />}
         badges={data !== undefined && <RunState run={data} />}
       >
         {data !== undefined && <Actions run={data} />}
@@ -57,13 +57,13 @@ function Found({ zone, job, id }: { zone: string; job: JobName; id: number }) {
       <Stack gap="md">
         {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {data === undefined && !isError && <Loading h={420} />}
-        {data !== undefined && <Shown zone={zone} job={job} run={data} />}
+        {data !== undefined && <Body zone={zone} job={job} run={data} />}
       </Stack>
     </>
   );
 }
 
-function Shown({ zone, job, run }: ResultProps & { job: JobName }) {
+function Body({ zone, job, run }: ResultProps & { job: JobName }) {
   const Result = RESULTS[job];
   return (
     <>
@@ -74,7 +74,7 @@ function Shown({ zone, job, run }: ResultProps & { job: JobName }) {
           </div>
         </Card>
       )}
-      <Without run={run} />
+      <NoResult run={run} />
       {run.state === "completed" && (run.files.length > 0 || Object.keys(run.details).length > 0) && (
         <Suspense fallback={<Loading h={420} />}>
           <Result zone={zone} run={run} />
@@ -87,18 +87,18 @@ function Shown({ zone, job, run }: ResultProps & { job: JobName }) {
   );
 }
 
-/** Of a run that is over without a result to be shown: why. */
-function Without({ run: { state, reason, detail, summary, details, files } }: { run: OneRun }) {
+/** The reason why a finished run has no result. */
+function NoResult({ run: { state, reason, detail, summary, details, files } }: { run: OneRun }) {
   if (state === "completed" && files.length === 0 && Object.keys(details).length === 0) {
-    return <Text size="sm">{summary} What it found is not on the machine that answers, or not kept any more.</Text>;
+    return <Text size="sm">{summary} The result was deleted, or is on another machine.</Text>;
   }
-  if (state === "cancelled") return <Text size="sm">It was cancelled. Nothing of it is kept but its log.</Text>;
+  if (state === "cancelled") return <Text size="sm">The run was cancelled. Only its log remains.</Text>;
   if (state !== "failed" && state !== "interrupted") return null;
   const failed = state === "failed";
   return (
     <Alert color={failed ? "red" : "yellow"} variant="light" icon={<IconAlertCircle />} role="alert" title={failed ? "The run failed" : "The run was interrupted"}>
       <Text size="sm">
-        {detail} {!failed && "Nothing of it is shown; run it again."}
+        {detail} {!failed && "It left no result; run the job again."}
       </Text>
       {reason !== "" && (
         <Text size="xs" c="dimmed" className="mono">
@@ -109,16 +109,15 @@ function Without({ run: { state, reason, detail, summary, details, files } }: { 
   );
 }
 
-function Told({ run }: { run: OneRun }) {
+function About({ run }: { run: OneRun }) {
   const { requested_by: by, requested_at: at, engine } = run;
   const time = taken(run);
-  const whose = by === "timetable" ? "By the timetable" : by === "command" ? "By a command" : `By ${by}`;
   return (
     <>
-      {whose}, <Moment at={at} />
+      Requested by {by}, <Moment at={at} />
       {run.ended_at !== null && time !== undefined && `. It took ${time}`}
       {engine !== "" && `. ${capital(engine)}`}
-      {run.repeats !== null && `. Attempt ${run.attempt}, a repeat of run ${run.repeats}`}
+      {run.retry_of !== null && `. Attempt ${run.attempt}, a retry of run ${run.retry_of}`}
       {run.state === "waiting" && run.not_before !== null && (
         <>
           . Not before <Moment at={run.not_before} />

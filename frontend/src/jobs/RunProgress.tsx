@@ -3,9 +3,9 @@ import { Progress, Stack, Text } from "@mantine/core";
 import { capital, whole } from "../parts/text";
 import type { Run } from "./types";
 
-const PATIENCE_MS = 30_000; // workers look every few seconds
+const PATIENCE_MS = 30_000; // workers poll every few seconds
 
-/** How far a run is that is not over. */
+/** The progress of a waiting or running run. */
 export function RunProgress({ run }: { run: Run }) {
   return (
     <Stack gap={6} maw={640} role="status" aria-label="Progress">
@@ -26,8 +26,8 @@ function Running({ run: { phase, rows_done: rows, stages_done: ended, stages, ta
       <Text size="sm" fw={550}>
         {phase === "" ? "Starting" : capital(phase)}
       </Text>
-      <Progress value={share ?? 100} animated={share === undefined} aria-label="How far the run is" />
-      <Words text={counts.length === 0 ? "Counts come with the first stage." : counts.join(" · ")} />
+      <Progress value={share ?? 100} animated={share === undefined} aria-label="Progress of the run" />
+      <Words text={counts.length === 0 ? "Counts start with the first stage." : counts.join(" · ")} />
     </>
   );
 }
@@ -41,7 +41,7 @@ function Words({ text }: { text: string }) {
 }
 
 function waiting({ requested_at: at, not_before: from }: Run): string {
-  if (from !== null && Date.now() < Date.parse(from)) return "It waits for its time: a repeat begins some minutes after the attempt before.";
+  if (from !== null && Date.now() < Date.parse(from)) return "Waiting for its time: a retry starts some minutes after the previous attempt.";
   const patient = Date.now() - Date.parse(at) < PATIENCE_MS;
-  return patient ? "A worker begins within seconds." : "No worker has begun yet. Another run of this job may be under way, or no worker runs.";
+  return patient ? "A worker starts the run within seconds." : "No worker has started the run. Another run of this job may be running, or no worker is.";
 }

@@ -6,7 +6,7 @@ import { Facts } from "../parts/Facts";
 import { State } from "../parts/State";
 import type { Jobs } from "./types";
 
-/** Where jobs run, and whether they can. */
+/** The Spark master, and whether jobs can run. */
 export function SparkState({ spark: { master, java, problem } }: { spark: Jobs["spark"] }) {
   return (
     <Card title="Spark" aside={<State state={problem === "" ? "ok" : "problems"} label={problem === "" ? "ready" : "not ready"} />}>

@@ -5,7 +5,7 @@ import { measured } from "./measured";
 import type { JobName, Run } from "./types";
 
 const BUSY_INTERVAL_MS = 1_000;
-const INTERVAL_MS = 10_000; // the timetable may begin a run
+const INTERVAL_MS = 10_000; // a scheduled run may start
 const LOG_INTERVAL_MS = 2_000;
 const PAGE = 20;
 
@@ -27,7 +27,7 @@ export function oneRun(job: string, run: number) {
   });
 }
 
-/** The newest first; kept up to date while only the first page is shown. */
+/** A job's runs, newest first; refreshed while only the first page is loaded. */
 export function useRuns(job: JobName) {
   return useInfiniteQuery({
     queryKey: ["runs", job, "pages"],
@@ -45,7 +45,7 @@ export function useRuns(job: JobName) {
   });
 }
 
-/** The end of what the run has written; empty before it wrote anything. */
+/** The end of a run's log; empty before the first line. */
 export function logOf({ job, id, state }: Run) {
   const isOver = state !== "waiting" && state !== "running";
   return queryOptions({
@@ -80,7 +80,7 @@ export function useCancel({ job, id }: Run) {
   });
 }
 
-/** Does what the plan says, as far as it still may. */
+/** Applies a plan; actions that are no longer allowed are refused. */
 export function useApply({ id }: Run) {
   const queries = useQueryClient();
   return useMutation({

@@ -1,8 +1,8 @@
 import { isRaw } from "../api/exact";
 
-const AS_SENT = "attributes"; // of events: they keep what their producer wrote
+const AS_SENT = "attributes"; // of events: their numbers keep the producer's notation
 
-/** The same with plain numbers: measures such as 26.0 are to be counted with, not shown digit by digit. */
+/** Converts exact numbers to plain ones, for measures such as 26.0, except in events. */
 export function measured<T>(value: T): T {
   return plain(value) as T;
 }

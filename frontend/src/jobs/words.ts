@@ -18,33 +18,33 @@ export function titleOf({ job, id }: Run): string {
   return `${job in TITLES ? TITLES[job as JobName] : job} ${id}`;
 }
 
-/** How long it took; how long it has been going for one that is not over. */
-export function taken({ started_at: begun, ended_at: ended }: Run): string | undefined {
-  if (begun === null) return undefined;
-  const seconds = ((ended === null ? Date.now() : Date.parse(ended)) - Date.parse(begun)) / 1000;
-  return spoken(seconds);
+/** A run's duration so far. */
+export function taken({ started_at: started, ended_at: ended }: Run): string | undefined {
+  if (started === null) return undefined;
+  const seconds = ((ended === null ? Date.now() : Date.parse(ended)) - Date.parse(started)) / 1000;
+  return secondsText(seconds);
 }
 
-export function spoken(seconds: number): string {
+export function secondsText(seconds: number): string {
   if (seconds < 1) return "less than a second";
   if (seconds < 60) return `${SECONDS.format(seconds)} seconds`;
   const rest = Math.round(seconds) % 60;
   return duration(Math.round(seconds) - rest) + (rest === 0 ? "" : ` ${duration(rest)}`);
 }
 
-/** `late_events` as `Late events`; a unit at the end goes with the value. */
+/** `late_events` as `Late events`; a unit at the end belongs to the value. */
 export function named(name: string): string {
   return capital(name.replace(/(?<!_per)_(us|ms|s)$/, "").replaceAll("_", " "));
 }
 
-/** A value by its name, whose end is its unit. */
+/** A value formatted by the unit at the end of its name. */
 export function valued(name: string, value: unknown): string {
   if (value === null || value === undefined || value === "") return "–";
   if (typeof value === "number") {
     if (name.endsWith("_us")) return TIME.format(value / 1000);
     if (/(^|_)bytes$/.test(name)) return bytes(value);
     if (name.endsWith("_ms")) return `${FIGURE.format(value)} ms`;
-    if (/(?<!_per)_s$/.test(name)) return spoken(value);
+    if (/(?<!_per)_s$/.test(name)) return secondsText(value);
     return Number.isInteger(value) ? whole(value) : FIGURE.format(value);
   }
   if (typeof value === "boolean") return value ? "yes" : "no";

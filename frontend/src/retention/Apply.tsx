@@ -9,17 +9,17 @@ import { Confirm } from "../parts/Confirm";
 import { type Column, DataTable } from "../parts/DataTable";
 import { State } from "../parts/State";
 import { bytes, whole } from "../parts/text";
-import { type Plan, whyOf } from "./plan";
+import { type Plan, reasonOf } from "./plan";
 
-/** Does what the plan says, after a question; then what became of each segment. */
+/** Applies the plan after a confirmation, and lists the outcome of each segment. */
 export function Apply({ run, plan }: { run: OneRun; plan: Plan }) {
   const [asking, { open, close }] = useDisclosure(false);
   const apply = useApply(run);
-  const willDo = deeds(plan);
-  if (willDo.length === 0) {
+  const actions = actionsOf(plan);
+  if (actions.length === 0) {
     return (
       <Text size="sm" c="dimmed">
-        There is nothing to apply: every segment is kept.
+        Nothing to apply: the plan keeps every segment.
       </Text>
     );
   }
@@ -36,13 +36,13 @@ export function Apply({ run, plan }: { run: OneRun; plan: Plan }) {
           Apply the plan
         </Button>
         <Text size="sm" c="dimmed" flex={1} miw={220}>
-          Holds, cursors and the archive are looked at again at that moment; what they forbid by then is refused, and the rest is done.
+          Holds, cursors and the archive are checked again. Actions that they forbid are refused; the others are carried out.
         </Text>
       </Group>
       <Confirm
         opened={asking}
         title="Apply this plan?"
-        about={<Question deeds={willDo} />}
+        about={<Question actions={actions} />}
         action="Apply the plan"
         busy={apply.isPending}
         error={apply.error}
@@ -54,15 +54,15 @@ export function Apply({ run, plan }: { run: OneRun; plan: Plan }) {
   );
 }
 
-function Question({ deeds }: { deeds: readonly string[] }) {
+function Question({ actions }: { actions: readonly string[] }) {
   return (
     <>
       <ul style={{ margin: "0 0 10px", paddingLeft: 18 }}>
-        {deeds.map((deed) => (
-          <li key={deed}>{deed}</li>
+        {actions.map((action) => (
+          <li key={action}>{action}</li>
         ))}
       </ul>
-      What is on hold at that moment, or still needed, is left alone.
+      Segments with a hold, or needed by a cursor, are not touched.
     </>
   );
 }
@@ -71,34 +71,34 @@ const COLUMNS: Column<Outcome>[] = [
   { title: "Stream", cell: ({ stream }) => stream },
   { title: "Sequences", right: true, cell: ({ first, last }) => `${whole(first)} to ${whole(last)}` },
   { title: "Planned", cell: ({ action }) => <State state={action} /> },
-  { title: "Became", cell: ({ outcome }) => <State state={outcome} /> },
-  { title: "Why", cell: ({ why }) => <span style={{ whiteSpace: "normal" }}>{why === "" ? "–" : whyOf(why)}</span>, width: 420 },
+  { title: "Outcome", cell: ({ outcome }) => <State state={outcome} /> },
+  { title: "Reason", cell: ({ reason }) => <span style={{ whiteSpace: "normal" }}>{reason === "" ? "–" : reasonOf(reason)}</span>, width: 420 },
   { title: "Bytes", right: true, cell: ({ bytes: size }) => bytes(size) },
 ];
 
-function Outcomes({ applied: { outcomes, done, refused, unchanged, left } }: { applied: Applied }) {
-  const counts = [`${whole(done)} done`, `${whole(refused)} refused`, ...(unchanged > 0 ? [`${whole(unchanged)} were so already`] : [])];
+function Outcomes({ applied: { outcomes, done, refused, unchanged, remaining } }: { applied: Applied }) {
+  const counts = [`${whole(done)} done`, `${whole(refused)} refused`, ...(unchanged > 0 ? [`${whole(unchanged)} unchanged`] : [])];
   const said = counts.join(", ");
   return (
-    <Card title="What was applied" aside={<Text size="sm" role="status" className="number">{said}</Text>}>
-      {left > 0 && (
+    <Card title="Outcomes" aside={<Text size="sm" role="status" className="number">{said}</Text>}>
+      {remaining > 0 && (
         <Text size="sm" px="md" pb="xs">
-          {whole(left)} {left === 1 ? "segment is" : "segments are"} left, because one request may not take longer. Apply the plan again to go on.
+          Remaining segments: {whole(remaining)}. The request reached its time limit; apply the plan again to continue.
         </Text>
       )}
-      <DataTable label="What was applied" items={outcomes} columns={COLUMNS} keyOf={({ segment }) => segment} minWidth={820} />
+      <DataTable label="Outcomes" items={outcomes} columns={COLUMNS} keyOf={({ segment }) => segment} minWidth={820} />
     </Card>
   );
 }
 
-function deeds({ actions }: Plan): string[] {
+function actionsOf({ actions }: Plan): string[] {
   const said = (action: "drop" | "archive" | "compact", one: string, more: string) => {
     const { segments, bytes: size } = actions[action];
     return segments === 0 ? [] : [segments === 1 ? `1 segment (${bytes(size)}) ${one}` : `${whole(segments)} segments (${bytes(size)}) ${more}`];
   };
   return [
-    ...said("drop", "is dropped from the database. Unless it is in the archive, its events are gone for good.", "are dropped from the database. The events of those that are not in the archive are gone for good."),
-    ...said("archive", "goes to the archive next.", "go to the archive next."),
-    ...said("compact", "is copied out of a partition that is mostly gone.", "are copied out of partitions that are mostly gone."),
+    ...said("drop", "is dropped from the database. Unless it is archived, its events are lost.", "are dropped from the database. Events that are not archived are lost."),
+    ...said("archive", "is archived next.", "are archived next."),
+    ...said("compact", "is copied out of a partition that is mostly dropped.", "are copied out of partitions that are mostly dropped."),
   ];
 }

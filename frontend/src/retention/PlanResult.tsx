@@ -12,7 +12,7 @@ import { ACTIONS, isTry, MEANINGS, type Plan, planOf } from "./plan";
 import { PlanSegments } from "./PlanSegments";
 import { Shares } from "./Shares";
 
-/** What would become of the segments: a plan, which does nothing before it is applied. */
+/** A retention plan, which changes nothing until it is applied. */
 export function PlanResult({ zone, run }: ResultProps) {
   const plan = planOf(run);
   return (
@@ -45,14 +45,14 @@ function Totals({ plan }: { plan: Plan }) {
   );
 }
 
-/** A plan by another policy: applied, it is done once, and the hub keeps to the one that is in force. */
+/** A note that the plan uses proposed policies, which applying it does not change. */
 function Tried({ zone, run: { params } }: { zone: string; run: OneRun }) {
   const policies = params.policies as Record<string, unknown>;
   const own = typeof params.zone === "string" ? params.zone : zone;
   return (
-    <Alert color="iris" variant="light" icon={<IconFlask />} title="A try with another policy">
+    <Alert color="iris" variant="light" icon={<IconFlask />} title="Plan with proposed policies">
       <Text size="sm">
-        Nothing was changed. Applied, this plan is carried out once, and the policies stay as they are. To have the hub keep to it, change the
+        Nothing was changed. Applying the plan carries it out once and leaves the policies as they are. To make the change permanent, edit the
         policy of{" "}
         {Object.keys(policies).map((stream, at) => (
           <span key={stream}>

@@ -6,9 +6,9 @@ import { Card } from "../parts/Card";
 import { type Column, DataTable } from "../parts/DataTable";
 import { State } from "../parts/State";
 import { bytes, capital, whole } from "../parts/text";
-import { ACTIONS, type Plan, type Planned, whyOf } from "./plan";
+import { ACTIONS, type Plan, type Planned, reasonOf } from "./plan";
 
-/** Each segment with what is planned for it and why; what is looked at is in the address. */
+/** The planned action of each segment, with its reason; the filters are part of the address. */
 export function PlanSegments({ zone, plan }: { zone: string; plan: Plan }) {
   const [search, setSearch] = useSearchParams();
   const action = search.get("action");
@@ -51,7 +51,7 @@ export function PlanSegments({ zone, plan }: { zone: string; plan: Plan }) {
     <Card title="Segments" aside={choices}>
       {shown.length === 0 ? (
         <Text size="sm" c="dimmed" p="md" pt={0}>
-          {plan.segments.length === 0 ? "There is no segment in the database." : "None of that kind."}
+          {plan.segments.length === 0 ? "Segments in the database: 0." : "No matching segments."}
         </Text>
       ) : (
         <DataTable label="Segments" items={shown} columns={columnsOf(zone)} keyOf={({ segment }) => segment} minWidth={940} />
@@ -75,6 +75,6 @@ function columnsOf(own: string): Column<Planned>[] {
     { title: "Events", right: true, cell: ({ events }) => whole(events) },
     { title: "Bytes", right: true, cell: ({ bytes: size }) => bytes(size) },
     { title: "Now", cell: ({ tier }) => <State state="live" label={tier} /> },
-    { title: "Why", cell: ({ reason }) => <span style={{ whiteSpace: "normal" }}>{whyOf(reason)}</span>, width: 420 },
+    { title: "Reason", cell: ({ reason }) => <span style={{ whiteSpace: "normal" }}>{reasonOf(reason)}</span>, width: 420 },
   ];
 }

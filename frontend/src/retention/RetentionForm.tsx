@@ -12,7 +12,7 @@ import { changeOf, policyOf } from "../streams/policy";
 import { RetentionFields } from "../streams/PolicyFields";
 import { oneStream, type Stream } from "../streams/streams";
 
-/** A plan by the policies as they are, or by a changed one of a stream, which is only tried. */
+/** The form of a plan with the present policies, or with a proposed one of a stream. */
 export function RetentionForm({ zone }: { zone: string }) {
   const [search] = useSearchParams();
   const [trying, setTrying] = useState(search.has("stream"));
@@ -21,14 +21,14 @@ export function RetentionForm({ zone }: { zone: string }) {
       <JobForm
         zone={zone}
         job="retention"
-        about="Plans which segments would be dropped, compacted, archived and kept, in all streams of the hub, by their policies. Nothing is done before the plan is applied."
+        about="Plans which segments of all streams would be dropped, compacted, archived and kept by their policies. The plan changes nothing until it is applied."
         fields={[]}
         params={{}}
-        action="Plan by the policies as they are"
+        action="Plan with the present policies"
       >
         {() => null}
       </JobForm>
-      {trying ? <Dry zone={zone} first={search.get("stream") ?? undefined} /> : <div><Button variant="default" onClick={() => setTrying(true)}>Try another policy of a stream</Button></div>}
+      {trying ? <Dry zone={zone} first={search.get("stream") ?? undefined} /> : <div><Button variant="default" onClick={() => setTrying(true)}>Propose another policy</Button></div>}
     </Stack>
   );
 }
@@ -37,7 +37,7 @@ function Dry({ zone, first }: { zone: string; first: string | undefined }) {
   const [stream, setStream] = useState(first);
   const { data, error, isError, refetch } = useQuery({ ...oneStream(zone, stream ?? ""), enabled: stream !== undefined });
   return (
-    <Stack gap="md" component="section" aria-label="Another policy">
+    <Stack gap="md" component="section" aria-label="Proposed policy">
       <Stack maw={420}>
         <StreamChoice zone={zone} value={stream} onChange={setStream} error={undefined} />
       </Stack>

@@ -5,7 +5,7 @@ import { bytes, whole } from "../parts/text";
 import { type Action, ACTIONS, type Amount, type Plan, type StreamPlan } from "./plan";
 import classes from "./Shares.module.css";
 
-/** Of each stream, the largest first, how much of it is dropped, compacted, archived and kept. */
+/** Bytes of each stream by action, the largest stream first. */
 export function Shares({ plan: { streams } }: { plan: Plan }) {
   if (streams.length === 0) return null;
   return (

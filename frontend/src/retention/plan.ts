@@ -4,33 +4,33 @@ export const ACTIONS = ["drop", "archive", "compact", "keep"] as const;
 export type Action = (typeof ACTIONS)[number];
 
 export const MEANINGS: Record<Action, string> = {
-  drop: "it leaves the database; what is in the archive stays readable there",
-  archive: "the archiver takes it next",
-  compact: "it stays, and is copied out of a partition that is mostly gone",
-  keep: "nothing happens to it",
+  drop: "delete from the database; an archived copy stays readable",
+  archive: "next in the archiver's queue",
+  compact: "copy out of a partition that is mostly dropped",
+  keep: "no action",
 };
 
-// why a segment is planned for something, and why something was not done to it
-const WHYS: Record<string, string> = {
-  age: "sealed longer ago than the policy keeps",
-  size: "newer segments hold the policy's bytes already",
-  count: "newer segments hold the policy's events already",
-  hold: "the stream is on hold",
-  needed: "a durable cursor has not passed it yet",
-  not_archived: "the stream is archived first, and this is not yet",
-  open: "it is still written to",
-  policy: "the policy keeps it",
-  mostly_gone: "at most half of its partition is still live",
-  gone: "it has left already",
-  archived: "it is in the archive already",
-  archive_policy: "the stream is not archived any more",
+// reasons of planned actions, and of refused ones
+const REASONS: Record<string, string> = {
+  age: "sealed longer ago than the policy's age",
+  size: "newer segments hold the policy's bytes",
+  count: "newer segments hold the policy's events",
+  hold: "the stream has a hold",
+  needed: "a durable cursor has not passed the segment",
+  not_archived: "the stream is archived, and the segment is not yet",
+  open: "the segment is not sealed",
+  policy: "within the policy's limits",
+  mostly_dropped: "at most half of the partition is live",
+  gone: "already dropped or moved",
+  archived: "already archived",
+  archive_policy: "the stream's policy does not archive it",
   no_archive: "the hub has no archive",
-  archive_damaged: "its file in the archive is damaged: archive it anew first",
-  archive_unavailable: "the archive does not answer",
+  archive_damaged: "the archived file is damaged: archive the segment again first",
+  archive_unavailable: "the archive is unavailable",
 };
 
-export function whyOf(code: string): string {
-  return WHYS[code] ?? code;
+export function reasonOf(code: string): string {
+  return REASONS[code] ?? code;
 }
 
 export interface Amount {
@@ -54,7 +54,7 @@ export interface Planned {
 
 export type StreamPlan = Record<Action, Amount> & { zone: string; stream: string };
 
-/** The details of a plan: totals of all, and of the largest streams; segments, those that something happens to first. */
+/** The details of a plan: totals, the largest streams, and the segments, those with an action first. */
 export interface Plan {
   actions: Record<Action, Amount>;
   segments: Planned[];
@@ -69,7 +69,7 @@ export function planOf({ details }: OneRun): Plan {
   return { ...NOTHING, ...details };
 }
 
-/** Was it made by policies that are only tried? */
+/** Whether the plan uses proposed policies. */
 export function isTry({ params }: OneRun): boolean {
   return typeof params.policies === "object" && params.policies !== null && Object.keys(params.policies).length > 0;
 }
