@@ -258,7 +258,7 @@ def batch(rows: list[dict[str, Any]]) -> Any:
     )
 
 
-def entries(versions: list[dict[str, Any]]) -> Iterator[Entry]:
+def entries(versions: list[dict[str, Any]]) -> Iterator[IndexEntry]:
     """Yield the entries that the hub's own builder would index."""
     compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     for row in versions:
