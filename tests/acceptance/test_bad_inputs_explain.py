@@ -1,4 +1,4 @@
-"""Bad input of the routes that read the log (dry runs, the registrations that an event matched) and of
+"""Bad input of the routes that read the log (dry runs, registrations that an event matched) and of
 those that explain. Common refusals of all routes are tested with the management API.
 """
 
