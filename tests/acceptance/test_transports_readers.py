@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from eventhub.base import limits
-from tests.acceptance.doors import LINES, SSE, Asked, events_of
+from tests.acceptance.transports import LINES, SSE, ListenerSpec, events_of
 from tests.acceptance.wire import EVENT, numbered, until
 from tests.live import LiveHub, LiveZone
 
@@ -28,7 +28,7 @@ def sockets(hub: LiveHub) -> int:
 
 
 def connect(hub: LiveHub, key: str, query: str, accept: str) -> socket.socket:
-    """A reader with a small buffer, that has asked."""
+    """A reader with a small buffer, that has spec."""
     host, port = hub.web[0].url.removeprefix("http://").split(":")
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -106,7 +106,7 @@ async def test_a_stopping_process_ends_its_readers_in_good_order(
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 2))
     web = hub.web[1]
-    asked = Asked(hub, zone.admin, "orders", "oldest")
+    spec = ListenerSpec(hub, zone.admin, "orders", "oldest")
     url = f"{web.url}/v1/streams/orders/events"
     headers = {"Authorization": f"Bearer {zone.admin}"}
     before = sockets(hub)
@@ -120,7 +120,7 @@ async def test_a_stopping_process_ends_its_readers_in_good_order(
         messages: list[dict[str, Any]] = []
 
         async def listen() -> None:
-            async with aclosing(events_of(asked)) as events:  # type: ignore[type-var]
+            async with aclosing(events_of(spec)) as events:  # type: ignore[type-var]
                 async for message in events:
                     messages.append(message)  # noqa: PERF401 - counted as they come
 
@@ -139,12 +139,12 @@ async def test_a_stopping_process_ends_its_readers_in_good_order(
 async def test_a_quiet_reader_s_cursor_moves_on_with_the_sign_of_life(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """Every 15 s: what is not wanted costs no bytes, and still need not be read again."""
+    """Every 15 s: what is not interest costs no bytes, and still need not be read again."""
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 3, mask=2))
-    asked = Asked(hub, zone.admin, "orders", "oldest", {"mask": "1"})
+    spec = ListenerSpec(hub, zone.admin, "orders", "oldest", {"mask": "1"})
     messages: list[dict[str, Any]] = []
-    async with asyncio.timeout(HEAR_TIMEOUT_S), aclosing(events_of(asked)) as events:  # type: ignore[type-var]
+    async with asyncio.timeout(HEAR_TIMEOUT_S), aclosing(events_of(spec)) as events:  # type: ignore[type-var]
         async for message in events:
             messages.append(message)
             if message["op"] == "position":

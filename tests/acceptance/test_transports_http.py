@@ -1,4 +1,4 @@
-"""EMC-15, 16, 31, 32, 34, FOX-17, SUN-29: what the doors over HTTP say, by the rows' own values."""
+"""The transports over HTTP: long poll, cursors, raw bytes, snapshots (EMC-15, 16, 31, 32, 34)."""
 
 import asyncio
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.acceptance.doors import FRAMES, Asked, events_of, server_frames
+from tests.acceptance.transports import FRAMES, ListenerSpec, events_of, server_frames
 from tests.acceptance.wire import EVENT, numbered, session, until
 from tests.live import Answer, LiveHub, LiveZone
 
@@ -81,7 +81,7 @@ def _readers(hub: LiveHub) -> float:
 
 @pytest.mark.req("EMC-15")
 def test_a_wiped_store_answers_an_old_cursor_at_once(zone: LiveZone) -> None:
-    """The reader holds (U1, 500); the store begins anew, and 20 events come."""
+    """The reader holds (U1, 500); the store is replaced, and 20 events are appended."""
     zone.create_stream("orders")
     old = "11111111-1111-4111-8111-111111111111"
     [run] = zone.emit("orders", numbered(1, 20)).json["ranges"]
@@ -180,8 +180,8 @@ def keyed(zone: LiveZone) -> dict[str, Any]:
 
 def check_snapshot(messages: list[dict[str, Any]]) -> None:
     """First the gap, then the total state at n, then n + 1 and on in order (SUN-29)."""
-    told = [message["op"] for message in messages]
-    assert tuple(told) == SNAPSHOT, told
+    received = [message["op"] for message in messages]
+    assert tuple(received) == SNAPSHOT, received
     gap, listening, *states, end, first, second = messages
     assert (gap["code"], gap["then"]) == ("gap", "state")
     state = {one["key"]: (one["sequence"], one["event"]["attributes"]["n"]) for one in states}
@@ -209,11 +209,11 @@ async def test_a_socket_that_missed_something_gets_the_total_state(
 async def test_server_sent_events_that_missed_something_give_the_total_state(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """None of the snapshot has an id: an EventSource that is cut off in it begins it anew."""
+    """None of the snapshot has an id: an EventSource that disconnects in it receives it again."""
     cursor = keyed(zone)
-    asked = Asked(hub, zone.admin, "orders", f"{cursor['segment']}:{cursor['sequence']}")
+    spec = ListenerSpec(hub, zone.admin, "orders", f"{cursor['segment']}:{cursor['sequence']}")
     messages: list[dict[str, Any]] = []
-    async with asyncio.timeout(HEAR_TIMEOUT_S), aclosing(events_of(asked)) as events:  # type: ignore[type-var]
+    async with asyncio.timeout(HEAR_TIMEOUT_S), aclosing(events_of(spec)) as events:  # type: ignore[type-var]
         async for message in events:
             messages.append(message)
             if len(messages) == 5:
@@ -226,28 +226,26 @@ async def test_server_sent_events_that_missed_something_give_the_total_state(
 
 
 @pytest.mark.parametrize("state", ["always", "never"])
-async def test_a_snapshot_comes_when_it_is_asked_for(
-    hub: LiveHub, zone: LiveZone, state: str
-) -> None:
+async def test_a_snapshot_is_sent_when_requested(hub: LiveHub, zone: LiveZone, state: str) -> None:
     keyed(zone)
     async with session(hub, zone.admin) as reader:
         await reader.say("listen", listener="a", stream="orders", state=state, **{"from": "oldest"})
-        told = [(await reader.hear())["op"] for _ in range(4)]
+        received = [(await reader.hear())["op"] for _ in range(4)]
     if state == "always":
-        assert told == ["listening", "state", "state", "state_end"]
+        assert received == ["listening", "state", "state", "state_end"]
     else:
-        assert told == ["listening", "event", "event", "event"]
+        assert received == ["listening", "event", "event", "event"]
 
 
-async def test_server_sent_events_go_on_behind_a_gap_that_was_told(
+async def test_server_sent_events_continue_after_a_reported_gap(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders", segment_events_max=3)
     ranges = zone.emit("orders", numbered(1, 10)).json["ranges"]
     drop(zone, 5)
-    asked = Asked(hub, zone.admin, "orders", f"{ranges[0]['segment']}:1")
+    spec = ListenerSpec(hub, zone.admin, "orders", f"{ranges[0]['segment']}:1")
     messages: list[dict[str, Any]] = []
-    async with asyncio.timeout(HEAR_TIMEOUT_S), aclosing(events_of(asked)) as events:  # type: ignore[type-var]
+    async with asyncio.timeout(HEAR_TIMEOUT_S), aclosing(events_of(spec)) as events:  # type: ignore[type-var]
         async for message in events:
             messages.append(message)
             if len(messages) == 4:

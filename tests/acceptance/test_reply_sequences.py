@@ -1,4 +1,4 @@
-"""Sequences over REST (EMC-09 to EMC-12): what a reply knows, what a call caused, conditions."""
+"""Sequences over REST (EMC-09 to EMC-12): positions of replies, caused events, conditions."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -53,32 +53,32 @@ def test_after_the_sequence_of_a_reply_only_later_changes_follow(zone: LiveZone)
     assert before.headers[SEGMENT] == ask(zone, "GET", "streams/system").json["segment"]["uuid"]
     assert before.json["changed"] <= known
     changed = ask(zone, "PUT", "streams/orders", {"retain_events": 9})
-    [told] = caused(changed)
-    assert told > known
-    assert event_of(zone, "system", told)["attributes"]["retain_events"] == 9
+    [sequence] = caused(changed)
+    assert sequence > known
+    assert event_of(zone, "system", sequence)["attributes"]["retain_events"] == 9
     again = ask(zone, "GET", "streams/orders")
-    assert int(again.headers[SEQUENCE]) >= told
+    assert int(again.headers[SEQUENCE]) >= sequence
     assert again.json["retain_events"] == 9
 
 
 @pytest.mark.req("EMC-09")
 def test_what_a_reply_shows_and_its_sequence_are_of_one_moment(zone: LiveZone) -> None:
-    """Whoever reads while another changes sees, with number N, exactly what N had told."""
+    """A reader at sequence N sees exactly the changes announced up to N."""
     zone.create_stream("orders", retain_events=1)
 
     def change(number: int) -> tuple[int, int]:
-        [told] = caused(ask(zone, "PUT", "streams/orders", {"retain_events": number}))
-        return told, number
+        [sequence] = caused(ask(zone, "PUT", "streams/orders", {"retain_events": number}))
+        return sequence, number
 
     with ThreadPoolExecutor(4) as pool:
         changing = pool.map(change, range(2, 42))
         reads = list(pool.map(lambda _: ask(zone, "GET", "streams/orders"), range(80)))
-        told = dict(changing)
-    numbers = sorted(told)
+        changes = dict(changing)
+    numbers = sorted(changes)
     for read in reads:
         known = int(read.headers[SEQUENCE])
         behind = [number for number in numbers if number <= known]
-        shown = told[behind[-1]] if behind else 1
+        shown = changes[behind[-1]] if behind else 1
         assert read.json["retain_events"] == shown
         assert read.json["changed"] == (behind[-1] if behind else read.json["changed"])
 
@@ -109,7 +109,7 @@ def test_a_reply_that_has_to_wait_is_still_of_one_moment(zone: LiveZone) -> None
     ["streams", "streams/orders/segments", "clients", "clients/tester", "channels", "registrations",
      "endpoints", "overview"],
 )  # fmt: skip
-def test_every_reply_of_the_management_api_says_where_system_stands(
+def test_every_reply_of_the_management_api_has_the_position_of_system(
     zone: LiveZone, path: str
 ) -> None:
     zone.create_stream("orders")
@@ -122,7 +122,7 @@ def test_every_reply_of_the_management_api_says_where_system_stands(
 
 
 @pytest.mark.req("EMC-09")
-def test_replies_about_events_say_where_their_stream_stands(zone: LiveZone) -> None:
+def test_replies_about_events_have_the_position_of_their_stream(zone: LiveZone) -> None:
     zone.create_stream("orders")
     emitted = zone.emit("orders", [{"domain": "d", "type": "t"}] * 3)
     uuid = emitted.json["ranges"][0]["segment"]
@@ -132,7 +132,7 @@ def test_replies_about_events_say_where_their_stream_stands(zone: LiveZone) -> N
 
 
 @pytest.mark.req("EMC-09")
-def test_strangers_are_told_no_number(zone: LiveZone) -> None:
+def test_replies_without_credentials_have_no_sequence(zone: LiveZone) -> None:
     answer = zone.hub.call("GET", "/v1/streams")
     answer.refused(401, "unauthenticated")
     assert SEQUENCE not in answer.headers
@@ -167,8 +167,8 @@ def test_a_call_without_an_action_gets_one(zone: LiveZone) -> None:
     first = ask(zone, "PUT", "streams/orders")
     second = ask(zone, "PUT", "streams/bills")
     assert first.headers[ACTION] != second.headers[ACTION]
-    [told] = caused(second)
-    assert event_of(zone, "system", told)["correlation"] == second.headers[ACTION]
+    [sequence] = caused(second)
+    assert event_of(zone, "system", sequence)["correlation"] == second.headers[ACTION]
     nothing = ask(zone, "PUT", "streams/orders")
     assert CAUSED not in nothing.headers  # nothing has changed
     for text in ("", " ", "x" * 201, "ü"):
@@ -188,19 +188,19 @@ def test_a_refused_call_caused_nothing(zone: LiveZone) -> None:
 @pytest.mark.req("EMC-11")
 def test_put_sequence_30(zone: LiveZone) -> None:
     """Events below 30 came before the PUT, those above after it: what it held is stale then."""
-    zone.create_stream("shelf", keyed=True)
-    zone.emit("shelf", [{"domain": "d", "type": "other"}] * 28)
-    emitted = zone.emit("shelf", {"domain": "d", "type": "r.made", "key": "r"})
+    zone.create_stream("shop", keyed=True)
+    zone.emit("shop", [{"domain": "d", "type": "other"}] * 28)
+    emitted = zone.emit("shop", {"domain": "d", "type": "r.made", "key": "r"})
     assert emitted.json["ranges"][0]["first"] == 29
-    put = ask(zone, "PUT", "streams/shelf/state/r", {"domain": "d", "type": "r.set"})
+    put = ask(zone, "PUT", "streams/shop/state/r", {"domain": "d", "type": "r.set"})
     assert (put.status, put.json["sequence"], put.headers["etag"]) == (200, 30, '"30"')
     assert (put.headers[SEQUENCE], put.headers[CAUSED]) == ("30", "30-30")
-    other = zone.key("emit:shelf", client="other")
+    other = zone.key("emit:shop", client="other")
     later = zone.hub.call(
-        "PUT", "/v1/streams/shelf/state/r", {"domain": "d", "type": "r.set"}, key=other
+        "PUT", "/v1/streams/shop/state/r", {"domain": "d", "type": "r.set"}, key=other
     )
     assert later.json["sequence"] == 31
-    own, theirs = event_of(zone, "shelf", 30), event_of(zone, "shelf", 31)
+    own, theirs = event_of(zone, "shop", 30), event_of(zone, "shop", 31)
     assert own["correlation"] == put.headers[ACTION]
     assert (own["key"], theirs["key"]) == ("r", "r")
     assert (own["source"], theirs["source"]) == ("tester", "other")
@@ -208,17 +208,17 @@ def test_put_sequence_30(zone: LiveZone) -> None:
 
 @pytest.mark.req("EMC-12")
 def test_a_put_with_an_old_sequence_is_refused_with_the_current_one(zone: LiveZone) -> None:
-    zone.create_stream("shelf", keyed=True)
-    zone.emit("shelf", [{"domain": "d", "type": "other"}] * 29)
+    zone.create_stream("shop", keyed=True)
+    zone.emit("shop", [{"domain": "d", "type": "other"}] * 29)
     body = {"domain": "d", "type": "r.set"}
-    put = ask(zone, "PUT", "streams/shelf/state/r", body, If_None_Match="*")
+    put = ask(zone, "PUT", "streams/shop/state/r", body, If_None_Match="*")
     assert (put.status, put.json["sequence"]) == (201, 30)
-    assert ask(zone, "PUT", "streams/shelf/state/r", body).json["sequence"] == 31
-    refusal = ask(zone, "PUT", "streams/shelf/state/r", body, If_Match="30")
+    assert ask(zone, "PUT", "streams/shop/state/r", body).json["sequence"] == 31
+    refusal = ask(zone, "PUT", "streams/shop/state/r", body, If_Match="30")
     assert refusal.refused(412, "changed")["current"] == 31
-    assert ask(zone, "GET", "streams/shelf").json["last"] == 31
-    assert ask(zone, "PUT", "streams/shelf/state/r", body, If_Match='"31"').status == 200
-    ask(zone, "PUT", "streams/shelf/state/r", body, If_None_Match="*").refused(412, "changed")
+    assert ask(zone, "GET", "streams/shop").json["last"] == 31
+    assert ask(zone, "PUT", "streams/shop/state/r", body, If_Match='"31"').status == 200
+    ask(zone, "PUT", "streams/shop/state/r", body, If_None_Match="*").refused(412, "changed")
 
 
 @pytest.mark.req("EMC-12")
@@ -230,18 +230,21 @@ def test_a_change_is_refused_when_the_resource_changed_since(zone: LiveZone, kin
     assert seen.headers["etag"] == f'"{changed}"'
     done = ask(zone, method, path, body, If_Match=f'"{changed}"')
     assert done.status == 200, done
-    [told] = caused(done)
-    assert (done.json["changed"], done.headers["etag"]) == (told, f'"{told}"')
+    [sequence] = caused(done)
+    assert (done.json["changed"], done.headers["etag"]) == (sequence, f'"{sequence}"')
     before = ask(zone, "GET", path)
-    assert before.headers["etag"] == f'"{told}"'
+    assert before.headers["etag"] == f'"{sequence}"'
     for verb in (method, "DELETE"):
         if (kind, verb) != ("stream", "DELETE"):
             refusal = ask(zone, verb, path, body if verb == method else None, If_Match=str(changed))
             problem = refusal.refused(412, "changed")
-            assert (problem["current"], problem.get("version")) == (told, done.json.get("version"))
+            assert (problem["current"], problem.get("version")) == (
+                sequence,
+                done.json.get("version"),
+            )
     assert ask(zone, "GET", path).json == before.json
     listed = ask(zone, "GET", "clients/shop/keys" if kind == "key" else f"{kind}s").json["items"]
-    assert told in [item["changed"] for item in listed]
+    assert sequence in [item["changed"] for item in listed]
     if kind != "stream":  # the sequence of any later reply serves, without another look
         known = before.headers[SEQUENCE]
         assert ask(zone, "DELETE", path, If_Match=known).status in (200, 204)
@@ -263,8 +266,8 @@ def test_clients_and_channels_take_conditions_too(zone: LiveZone) -> None:
 
 
 @pytest.mark.req("EMC-12")
-def test_of_changes_at_the_same_time_one_is_taken(zone: LiveZone) -> None:
-    """Each says what it saw: all but one are told that it has changed, and nothing is lost."""
+def test_of_concurrent_changes_one_succeeds(zone: LiveZone) -> None:
+    """Each names the sequence that it read: all but one are refused, and no change is lost."""
     found = resources(zone)
     for kind, field in (("stream", "hold"), ("endpoint", "description")):
         path, (method, _) = found[kind]
@@ -286,14 +289,14 @@ def test_a_condition_is_one_sequence(zone: LiveZone, text: str) -> None:
 
 
 @pytest.mark.req("EMC-12")
-def test_a_sequence_that_the_hub_has_not_reached_is_no_condition_kept(zone: LiveZone) -> None:
+def test_a_sequence_that_the_hub_has_not_reached_is_refused(zone: LiveZone) -> None:
     """It is of another life of the log."""
     zone.create_stream("orders")
     refusal = ask(zone, "PUT", "streams/orders", {"retain_events": 1}, If_Match=str(10**15))
     refusal.refused(412, "changed")
 
 
-def test_a_transient_stream_shows_where_it_stands(zone: LiveZone) -> None:
+def test_a_transient_stream_has_a_position(zone: LiveZone) -> None:
     zone.create_stream("cpu", durability="transient")
     emitted = zone.emit("cpu", [{"domain": "d", "type": "t"}] * 3)
     assert emitted.status == 200, emitted
@@ -311,7 +314,7 @@ def test_a_transient_stream_shows_where_it_stands(zone: LiveZone) -> None:
     ("path", "body"),
     [("streams/new", {}), ("channels/new", {"mask": "1"}), ("types/d/new", {"schema": {}})],
 )
-def test_conditions_on_what_is_not_there_yet(zone: LiveZone, path: str, body: Any) -> None:
+def test_conditions_on_a_resource_that_does_not_exist(zone: LiveZone, path: str, body: Any) -> None:
     answer = ask(zone, "PUT", path, body, If_Match="1")
     answer.refused(412, "changed")
     assert answer.json["current"] == 0
@@ -322,7 +325,7 @@ def test_conditions_on_what_is_not_there_yet(zone: LiveZone, path: str, body: An
     assert again.json["current"] == made.json["changed"]
 
 
-def test_a_condition_that_is_not_kept_is_refused(zone: LiveZone) -> None:
+def test_an_unsupported_condition_is_refused(zone: LiveZone) -> None:
     zone.create_stream("plain")
     event = {"domain": "d", "type": "t"}
     for path, body in (("streams/plain/events", event), ("clients", {"name": "c"})):

@@ -1,4 +1,4 @@
-"""RDY-12, 13, 15, OIF-12, FOX-05, FOX-20: definitions of event types."""
+"""Event types: declaration, validation, evolution (RDY-12, 13, 15, OIF-12, FOX-05, FOX-20)."""
 
 from typing import Any
 from urllib.parse import quote
@@ -73,7 +73,7 @@ async def test_a_missing_required_field_is_named(zone: LiveZone) -> None:
 
 @pytest.mark.req("RDY-12")
 @pytest.mark.req("OIF-12")
-async def test_undeclared_types_are_taken_unless_the_stream_refuses_them(
+async def test_undeclared_types_are_accepted_unless_the_stream_refuses_them(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("alarms")
@@ -82,8 +82,8 @@ async def test_undeclared_types_are_taken_unless_the_stream_refuses_them(
     async with session(hub, zone.admin) as reader:
         await reader.listen("alarms", attributes={"unheardOf.deep": 7})
         assert emit(zone, never).status == 200
-        [heard] = await reader.events(1)
-    assert heard["event"]["attributes"] == never["attributes"]
+        [received] = await reader.events(1)
+    assert received["event"]["attributes"] == never["attributes"]
     problem = zone.emit("strict", [never]).refused(422, "undeclared_type")
     assert problem["position"] == {"index": 0, "field": "type"}
     await declared(zone, "Never", {})
@@ -129,12 +129,12 @@ async def test_a_type_gets_an_optional_field_while_it_is_in_use(
             assert emit(zone, one).status == 200
         emit(zone, event("MyAlarm", "2", Priority=3, site=5)).refused(422, "type_violation")
         assert emit(zone, event("MyAlarm", "1", Priority=3, site=5)).status == 200
-        heard = await reader.events(5)
-    assert [one["event"]["version"] for one in heard] == ["1", "2", "1", "2", "1"]
+        received = await reader.events(5)
+    assert [one["event"]["version"] for one in received] == ["1", "2", "1", "2", "1"]
 
 
 @pytest.mark.req("RDY-15")
-async def test_a_version_that_breaks_suppliers_is_refused_with_what_breaks(zone: LiveZone) -> None:
+async def test_an_incompatible_version_is_refused_with_its_breaking_changes(zone: LiveZone) -> None:
     zone.create_stream("alarms")
     first = await declared(zone, "MyAlarm", ALARM)
     broken = {**ALARM, "required": ["Priority", "site"]}
@@ -161,9 +161,7 @@ async def test_a_value_out_of_its_declared_range_is_refused(hub: LiveHub, zone: 
 
 
 @pytest.mark.req("FOX-20")
-async def test_readers_of_an_old_version_are_told_of_the_new_one(
-    hub: LiveHub, zone: LiveZone
-) -> None:
+async def test_listeners_are_notified_of_a_newer_version(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("alarms")
     await declared(zone, "MyAlarm", ALARM)
     assert emit(zone, event("MyAlarm", Priority=1)).status == 200
@@ -203,7 +201,7 @@ async def test_a_type_with_a_slash_is_declared_as_it_is_emitted(zone: LiveZone) 
     assert {(one["domain"], one["type"]) for one in listed} == set(names)
 
 
-async def test_types_of_zones_do_not_meet(hub: LiveHub, zone: LiveZone) -> None:
+async def test_types_of_zones_are_separate(hub: LiveHub, zone: LiveZone) -> None:
     other = hub.new_zone()
     for one in (zone, other):
         one.create_stream("alarms")
@@ -241,19 +239,19 @@ async def test_types_are_listed_and_changed_under_conditions(hub: LiveHub, zone:
     hub.call("GET", "/v1/types/d/a.b/3", key=zone.admin).refused(404, "unknown_type")
 
 
-async def test_a_declaration_is_told_in_system(hub: LiveHub, zone: LiveZone) -> None:
+async def test_a_declaration_is_announced_in_system(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("alarms")
     async with session(hub, zone.admin) as reader:
         await reader.listen("system", type="type.declared")
         answer = declare(zone, "MyAlarm", ALARM)
-        [told] = await reader.events(1)
-    assert told["event"]["attributes"] == {
+        [announced] = await reader.events(1)
+    assert announced["event"]["attributes"] == {
         "zone": zone.name,
         "domain": "ready",
         "type": "MyAlarm",
         "version": "1",
     }
-    assert answer.headers["eventhub-caused"] == f"{told['sequence']}-{told['sequence']}"
+    assert answer.headers["eventhub-caused"] == f"{announced['sequence']}-{announced['sequence']}"
 
 
 async def test_no_event_is_checked_for_long(zone: LiveZone) -> None:
@@ -274,7 +272,7 @@ async def test_no_event_is_checked_for_long(zone: LiveZone) -> None:
     emit(zone, event("Slow", a="01011" * 10)).refused(422, "type_violation")
 
 
-async def test_what_fails_many_ways_is_told_at_once(zone: LiveZone) -> None:
+async def test_a_failure_of_many_alternatives_is_reported_fast(zone: LiveZone) -> None:
     """A reason for each value in each way would be hundreds of megabytes."""
     zone.create_stream("alarms")
     ways: dict[str, Any] = {"anyOf": [{"items": {"minimum": 5}}] * 15}
@@ -284,7 +282,7 @@ async def test_what_fails_many_ways_is_told_at_once(zone: LiveZone) -> None:
     assert problem["reason"] == "it does not satisfy `anyOf` of the definition"
 
 
-def test_what_cannot_be_bounded_is_no_definition(zone: LiveZone) -> None:
+def test_a_definition_of_unbounded_cost_is_refused(zone: LiveZone) -> None:
     texts = ["x" * 3 + str(n) for n in range(500)]
     refused = [
         {"unevaluatedProperties": False},
@@ -297,7 +295,7 @@ def test_what_cannot_be_bounded_is_no_definition(zone: LiveZone) -> None:
 
 
 @pytest.mark.req("RDY-15")
-async def test_a_version_may_not_ask_more_of_what_is_sent_already(zone: LiveZone) -> None:
+async def test_a_version_may_not_constrain_fields_that_are_sent_already(zone: LiveZone) -> None:
     """By name, by a pattern, by a subtype, by a parent, or because it is the header's."""
     patterned = {"patternProperties": {"^x": {"type": "integer"}}}
     assert declare(zone, "Patterned", patterned).status == 201

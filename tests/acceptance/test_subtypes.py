@@ -1,14 +1,14 @@
-"""RDY-13, the half of matching: interest in a type is interest in its declared subtypes."""
+"""Subtypes in matching (RDY-13): interest in a type includes its declared subtypes."""
 
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from tests.acceptance import doors
-from tests.acceptance.doors import Asked
-from tests.acceptance.test_doors_contract import take
-from tests.acceptance.test_rows_types import ALARM, SITE, declare, declared, event
+from tests.acceptance import transports
+from tests.acceptance.test_transports_contract import take
+from tests.acceptance.test_types import ALARM, SITE, declare, declared, event
+from tests.acceptance.transports import ListenerSpec
 from tests.acceptance.wire import session
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
@@ -57,8 +57,8 @@ async def test_interest_in_a_type_finds_its_declared_subtypes(
             event("MyAlarm", **whole),
         ]
         assert zone.emit("yard", later).status == 200
-        heard = await named.events(5)
-        assert [(one["sequence"], one["registrations"]) for one in heard] == [
+        received = await named.events(5)
+        assert [(one["sequence"], one["registrations"]) for one in received] == [
             (1, [ready["id"], pairs["id"]]),
             (2, [ready["id"]]),
             (5, [ready["id"]]),
@@ -74,9 +74,9 @@ async def test_interest_in_a_type_finds_its_declared_subtypes(
     query = urlencode({"from": "now", "order": "backward", **READY})
     page = hub.call("GET", f"/v1/streams/yard/events?{query}", key=zone.admin).json
     assert [one["sequence"] for one in page["events"]] == [8, 6, 5, 2, 1]
-    asked = Asked(hub, zone.admin, "yard", "oldest", READY)
-    for door in (doors.history, doors.in_process):
-        assert [one.sequence for one in await take(door, asked, 5)] == [1, 2, 5, 6, 8]
+    spec = ListenerSpec(hub, zone.admin, "yard", "oldest", READY)
+    for transport in (transports.history, transports.in_process):
+        assert [one.sequence for one in await take(transport, spec, 5)] == [1, 2, 5, 6, 8]
 
 
 @pytest.mark.req("RDY-13")

@@ -1,4 +1,4 @@
-"""Who may notice (OIF-32): an event's audience and a client's groups, on every way out."""
+"""Audiences (OIF-32): an event's audience and a client's groups, on every transport and route."""
 
 from typing import Any
 
@@ -6,15 +6,13 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.event import event_pb2
-from tests.acceptance import doors
-from tests.acceptance.doors import Door, server_frames
 from tests.acceptance.test_archive import archive, segments
-from tests.acceptance.test_doors_contract import asked_of, chain, take
+from tests.acceptance.test_transports_contract import chain, listener_spec, take
+from tests.acceptance.transports import Transport, each_transport, server_frames
 from tests.acceptance.wire import EVENT, Session, session
 from tests.live import Answer, LiveHub, LiveZone
 from tests.sink import Sink
 
-each_door = pytest.mark.parametrize("door", doors.DOORS, ids=lambda door: door.__name__)
 PARQUET, PROTOBUF = "application/vnd.apache.parquet", "application/x-protobuf"
 FOR_OPS = {**EVENT, "audience": ["ops"]}
 
@@ -36,11 +34,11 @@ def two_clients(zone: LiveZone) -> tuple[str, str]:
 
 
 @pytest.mark.req("OIF-32")
-@each_door
-async def test_an_event_with_an_audience_is_for_its_groups_alone(
-    zone: LiveZone, door: Door
+@each_transport
+async def test_an_event_with_an_audience_is_only_for_its_groups(
+    zone: LiveZone, transport: Transport
 ) -> None:
-    """On every door; and `prev` still proves to who is outside that nothing else was lost."""
+    """On every transport; and `prev` still proves to outsiders that no other event was lost."""
     zone.create_stream("orders")
     inside, outside = two_clients(zone)
     several: tuple[dict[str, Any], ...] = (
@@ -53,18 +51,18 @@ async def test_an_event_with_an_audience_is_for_its_groups_alone(
     )
     for fields in several:
         assert zone.emit("orders", {**EVENT, **fields}).status == 200
-    wanted = {"domain": EVENT["domain"]}
-    for more in ({}, wanted):  # by what the stored bytes say, and by the event
-        asked = asked_of(zone, **more)
-        told = await take(door, asked._replace(key=outside), 2)
-        assert chain(told) == [(0, 1), (1, 6)]
-        told = await take(door, asked._replace(key=inside), 4)
-        assert chain(told) == [(0, 1), (1, 2), (2, 3), (3, 6)]
-        assert told[1].event["audience"] == ["ops"]
+    interest = {"domain": EVENT["domain"]}
+    for more in ({}, interest):  # by what the stored bytes say, and by the event
+        spec = listener_spec(zone, **more)
+        received = await take(transport, spec._replace(key=outside), 2)
+        assert chain(received) == [(0, 1), (1, 6)]
+        received = await take(transport, spec._replace(key=inside), 4)
+        assert chain(received) == [(0, 1), (1, 2), (2, 3), (3, 6)]
+        assert received[1].event["audience"] == ["ops"]
 
 
-async def heard(reader: Session, zone: LiveZone, stream: str) -> list[int]:
-    """What a reader is told of an event for ops and of one for all, by their order from 1."""
+async def received_by(reader: Session, zone: LiveZone, stream: str) -> list[int]:
+    """Return which of an event for ops (1) and one for all (2) a listener receives."""
     receipt = zone.emit(stream, [FOR_OPS, EVENT]).json["ranges"][0]
     found: list[int] = []
     while not found or found[-1] != receipt["last"]:
@@ -90,23 +88,23 @@ async def test_the_groups_of_the_moment_decide(hub: LiveHub, zone: LiveZone, sin
         passed = 0
         for groups in ((), ("ops",), ("dev",), ("ops", "dev"), ()):
             put_into(zone, "watch", *groups)
-            told = [1, 2] if "ops" in groups else [2]
+            received = [1, 2] if "ops" in groups else [2]
             zone.emit("called", [FOR_OPS, EVENT])  # a forwarder knows of the change at once
-            sink.wait(passed + len(told), path)
+            sink.wait(passed + len(received), path)
             called = sorted(one.json["sequence"] for one in sink.at(path)[passed:])
             base = called[-1] - 2
-            assert [sequence - base for sequence in called] == told
-            passed += len(told)
+            assert [sequence - base for sequence in called] == received
+            passed += len(received)
             for reader, stream in ((plain, "orders"), (named, "named")):
-                while await heard(reader, zone, stream) != told:
+                while await received_by(reader, zone, stream) != received:
                     pass  # within a second
-                assert await heard(reader, zone, stream) == told
+                assert await received_by(reader, zone, stream) == received
 
 
 @pytest.mark.req("OIF-32")
-def test_no_management_door_tells_more(hub: LiveHub, zone: LiveZone, sink: Sink) -> None:
+def test_no_management_route_reveals_more(hub: LiveHub, zone: LiveZone, sink: Sink) -> None:
     """The state of keys, one event, pages backward, deliveries, segments as they are stored."""
-    stream = f"orders-{zone.name}"  # the archive is told its name alone
+    stream = f"orders-{zone.name}"  # the archive knows only its name
     zone.create_stream(stream, keyed=True, segment_events_max=3, archive=True)
     inside, outside = two_clients(zone)
     path = f"/{zone.name}"
@@ -140,7 +138,7 @@ def test_no_management_door_tells_more(hub: LiveHub, zone: LiveZone, sink: Sink)
     segment = segments(zone, stream)[0]["uuid"]
     archive(zone, stream)
     operator = zone.operator_token()
-    for key, kinds, told in (
+    for key, kinds, received in (
         (operator, f"{PROTOBUF}, {PARQUET};q=0.5", [(0, 1), (1, 2), (2, 3)]),
         (inside, "*/*", [(0, 1), (1, 2), (2, 3)]),
         (outside, "*/*", [(0, 1), (1, 3)]),
@@ -148,7 +146,7 @@ def test_no_management_door_tells_more(hub: LiveHub, zone: LiveZone, sink: Sink)
     ):
         answer = get(f"segments/{segment}/raw", key, Accept=kinds)
         frames = [frame.event for frame in server_frames(answer.body)]
-        assert [(frame.prev, frame.sequence) for frame in frames] == told
+        assert [(frame.prev, frame.sequence) for frame in frames] == received
         assert all(event_pb2.Event.FromString(frame.event).domain for frame in frames)
     raw = f"segments/{segment}/raw"
     get(raw, zone.admin, Accept=PARQUET).refused(406, "not_acceptable")

@@ -1,8 +1,7 @@
-"""Every way to listen, as one kind of iterator: what a contract says is tried through all of them.
+"""Every transport of a listener as one kind of async iterator, so that a contract is tested on all.
 
-A door gives what its reader is told, event by event, and raises `Refused` for anything else that
-ends it. Doors that answer in pieces (pages, lines) are asked again and again from their cursor, and
-check on the way that `prev` goes on from it.
+A transport yields the events that a listener receives, and raises `Refused` for anything else that
+ends it. A transport that answers in batches (pages, lines) is requested again from its cursor.
 """
 
 import asyncio
@@ -12,6 +11,7 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 import aiohttp
+import pytest
 from eventhub_client.types import At, Cursor, HubProblem
 
 from delivery.listening.catchup import CatchUpScheduler
@@ -37,8 +37,8 @@ _WAIT_S = 2  # a poll of the tests
 _LIVENESS = {0: "live", 1: "recovery", 2: "playback"}
 
 
-class Told(NamedTuple):
-    """One event as a reader is told of it, whatever the door."""
+class ReceivedEvent(NamedTuple):
+    """One event as a listener receives it, on any transport."""
 
     sequence: int
     prev: int
@@ -53,7 +53,7 @@ class Told(NamedTuple):
 
 
 class Refused(Exception):
-    """The hub's refusal: its problem document, or the message that stands for it."""
+    """A refusal of the hub: its problem document, or the equivalent message."""
 
     def __init__(self, problem: dict[str, Any]) -> None:
         super().__init__(problem)
@@ -61,22 +61,22 @@ class Refused(Exception):
         self.code = problem["code"]
 
 
-class Asked(NamedTuple):
-    """A listen to be begun. `start` is text as in URLs."""
+class ListenerSpec(NamedTuple):
+    """A listener to start. `start`: as in URLs; `interest`: as in messages of the websocket."""
 
     hub: LiveHub
     key: str
     stream: str
     start: str = "oldest"
-    wanted: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    interest: dict[str, Any] = {}  # noqa: RUF012 - never changed
     web: int = 1
 
 
-Door = Callable[[Asked], AsyncIterator[Told]]
+Transport = Callable[[ListenerSpec], AsyncIterator[ReceivedEvent]]
 
 
-def subscription(message: dict[str, Any]) -> Told:
-    return Told(
+def subscription(message: dict[str, Any]) -> ReceivedEvent:
+    return ReceivedEvent(
         message["sequence"],
         message["prev"],
         message["liveness"],
@@ -86,8 +86,8 @@ def subscription(message: dict[str, Any]) -> Told:
     )
 
 
-def told_of_frame(frame: event_pb2.EventFrame) -> Told:
-    return Told(
+def event_of_frame(frame: event_pb2.EventFrame) -> ReceivedEvent:
+    return ReceivedEvent(
         frame.sequence,
         frame.prev,
         _LIVENESS[frame.liveness],
@@ -97,42 +97,42 @@ def told_of_frame(frame: event_pb2.EventFrame) -> Told:
     )
 
 
-async def socket_json(asked: Asked) -> AsyncIterator[Told]:
-    async for told in _socket(asked, JSON):
-        yield told
+async def socket_json(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
+    async for received in _socket(spec, JSON):
+        yield received
 
 
-async def socket_protobuf(asked: Asked) -> AsyncIterator[Told]:
-    async for told in _socket(asked, PROTOBUF):
-        yield told
+async def socket_protobuf(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
+    async for received in _socket(spec, PROTOBUF):
+        yield received
 
 
-async def _socket(asked: Asked, subprotocol: str) -> AsyncIterator[Told]:
-    async with session(asked.hub, asked.key, web=asked.web, subprotocol=subprotocol) as reader:
+async def _socket(spec: ListenerSpec, subprotocol: str) -> AsyncIterator[ReceivedEvent]:
+    async with session(spec.hub, spec.key, web=spec.web, subprotocol=subprotocol) as reader:
         await reader.say(
-            "listen", listener="a", stream=asked.stream, **asked.wanted, **{"from": asked.start}
+            "listen", listener="a", stream=spec.stream, **spec.interest, **{"from": spec.start}
         )
         while True:
             message = await reader.hear()
             if "frame" in message:
-                yield told_of_frame(message["frame"])
+                yield event_of_frame(message["frame"])
             elif message["op"] == "event":
                 yield subscription(message)
             elif message["op"] in ("error", "gap", "segment_mismatch"):
                 raise Refused(message)
 
 
-async def server_sent(asked: Asked) -> AsyncIterator[Told]:
-    async for message in events_of(asked):
+async def server_sent(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
+    async for message in events_of(spec):
         if message["op"] == "event":
             yield subscription(message)
         elif message["op"] in ("error", "gap", "segment_mismatch"):
             raise Refused(message)
 
 
-async def events_of(asked: Asked, **headers: str) -> AsyncIterator[dict[str, Any]]:
-    """The messages of one connection of server-sent events, each with its id."""
-    async with aiohttp.ClientSession() as http, _get(http, asked, SSE, headers=headers) as response:
+async def events_of(spec: ListenerSpec, **headers: str) -> AsyncIterator[dict[str, Any]]:
+    """Yield the messages of one connection of server-sent events, each with its id."""
+    async with aiohttp.ClientSession() as http, _get(http, spec, SSE, headers=headers) as response:
         await _check(response)
         fields: dict[str, str] = {}
         async for line in response.content:
@@ -144,55 +144,55 @@ async def events_of(asked: Asked, **headers: str) -> AsyncIterator[dict[str, Any
                 fields = {}
 
 
-async def long_poll(asked: Asked) -> AsyncIterator[Told]:
-    async for told in _pages(asked, timeout=_WAIT_S):
-        yield told
+async def long_poll(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
+    async for received in _pages(spec, timeout=_WAIT_S):
+        yield received
 
 
-async def history(asked: Asked) -> AsyncIterator[Told]:
-    async for told in _pages(asked, limit=7):
-        yield told
+async def history(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
+    async for received in _pages(spec, limit=7):
+        yield received
         await asyncio.sleep(0)
 
 
-async def _pages(asked: Asked, **how: int) -> AsyncIterator[Told]:
+async def _pages(spec: ListenerSpec, **how: int) -> AsyncIterator[ReceivedEvent]:
     async with aiohttp.ClientSession() as http:
         while True:
-            async with _get(http, asked, PAGE, how) as response:
+            async with _get(http, spec, PAGE, how) as response:
                 await _check(response)
                 page = await response.json()
             for item in page["events"]:
                 yield subscription(item)
             cursor = page["cursor"]
-            asked = asked._replace(start=f"{cursor['segment']}:{cursor['sequence']}")
+            spec = spec._replace(start=f"{cursor['segment']}:{cursor['sequence']}")
 
 
-async def lines(asked: Asked) -> AsyncIterator[Told]:
+async def lines(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
     async with aiohttp.ClientSession() as http:
         while True:
-            async with _get(http, asked, LINES, {"timeout": _WAIT_S}) as response:
+            async with _get(http, spec, LINES, {"timeout": _WAIT_S}) as response:
                 await _check(response)
                 async for line in response.content:
                     message = json.loads(line)
                     if "event" in message:
                         yield subscription(message)
-            asked = asked._replace(start=_end(message))
+            spec = spec._replace(start=_end(message))
 
 
-async def protobuf(asked: Asked) -> AsyncIterator[Told]:
+async def protobuf(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
     async with aiohttp.ClientSession() as http:
         while True:
-            async with _get(http, asked, FRAMES, {"timeout": _WAIT_S}) as response:
+            async with _get(http, spec, FRAMES, {"timeout": _WAIT_S}) as response:
                 await _check(response)
                 body = await response.read()
             for frame in server_frames(body):
                 if frame.WhichOneof("kind") == "event":
-                    yield told_of_frame(frame.event)
-            asked = asked._replace(start=_end(json.loads(frame.message)))
+                    yield event_of_frame(frame.event)
+            spec = spec._replace(start=_end(json.loads(frame.message)))
 
 
 def server_frames(body: bytes) -> list[event_pb2.ServerFrame]:
-    """The messages of a length-delimited body."""
+    """Return the messages of a length-delimited body."""
     found, at = [], 0
     while at < len(body):
         size = shift = 0
@@ -206,21 +206,21 @@ def server_frames(body: bytes) -> list[event_pb2.ServerFrame]:
 
 
 def _end(message: dict[str, Any]) -> str:
-    """The cursor of the last line; a refusal on the way is raised."""
+    """Return the cursor of the last line. Raises Refused if it is an error."""
     if message["op"] != "end":
         raise Refused(message)
     return f"{message['cursor']['segment']}:{message['cursor']['sequence']}"
 
 
-async def in_process(asked: Asked) -> AsyncIterator[Told]:
-    wanted = dict(asked.wanted)
-    start: Any = asked.start
+async def in_process(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
+    interest = dict(spec.interest)
+    start: Any = spec.start
     if start not in ("now", "oldest", "boot"):
         segment, _, sequence = start.partition(":")
         start = Cursor(segment, int(sequence)) if len(segment) == 36 else At.of(start)
-    archive = archive_of(asked.hub.env["EVENTHUB_ARCHIVE_URL"])
-    opened = Log.open(database_url=asked.hub.database_url, archive=archive)
-    async with opened as log, recording_listeners(asked.hub.database_url) as record:
+    archive = archive_of(spec.hub.env["EVENTHUB_ARCHIVE_URL"])
+    opened = Log.open(database_url=spec.hub.database_url, archive=archive)
+    async with opened as log, recording_listeners(spec.hub.database_url) as record:
         authorizer, feed = Authorizer(log, secret="of this process", clock=SystemClock()), Feed(log)
         following = [asyncio.create_task(authorizer.run()), asyncio.create_task(feed.run())]
         try:
@@ -236,11 +236,11 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
                 record,
                 CatchUpScheduler(),
             )
-            local = LocalHub(services, asked.key)
-            async with aclosing(local.listen(asked.stream, start=start, **wanted)) as events:  # type: ignore[type-var]
+            local = LocalHub(services, spec.key)
+            async with aclosing(local.listen(spec.stream, start=start, **interest)) as events:  # type: ignore[type-var]
                 async for one in events:
-                    told = (one.sequence, one.prev, one.liveness, one.segment, one.event)
-                    yield Told(*told, one.registrations)
+                    received = (one.sequence, one.prev, one.liveness, one.segment, one.event)
+                    yield ReceivedEvent(*received, one.registrations)
         except HubProblem as error:
             raise Refused(error.problem) from error
         finally:
@@ -251,22 +251,22 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
 
 def _get(
     http: aiohttp.ClientSession,
-    asked: Asked,
+    spec: ListenerSpec,
     accept: str,
     how: dict[str, Any] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Any:
-    """A request at the listen door. `wanted` is as in messages of the websocket."""
-    query = {"from": asked.start, **(how or {})}
-    for name, value in asked.wanted.items():
+    """Request the listen route."""
+    query = {"from": spec.start, **(how or {})}
+    for name, value in spec.interest.items():
         if name in ("mask", "registrations") and isinstance(value, list):
             query["channels" if name == "mask" else name] = ",".join(map(str, value))
         else:
             query[name] = json.dumps(value) if isinstance(value, dict) else str(value)
     return http.get(
-        f"{asked.hub.web[asked.web].url}/v1/streams/{asked.stream}/events",
+        f"{spec.hub.web[spec.web].url}/v1/streams/{spec.stream}/events",
         params=query,
-        headers={"Authorization": f"Bearer {asked.key}", "Accept": accept, **(headers or {})},
+        headers={"Authorization": f"Bearer {spec.key}", "Accept": accept, **(headers or {})},
         timeout=aiohttp.ClientTimeout(total=None, sock_read=30),
     )
 
@@ -277,7 +277,7 @@ async def _check(response: aiohttp.ClientResponse) -> None:
         raise Refused(await response.json())
 
 
-DOORS: tuple[Door, ...] = (
+TRANSPORTS: tuple[Transport, ...] = (
     socket_json,
     socket_protobuf,
     server_sent,
@@ -286,4 +286,7 @@ DOORS: tuple[Door, ...] = (
     lines,
     protobuf,
     in_process,
+)
+each_transport = pytest.mark.parametrize(
+    "transport", TRANSPORTS, ids=lambda transport: transport.__name__
 )
