@@ -7,7 +7,7 @@ import { Link } from "react-router";
 
 import { pathIn } from "../api/zone";
 import { ExplainedRegistration } from "../filters/ExplainedDraft";
-import { Circumstances } from "../filters/Explained";
+import { Conditions } from "../filters/Explained";
 import { type Matches, readMatches } from "../filters/explain";
 import { Outcome } from "../filters/Outcome";
 import { Loading } from "../parts/Loading";
@@ -23,7 +23,7 @@ interface Props {
   sequence: number;
 }
 
-type Standing = Matches["matches"][number];
+type Version = Matches["matches"][number];
 type Near = Matches["nearest"][number];
 
 /** Whom an event was for: which registrations it matched, and which it nearly did. Looked for when it is asked. */
@@ -65,7 +65,7 @@ function Found({ zone, stream, sequence }: Props) {
   const matched = pages.reduce((sum, page) => sum + page.matched, 0);
   const shown = pages.flatMap((page) => page.matches);
   const nearest = best(pages.flatMap((page) => page.nearest));
-  const told = (one: Standing) => <ExplainedRegistration zone={zone} id={one.id} stream={stream} sequence={sequence} />;
+  const told = (one: Version) => <ExplainedRegistration zone={zone} id={one.id} stream={stream} sequence={sequence} />;
   return (
     <Stack gap="md">
       <Text size="sm" role="status">
@@ -119,7 +119,7 @@ function List({ label, children }: { label: string; children: ReactNode }) {
 
 interface RowProps {
   zone: string;
-  one: Standing;
+  one: Version;
   held: boolean;
   words: string;
   more: () => ReactNode; // all of it
@@ -154,7 +154,7 @@ function Failed({ near: { failed, against } }: { near: Near }) {
           <code className={classes.code}>{visible(predicate)}</code>
         </Outcome>
       ))}
-      {against.length > 0 && <Circumstances conditions={against} />}
+      {against.length > 0 && <Conditions conditions={against} />}
     </div>
   );
 }

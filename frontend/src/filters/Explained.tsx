@@ -1,7 +1,7 @@
 import { Stack, Title } from "@mantine/core";
 
 import { visible } from "../parts/text";
-import type { Circumstance, Explanation } from "./explain";
+import type { Condition, Explanation } from "./explain";
 import { ExplainedTree } from "./ExplainedTree";
 import { Outcome } from "./Outcome";
 
@@ -16,7 +16,7 @@ const WORDS: Record<string, readonly [string, string]> = {
   destinations: ["The event is for it", "The event is for others"],
   audience: ["It is in the event's audience", "It is not in the event's audience"],
   expired: ["The event was not over", "The event was over"],
-} satisfies Record<Circumstance["name"], readonly [string, string]>;
+} satisfies Record<Condition["name"], readonly [string, string]>;
 
 interface Props {
   explanation: Explanation;
@@ -33,13 +33,13 @@ export function Explained({ explanation: { matches, held, tree, conditions }, wh
         </Outcome>
       </Title>
       <ExplainedTree tree={tree} />
-      {conditions.length > 0 && <Circumstances conditions={conditions} />}
+      {conditions.length > 0 && <Conditions conditions={conditions} />}
     </Stack>
   );
 }
 
 /** What else has a say, each with why. */
-export function Circumstances({ conditions }: { conditions: readonly { name: string; held: boolean; why: string }[] }) {
+export function Conditions({ conditions }: { conditions: readonly { name: string; held: boolean; why: string }[] }) {
   return (
     <Stack gap={6} component="ul" m={0} p={0} aria-label="What else has a say" style={{ listStyle: "none" }}>
       {conditions.map(({ name, held, why }) => (

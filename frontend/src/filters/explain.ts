@@ -7,7 +7,7 @@ import type { AskedFilter } from "./draft";
 
 /** A part of a filter on one event; its own parts are of the same shape. */
 export type Part = Omit<components["schemas"]["Part"], "parts"> & { parts: Part[] };
-export type Circumstance = components["schemas"]["Circumstance"];
+export type Condition = components["schemas"]["Condition"];
 export type Explanation = Omit<components["schemas"]["Explanation"], "tree"> & { tree: Part };
 export type Matches = components["schemas"]["EventMatches"];
 

@@ -10,7 +10,7 @@ import { Form } from "../parts/Form";
 import { State } from "../parts/State";
 import { interestIn, type Interest } from "./closure";
 
-const ANSWERS: Record<Interest["wanted"], { tone: string; word: string; about: string }> = {
+const ANSWERS: Record<Interest["interested"], { tone: string; word: string; about: string }> = {
   yes: { tone: "ok", word: "yes", about: "Somebody wants every event like that." },
   maybe: { tone: "low", word: "maybe", about: "Somebody may want it, depending on what is not given here." },
   no: { tone: "no", word: "no", about: "Nobody wants any event like that." },
@@ -65,11 +65,11 @@ export function Asking({ zone, stream, audience }: Props) {
   );
 }
 
-function Answer({ interest: { wanted, quench } }: { interest: Interest }) {
-  const { tone, word, about } = ANSWERS[wanted];
+function Answer({ interest: { interested, quench } }: { interest: Interest }) {
+  const { tone, word, about } = ANSWERS[interested];
   return (
     <Text size="sm" component="div">
-      <State state={tone} label={word} /> {about} {wanted === "maybe" && !quench && OPEN}
+      <State state={tone} label={word} /> {about} {interested === "maybe" && !quench && OPEN}
     </Text>
   );
 }

@@ -46,7 +46,7 @@ export function Wanted({ zone, stream, audience }: Props) {
         <Facts
           facts={[
             ["As of", <Anchor key="as" component={Link} to={`${pathIn(zone, "streams/system/events")}?event=${data.sequence}`} size="sm">system {whole(data.sequence)}</Anchor>],
-            ...data.above.map(({ domain, type, above }) => [`${domain}::${type}`, `is below ${above.join(", ")}`] as const),
+            ...data.supertypes.map(({ domain, type, supertypes }) => [`${domain}::${type}`, `has the supertypes ${supertypes.join(", ")}`] as const),
           ]}
         />
       </Stack>
