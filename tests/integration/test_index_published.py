@@ -167,21 +167,21 @@ def test_spark_is_left_out_where_few_filters_are_to_be_parsed(
     place(world, stream_id, 0)
 
     def built(engine: str, spark_from: int) -> str:
-        """Why, or "" if it is Spark's."""
+        """Build, and return why the local builder was used; "" if Spark is to build."""
         monkeypatch.setattr(limits, "SPARK_INDEX_MIN", spark_from)
         params = {"stream": "orders", "stream_id": stream_id, "engine": engine}
         folders = (tmp_path / name for name in ("result", "inputs", "work"))
         hooks = {"report": lambda *_: None, "publishing": lambda: None}
         context = RunContext(1, params, tmp_path, world.url, "", *folders, **hooks)
         result = build_locally(context)
-        return str(result.details["why"]) if result else ""
+        return str(result.details["reason"]) if result else ""
 
     assert built("spark", 21) == ""
     assert built("auto", 20) == ""
     assert built("auto", 21) == "built locally: 20 registrations; Spark pays off from 21"
     world.change(tickets[0], stream_id, "b")
-    wanted = "built locally: 2 versions changed since epoch 1; Spark pays off from 3"
-    assert built("auto", 3) == wanted
+    reason = "built locally: 2 versions changed since epoch 1; Spark pays off from 3"
+    assert built("auto", 3) == reason
     assert built("local", 1) == "built locally: 0 versions changed since epoch 2; as requested"
 
 
