@@ -54,7 +54,7 @@ class PartitionManifest(NamedTuple):
     table: str  # deliveries, attempts, listeners
     partition: str
     rows: int
-    file: str  # name beside the manifest
+    file: str  # name, in the manifest's folder
     file_bytes: int
     file_sha256: str
     schema_version: int = manifest.SCHEMA_VERSION
