@@ -38,7 +38,7 @@ def test_dump_of_another_database_is_neither_written_nor_restored(
 ) -> None:
     """The dump replaced the hub's tables, and was committed before any check."""
     file = tmp_path / "shop.dump"
-    with pytest.raises(DumpFailed, match="no hub in this database"):
+    with pytest.raises(DumpFailed, match="no tables of a hub"):
         dump.write(shop, file)
     assert list(tmp_path.iterdir()) == []
     with file.open("wb") as out:
