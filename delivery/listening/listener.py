@@ -171,7 +171,7 @@ class StreamListener:
         self._waker = waker
         self._follower.ring.wakers.add(waker)
 
-    def authorise(self, principal: Principal) -> None:
+    def authenticate(self, principal: Principal) -> None:
         """Apply the current rights of the principal. Raises Forbidden if it may not listen."""
         principal.require_listen(self.info.name)
         self.state.filter = self.state.filter.for_principal(principal)
