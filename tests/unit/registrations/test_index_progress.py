@@ -40,7 +40,7 @@ def test_a_terminal_gets_one_line_that_changes_and_is_gone_at_the_end() -> None:
     assert "\n" not in "".join(written)
 
 
-# asked, open, heard, reason: the state
+# asked, open, alive, reason: the state
 STATES = [
     (None, False, False, "", "built"),
     (None, False, False, "internal", "failed"),
@@ -53,11 +53,11 @@ STATES = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "open", "heard", "reason", "state"), STATES)
+@pytest.mark.parametrize(("asked", "open", "alive", "reason", "state"), STATES)
 def test_the_state_of_a_build(
-    asked: int | None, open: bool, heard: bool, reason: str, state: str
+    asked: int | None, open: bool, alive: bool, reason: str, state: str
 ) -> None:
-    build = Build(asked, 1, None if open else 2, "", 0, None, reason, "", open, heard)
+    build = Build(asked, 1, None if open else 2, "", 0, None, reason, "", open, alive)
     assert build.state == state
 
 
@@ -76,7 +76,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("stream", "epoch", "count", "said"), REFUSED)
-def test_who_has_no_use_for_an_index_is_told_why(
+def test_a_stream_without_use_for_an_index_has_the_reason(
     stream: Stream, epoch: int | None, count: int, said: str
 ) -> None:
     state = IndexState(epoch, 0, 0, 0, None, None, count, False, "")
