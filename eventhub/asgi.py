@@ -37,12 +37,12 @@ _proxies = read_env().trusted_proxies
 if _proxies:  # trusted for the caller's address; none by default
     _django = ProxyHeadersMiddleware(_django, list(_proxies))
 
-from delivery.listening.catchup import CatchUp  # noqa: E402
+from delivery.listening.catchup import CatchUpScheduler  # noqa: E402
 from delivery.listening.consumer import WebSocketRoute  # noqa: E402
-from delivery.listening.keeper import Keeper  # noqa: E402
-from delivery.listening.listener import Sources  # noqa: E402
-from delivery.listening.operations import listen_routes  # noqa: E402
-from delivery.listening.record import recording  # noqa: E402 - needs Django set up
+from delivery.listening.listener_recorder import recording_listeners  # noqa: E402 - needs Django set up
+from delivery.listening.reader_monitor import ReaderMonitor  # noqa: E402
+from delivery.listening.route_table import listen_routes  # noqa: E402
+from delivery.listening.services import ListenerServices  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
 from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
@@ -75,22 +75,24 @@ class Application:
 
     async def _open(self) -> None:
         hub = await self._closing.enter_async_context(open_hub(read_env()))
-        keeper = Keeper(hub.authorizer)
-        keeping = asyncio.create_task(run_forever("keeper", keeper.run))
-        self._closing.callback(keeping.cancel)
+        monitor = ReaderMonitor(hub.authorizer)
+        monitoring = asyncio.create_task(run_forever("reader monitor", monitor.run))
+        self._closing.callback(monitoring.cancel)
         if hub.env.redis_url:
             request_task.send = partial(send_task, redis_url=hub.env.redis_url)
         clock = SystemClock()
-        record = await self._closing.enter_async_context(recording(hub.env.database_url))
-        sources = Sources(
+        recorder = await self._closing.enter_async_context(
+            recording_listeners(hub.env.database_url)
+        )
+        services = ListenerServices(
             hub.log,
             hub.authorizer,
             hub.feed,
             clock,
             hub.types,
             hub.closures,
-            record,
-            CatchUp(),
+            recorder,
+            CatchUpScheduler(),
         )
         archive = archive_of(hub.env.archive_url)
         routes = (
@@ -98,11 +100,11 @@ class Application:
             *BULK_ROUTES,
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
-            *listen_routes(sources, keeper, archive),
+            *listen_routes(services, monitor, archive),
         )
-        services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
-        self._http = _with_cors(Router(_django, routes, services), hub)
-        self._websocket = WebSocketRoute(sources, keeper)
+        route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
+        self._http = _with_cors(Router(_django, routes, route_services), hub)
+        self._websocket = WebSocketRoute(services, monitor)
         # All objects loaded so far live as long as the process: a full collection that walks them
         # stops every socket for 50 ms.
         gc.collect()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 from django.urls import URLPattern, get_resolver
 
 from delivery.listening import messages
-from delivery.listening.operations import LISTEN_ROUTES
+from delivery.listening.route_table import LISTEN_ROUTES
 from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES

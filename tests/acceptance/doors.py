@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import aiohttp
 from eventhub_client.types import At, Cursor, HubProblem
 
-from delivery.listening.catchup import CatchUp
+from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.in_process import LocalHub
-from delivery.listening.listener import Sources
-from delivery.listening.record import recording
+from delivery.listening.listener_recorder import recording_listeners
+from delivery.listening.services import ListenerServices
 from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.event import event_pb2
@@ -220,16 +220,23 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
         start = Cursor(segment, int(sequence)) if len(segment) == 36 else At.of(start)
     archive = archive_of(asked.hub.env["EVENTHUB_ARCHIVE_URL"])
     opened = Log.open(database_url=asked.hub.database_url, archive=archive)
-    async with opened as log, recording(asked.hub.database_url) as record:
+    async with opened as log, recording_listeners(asked.hub.database_url) as record:
         authorizer, feed = Authorizer(log, secret="of this process", clock=SystemClock()), Feed(log)
         following = [asyncio.create_task(authorizer.run()), asyncio.create_task(feed.run())]
         try:
             await until(authorizer.fresh)
             closures = Closures(log, feed)
-            sources = Sources(
-                log, authorizer, feed, SystemClock(), TypeRegistry(log), closures, record, CatchUp()
+            services = ListenerServices(
+                log,
+                authorizer,
+                feed,
+                SystemClock(),
+                TypeRegistry(log),
+                closures,
+                record,
+                CatchUpScheduler(),
             )
-            local = LocalHub(sources, asked.key)
+            local = LocalHub(services, asked.key)
             async with aclosing(local.listen(asked.stream, start=start, **wanted)) as events:  # type: ignore[type-var]
                 async for one in events:
                     told = (one.sequence, one.prev, one.liveness, one.segment, one.event)

@@ -20,7 +20,7 @@ ZONELESS = frozenset(
         *("GET /docs/api", "GET /docs/errors", "GET /docs/openapi.json"),
         *("GET /healthz", "GET /readyz", "GET /metrics"),
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
-        *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS still"),
+        *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
         "WS stop",  # these name a listen of the same socket
     }
 )

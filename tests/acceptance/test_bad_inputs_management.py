@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from delivery.listening.operations import LISTEN_ROUTES
+from delivery.listening.route_table import LISTEN_ROUTES
 from eventhub.base import limits
 from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES

@@ -173,7 +173,7 @@ MESSAGES = (
     bad("unknown stream", "interest", {**INTEREST, "stream": "nowhere"}, "unknown_stream"),
     bad("no shape", "interest", {**INTEREST, "shape": []}, "invalid_field", "shape"),
     bad("no audience", "interest", {**INTEREST, "audience": []}, "invalid_field", "audience"),
-    bad("nobody's", "still", {"op": "still", "interest": "i"}, "unknown_interest"),
+    bad("nobody's", "confirm", {"op": "confirm", "interest": "i"}, "unknown_interest"),
     bad("nobody's", "forget", {"op": "forget", "interest": "i"}, "unknown_interest"),
     bad("a number", "ping", {"op": "ping", "id": 17}, "invalid_field", "id"),
     bad("long", "ping", {"op": "ping", "id": "x" * 65}, "field_too_long", "id"),

@@ -13,10 +13,10 @@ import pytest
 from eventhub_client.remote import HubClient
 from eventhub_client.types import Cursor, Delivered, HubProblem, Start
 
-from delivery.listening.catchup import CatchUp
+from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.in_process import LocalHub
-from delivery.listening.listener import Sources
-from delivery.listening.record import recording
+from delivery.listening.listener_recorder import recording_listeners
+from delivery.listening.services import ListenerServices
 from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.eventlog.log import Log
@@ -39,8 +39,8 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
             await until(authorizer.fresh)
             feed = Feed(log)
             closures = Closures(log, feed)
-            async with recording(hub.database_url) as record:
-                sources = Sources(
+            async with recording_listeners(hub.database_url) as record:
+                services = ListenerServices(
                     log,
                     authorizer,
                     feed,
@@ -48,9 +48,9 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
                     TypeRegistry(log),
                     closures,
                     record,
-                    CatchUp(),
+                    CatchUpScheduler(),
                 )
-                yield LocalHub(sources, zone.admin)
+                yield LocalHub(services, zone.admin)
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

@@ -160,9 +160,9 @@ async def test_a_websocket_is_notified_when_the_answer_changes(hub: LiveHub, log
         }
         assert changed["a"]["interested"] == "maybe"
         assert len(changed["b"]["alternatives"]) == 2
-        await producer.say("still", interest="b", id="7")
-        still = await producer.hear_op("still")
-        assert (still["id"], still["tag"]) == ("7", changed["b"]["tag"])
+        await producer.say("confirm", interest="b", id="7")
+        confirmed = await producer.hear_op("confirmed")
+        assert (confirmed["id"], confirmed["tag"]) == ("7", changed["b"]["tag"])
         await producer.say("forget", interest="b")
         assert (await producer.hear())["op"] == "forgotten"
         log.register({"streams": ["log"], "type": "trace"})

@@ -6,7 +6,7 @@ import pytest
 
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
-from delivery.listening.interest import Interest as Listened
+from delivery.listening.registration_matcher import RegistrationMatcher
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.stored import StoredEvent
@@ -117,7 +117,7 @@ async def test_slow_filters_delay_no_other_stream(
 
     tickets = long_filters(world, slow.stream_id, endpoints[:-1], "amount")
     log, feed = interests._log, interests._feed
-    async with Listened.open(log, feed, tickets, slow.stream_id) as listened:
+    async with RegistrationMatcher.open(log, feed, tickets, slow.stream_id) as listened:
         await listened.catch_up(0)
         event = StoredEvent("", 1, DEFAULT_MASK, 0, encode(EVENT))
         assert listened.matching(event) == tickets

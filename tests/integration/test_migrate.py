@@ -72,7 +72,7 @@ def test_a_migration_that_is_killed_before_it_is_recorded_is_applied_again(
 def test_what_a_killed_first_migrate_leaves_is_no_other_database() -> None:
     with new_database("begun") as url:
         with psycopg.connect(url) as connection:
-            connection.execute(schema._MAKE.encode())
+            connection.execute(schema._CREATE.encode())
         assert manage("migrate", "--plan", **environment(url)).returncode == 0
 
 

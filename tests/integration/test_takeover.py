@@ -212,7 +212,7 @@ def test_of_two_at_once_one_takes_over_and_the_other_says_that_it_is_done(before
             connection.close()
             done, late = sorted((one.result() for one in both), key=lambda one: one.returncode)
         assert done.returncode == 0, done.stderr
-        assert "waiting for its end" in late.stdout
+        assert "waiting for it to end" in late.stdout
         assert late.returncode == 1
         assert late.stderr.startswith("CommandError: This database is of 0.1 or newer already")
         assert tables(url)["zones"] == tables(before)["zones"]

@@ -182,7 +182,7 @@ class Quench:
             waiting, self._waiting = self._waiting, []
             question = _Question(asyncio.get_running_loop().time(), waiting, asyncio.Event())
             self._question = question
-            await socket.send_bytes(orjson.dumps({"op": "still", "interest": _NAME}))
+            await socket.send_bytes(orjson.dumps({"op": "confirm", "interest": _NAME}))
             await question.answered.wait()
 
     def _take(self, message: dict[str, Any]) -> None:
@@ -191,7 +191,7 @@ class Quench:
         if op == "interest":
             self._attempt = 0
             self._know(message)
-        elif op == "still":
+        elif op == "confirmed":
             known = self._known
             self._answer(same=known is not None and known.tag == message["tag"])
         elif op == "error" and message.get("interest") == _NAME:

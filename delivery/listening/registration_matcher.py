@@ -1,6 +1,6 @@
-"""The registrations that one listen names: which of them an event matches, exact to the sequence. A
-few registrations of one client: every change of one of them reads all of them again; what the
-matcher has of them stays there. Plain module.
+"""The matcher of one listener that names registrations: which of them an event matches, exact to
+the sequence. They are a few of one client, so a change of one reads all of them again; unchanged
+versions stay in the matcher. Plain module.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -26,11 +26,13 @@ from registrations.matching.metrics import ReportedWork
 from registrations.matching.stream_matcher import AUTO, Matching
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
-_LISTENS = "listeners"  # one `stream` of the metrics for all of them
+_METRICS_STREAM = "listeners"  # label `stream` of the metrics, for all listeners
 
 
-class Interest:
-    """Call `catch_up` after reading a batch, and then `matching` for each of its events."""
+class RegistrationMatcher:
+    """The matcher of one listener. Call `catch_up` after reading a batch, then `matching` for each
+    of its events.
+    """
 
     def __init__(
         self,
@@ -46,10 +48,10 @@ class Interest:
         self._stream_id = stream_id
         self._hierarchy = hierarchy
         self._versions: dict[int, StreamVersion] = {}
-        self._reporting: dict[int, list[StreamVersion]] = {}  # those with a report, by registration
+        self._reporting: dict[int, list[StreamVersion]] = {}  # with a report, by registration
         self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
         self._matcher = Matching(AUTO, self._hierarchy).new()
-        self._matched: set[int] = set()  # versions that are in it
+        self._matched: set[int] = set()  # ids of versions in the matcher
         self._work = ReportedWork(AUTO)
         self._stale = True
         self._loading = False
@@ -63,42 +65,42 @@ class Interest:
         ids: Sequence[int],
         stream_id: int,
         hierarchy: TypeHierarchy = no_supertypes,
-    ) -> AsyncIterator["Interest"]:
-        """Keep the interest current until the block ends. `hierarchy` has the types of the events
-        that `matching` gets.
+    ) -> AsyncIterator["RegistrationMatcher"]:
+        """Keep a matcher current until the block ends. `hierarchy` has the types of the events that
+        `matching` gets.
         """
-        interest = cls(hub_log, feed, ids, stream_id, hierarchy)
-        feed.policy_listeners.add(interest._heard_policy)
+        matcher = cls(hub_log, feed, ids, stream_id, hierarchy)
+        feed.policy_listeners.add(matcher._policy_changed)
         try:
-            with feed.subscription(ids, interest._heard):
-                yield interest
+            with feed.subscription(ids, matcher._catalog_changed):
+                yield matcher
         finally:
-            feed.policy_listeners.discard(interest._heard_policy)
-            interest._tell_work()
+            feed.policy_listeners.discard(matcher._policy_changed)
+            matcher._publish_work()
 
     async def catch_up(self, after: int) -> None:
-        """Know every change up to now, for events after a sequence.
+        """Apply every change up to now, for events after a sequence.
 
-        Raises DatabaseUnavailable, and UnknownRegistration when all of them have ended before.
+        Raises DatabaseUnavailable, and UnknownRegistration when all registrations ended before.
         """
         await self._feed.confirm()
         if self._stale:
             await self._load(after)
         ends = [version.until for version in self._versions.values()]
         if all(end is not None and end <= after for end in ends):
-            raise UnknownRegistration("The registrations of this listen have ended.")
+            raise UnknownRegistration("The registrations of this listener have ended.")
 
     def matching(self, stored: StoredEvent) -> list[int]:
-        """The registrations that the event matches, ascending. Whether the client may see it is the
-        listen's to say, before.
+        """Return the registrations that the event matches, ascending. The listener checks before
+        whether the client may see the event.
         """
         found = (self._versions[id] for id in self._matcher.match(stored.event))
         held = (version for version in found if self._holds(version, stored.sequence))
         return sorted({version.registration for version in held})
 
     def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
-        """What is told of an event that matches those: it, or what their reports derive from it
-        (OIF-06).
+        """Return what is delivered of an event that matches these registrations: the event, or what
+        their reports derive from it (OIF-06).
         """
         if not self._reporting:
             return stored
@@ -116,43 +118,43 @@ class Interest:
             return version.holds(sequence)
         return not any(each.covers(sequence) for each in self._suspensions[version.group])
 
-    def _heard(self, change: CatalogChange | None) -> None:
+    def _catalog_changed(self, change: CatalogChange | None) -> None:
         if change is not None and change.group is not None:
             self._stale |= self._loading or change.group in self._suspensions
         else:
             self._stale = True
 
-    def _heard_policy(self) -> None:
+    def _policy_changed(self) -> None:
         self._stale = True
 
-    def _start_again(self, strategy: str) -> None:
-        """With an empty matcher of another strategy."""
-        self._tell_work()
+    def _switch(self, strategy: str) -> None:
+        """Switch to an empty matcher of another strategy."""
+        self._publish_work()
         self._matcher, self._work = (
             Matching(strategy, self._hierarchy).new(),
             ReportedWork(strategy),
         )
         self._matched = set()
 
-    def _follow(self, wanted: Mapping[int, StreamVersion]) -> Iterator[None]:
-        """Have in the matcher what is wanted, one version at a step. A version never changes but by
-        its end, so what is there stays; where this is broken off, the next one goes on.
+    def _update(self, versions: Mapping[int, StreamVersion]) -> Iterator[None]:
+        """Bring the matcher to these versions, one per step. A version changes only by its end, so
+        present ones stay; after an interruption the next call continues.
         """
-        living = {id for id, version in wanted.items() if not version.suspended}
+        living = {id for id, version in versions.items() if not version.suspended}
         for id in self._matched - living:
             self._matcher.remove(id)
             self._matched.discard(id)
             yield
         for id in living - self._matched:
-            self._matcher.add(id, wanted[id].specs)
+            self._matcher.add(id, versions[id].specs)
             self._matched.add(id)
             yield
 
-    def _tell_work(self) -> None:
-        self._work.report(_LISTENS, self._matcher.counters)
+    def _publish_work(self) -> None:
+        self._work.report(_METRICS_STREAM, self._matcher.counters)
 
     async def _load(self, after: int) -> None:
-        """Build aside, then swap: a change that is heard meanwhile makes it stale again."""
+        """Build apart, then swap; a change received meanwhile makes it stale again."""
         self._stale = False
         self._loading = True
         try:
@@ -173,10 +175,10 @@ class Interest:
             strategy = await strategy_of(connection, self._stream_id)
         versions = await compiled(written, self._versions)
         if strategy != self._work.strategy:
-            self._start_again(strategy)
-        wanted = {version.id: version for version in versions}
-        await run_in_slices(self._follow(wanted))
-        self._suspensions, self._versions = suspensions, wanted
+            self._switch(strategy)
+        by_id = {version.id: version for version in versions}
+        await run_in_slices(self._update(by_id))
+        self._suspensions, self._versions = suspensions, by_id
         self._reporting = {}
         for version in versions:
             if version.report is not None:
@@ -186,7 +188,7 @@ class Interest:
 async def require_own(
     hub_log: Log, principal: Principal, ids: Sequence[int], stream_id: int
 ) -> None:
-    """UnknownRegistration unless all are live registrations of the caller's client that name the
+    """Raise UnknownRegistration unless all are live registrations of the client that name the
     stream.
     """
     async with reading(hub_log.pool) as connection:

@@ -1,5 +1,5 @@
-"""Answers of the listen door in one piece: a page as JSON, lines, protobuf or CloudEvents, with its
-headers. Plain module.
+"""Responses of the events route in one piece: a page as JSON, lines, protobuf or CloudEvents, with
+its headers. Plain module.
 """
 
 from typing import Annotated, TypedDict
@@ -11,12 +11,12 @@ from delivery.listening import query
 from delivery.listening.frames import (
     CloudEventFrames,
     DelimitedFrames,
-    Form,
+    FrameFormat,
     ItemFrames,
     LineFrames,
     Liveness,
 )
-from delivery.listening.query import Asked
+from delivery.listening.query import EventsRequest
 from eventhub.event.json_codec import EventJson
 from eventhub.event.json_types import Int64, Time
 from eventhub.eventlog.history import StreamEnds
@@ -25,8 +25,8 @@ from eventhub.eventlog.stored import Cursor, CursorJson
 from eventhub.http.messages import Headers, Response
 
 
-class TakenJson(CursorJson):
-    """An event as a page has it, with its place in the stream."""
+class EventItemJson(CursorJson):
+    """An event of a page, with its position in the stream."""
 
     prev: Annotated[Int64, Meta(description="Proves that nothing is missing before it.")]
     liveness: Liveness
@@ -35,7 +35,7 @@ class TakenJson(CursorJson):
 
 
 class BoundsJson(TypedDict):
-    """Where to go on, and which events there are."""
+    """The cursor to continue from, and the first and last event of the stream."""
 
     cursor: CursorJson
     head: Int64
@@ -46,10 +46,10 @@ class EventPageJson(BoundsJson):
     """Events of a stream."""
 
     stream: str
-    events: list[TakenJson]
+    events: list[EventItemJson]
 
 
-_FORMS: dict[bytes, Form[bytes]] = {
+_FORMATS: dict[bytes, FrameFormat[bytes]] = {
     query.JSON: ItemFrames(),
     query.LINES: LineFrames(),
     query.PROTOBUF: DelimitedFrames(),
@@ -57,33 +57,35 @@ _FORMS: dict[bytes, Form[bytes]] = {
 }
 
 
-def form_of(kind: bytes) -> Form[bytes]:
-    """How events of a media type are written."""
-    return _FORMS[kind]
+def format_of(media_type: bytes) -> FrameFormat[bytes]:
+    """Return the format of a media type."""
+    return _FORMATS[media_type]
 
 
-def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: StreamEnds) -> Response:
-    """A page: JSON around its items, or its items and a last line. `cursor`: where it ended."""
+def page_response(
+    request: EventsRequest, items: list[bytes], cursor: Cursor, ends: StreamEnds
+) -> Response:
+    """Return a page: JSON around its items, or its items and a last line. `cursor`: its end."""
     bounds: BoundsJson = {
         "cursor": cursor.json(),
         "head": ends.head.sequence,
         "first": ends.first,
     }
     headers = [*position_headers(ends.head), (b"eventhub-cursor", cursor_text(cursor).encode())]
-    if asked.kind == query.CLOUDEVENTS:
+    if request.media_type == query.CLOUDEVENTS:
         body = b"[%b]" % b",".join(items)
-    elif asked.kind == query.JSON:
-        stream = orjson.dumps(asked.wish.stream)
+    elif request.media_type == query.JSON:
+        stream = orjson.dumps(request.listen.stream)
         inside = b",".join(items)
         body = b'{"stream":%b,"events":[%b],%b' % (stream, inside, orjson.dumps(bounds)[1:])
     else:
-        last = form_of(asked.kind).message({"op": "end", **bounds})
+        last = format_of(request.media_type).message({"op": "end", **bounds})
         body = b"".join([*items, last])
-    return Response(200, body, headers, asked.kind)
+    return Response(200, body, headers, request.media_type)
 
 
 def position_headers(head: Cursor) -> Headers:
-    """The last sequence of a stream, and its segment."""
+    """Return the last sequence of a stream and its segment as headers."""
     return [
         (b"eventhub-sequence", str(head.sequence).encode()),
         (b"eventhub-segment", head.segment.encode()),
