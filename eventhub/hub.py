@@ -13,7 +13,7 @@ from typing import NamedTuple
 from delivery import log_retention
 from delivery.forward.backlog import Backlog
 from delivery.forward.bounds import BacklogSettings
-from delivery.health.watch import Watch, WatchedParts
+from delivery.health.watch import HealthWatch, WatchedParts
 from delivery.partitions.archive import PartitionArchive
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
@@ -39,7 +39,7 @@ class Hub(NamedTuple):
     feed: Feed
     types: TypeRegistry
     closures: Closures
-    health: Watch
+    health: HealthWatch
     env: Env
 
 
@@ -62,7 +62,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         closures = Closures(log, feed)
         maintenance = open_maintenance(env, log.continuity)
         log.admit = maintenance.admit
-        health = Watch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
+        health = HealthWatch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
         log.tail.on_stored = maintenance.wake
         tasks = [
             asyncio.create_task(run_forever("authorizer", authorizer.run)),

@@ -171,13 +171,13 @@ class StreamListener:
         self._waker = waker
         self._follower.ring.wakers.add(waker)
 
-    def authorise(self, principal: Principal) -> None:
+    def authenticate(self, principal: Principal) -> None:
         """Apply the current rights of the principal. Raises Forbidden if it may not listen."""
         principal.require_listen(self.info.name)
         self.state.filter = self.state.filter.for_principal(principal)
 
     def unwatch(self) -> None:
-        """Undo `watch`; a waker shared with other listeners must be given to them again."""
+        """Remove the waker; a waker shared with other listeners must be given to them again."""
         if self._waker is not None:
             self._follower.ring.wakers.discard(self._waker)
 

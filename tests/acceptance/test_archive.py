@@ -19,9 +19,9 @@ import pytest
 from eventhub.base import limits
 from eventhub.celery import app
 from eventhub.event import event_pb2
-from tests.acceptance import doors
-from tests.acceptance.doors import Asked, Door, Refused
-from tests.acceptance.test_doors_contract import refusal, take
+from tests.acceptance import transports
+from tests.acceptance.test_transports_contract import refusal, take
+from tests.acceptance.transports import ListenerSpec, Refused, Transport, each_transport
 from tests.acceptance.wire import EVENT
 from tests.live import Answer, LiveHub, LiveZone
 from tests.sink import Sink
@@ -32,7 +32,6 @@ EVENTS = 25
 EVENT_BYTES = 1_000_000
 MIB = 1024 * 1024
 PARQUET = "application/vnd.apache.parquet"
-each_door = pytest.mark.parametrize("door", doors.DOORS, ids=lambda door: door.__name__)
 
 
 def segments(zone: LiveZone, stream: str) -> list[dict[str, Any]]:
@@ -52,8 +51,8 @@ class Archived(NamedTuple):
     zone: LiveZone
     stream: str
 
-    def asked(self, start: str = "oldest") -> Asked:
-        return Asked(self.zone.hub, self.zone.admin, self.stream, start)
+    def spec(self, start: str = "oldest") -> ListenerSpec:
+        return ListenerSpec(self.zone.hub, self.zone.admin, self.stream, start)
 
     def get(self, path: str, **headers: str) -> Answer:
         path, key = f"/v1/streams/{self.stream}/{path}", headers.pop("key", self.zone.admin)
@@ -85,13 +84,15 @@ def leave(zone: LiveZone) -> Archived:
     return Archived(zone, stream)
 
 
-@each_door
-async def test_archived_events_are_read_by_every_transport(archived: Archived, door: Door) -> None:
-    delivered = await take(door, archived.asked(), EVENTS)
+@each_transport
+async def test_archived_events_are_read_by_every_transport(
+    archived: Archived, transport: Transport
+) -> None:
+    delivered = await take(transport, archived.spec(), EVENTS)
     assert [one.sequence for one in delivered] == list(range(1, EVENTS + 1))
     assert [one.event["attributes"]["n"] for one in delivered] == list(range(1, EVENTS + 1))
     assert delivered[6].event["body"] == ["ü" * 7]
-    again = await take(door, archived.asked(delivered[13].cursor), EVENTS - 14)
+    again = await take(transport, archived.spec(delivered[13].cursor), EVENTS - 14)
     assert [one.sequence for one in again] == list(range(15, EVENTS + 1))
     assert again[0].prev == 14
     assert [one.segment for one in again] == [one.segment for one in delivered[14:]]
@@ -129,14 +130,14 @@ async def test_a_damaged_file_is_an_error_and_never_an_empty_page(zone: LiveZone
     file = first_file(archived)
     good = file.read_bytes()
     file.write_bytes(good[: len(good) // 2])
-    refused: Refused = await refusal(doors.history, archived.asked())
+    refused: Refused = await refusal(transports.history, archived.spec())
     assert refused.code == "archive_damaged"
     problem = str(refused.problem)
     assert segments(zone, archived.stream)[0]["uuid"] in problem
     assert str(file.parents[2]) not in problem
     assert "stream=" not in problem  # no path of the server's, not even a part of it
     file.write_bytes(good)
-    assert len(await take(doors.history, archived.asked(), EVENTS)) == EVENTS
+    assert len(await take(transports.history, archived.spec(), EVENTS)) == EVENTS
 
 
 def test_an_archived_segment_is_downloaded_unchanged(archived: Archived) -> None:

@@ -1,4 +1,4 @@
-"""Bad input at the doors to jobs and their runs."""
+"""Bad input of the routes of jobs and their runs."""
 
 from typing import Any
 

@@ -65,7 +65,7 @@ HANDSHAKES = (
     shake("unknown subprotocol", 400, "invalid_field", at="sec-websocket-protocol",
           headers={"Sec-WebSocket-Protocol": "mqtt, soap"}),
     shake("another path", 404, "not_found", at="path", path="/v1/socket"),
-    shake("a door that is none", 404, "not_found", at="path", path="/healthz"),
+    shake("an unknown route", 404, "not_found", at="path", path="/healthz"),
     Bad("no upgrade", ROUTE, "/v1/ws", 404, "not_found"),
     Bad("a post", ROUTE, "/v1/ws", 404, "not_found", method="POST", body={}),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.acceptance.test_rows_rest import SEQUENCE, ask, event_of
+from tests.acceptance.test_reply_sequences import SEQUENCE, ask, event_of
 from tests.live import Answer, LiveZone
 
 

@@ -81,11 +81,11 @@ def put(url: str, stream_id: int, payloads: list[bytes]) -> None:
 
 
 def archive(
-    url: str, place: str | Path, choice: SegmentFilter = EVERYTHING, *, anyway: bool = False
+    url: str, place: str | Path, choice: SegmentFilter = EVERYTHING, *, retry_failed: bool = False
 ) -> list[ArchiveResult]:
     """Run the archiver once."""
     with open_archiver(str(place), url, SystemClock()) as archiver:
-        return list(archiver.run(choice, anyway=anyway))
+        return list(archiver.run(choice, retry_failed=retry_failed))
 
 
 def archived(url: str, stream_id: int) -> list[ArchivedSegment]:

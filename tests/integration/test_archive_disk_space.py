@@ -18,7 +18,7 @@ def test_nothing_is_archived_on_a_low_disk_until_there_is_space(tmp_path: Path) 
             root = tmp_path / "disk" / "archive"
             root.mkdir()
             filler = root.parent / "filler"
-            space = disk.look(root)
+            space = disk.measure(root)
             assert space.state == "ok", "the disk of this test is too small"
             place = ArchiveFolder(str(root))
             with filler.open("wb") as file:

@@ -128,7 +128,7 @@ def test_an_event_in_the_middle_costs_one_row_group(database: str, tmp_path: Pat
     archive(database, tmp_path)
     [segment] = archived(database, stream)
     source = Archive(str(tmp_path))
-    place = source._place = CountingFolder(str(tmp_path))
+    place = source._folder = CountingFolder(str(tmp_path))
     assert source.find(segment, 20_000).payload == made[19_999]
     size = parquet_of(tmp_path).stat().st_size
     assert 0 < place.count < size / 5  # one of ten, the footer, the manifest

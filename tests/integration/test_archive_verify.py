@@ -182,7 +182,7 @@ def test_failures_are_in_the_status_and_the_exit_code(whole_database: str, tmp_p
     assert "segment_unreadable" in run.stdout
     assert "1 segments archived, 1 failed" in run.stdout
     status = manage(whole_database, tmp_path, "status").stdout
-    assert "1 tries" in status and "segment_unreadable: Event 14" in status
+    assert "1 attempts" in status and "segment_unreadable: Event 14" in status
 
 
 def test_every_option_of_the_command_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

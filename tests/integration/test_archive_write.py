@@ -230,10 +230,10 @@ def test_a_segment_with_a_hole_is_not_archived_and_the_others_are(
     with psycopg.connect(database) as connection:
         found = catalog.status(connection)
     assert found.waiting.segments == 1
-    assert [(failure.reason, failure.tries) for failure in found.failures] == [
+    assert [(failure.reason, failure.attempts) for failure in found.failures] == [
         ("segment_unreadable", 1)
     ]
-    assert [again.reason for again in archive(database, tmp_path, anyway=True)] == [
+    assert [again.reason for again in archive(database, tmp_path, retry_failed=True)] == [
         "segment_unreadable"
     ]
 

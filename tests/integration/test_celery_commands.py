@@ -29,7 +29,7 @@ from tests.integration.callbacks_world import (
     receiver,
     until,
 )
-from tests.integration.test_callbacks_tokens import END_WHO_WAITS
+from tests.integration.test_callbacks_tokens import END_WAITING
 from tests.integration.test_callbacks_worker import Broker, delivered, ready
 
 CELERY = (sys.executable, "-m", "celery", "-A", "eventhub")
@@ -200,7 +200,7 @@ async def test_a_unit_that_lost_the_database_is_tried_again(
                 with psycopg.connect(world.url) as holder:
                     holder.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
                     world.deliver(sent, endpoint)
-                    await until(lambda: world.sql(END_WHO_WAITS) == [(True,)], 20)
+                    await until(lambda: world.sql(END_WAITING) == [(True,)], 20)
                 await until(partial(delivered, world, endpoint, 3 * number), 20)
                 if by == "worker" or counted(metrics, "unit_retries_total"):
                     break

@@ -66,7 +66,7 @@ async def forwarded_stream(world: World, tmp_path: Path) -> AsyncIterator[tuple[
             await asyncio.sleep(0)  # it has started
             try:
                 yield (
-                    next(one for one in leases.forwarded_stream if one.stream_id == stream_id),
+                    next(one for one in leases.held if one.stream_id == stream_id),
                     connection,
                 )
             finally:

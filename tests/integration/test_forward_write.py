@@ -82,13 +82,13 @@ async def test_checkpoint_and_deliveries_are_written_together(
             matched(position, segment, 2, {two: [7, 9], one: [8]}),
             matched(position, segment, 3, {one: [5]}),
         ]
-        [piece] = batches(position, events, Cursor(position.segment, 4))
-        assert await write(connection, lease, position, piece)
+        [batch] = batches(position, events, Cursor(position.segment, 4))
+        assert await write(connection, lease, position, batch)
         expected = [(2, one, [8]), (2, two, [7, 9]), (3, one, [5])]
         assert world.deliveries(lease.stream_id) == expected
         assert await position_of(connection, lease) == StreamPosition(position.segment, 4)
         # a repeat does not start at the stream's position
-        assert not await write(connection, lease, position, piece)
+        assert not await write(connection, lease, position, batch)
         assert world.deliveries(lease.stream_id) == expected
 
 
@@ -98,15 +98,15 @@ async def test_an_older_epoch_writes_nothing(world: World, connection: Connectio
         await first.release(connection, [lease])
         await second.renew(connection)
         await second.acquire(connection)
-        [piece] = batches(
+        [batch] = batches(
             position, [matched(position, segment, 1, {1: [1]})], Cursor(position.segment, 1)
         )
-        assert not await write(connection, lease, position, piece)
+        assert not await write(connection, lease, position, batch)
         assert world.deliveries(lease.stream_id) == []
         assert await position_of(connection, lease) is None
         now = Lease(lease.stream_id, lease.epoch + 1)
         assert await position_of(connection, now) == position
-        assert await write(connection, now, position, piece)
+        assert await write(connection, now, position, batch)
 
 
 async def test_an_event_for_many_endpoints_is_written_in_batches_and_continues_after_a_crash(
@@ -135,11 +135,11 @@ async def test_a_fan_out_is_expanded_by_any_forwarder_each_delivery_once(
     async with forwarder(connection) as leases:
         lease, position, segment = await leased(world, connection, leases)
         registrations = {at: list(range(at, at + 1 + at % 3)) for at in range(1, count + 1)}
-        [piece] = batches(
+        [batch] = batches(
             position, [matched(position, segment, 1, registrations)], Cursor(position.segment, 1)
         )
-        assert piece.fanout
-        assert await write(connection, lease, position, piece)
+        assert batch.fanout
+        assert await write(connection, lease, position, batch)
         assert await position_of(connection, lease) == StreamPosition(position.segment, 1)
         written = [await expand(connection) for _ in range(4)]
         assert written == [5_000, 5_000, 2_001, 0]
@@ -160,17 +160,17 @@ async def test_an_older_epoch_writes_no_fan_out(world: World, connection: Connec
         await first.release(connection, [lease])
         await second.renew(connection)
         await second.acquire(connection)
-        [piece] = batches(
+        [batch] = batches(
             position, [matched(position, segment, 1, registrations)], Cursor(position.segment, 1)
         )
-        assert piece.fanout
-        assert not await write(connection, lease, position, piece)
+        assert batch.fanout
+        assert not await write(connection, lease, position, batch)
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
         now = Lease(lease.stream_id, lease.epoch + 1)
         assert await position_of(connection, now) == position
         # nor from another position than the stream's
         elsewhere = position._replace(sequence=position.sequence + 1)
-        assert not await write(connection, now, elsewhere, piece)
+        assert not await write(connection, now, elsewhere, batch)
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
 
 
@@ -187,9 +187,9 @@ async def test_version_ids_of_reports_are_written_with_each_delivery(
             last = Cursor(position.segment, 2)
             event = matched(position, segment, 1, registrations)._replace(version_ids=version_ids)
             plain = matched(position, segment, 2, {1: [1]})
-            for piece in batches(position, [event, plain], last):
-                assert await write(connection, lease, position, piece)
-                position = piece.to
+            for batch in batches(position, [event, plain], last):
+                assert await write(connection, lease, position, batch)
+                position = batch.position
             while await expand(connection):
                 pass
             found = world.sql(
@@ -208,10 +208,10 @@ async def test_the_setting_of_an_endpoint_counts_when_the_row_is_written(
         lease, position, segment = await leased(world, connection, leases)
         [plain], [ordered] = world.endpoints(), world.endpoints(ordered=True)
         registrations = {plain: [1], ordered: [2]}
-        [piece] = batches(
+        [batch] = batches(
             position, [matched(position, segment, 1, registrations)], Cursor(position.segment, 1)
         )
-        assert await write(connection, lease, position, piece)
+        assert await write(connection, lease, position, batch)
         rows = world.sql(
             "SELECT endpoint_id, ordered FROM deliveries WHERE stream_id = %s ORDER BY 1",
             lease.stream_id,
@@ -274,10 +274,10 @@ async def test_a_write_renews_its_lease(world: World, connection: Connection) ->
     async with forwarder(connection) as leases:
         lease, position, segment = await leased(world, connection, leases)
         world.sql("UPDATE forwarding SET expires_at = now() WHERE stream_id = %s", lease.stream_id)
-        [piece] = batches(
+        [batch] = batches(
             position, [matched(position, segment, 1, {1: [1]})], Cursor(position.segment, 1)
         )
-        assert await write(connection, lease, position, piece)
+        assert await write(connection, lease, position, batch)
         held = "SELECT expires_at > now() FROM forwarding WHERE stream_id = %s"
         assert world.sql(held, lease.stream_id) == [(True,)]
 
@@ -306,7 +306,7 @@ async def test_released_streams_are_not_held_when_the_database_fails(
         interests = Interests(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
-        context = ForwarderContext(log, pool, leases, interests, ManualClock(), lambda piece: None)
+        context = ForwarderContext(log, pool, leases, interests, ManualClock(), lambda batch: None)
         holder = LeaseHolder(context, world.url)
         for lease in leases.held:
             holder._start(lease)

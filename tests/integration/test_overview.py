@@ -7,7 +7,7 @@ from django.db import connection
 
 from eventhub.access.models import Client, Zone
 from eventhub.base import limits
-from tests.integration.access_world import EVERYTHING, door, refused, zone
+from tests.integration.access_world import EVERYTHING, caller_with, refused, zone
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +42,7 @@ def deliveries(endpoint_id: int, state: str, count: int, *, first: int, due: str
 
 
 def test_a_new_zone_is_empty() -> None:
-    found = door(*EVERYTHING, zone_name="plant").get("/v1/overview").json()
+    found = caller_with(*EVERYTHING, zone_name="plant").get("/v1/overview").json()
     assert [stream["name"] for stream in found["streams"]] == ["system"]
     assert found["events"] == 0
     assert found["backlog"] == {"pending": 0, "due": 0, "dead_lettered": 0}
@@ -51,7 +51,7 @@ def test_a_new_zone_is_empty() -> None:
 
 
 def test_streams_show_their_matched_sequence() -> None:
-    manager = door(*EVERYTHING, zone_name="plant")
+    manager = caller_with(*EVERYTHING, zone_name="plant")
     for name in ("lines", "robots"):
         assert manager.put(f"/v1/streams/{name}", {}).status_code == 201
     run("UPDATE heads SET sequence = 50 WHERE stream_id IN (SELECT id FROM streams WHERE name IN"
@@ -66,10 +66,10 @@ def test_streams_show_their_matched_sequence() -> None:
 
 
 def test_the_backlog_is_the_zones_own_in_all_states() -> None:
-    manager = door(*EVERYTHING, zone_name="plant")
+    manager = caller_with(*EVERYTHING, zone_name="plant")
     own = endpoint(zone("plant"))
     endpoint(zone("plant"), enabled=False)
-    door("listen:*", zone_name="other")
+    caller_with("listen:*", zone_name="other")
     other = endpoint(zone("other"))
     deliveries(own, "pending", 5, first=1)
     deliveries(own, "pending", 3, first=10, due="1 h")
@@ -84,7 +84,7 @@ def test_the_backlog_is_the_zones_own_in_all_states() -> None:
 
 def test_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "OVERVIEW_COUNT_MAX", 10)
-    manager = door(*EVERYTHING, zone_name="plant")
+    manager = caller_with(*EVERYTHING, zone_name="plant")
     own = endpoint(zone("plant"))
     deliveries(own, "pending", 30, first=1)
     deliveries(own, "dead_lettered", 30, first=100)
@@ -94,7 +94,7 @@ def test_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_counts_that_take_too_long_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "OVERVIEW_COUNT_MS_MAX", 1)
-    manager = door(*EVERYTHING, zone_name="plant")
+    manager = caller_with(*EVERYTHING, zone_name="plant")
     deliveries(endpoint(zone("plant")), "pending", 60_000, first=1)
     answer = manager.get("/v1/overview")
     assert answer.status_code == 200
@@ -102,5 +102,5 @@ def test_counts_that_take_too_long_are_left_out(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_overview_requires_managing_the_zone() -> None:
-    refused(door("listen:*", "manage:orders").get("/v1/overview"), 403, "forbidden")
-    refused(door(*EVERYTHING).get("/v1/overview?zone=nowhere"), 404, "not_found")
+    refused(caller_with("listen:*", "manage:orders").get("/v1/overview"), 403, "forbidden")
+    refused(caller_with(*EVERYTHING).get("/v1/overview?zone=nowhere"), 404, "not_found")

@@ -75,7 +75,7 @@ class Command(BaseCommand):
         self._say(f"{_totals(waiting)} wait" + (" in total" if choice.segment else ""))
         archived = failed = 0
         with open_archiver(env.archive_url, env.database_direct_url, SystemClock()) as archiver:
-            for done in archiver.run(choice, anyway=True):
+            for done in archiver.run(choice, retry_failed=True):
                 archived += not done.reason
                 failed += bool(done.reason)
                 self._say(f"{archived + failed:>6}  {_line(done)}")
@@ -130,7 +130,7 @@ def _lines(env: Env, found: ArchiveStatus) -> list[str]:
         lines.append("          they stay in the database until a hub with an archive runs")
     lines.append(f"archiver  {'at work' if found.busy else 'not at work'}")
     lines += [
-        f"failed    {failure.stream} {failure.segment} ({failure.tries} attempts):"
+        f"failed    {failure.stream} {failure.segment} ({failure.attempts} attempts):"
         f" {failure.reason}: {failure.detail}"
         for failure in found.failures
     ]

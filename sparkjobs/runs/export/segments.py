@@ -101,8 +101,10 @@ def _manifest(row: Row, archive: ArchiveFolder | None) -> Row:
     try:
         loaded = manifest.load(archive.read(path), path)
     except FileNotFoundError as error:
-        if not archive.there():
-            raise ArchiveUnavailable(f"The archive does not exist: {archive.shown}") from error
+        if not archive.exists():
+            raise ArchiveUnavailable(
+                f"The archive does not exist: {archive.display_url}"
+            ) from error
         return {**known, "fault": "missing_manifest"}
     except (ArchiveDamaged, TypeError):
         return {**known, "fault": "bad_manifest"}

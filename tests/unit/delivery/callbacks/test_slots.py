@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from delivery.callbacks.slots import Slots
+from delivery.callbacks.slots import CallbackSlots
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock
 
@@ -20,14 +20,14 @@ def alone(endpoints: Iterable[int]) -> dict[int, int]:
     return {each: each for each in endpoints}
 
 
-def tried(slots: Slots, endpoint: int, outcome: str = "delivered", times: int = 1) -> None:
+def tried(slots: CallbackSlots, endpoint: int, outcome: str = "delivered", times: int = 1) -> None:
     for _ in range(times):
         slots.hold(endpoint)
         slots.end_request(endpoint, slots.start_request(endpoint), outcome)
         slots.release(endpoint)
 
 
-def take(slots: Slots, granted: dict[int, int]) -> list[tuple[int, int]]:
+def take(slots: CallbackSlots, granted: dict[int, int]) -> list[tuple[int, int]]:
     taken = []
     for endpoint, count in granted.items():
         for _ in range(count):
@@ -37,7 +37,7 @@ def take(slots: Slots, granted: dict[int, int]) -> list[tuple[int, int]]:
 
 
 def test_a_new_endpoint_starts_small_and_doubles_with_successes() -> None:
-    slots = Slots(ManualClock())
+    slots = CallbackSlots(ManualClock())
     granted = []
     for _ in range(6):
         granted.append(slots.grant(alone([1]))[1])
@@ -49,7 +49,7 @@ def test_a_quick_error_halves_the_slots() -> None:
     """An endpoint that answers errors does not harm others; it starts small again after a
     success.
     """
-    slots = Slots(ManualClock())
+    slots = CallbackSlots(ManualClock())
     tried(slots, 1, times=9)
     tried(slots, 1, "status")
     assert slots.grant(alone([1])) == {1: CAP // 2}
@@ -60,7 +60,7 @@ def test_a_quick_error_halves_the_slots() -> None:
 
 def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
     for outcome in ("timeout", "connection", "unknown_host", "refused_address", "tls"):
-        slots = Slots(ManualClock())
+        slots = CallbackSlots(ManualClock())
         tried(slots, 1, times=9)
         tried(slots, 1, outcome)
         assert slots.grant(alone([1])) == {1: 1}
@@ -69,7 +69,7 @@ def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
 
 
 def test_slots_are_shared_equally_and_bounded() -> None:
-    slots = Slots(ManualClock())
+    slots = CallbackSlots(ManualClock())
     for endpoint in range(1, 25):
         tried(slots, endpoint, times=9)
     while granted := slots.grant(alone(range(1, 25))):
@@ -80,7 +80,7 @@ def test_slots_are_shared_equally_and_bounded() -> None:
 
 
 def test_unused_shares_go_to_others() -> None:
-    slots = Slots(ManualClock())
+    slots = CallbackSlots(ManualClock())
     for endpoint in range(1, 33):
         tried(slots, endpoint, times=9)
     full = TOTAL // CAP - 1
@@ -92,7 +92,7 @@ def test_unused_shares_go_to_others() -> None:
 
 
 def test_endpoints_that_are_not_healthy_leave_the_healthy_their_part() -> None:
-    slots = Slots(ManualClock())
+    slots = CallbackSlots(ManualClock())
     for endpoint in range(1, 9):
         tried(slots, endpoint, times=9)
     unknown = range(100, 200)
@@ -105,7 +105,7 @@ def test_endpoints_that_are_not_healthy_leave_the_healthy_their_part() -> None:
 
 def test_new_endpoints_that_hang_make_room_for_other_new_ones_up_to_a_bound() -> None:
     clock = ManualClock()
-    slots = Slots(clock)
+    slots = CallbackSlots(clock)
     unknown = range(100, 1_100)
     seen: set[int] = set()
     for wave in range(1, UNPROVEN // NEW_SHARE + 1):
@@ -121,7 +121,7 @@ def test_new_endpoints_that_hang_make_room_for_other_new_ones_up_to_a_bound() ->
 
 
 def test_failing_endpoints_take_nothing_from_new_ones() -> None:
-    slots = Slots(ManualClock())
+    slots = CallbackSlots(ManualClock())
     failing, unknown = range(1, 500), range(1_000, 1_500)
     for endpoint in failing:
         tried(slots, endpoint, "timeout")
@@ -134,7 +134,7 @@ def test_failing_endpoints_take_nothing_from_new_ones() -> None:
 
 def test_an_endpoint_that_hangs_gets_no_more_before_it_times_out() -> None:
     clock = ManualClock()
-    slots = Slots(clock)
+    slots = CallbackSlots(clock)
     tried(slots, 1, times=9)
     take(slots, {1: 5})
     assert slots.grant(alone([1])) == {1: CAP - 5}
@@ -144,7 +144,7 @@ def test_an_endpoint_that_hangs_gets_no_more_before_it_times_out() -> None:
 
 def test_a_slow_response_is_no_success() -> None:
     clock = ManualClock()
-    slots = Slots(clock)
+    slots = CallbackSlots(clock)
     tried(slots, 1, times=9)
     slots.hold(1)
     request = slots.start_request(1)
@@ -155,7 +155,7 @@ def test_a_slow_response_is_no_success() -> None:
 
 
 def test_the_memory_is_bounded() -> None:
-    slots = Slots(ManualClock())
+    slots = CallbackSlots(ManualClock())
     take(slots, {-1: 2})
     for endpoint in range(limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX + 10):
         tried(slots, endpoint)
@@ -166,14 +166,14 @@ def test_the_memory_is_bounded() -> None:
     assert slots.held == 0
 
 
-def healthy(endpoints: Iterable[int], clock: ManualClock | None = None) -> Slots:
-    slots = Slots(clock or ManualClock())
+def healthy(endpoints: Iterable[int], clock: ManualClock | None = None) -> CallbackSlots:
+    slots = CallbackSlots(clock or ManualClock())
     for endpoint in endpoints:
         tried(slots, endpoint, times=9)
     return slots
 
 
-def hang(slots: Slots, clients: dict[int, int]) -> list[tuple[int, int]]:
+def hang(slots: CallbackSlots, clients: dict[int, int]) -> list[tuple[int, int]]:
     """Grant slots until none is left, to requests that never end."""
     taken = []
     while granted := slots.grant(clients):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from delivery.health.facts import Facts
+from delivery.health.facts import HealthFacts
 from delivery.health.rules import components_of, unknown
 from eventhub.base import limits
 from eventhub.http.health import DATABASE_DOWN, Component, Report
@@ -12,7 +12,7 @@ from eventhub.http.health import DATABASE_DOWN, Component, Report
 NOW_US = 1_700_000_000_000_000
 SECOND = 1_000_000
 LONG_AGO_US = NOW_US - 3_600 * SECOND
-WELL = Facts(
+WELL = HealthFacts(
     now_us=NOW_US,
     booted_at_us=LONG_AGO_US,
     forwarders=1,
