@@ -119,7 +119,7 @@ def test_a_draft_is_explained_on_a_given_or_stored_event(orders: LiveZone) -> No
     stored = post(orders, "explain", attributes={"tags": "b"}, channels=["default"], **place)
     assert (stored.json["held"], stored.json["matches"]) == (True, False)
     assert against(stored) == {"channels": False}
-    assert stored.json["conditions"][0]["why"] == "the event is on channel 3, asked for channel 63"
+    assert stored.json["conditions"][0]["why"] == "the event is on channel 3, requested: channel 63"
     assert stored.json["event"]["segment"] == ranges[0]["segment"]
     assert stored.headers["eventhub-sequence"] == "1"
     post(orders, "explain", type="a", event={"domain": "d"}).refused(400, "missing_field")
@@ -356,7 +356,7 @@ def test_the_strategies_are_timed_on_the_same_work_and_find_the_same(hub: LiveHu
     words = ("--filters", "150", "--events", "40", "--seconds", "0.01")
     for table in hub.manage("match_table", *words).strip().split("\n\n"):
         head, titles, *rows = table.splitlines()
-        assert "the same under each" in head
+        assert "equal for all strategies" in head
         assert titles.split()[:2] == ["strategy", "events/s"]
         timed = {row.split()[0]: float(row.split()[1].replace(",", "")) for row in rows}
         assert timed.keys() >= {"scan", "sig", "memo", "lattice", "compile", "access", "counting"}

@@ -113,7 +113,7 @@ async def test_the_strategy_of_a_stream_changes_during_traffic_and_nothing_is_lo
     )
 
     def logged(event: str, *words: str) -> bool:
-        """A forwarder's log has a line of the stream with these words."""
+        """Return whether a forwarder's log has a line of the stream with these words."""
         expected = {f"stream={stream_id}", *words}
         lines = (line for process in hub.forwarders for line in process.log().splitlines())
         return any(event in line and expected <= set(line.split()) for line in lines)
@@ -142,4 +142,4 @@ async def test_the_strategy_of_a_stream_changes_during_traffic_and_nothing_is_lo
         400, "invalid_field"
     )
     text = hub.call("GET", "/metrics").body.decode()
-    assert 'eventhub_match_work_total{strategy="counting",stream="listens",work="lookups"}' in text
+    assert 'eventhub_match_work_total{strategy="counting",stream="listeners",work="lookups"}' in text
