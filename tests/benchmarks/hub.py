@@ -135,10 +135,10 @@ class Hub:
                 "Transfer-Encoding": "chunked",
             }
             opened.request("POST", BULK_PATH, _pieces(lines), headers, encode_chunked=True)
-            lines = [json.loads(line) for line in opened.getresponse().read().splitlines()]
-        if not lines or not lines[-1].get("done") or (lines[-1]["refused"] and not some):
-            raise LoadFailed(f"bulk: {lines[:2]} ... {lines[-1:]}")
-        return int(lines[-1]["created"])
+            replies = [json.loads(line) for line in opened.getresponse().read().splitlines()]
+        if not replies or not replies[-1].get("done") or (replies[-1]["refused"] and not some):
+            raise LoadFailed(f"bulk: {replies[:2]} ... {replies[-1:]}")
+        return int(replies[-1]["created"])
 
     def rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
         """From the database itself."""

@@ -42,7 +42,8 @@ class Attacker:
             if attack.route == "listen" and (self._socket is None or self._socket.closed):
                 self._socket = await self._http.ws_connect(self._base + PATH, max_msg_size=0)
             began_ns = now_ns()
-            code = await (self._heard(attack) if attack.route == "listen" else self._asked(attack))
+            send = self._answered if attack.route == "listen" else self._asked
+            code = await send(attack)
             self.seen.append((attack.route, attack.name, (now_ns() - began_ns) / 1e6, code))
             if code not in attack.codes:
                 raise RequestFailed(f"{attack.route} answered {attack.name} with {code}")
@@ -53,7 +54,7 @@ class Attacker:
         problem = found if answer.status >= 400 else found.get("mistake") or {}
         return str(problem.get("code", "accepted"))
 
-    async def _heard(self, attack: Attack) -> str:
+    async def _answered(self, attack: Attack) -> str:
         assert self._socket is not None
         await self._socket.send_str(attack.body)
         while True:

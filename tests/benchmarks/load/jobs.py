@@ -122,9 +122,9 @@ class LatencyJob(NamedTuple):
 
 
 class Attack(NamedTuple):
-    """What is sent to a transport, and of which codes one is to be the answer's."""
+    """What is sent to a route, and of which codes one is to be the answer's."""
 
-    transport: str  # register, check, dry-run or listen
+    route: str  # register, check, dry-run or listen
     name: str
     body: str
     codes: list[str]
