@@ -161,7 +161,7 @@ FILLED = {
     "asked": "SELECT 1::bigint",
     "needed": "SELECT 1::bigint, 1::bigint",
     "moment": "SELECT 1",
-    "groups": "SELECT 1, true, true, 1, 1, 1, 1",
+    "event_partitions": "SELECT 1, true, true, 1, 1, 1, 1",
     **streams.FILLED,
 }
 FILLED_FILES = {
