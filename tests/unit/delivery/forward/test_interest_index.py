@@ -1,5 +1,5 @@
 """An interest with epochs of a match index gives the same matches as one with everything in memory,
-whatever changes, ends, is suspended or swapped.
+across changes, ends, suspensions and swaps.
 """
 
 from pathlib import Path
