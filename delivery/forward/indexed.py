@@ -36,7 +36,7 @@ class IndexedVersions:
         """Add the versions that match and are in force, in no order. Raise IndexDamaged."""
         is_shown = self._is_shown(event, rules) if event.destinations or event.audience else None
         for engine, columns in zip(self.engines, self.epoch.columns, strict=True):
-            positions = engine.match(event, places=True).tolist()
+            positions = engine.match(event, positions=True).tolist()
             if positions and is_shown is not None:
                 positions = [
                     position for position in positions if is_shown(columns.client[position])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.match_indexes import build, took
+from tests.acceptance.match_indexes import build, is_used
 from tests.acceptance.wire import session
 from tests.integration.forward_world import eventually
 from tests.live import LiveHub, LiveZone
@@ -127,7 +127,7 @@ async def test_the_strategy_of_a_stream_changes_while_events_come_and_nothing_is
             assert answer.json["matching"] == strategy
             eventually(lambda name=strategy: told("interest_", f"strategy={name}"), strategy)  # type: ignore[misc]
         epoch = build(hub, orders)
-        eventually(lambda: took(hub, epoch), "an index of more than a thousand")
+        eventually(lambda: is_used(hub, epoch), "an index of more than a thousand")
         rest = (next(counts) % 3, 500)
         orders.emit("orders", [{**EVENT, "attributes": {"n": n}} for n in rest])
         events += await reader.events(1)
