@@ -62,21 +62,21 @@ def orders(zone: LiveZone) -> LiveZone:
     return zone
 
 
-def told_before(sequences: list[int]) -> list[tuple[int, int]]:
+def chain_of(sequences: list[int]) -> list[tuple[int, int]]:
     """`prev` and `sequence` of events that a reader from the beginning gets."""
     return list(zip([0, *sequences], sequences, strict=False))
 
 
 @pytest.mark.req("OIF-04")
 @each_transport
-async def test_a_listen_gets_what_its_filter_lets_through_whatever_the_language(
+async def test_a_listen_gets_the_events_that_its_filter_matches_in_every_language(
     orders: LiveZone, transport: Transport
 ) -> None:
     for language, filter in FILTERS.items():
         spec = listener_spec(orders, language=language, filter=filter)
         expected = EXPECTED[language]
         found = await take(transport, spec, len(expected))
-        assert chain(found) == told_before(expected), language
+        assert chain(found) == chain_of(expected), language
     assert chain(await take(transport, listener_spec(orders, **PAIRS), 1)) == [(0, 4)]
     masked = listener_spec(orders, mask="1", language="predicate", filter="true")
     orders.emit("orders", {**order({}), "mask": 1})
@@ -87,10 +87,10 @@ async def test_a_listen_gets_what_its_filter_lets_through_whatever_the_language(
 async def test_a_wrong_filter_is_refused_with_its_place(
     orders: LiveZone, transport: Transport
 ) -> None:
-    for wanted, code, place in REFUSED:
-        problem = (await refusal(transport, listener_spec(orders, **wanted))).problem
+    for request, code, place in REFUSED:
+        problem = (await refusal(transport, listener_spec(orders, **request))).problem
         at = {**problem["position"], **{k: problem[k] for k in place if k in problem}}
-        assert (problem["code"], {name: at.get(name) for name in place}) == (code, place), wanted
+        assert (problem["code"], {name: at.get(name) for name in place}) == (code, place), request
 
 
 def test_clients_and_the_command_line_take_every_language(orders: LiveZone) -> None:
@@ -99,13 +99,13 @@ def test_clients_and_the_command_line_take_every_language(orders: LiveZone) -> N
     """
     with SyncHubClient(orders.hub.url, orders.admin) as hub:
         for language, filter in FILTERS.items():
-            wanted = {"language": language, "filter": filter}
+            request = {"language": language, "filter": filter}
             expected = EXPECTED[language]
-            live = hub.listen("orders", start="oldest", **wanted)
+            live = hub.listen("orders", start="oldest", **request)
             assert [next(live).sequence for _ in expected] == expected
             live.close()  # type: ignore[attr-defined]
-            assert [one.sequence for one in hub.history("orders", **wanted)] == expected
-            back = hub.history("orders", order="backward", **wanted)
+            assert [one.sequence for one in hub.history("orders", **request)] == expected
+            back = hub.history("orders", order="backward", **request)
             assert [one.sequence for one in back] == expected[::-1]
     shell = Shell(orders)
     for words, sequences in (

@@ -43,7 +43,7 @@ def wanting(language: str, filter: Any) -> dict[str, Any]:
     return {"streams": ["orders"], "language": language, "filter": filter}
 
 
-async def test_an_event_reaches_whom_it_concerns_whatever_the_language(
+async def test_an_event_reaches_matching_registrations_in_every_language(
     hub: LiveHub, orders: LiveZone
 ) -> None:
     made = orders.register(*(wanting(*each) for each in FILTERS.items()))
@@ -51,11 +51,11 @@ async def test_an_event_reaches_whom_it_concerns_whatever_the_language(
     async with session(hub, orders.admin) as reader:
         await reader.listen("orders", registrations=list(names))
         orders.emit("orders", [order(each) for each in EVENTS])
-        told: dict[str, list[int]] = {name: [] for name in FILTERS}
+        delivered: dict[str, list[int]] = {name: [] for name in FILTERS}
         for event in await reader.events(4):
             for id in event["registrations"]:
-                told[names[id]].append(event["sequence"])
-        assert told == EXPECTED
+                delivered[names[id]].append(event["sequence"])
+        assert delivered == EXPECTED
 
 
 LABELS: tuple[tuple[dict[str, Any], ...], ...] = (
@@ -80,8 +80,8 @@ async def test_objects_in_lists_are_reached_in_every_language(
 ) -> None:
     """They never matched, in no language; neither for a listener nor for a callback."""
     endpoint = orders.endpoint(sink.url(f"/{orders.name}"))["id"]
-    wanted = [{"streams": ["orders"], "endpoint": endpoint, **each} for each, _ in OF_LABELS]
-    ids = [one["id"] for one in orders.register(*wanted)]
+    drafts = [{"streams": ["orders"], "endpoint": endpoint, **each} for each, _ in OF_LABELS]
+    ids = [one["id"] for one in orders.register(*drafts)]
     expected = {
         number: [
             id for id, (_, sequences) in zip(ids, OF_LABELS, strict=True) if number in sequences
@@ -91,8 +91,8 @@ async def test_objects_in_lists_are_reached_in_every_language(
     async with session(hub, orders.admin) as reader:
         await reader.listen("orders", registrations=ids)
         orders.emit("orders", [order({"labels": list(labels)}) for labels in LABELS])
-        told = {one["sequence"]: one["registrations"] for one in await reader.events(3)}
-        assert told == expected
+        delivered = {one["sequence"]: one["registrations"] for one in await reader.events(3)}
+        assert delivered == expected
     called = sink.wait(3, f"/{orders.name}")
     assert {one.json["sequence"]: one.json["registrations"] for one in called} == expected
 
