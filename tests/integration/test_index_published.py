@@ -167,22 +167,22 @@ def test_spark_is_not_used_for_few_filters(
     place(world, stream_id, 0)
 
     def built(engine: str, spark_from: int) -> str:
-        """Return why Spark was not used, or ""."""
+        """Build, and return why the local builder was used; "" if Spark is to build."""
         monkeypatch.setattr(limits, "SPARK_INDEX_MIN", spark_from)
         params = {"stream": "orders", "stream_id": stream_id, "engine": engine}
         folders = (tmp_path / name for name in ("result", "inputs", "work"))
-        hears = {"told": lambda *_: None, "publishing": lambda: None}
-        context = RunContext(1, params, tmp_path, world.url, "", *folders, **hears)
+        hooks = {"report": lambda *_: None, "publishing": lambda: None}
+        context = RunContext(1, params, tmp_path, world.url, "", *folders, **hooks)
         result = build_locally(context)
-        return str(result.details["why"]) if result else ""
+        return str(result.details["reason"]) if result else ""
 
     assert built("spark", 21) == ""
     assert built("auto", 20) == ""
-    assert built("auto", 21) == "built here: 20 registrations; Spark pays from 21 on"
+    assert built("auto", 21) == "built locally: 20 registrations; Spark pays off from 21"
     world.change(tickets[0], stream_id, "b")
-    expected = "built here: 2 versions changed since epoch 1; Spark pays from 3 on"
-    assert built("auto", 3) == expected
-    assert built("local", 1) == "built here: 0 versions changed since epoch 2; as it was asked for"
+    reason = "built locally: 2 versions changed since epoch 1; Spark pays off from 3"
+    assert built("auto", 3) == reason
+    assert built("local", 1) == "built locally: 0 versions changed since epoch 2; as requested"
 
 
 def test_the_job_builds_by_spark_or_reports_why_not(
@@ -206,7 +206,7 @@ def test_the_job_builds_by_spark_or_reports_why_not(
 
     local = done("auto")
     assert (local.state, local.engine) == ("completed", "local builder"), local.detail
-    assert "built here: 30 registrations; Spark pays from " in local.summary
+    assert "built locally: 30 registrations; Spark pays off from " in local.summary
     assert local.figures["epoch"] == 1
     spark = done("spark")
     assert (spark.state, spark.engine) == ("completed", "spark local[1]"), spark.detail

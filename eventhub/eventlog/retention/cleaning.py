@@ -18,7 +18,12 @@ from psycopg import sql
 from eventhub.base import limits, metrics
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.retention.drop import RetentionHooks
-from eventhub.eventlog.retention.quota import PartitionUse, StorageBudget, StorageUse, next_to_clean
+from eventhub.eventlog.retention.quota import (
+    PartitionUse,
+    StorageBudget,
+    StorageBytes,
+    next_to_clean,
+)
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -81,11 +86,11 @@ async def read_partitions(connection: Connection) -> list[PartitionUse]:
     return await (await cursor_of(connection, PartitionUse).execute(SQL["partitions"])).fetchall()
 
 
-async def read_storage_use(connection: Connection) -> StorageUse:
+async def read_storage_use(connection: Connection) -> StorageBytes:
     """Return the bytes that the hub's data uses on the disk."""
     return (
-        await (await cursor_of(connection, StorageUse).execute(SQL["storage_use"])).fetchone()
-        or StorageUse()
+        await (await cursor_of(connection, StorageBytes).execute(SQL["storage_use"])).fetchone()
+        or StorageBytes()
     )
 
 
