@@ -73,7 +73,7 @@ async def test_domain_and_type_must_match_too(hub: LiveHub, cluster: LiveZone) -
 
 
 @pytest.mark.req("SUN-05")
-async def test_a_registration_without_pairs_is_got_everything_of_its_gate(
+async def test_a_registration_without_pairs_gets_everything_of_its_gate(
     hub: LiveHub, cluster: LiveZone
 ) -> None:
     [made] = cluster.register(wanting({}))

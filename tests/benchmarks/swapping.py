@@ -79,7 +79,7 @@ class Taking:
         return self._opening is not None or self._steps is not None
 
     def look(self, now_ns: int) -> None:
-        """Between two events: whoever matches waits for it."""
+        """Between two events: the matching process waits for it."""
         if self._steps is not None:
             self._step()
         elif self._opening is not None:

@@ -133,9 +133,8 @@ async def is_exported(connection: Connection, partition: str) -> bool:
     """Return whether the export of a job holds or will hold a partition. Then it is not detached;
     an export releases it as soon as it can.
     """
-    return bool(
-        await (await scalars(connection).execute(SQL["is_exported"], (partition,))).fetchone()
-    )
+    found = await scalars(connection).execute(SQL["is_exported"], (partition,))
+    return bool(await found.fetchone())
 
 
 async def _empty(connection: Connection, partition: PartitionUse, to: int) -> None:
@@ -172,9 +171,8 @@ async def _move(connection: Connection, partition: int, to: int, segment: _Movin
 
 
 async def _occupied(connection: Connection, partition: PartitionUse) -> bool:
-    count = await scalars(connection).execute(
-        SQL["left_in_partition"], {"partition_id": partition.id}
-    )
+    values = {"partition_id": partition.id}
+    count = await scalars(connection).execute(SQL["left_in_partition"], values)
     return bool(await count.fetchone())
 
 
