@@ -20,7 +20,7 @@ from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.stream_matcher import Matching
 from sparkjobs.segment_reader import ALTERED, SegmentFile, UnreadableSegmentFile
 from sparkjobs.tables import INT, TEXT
-from sparkjobs.type_hierarchy import DeclaredType, ZoneHierarchy
+from sparkjobs.type_hierarchy import DeclaredType, ExportedHierarchy
 
 # One row per match (`sequence` is set), and one per segment (`searched` is set).
 SEARCH_ROW = pa.schema(
@@ -73,7 +73,7 @@ def search(segments: Iterator[pa.RecordBatch], query: BacktestQuery) -> Iterator
 
 @functools.lru_cache(maxsize=4)
 def _matcher(language: str, filter: str, types: tuple[DeclaredType, ...]) -> FilterMatcher:
-    found = Matching(hierarchy=ZoneHierarchy(types)).new()
+    found = Matching(hierarchy=ExportedHierarchy(types)).new()
     found.add(0, stored_filter(language, filter).specs())
     return found
 

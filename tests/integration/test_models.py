@@ -161,7 +161,7 @@ FILLED = {
     "asked": "SELECT 1::bigint",
     "needed": "SELECT 1::bigint, 1::bigint",
     "moment": "SELECT 1",
-    "groups": "SELECT 1, true, true, 1, 1, 1, 1",
+    "event_partitions": "SELECT 1, true, true, 1, 1, 1, 1",
     **streams.FILLED,
 }
 FILLED_FILES = {
@@ -211,8 +211,8 @@ def filled(place: str, name: str, text: str) -> str:
 
 
 def test_every_named_statement_is_understood_by_the_database(migrated: str) -> None:
-    """Whatever table or column is renamed, added or dropped, no statement that asks for it stays as
-    it was.
+    """After a table or column is renamed, added or dropped, every statement that names it must
+    follow.
     """
     with psycopg.connect(migrated, autocommit=True) as connection:
         answers = {name: refusal(connection, text) for name, text in statements().items()}
