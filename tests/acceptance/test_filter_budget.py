@@ -37,8 +37,8 @@ def bulk(zone: LiveZone, *lines: dict[str, Any]) -> tuple[list[dict[str, Any]], 
     path = "/v1/registrations/bulk"
     answer = zone.hub.call("POST", path, body, key=zone.admin, headers=headers)
     assert answer.status == 200, answer
-    *told, done = [json.loads(line) for line in answer.body.splitlines()]
-    return [one for one in told if "error" in one], done
+    *reported, done = [json.loads(line) for line in answer.body.splitlines()]
+    return [one for one in reported if "error" in one], done
 
 
 def full(zone: LiveZone) -> list[int]:
@@ -56,8 +56,8 @@ def test_one_more_is_refused_with_what_is_used_and_what_to_do(zone: LiveZone) ->
     items = [interest(1, **cheap), interest(5, filter='(wildcard note "*b*")')]
     refused = call(zone, "POST", "", items).refused(409, CODE)
     assert refused["position"] == {"index": 1, "field": "filter"}
-    told = {"cost": 1, "used": MOST, "cost_max": MOST, "stream": "orders"}
-    assert told.items() <= refused.items()
+    reported = {"cost": 1, "used": MOST, "cost_max": MOST, "stream": "orders"}
+    assert reported.items() <= refused.items()
     assert "a value, a beginning or a range" in refused["detail"]
     several = call(zone, "POST", "", interest(5, streams=["others", "orders"]))
     several.refused(409, CODE)
@@ -102,10 +102,14 @@ def test_what_is_suspended_counts_from_its_resumption_on(zone: LiveZone) -> None
 
 def test_what_counts_is_what_the_strategy_of_the_stream_tries(zone: LiveZone) -> None:
     """A range is found by an index, and tried for every event without one."""
-    wanted = {"language": "predicate", "filter": "(> load 5)", "streams": ["orders", "others"]}
+    registration = {
+        "language": "predicate",
+        "filter": "(> load 5)",
+        "streams": ["orders", "others"],
+    }
     zone.create_stream("orders")
     zone.create_stream("others", matching="access")
-    zone.register(wanted)
+    zone.register(registration)
     for stream in ("orders", "others"):
         zone.register(*(interest(n, streams=[stream]) for n in range(3)))
     assert call(zone, "POST", "", interest(3)).status == 201
