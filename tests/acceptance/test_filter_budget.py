@@ -37,8 +37,8 @@ def bulk(zone: LiveZone, *lines: dict[str, Any]) -> tuple[list[dict[str, Any]], 
     path = "/v1/registrations/bulk"
     answer = zone.hub.call("POST", path, body, key=zone.admin, headers=headers)
     assert answer.status == 200, answer
-    *lines_done, done = [json.loads(line) for line in answer.body.splitlines()]
-    return [one for one in lines_done if "error" in one], done
+    *reported, done = [json.loads(line) for line in answer.body.splitlines()]
+    return [one for one in reported if "error" in one], done
 
 
 def full(zone: LiveZone) -> list[int]:
