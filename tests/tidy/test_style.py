@@ -41,7 +41,7 @@ each_product_module = for_each(product())
 
 
 def nesting(node: ast.AST, blocks: tuple[type[ast.AST], ...], depth: int = 0) -> int:
-    """How deep blocks stand in each other; an `elif` is no deeper than its `if`."""
+    """Return the depth of nested blocks; an `elif` is no deeper than its `if`."""
     deepest = depth
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
