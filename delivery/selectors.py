@@ -26,7 +26,7 @@ from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.models import EventRow, Segment
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
-from registrations.owners import heard, owner, require_some_listen, scope
+from registrations.owners import listenable_streams, owner, require_some_listen, scope
 
 # What names a delivery, and its place in a list. The partition may change when the event outlives
 # its own.
@@ -175,7 +175,7 @@ def _of_streams(actor: Actor, stream: str | None) -> Q:
     if stream is not None:
         actor.require_listen(stream, field="stream")
         return Q(stream_id=streams.get_stream(raw_connection(), actor.zone_id, stream).id)
-    shown = heard(actor=actor)
+    shown = listenable_streams(actor=actor)
     if not shown.system:
         require_some_listen(actor=actor)
     return shown.streams()

@@ -26,9 +26,9 @@ from eventhub.base.env import read_env
 from eventhub.base.fair_queue import Admission, Slots, WaitLimits
 from eventhub.base.task_requests import request_task
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.http.app import AsgiApp, Doors, House
+from eventhub.http.app import AsgiApp, Router, RouteServices
 from eventhub.http.messages import Receive, Scope, Send
-from eventhub.http.routes import DOORS
+from eventhub.http.routes import HTTP_ROUTES
 from eventhub.hub import Hub, open_hub
 from eventhub.types.paths import WithNames
 
@@ -38,15 +38,15 @@ if _proxies:  # whose word about the caller's address is taken; nobody's by defa
     _django = ProxyHeadersMiddleware(_django, list(_proxies))
 
 from delivery.listening.catchup import CatchUp  # noqa: E402
-from delivery.listening.consumer import SocketDoor  # noqa: E402
+from delivery.listening.consumer import WebSocketRoute  # noqa: E402
 from delivery.listening.keeper import Keeper  # noqa: E402
 from delivery.listening.listener import Sources  # noqa: E402
-from delivery.listening.operations import listen_doors  # noqa: E402
+from delivery.listening.operations import listen_routes  # noqa: E402
 from delivery.listening.record import recording  # noqa: E402 - needs Django set up
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
-from registrations.bulk.operations import BULK_DOORS  # noqa: E402
-from registrations.explain.operations import UNDERSTAND_DOORS  # noqa: E402
-from registrations.interest.operations import closure_doors  # noqa: E402
+from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
+from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
+from registrations.interest.operations import interest_routes  # noqa: E402
 
 
 class Application:
@@ -75,7 +75,7 @@ class Application:
 
     async def _open(self) -> None:
         hub = await self._closing.enter_async_context(open_hub(read_env()))
-        keeper = Keeper(hub.gate)
+        keeper = Keeper(hub.authorizer)
         keeping = asyncio.create_task(run_forever("keeper", keeper.run))
         self._closing.callback(keeping.cancel)
         if hub.env.redis_url:
@@ -83,19 +83,26 @@ class Application:
         clock = SystemClock()
         record = await self._closing.enter_async_context(recording(hub.env.database_url))
         sources = Sources(
-            hub.log, hub.gate, hub.feed, clock, hub.book, hub.closures, record, CatchUp()
+            hub.log,
+            hub.authorizer,
+            hub.feed,
+            clock,
+            hub.types,
+            hub.closures,
+            record,
+            CatchUp(),
         )
         archive = archive_of(hub.env.archive_url)
         doors = (
-            *DOORS,
-            *BULK_DOORS,
-            *UNDERSTAND_DOORS,
-            *closure_doors(hub.gate, hub.closures),
-            *listen_doors(sources, keeper, archive),
+            *HTTP_ROUTES,
+            *BULK_ROUTES,
+            *EXPLAIN_ROUTES,
+            *interest_routes(hub.authorizer, hub.closures),
+            *listen_routes(sources, keeper, archive),
         )
-        house = House(hub.log, hub.gate, hub.book, hub.health, _emits())
-        self._http = _with_cors(Doors(_django, doors, house), hub)
-        self._websocket = SocketDoor(sources, keeper)
+        house = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
+        self._http = _with_cors(Router(_django, doors, house), hub)
+        self._websocket = WebSocketRoute(sources, keeper)
         # What is loaded by now lives as long as the process: a full collection that walks all of
         # Django stops every socket for 50 ms.
         gc.collect()

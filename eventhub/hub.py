@@ -1,5 +1,5 @@
 """What one web process runs beside its requests, opened and closed together: the log with its
-upkeep, the gate, the types and the feed of registrations. Composition root. Plain module.
+upkeep, the authorizer, the types and the feed of registrations. Composition root. Plain module.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from delivery.forward.backlog import Backlog
 from delivery.forward.bounds import Wanted
 from delivery.health.watch import Watch, Watched
 from delivery.partitions.archive import Shelf
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
 from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
@@ -25,7 +25,7 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
 from eventhub.eventlog.retention.disk import Disk
 from eventhub.eventlog.retention.drop import RetentionHooks
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from registrations.interest.live import Closures
 
@@ -34,9 +34,9 @@ class Hub(NamedTuple):
     """The parts that doors and sessions share in one process."""
 
     log: Log
-    gate: Gate
+    authorizer: Authorizer
     feed: Feed
-    book: Book
+    types: TypeRegistry
     closures: Closures
     health: Watch
     env: Env
@@ -55,24 +55,24 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         mark_url=env.mark_url,
     )
     async with opened as log:
-        gate = Gate(log, secret=env.secret_key, clock=SystemClock())
+        authorizer = Authorizer(log, secret=env.secret_key, clock=SystemClock())
         feed = Feed(log)
-        book = Book(log)
+        types = TypeRegistry(log)
         closures = Closures(log, feed)
         upkeep = open_upkeep(env, log.continuity)
         log.admit = upkeep.admit
-        health = Watch(Watched(log, gate, upkeep), env, SystemClock())
+        health = Watch(Watched(log, authorizer, upkeep), env, SystemClock())
         log.tail.stir = upkeep.stir
         tasks = [
-            asyncio.create_task(run_forever("gate", gate.run)),
+            asyncio.create_task(run_forever("authorizer", authorizer.run)),
             asyncio.create_task(run_forever("feed", feed.run)),
-            asyncio.create_task(run_forever("types", book.run)),
-            asyncio.create_task(run_forever("listens", closures.listens.run)),
+            asyncio.create_task(run_forever("types", types.run)),
+            asyncio.create_task(run_forever("listens", closures.listeners.run)),
             asyncio.create_task(run_forever("upkeep", upkeep.run)),
             asyncio.create_task(run_forever("health", health.run)),
         ]
         try:
-            yield Hub(log, gate, feed, book, closures, health, env)
+            yield Hub(log, authorizer, feed, types, closures, health, env)
         finally:
             for task in tasks:
                 task.cancel()

@@ -15,14 +15,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from drf_spectacular.generators import SchemaGenerator
 
-from delivery.listening.operations import LISTEN_DOORS
+from delivery.listening.operations import LISTEN_ROUTES
 from eventhub.api.problems import only_read
 from eventhub.api.schema import SCHEMES
 from eventhub.base import errors
-from eventhub.http.routes import DOORS
-from registrations.bulk.operations import BULK_DOORS
-from registrations.explain.operations import UNDERSTAND_DOORS
-from registrations.interest.operations import CLOSURE_DOORS
+from eventhub.http.routes import HTTP_ROUTES
+from registrations.bulk.operations import BULK_ROUTES
+from registrations.explain.operations import EXPLAIN_ROUTES
+from registrations.interest.operations import INTEREST_ROUTES
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _STYLE = mark_safe(
@@ -44,7 +44,7 @@ _INTRO = mark_safe(
 )
 
 
-def add_doors(
+def add_routes(
     result: dict[str, Any], generator: SchemaGenerator, request: Any, public: bool
 ) -> dict[str, Any]:
     """drf-spectacular's postprocessing hook: the doors' operations join the document.
@@ -53,7 +53,7 @@ def add_doors(
     """
     schemas = result["components"]["schemas"]
     result["components"]["securitySchemes"] = SCHEMES
-    for door in (*DOORS, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS):
+    for door in (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES):
         result["paths"].setdefault(door.path, {})[door.method.lower()] = door.operation()
         for name, schema in door.schemas().items():
             known = schemas.setdefault(name, schema)

@@ -19,7 +19,7 @@ from celery.exceptions import Ignore, Retry
 from celery.utils.nodenames import worker_direct
 from kombu import Connection
 
-from delivery.callbacks.drain import Terms
+from delivery.callbacks.drain import DrainSettings
 from delivery.callbacks.thread import DrainThread
 from eventhub.base import limits, metrics
 from eventhub.base.broker import DELIVER
@@ -71,10 +71,10 @@ class OwnQueue:
 class Units:
     """The units of one worker: its drain, and a thread that has units begun."""
 
-    def __init__(self, task: Work, terms: Terms, hostname: str) -> None:
+    def __init__(self, task: Work, settings: DrainSettings, hostname: str) -> None:
         self._task = task
         self.queue = OwnQueue(task.app, hostname)
-        self.drain = DrainThread(terms, self.begin, _end_worker)
+        self.drain = DrainThread(settings, self.begin, _end_worker)
         self.heard = False  # whether the worker takes messages from its broker
         self._asked = threading.Event()
         self._begun = threading.Event()

@@ -10,7 +10,7 @@ from typing import Any
 from celery import Celery, bootsteps
 from celery.concurrency.thread import TaskPool as ThreadPool
 
-from delivery.callbacks.drain import Terms
+from delivery.callbacks.drain import DrainSettings
 from eventhub.base import limits
 from eventhub.base.broker import DELIVER, QUEUES, SLOTS, threads
 from eventhub.base.env import Env, refuse
@@ -58,7 +58,7 @@ class DeliveriesStep(bootsteps.StartStopStep):  # type: ignore[misc]
         return QUEUES[DELIVER] in _queues(worker)
 
     def create(self, worker: Any) -> Units:
-        Unit.units = Units(worker.app.tasks[DELIVER], _terms(worker.env), worker.hostname)
+        Unit.units = Units(worker.app.tasks[DELIVER], _drain_settings(worker.env), worker.hostname)
         return Unit.units
 
 
@@ -157,9 +157,9 @@ def _queues(worker: Any) -> set[str]:
     return {name for name in worker.app.amqp.queues.consume_from if name != own}
 
 
-def _terms(env: Env) -> Terms:
+def _drain_settings(env: Env) -> DrainSettings:
     archive = archive_of(env.archive_url)
     addresses = parse_allowed(env.callback_allow)
-    return Terms(
+    return DrainSettings(
         env.database_url, env.database_direct_url, env.secret_key, addresses, disable, archive
     )

@@ -1,4 +1,4 @@
-"""Who wants what, in the back office. Django module."""
+"""The back office's pages of registrations and endpoints. Django module."""
 
 from django.contrib import admin
 

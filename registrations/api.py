@@ -1,4 +1,4 @@
-"""Registrations: made, one or many at once, listed, changed and ended; and their languages.
+"""The API of registrations (create one or many, list, change, end) and of filter languages.
 Django module.
 """
 
@@ -32,23 +32,23 @@ from registrations.owners import owner
 from registrations.requests import parse_change, parse_new
 from registrations.selectors import list_registrations
 from registrations.serializers import (
-    MADE_ONE_OR_MORE,
+    CREATED_ONE_OR_MORE,
     ONE_OR_MORE,
+    CreatedRegistrationSerializer,
     LanguageSerializer,
-    MadeRegistrationSerializer,
     RegistrationChangeSerializer,
     RegistrationSerializer,
 )
 
-_ASKED = (
+_DEFINITION_ERRORS = (
     *(errors.BodyNotFilterable, errors.UnknownStream, UnknownEndpoint, UnknownGroup),
     *(UnknownLanguage, FilterSyntax, FilterTooLarge, FiltersTooCostly, TransientStream),
 )
 
 
 class Registrations(ResourceView):
-    """The registrations of a client, or of all clients of a zone. Another client's is not found
-    (OIF-05).
+    """The registrations of a client, or of all clients of a zone. Another client's registration is
+    not found (OIF-05).
     """
 
     noun = "a registration", "registrations"
@@ -61,11 +61,13 @@ class Registrations(ResourceView):
     filterset_class = RegistrationFilters
 
     def get_queryset(self) -> Listing:
-        asked = self.asked
+        conditions = self.asked
 
         def fetch(after: tuple[Any, ...] | None, count: int) -> list[SimpleNamespace]:
-            [place] = after or (0,)
-            return list_registrations(actor=self.actor, after=place, items_max=count, **asked)
+            [after_id] = after or (0,)
+            return list_registrations(
+                actor=self.actor, after=after_id, items_max=count, **conditions
+            )
 
         return Listing(fetch, [Registration._meta.pk])
 
@@ -79,30 +81,30 @@ class Registrations(ResourceView):
         return str(item.id)
 
     @operation(
-        "Create registrations; all of a list, or none",
-        *(*_ASKED, errors.LimitReached, KeyTaken, RefusedAddress, TooManyRegistrations),
+        "Create a registration, or all registrations of a list or none",
+        *(*_DEFINITION_ERRORS, errors.LimitReached, KeyTaken, RefusedAddress, TooManyRegistrations),
         body=ONE_OR_MORE,
-        answer=MADE_ONE_OR_MORE,
+        answer=CREATED_ONE_OR_MORE,
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
-        wanted, several = parse_new(request.data, callback_addresses())
-        client = owner(actor=self.actor, name=wanted[0].client)
+        new, several = parse_new(request.data, callback_addresses())
+        client = owner(actor=self.actor, name=new[0].client)
         try:
-            made = services.create_registrations(actor=self.actor, owner=client, items=wanted)
+            created = services.create_registrations(actor=self.actor, owner=client, items=new)
         except errors.EventHubError as error:
             error.index = error.index if several else None
             raise
         if several:
-            items = self.shown_items(made, MadeRegistrationSerializer)
+            items = self.shown_items(created, CreatedRegistrationSerializer)
             reply = Response({"items": items}, 201)
         else:
-            reply = self.answer(made[0], 201, MadeRegistrationSerializer)
+            reply = self.answer(created[0], 201, CreatedRegistrationSerializer)
         reply["Cache-Control"] = "no-store"
         return reply
 
     @operation(
-        "Change a registration; the new version takes over at one place",
-        *_ASKED,
+        "Change a registration; the new version takes effect at one position of each stream",
+        *_DEFINITION_ERRORS,
         body=RegistrationChangeSerializer,
     )
     def partial_update(self, request: Request, **kwargs: Any) -> Response:
@@ -118,7 +120,7 @@ class Registrations(ResourceView):
 
 
 class Languages(ResourceView):
-    """The languages that a filter may be written in."""
+    """The languages of filters."""
 
     noun = "a filter language", "filter languages"
     serializer_class = LanguageSerializer

@@ -1,4 +1,4 @@
-"""Registrations as a Django app; its tables are written by SQL. Django module."""
+"""The Django app of registrations. Django module."""
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -13,7 +13,7 @@ class RegistrationsConfig(AppConfig):
     label = "registrations"
 
     def ready(self) -> None:
-        """A bad setting shows at the start, not at the first callback."""
+        """Check EVENTHUB_CALLBACK_ALLOW at start, not at the first callback."""
         try:
             parse_allowed(settings.ENV.callback_allow)
         except ValueError as error:

@@ -1,11 +1,11 @@
-"""Registrations as matchers want them: the versions of a stream, with their bounds as that stream's
-sequences. SQL module.
+"""Loads registrations for matchers: the versions of a stream, with their bounds as sequences of
+that stream. SQL module.
 
-A version holds for the event of a sequence q if `since < q` and, if it has ended, `q <= until`. To
-follow along: note the head of `system`, load the versions, then for each later `registration*.*`
-event load the versions of its barrier; adding what is there already changes nothing. A version of a
-group holds only while the group is not suspended: load the suspensions of the versions' groups with
-them, and those of the groups of a barrier.
+A version applies to the event with sequence q if `since < q` and, if the version has ended, `q <=
+until`. To keep a matcher current: read the head of `system`, load the versions, then for each later
+`registration*.*` event load the versions of its barrier; adding a version twice changes nothing. A
+version in a group applies only while the group is not suspended: load the suspensions of the groups
+together with the versions, and again for the groups of a barrier.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ import psycopg
 from eventhub.base.time_slices import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
-from registrations.compiled import COMPILED
+from registrations.compiled import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import Facts, Moment
 from registrations.matching.spec import Specs
 from registrations.matching.stream_matcher import AUTO
@@ -26,13 +26,13 @@ from registrations.matching.versions import Suspension, Version
 
 SQL = queries.load("registrations/sql/catalog.sql")
 
-_ROWS_PER_FETCH = 2_000  # some ms of the event loop
+_ROWS_PER_FETCH = 2_000  # take some ms of the event loop
 
 Connection = psycopg.AsyncConnection[Any]
 
 
-class Written(NamedTuple):
-    """A row of the tables: a version with its filter as it was written."""
+class StoredVersion(NamedTuple):
+    """A row of the tables: a version with its filter as the client wrote it."""
 
     id: int
     registration: int
@@ -49,6 +49,7 @@ class Written(NamedTuple):
     client_id: int
 
     def version(self, specs: Specs) -> Version:
+        """Return the version for matchers, with its compiled filter."""
         return Version(
             self.id,
             self.registration,
@@ -64,17 +65,17 @@ class Written(NamedTuple):
         )
 
 
-class Wanted(NamedTuple):
-    """Which versions of a stream are loaded: see catalog.sql."""
+class VersionQuery(NamedTuple):
+    """The conditions of loading versions of a stream: see `versions` in catalog.sql."""
 
     stream_id: int
     after: int | None = None
     registrations: list[int] | None = None
 
 
-class Changed(NamedTuple):
-    """Which changed versions of a stream are loaded, at some barriers or since a snapshot, and
-    which besides: see catalog.sql.
+class ChangedVersionQuery(NamedTuple):
+    """The conditions of loading changed versions of a stream: at some barriers or since a snapshot,
+    and other versions by id. See `versions_changed` in catalog.sql.
     """
 
     stream_id: int
@@ -84,7 +85,7 @@ class Changed(NamedTuple):
 
 
 class CallbackStream(NamedTuple):
-    """A stream with versions that name an endpoint, and the place below which none holds."""
+    """A stream with versions that name an endpoint, and the position below which none applies."""
 
     stream_id: int
     segment: str  # UUID
@@ -92,89 +93,93 @@ class CallbackStream(NamedTuple):
 
 
 class LiveRegistration(NamedTuple):
-    """A registration that has not ended, and the streams its current version names."""
+    """A registration that has not ended, and the streams that its current version names."""
 
     id: int
     streams: tuple[int, ...]  # ascending
 
 
-class _Ended(NamedTuple):
-    """A version that ended, and where."""
+class _EndedVersion(NamedTuple):
+    """An ended version, and the last sequence that it applies to."""
 
     id: int
     until: int
 
 
-class _Client(NamedTuple):
+class _ClientName(NamedTuple):
     id: int
     name: str
 
 
-class _OfGroup(NamedTuple):
-    """When a group is suspended."""
+class _GroupSuspension(NamedTuple):
+    """A suspension of a group."""
 
     group_id: int
     suspension: Suspension
 
 
-async def versions_of_stream(connection: Connection, stream_id: int, after: int) -> list[Written]:
-    """All versions with an endpoint that can hold for an event after that sequence."""
-    return await _read(connection, Wanted(stream_id, after=after))
+async def versions_of_stream(
+    connection: Connection, stream_id: int, after: int
+) -> list[StoredVersion]:
+    """Return all versions with an endpoint that can apply to an event after that sequence."""
+    return await _read(connection, VersionQuery(stream_id, after=after))
 
 
 async def versions_of_barriers(
     connection: Connection, barriers: Sequence[int], stream_id: int
-) -> list[Written]:
-    """The versions with an endpoint that begin or end at the barriers of changes, also those that
-    never held.
+) -> list[StoredVersion]:
+    """Return the versions with an endpoint that begin or end at the barriers, including versions
+    that never applied to an event.
     """
-    return await _read(connection, Changed(stream_id, barriers=list(barriers)))
+    return await _read(connection, ChangedVersionQuery(stream_id, barriers=list(barriers)))
 
 
-async def versions_since(connection: Connection, facts: Facts) -> list[Written]:
-    """What an epoch of a stream's index does not stand for as it is now: the versions that began or
-    ended since its snapshot, and those that it could not hold. Some may be as they were.
+async def versions_since(connection: Connection, facts: Facts) -> list[StoredVersion]:
+    """Return the versions that an epoch of a stream's index misses: those that began or ended since
+    its snapshot, and those that it could not hold. Some of them may be unchanged.
     """
-    changed = Changed(facts.stream, xmin=str(facts.xmin), others=list(facts.refused))
+    changed = ChangedVersionQuery(facts.stream, xmin=str(facts.xmin), others=list(facts.refused))
     return await _read(connection, changed)
 
 
 async def ended_since(connection: Connection, facts: Facts) -> dict[int, int]:
-    """The versions that ended since an epoch's snapshot, or that may have, and where."""
+    """Return the versions that ended, or may have ended, since an epoch's snapshot, with the last
+    sequence that each applies to.
+    """
     values = {"stream_id": facts.stream, "xmin": str(facts.xmin)}
-    cursor = await tuples_of(connection, _Ended).execute(SQL["ended_since"], values)
+    cursor = await tuples_of(connection, _EndedVersion).execute(SQL["ended_since"], values)
     found: dict[int, int] = {}
-    while piece := await cursor.fetchmany(_ROWS_PER_FETCH):
-        found.update(piece)
+    while rows := await cursor.fetchmany(_ROWS_PER_FETCH):
+        found.update(rows)
         await asyncio.sleep(0)
     return found
 
 
 async def moment_of(connection: Connection, stream_id: int) -> Moment | None:
-    """The stream in the snapshot of this transaction; None if there is none of the number."""
+    """Return the state of the stream in the snapshot of this transaction; None if it is unknown."""
     query = cursor_of(connection, Moment)
     return await (await query.execute(SQL["moment"], (stream_id,))).fetchone()
 
 
 async def client_names(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
-    cursor = await cursor_of(connection, _Client).execute(SQL["client_names"], (list(ids),))
+    cursor = await cursor_of(connection, _ClientName).execute(SQL["client_names"], (list(ids),))
     return {row.id: intern(row.name) for row in await cursor.fetchall()}
 
 
 async def versions_of_registrations(
     connection: Connection, ids: Sequence[int], stream_id: int, after: int
-) -> list[Written]:
-    """The versions of some registrations that can hold for an event after that sequence, with an
-    endpoint or without.
+) -> list[StoredVersion]:
+    """Return the versions of some registrations that can apply to an event after that sequence,
+    with an endpoint or without.
     """
-    return await _read(connection, Wanted(stream_id, after=after, registrations=list(ids)))
+    return await _read(connection, VersionQuery(stream_id, after=after, registrations=list(ids)))
 
 
 async def compiled(
-    written: list[Written], known: Mapping[int, Version] | None = None
+    written: list[StoredVersion], known: Mapping[int, Version] | None = None
 ) -> list[Version]:
-    """What was read, as matchers want it; `known` versions are not compiled again. It may take
-    long, in turns of the event loop: let go of the connection before. `written` is emptied.
+    """Compile stored versions, except `known` ones, and empty the list `written`. It may take long,
+    in time slices of the event loop: release the connection before.
     """
     found: list[Version] = []
     await run_in_slices(_compile(written, known or {}, found))
@@ -184,20 +189,20 @@ async def compiled(
 async def suspensions_of(
     connection: Connection, groups: Iterable[int | None], stream_id: int, after: int = 0
 ) -> dict[int, tuple[Suspension, ...]]:
-    """Of each of the groups, the suspensions that can cover an event after that sequence."""
-    asked = {group for group in groups if group is not None}
-    if not asked:
+    """Return, by group, the suspensions that can cover an event after that sequence."""
+    ids = {group for group in groups if group is not None}
+    if not ids:
         return {}
-    values = {"groups": list(asked), "stream_id": stream_id, "after": after}
-    cursor = await cursor_of(connection, _OfGroup).execute(SQL["suspensions"], values)
-    found: dict[int, list[Suspension]] = {group: [] for group in asked}
+    values = {"groups": list(ids), "stream_id": stream_id, "after": after}
+    cursor = await cursor_of(connection, _GroupSuspension).execute(SQL["suspensions"], values)
+    found: dict[int, list[Suspension]] = {group: [] for group in ids}
     for row in await cursor.fetchall():
         found[row.group_id].append(row.suspension)
     return {group: tuple(suspensions) for group, suspensions in found.items()}
 
 
 async def strategy_of(connection: Connection, stream_id: int) -> str:
-    """By which strategy the stream's events are matched."""
+    """Return the strategy by which the stream's events are matched."""
     found = await scalars(connection).execute(SQL["strategy"], (stream_id,))
     return await found.fetchone() or AUTO
 
@@ -205,8 +210,8 @@ async def strategy_of(connection: Connection, stream_id: int) -> str:
 async def streams_with_callbacks(
     connection: Connection, known: Sequence[int] = (), xmin: str | None = None
 ) -> list[CallbackStream]:
-    """The streams that have, or had, versions with an endpoint, without the known ones; with `xmin`
-    those that may have got one since `oldest_transaction` gave it.
+    """Return the streams that have or had versions with an endpoint, except the known ones. With
+    `xmin`, return only those that may have got one since `oldest_transaction` returned that value.
     """
     values = {"known": list(known), "xmin": xmin}
     found = await cursor_of(connection, CallbackStream).execute(
@@ -216,25 +221,23 @@ async def streams_with_callbacks(
 
 
 async def oldest_transaction(connection: Connection) -> str:
-    """The oldest that may still change something now."""
+    """Return the id of the oldest transaction that may still be open."""
     return await (await scalars(connection).execute(SQL["xmin"])).fetchone() or "0"
 
 
 async def live_registrations(
     connection: Connection, client_id: int, ids: Sequence[int]
 ) -> list[LiveRegistration]:
-    """Those of the ids that are live registrations of the client, ascending."""
+    """Return the live registrations of the client among the ids, ascending."""
     values = {"client_id": client_id, "registrations": list(ids)}
     found = await cursor_of(connection, LiveRegistration).execute(SQL["live_registrations"], values)
     return [row._replace(streams=tuple(row.streams)) for row in await found.fetchall()]
 
 
 def _compile(
-    written: list[Written], known: Mapping[int, Version], found: list[Version]
+    written: list[StoredVersion], known: Mapping[int, Version], found: list[Version]
 ) -> Iterator[None]:
-    """A version at each step. Equal filters of a stream are compiled once, however many they
-    are.
-    """
+    """Compile one version at each step. Equal filters of a stream are compiled once."""
     specs: dict[tuple[str, str], Specs] = {}
     written.reverse()
     while written:
@@ -243,19 +246,21 @@ def _compile(
         key = one.language, one.filter_json
         shared = specs.get(key) if before is None else before.specs
         if shared is None:
-            shared = specs[key] = COMPILED.specs(*key)
+            shared = specs[key] = COMPILED_FILTERS.specs(*key)
         found.append(one.version(shared))
         yield
 
 
-async def _read(connection: Connection, wanted: Wanted | Changed) -> list[Written]:
-    """A piece at a time, so that 100,000 do not stop the event loop."""
+async def _read(
+    connection: Connection, query: VersionQuery | ChangedVersionQuery
+) -> list[StoredVersion]:
+    """Fetch versions in batches, so that 100,000 of them do not block the event loop."""
     async with (
         connection.transaction(),
-        connection.cursor("catalog", row_factory=named(Written)) as cursor,
+        connection.cursor("catalog", row_factory=named(StoredVersion)) as cursor,
     ):
         cursor.itersize = _ROWS_PER_FETCH
-        await connection.execute(SQL["roomy"])
-        is_all = isinstance(wanted, Wanted)
-        await cursor.execute(SQL["versions" if is_all else "versions_changed"], wanted._asdict())
+        await connection.execute(SQL["raise_work_mem"])
+        name = "versions" if isinstance(query, VersionQuery) else "versions_changed"
+        await cursor.execute(SQL[name], query._asdict())
         return [row async for row in cursor]

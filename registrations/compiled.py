@@ -1,6 +1,4 @@
-"""Stored filters in the form that matchers take, kept for who needs the same one next.
-Plain module.
-"""
+"""A cache of stored filters in compiled form, as matchers take them. Plain module."""
 
 from collections import OrderedDict
 
@@ -9,10 +7,8 @@ from registrations.filter_source import stored_filter
 from registrations.matching.spec import Specs
 
 
-class Compiled:
-    """What was asked for lately, as far as the texts are no longer than so many characters
-    together; the one asked for last is the last to go.
-    """
+class CompiledFilters:
+    """An LRU cache of compiled filters, bounded by the total characters of their sources."""
 
     def __init__(self, chars_max: int) -> None:
         self.chars = 0
@@ -23,8 +19,8 @@ class Compiled:
         return len(self._specs)
 
     def specs(self, language: str, filter_json: str) -> Specs:
-        """Of a filter as it is stored; a long one takes some 20 ms the first time. Raises what the
-        language raises.
+        """Compile a stored filter, or return it from the cache. A long filter takes some 20 ms the
+        first time. Raises what the language raises.
         """
         key = language, filter_json
         found = self._specs.get(key)
@@ -35,9 +31,9 @@ class Compiled:
         self._specs[key] = found
         self.chars += len(filter_json) + limits.COMPILED_FILTER_CHARS
         while self.chars > self._chars_max:
-            (_, gone), _ = self._specs.popitem(last=False)
-            self.chars -= len(gone) + limits.COMPILED_FILTER_CHARS
+            (_, evicted), _ = self._specs.popitem(last=False)
+            self.chars -= len(evicted) + limits.COMPILED_FILTER_CHARS
         return found
 
 
-COMPILED = Compiled(limits.COMPILED_CHARS_CACHED_MAX)  # this process'
+COMPILED_FILTERS = CompiledFilters(limits.COMPILED_CHARS_CACHED_MAX)  # of this process

@@ -1,20 +1,20 @@
-"""Which registrations of a client ask for the same: the same events of the same streams, however it
-was written. Plain module.
+"""The digest of a registration: equal for registrations of a client that match the same events of
+the same streams, in any language. Plain module.
 """
 
 from collections.abc import Iterable
 from hashlib import blake2b
 from uuid import UUID
 
-from registrations.filters.normal import Form, in_order
+from registrations.filters.normal import NormalForm, printed_parts
 
 _BYTES = 16
 
 
-def written_form(form: Form) -> bytes:
-    """Equal for equal normal forms alone."""
+def written_form(form: NormalForm) -> bytes:
+    """Return canonical bytes of a normal form: equal only for equal forms."""
     found = []
-    for alternative in in_order(form):
+    for alternative in printed_parts(form):
         found.append(b"|")
         for written, _ in alternative:
             text = written.encode()
@@ -23,10 +23,9 @@ def written_form(form: Form) -> bytes:
 
 
 def digest_of(client_id: int, stream_ids: Iterable[int], written: bytes) -> UUID:
-    """Equal for equal clients, sets of streams and forms as they are written; else different, as
-    good as surely.
+    """Return a digest of a client, its streams and the canonical bytes of its filter.
 
-    The client is in it, so that one look-up finds those of one client alone.
+    It includes the client, so that one look-up finds the registrations of that client only.
     """
     digest = blake2b(digest_size=_BYTES)
     for number in (client_id, *sorted(set(stream_ids))):

@@ -1,4 +1,4 @@
-"""Errors of registrations and endpoints, part of the one tree of eventhub/base/errors.py.
+"""Errors of registrations, groups and endpoints, in the tree of eventhub/base/errors.py.
 Plain module.
 """
 
@@ -9,8 +9,8 @@ from eventhub.base.errors import BadRequest, Conflict, EventHubError, NotFound
 
 
 class RefusedAddress(BadRequest):
-    """The URL leads to a private or local address; EVENTHUB_CALLBACK_ALLOW names those that the hub
-    may call.
+    """The URL leads to a private or local address; to allow it, an operator adds it to
+    EVENTHUB_CALLBACK_ALLOW.
     """
 
     code = "refused_address"
@@ -31,14 +31,14 @@ class UnknownEndpoint(NotFound):
 
 
 class EndpointInUse(Conflict):
-    """Registrations name the endpoint; end them or give them another one first."""
+    """Registrations name the endpoint; end them or give them another endpoint first."""
 
     code = "endpoint_in_use"
 
 
 class TransientStream(EventHubError):
-    """A transient stream lives in memory, and nobody can owe what may be gone; listen to it
-    instead, or register without an endpoint.
+    """A transient stream is in memory only, so callbacks for its events cannot be guaranteed;
+    listen to the stream, or register without an endpoint.
     """
 
     code = "transient_stream"
@@ -46,24 +46,26 @@ class TransientStream(EventHubError):
 
 
 class TooManyRegistrations(EventHubError):
-    """There are more registrations in the request than the hub takes at once; split it."""
+    """The request has more registrations than the hub accepts at once; split it."""
 
     code = "too_many_registrations"
     status = 413
 
 
 class FiltersTooCostly(Conflict):
-    """More of the filters together would be tried for every event than may be. Let each ask for a
-    value, a beginning or a range of an attribute too, take others away, or spread them over clients
-    or sockets.
+    """The filters together would need more evaluations for every event than the limit. Add an
+    attribute's value, prefix or range to each filter, remove others, or spread them over clients or
+    sockets.
     """
 
     code = "filters_too_costly"
 
     def __init__(self, *, cost: int, used: int, stream: str | None = None) -> None:
-        """What this one counts, and the others do: of a socket, or of a client on a stream."""
+        """Initialize with the cost of this filter and of the others: those of a client on a stream,
+        or of a socket.
+        """
         others = f"the client's others on {stream}" if stream else "the others of this socket"
-        numbers = f"This one counts {cost:,} and {others} {used:,} of {limits.FILTERS_TRIED_MAX:,}."
+        numbers = f"This one costs {cost:,} and {others} {used:,} of {limits.FILTERS_TRIED_MAX:,}."
         message = f"{' '.join((type(self).__doc__ or '').split())} {numbers}"
         details: dict[str, Any] = {"cost": cost, "used": used, "cost_max": limits.FILTERS_TRIED_MAX}
         if stream:
@@ -72,36 +74,36 @@ class FiltersTooCostly(Conflict):
 
 
 class UnknownGroup(NotFound):
-    """This client has no such group of registrations; list them with GET /v1/registration-groups,
-    or make it first.
+    """This client has no such registration group; list them with GET /v1/registration-groups, or
+    create it first.
     """
 
     code = "unknown_group"
 
 
 class GroupExists(Conflict):
-    """The client has a group of this name; use it, or take another name."""
+    """The client has a group with this name; use it, or choose another name."""
 
     code = "group_exists"
 
 
 class GroupInUse(Conflict):
-    """Registrations name the group; end them or take them out of it first."""
+    """Registrations name the group; end them or remove them from it first."""
 
     code = "group_in_use"
 
 
 class KeyTaken(Conflict):
-    """Another live registration of the client has this `key`, and asks for something else; change
-    that one, or take another key.
+    """Another live registration of the client has this `key` and a different definition; change
+    that registration, or choose another key.
     """
 
     code = "key_taken"
 
 
 class NothingToIndex(Conflict):
-    """The stream has no use for a match index; the message says why, and from how many
-    registrations on one is built by itself.
+    """The stream cannot use a match index; the message says why, and from how many registrations on
+    the hub builds one.
     """
 
     code = "nothing_to_index"

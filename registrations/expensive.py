@@ -1,8 +1,9 @@
-"""What is tried for every event of a stream, of each client's filters: rows of `expensive_filters`,
-and the budget that bounds them. SQL module.
+"""Expensive filters, which are evaluated for every event of a stream: rows of `expensive_filters`,
+and the budget of each client that bounds them. SQL module.
 
-Filters that an event's values lead to have no row (match/budget.py), so nearly none has. Who begins
-a version holds the lock of its client's session: of two, one sees what the other one took.
+Filters that an index finds by an event's values have no row (matching/budget.py); nearly all are of
+this kind. A transaction that starts a version holds the lock of its client's session, so that
+concurrent ones see each other's use.
 """
 
 from collections import Counter
@@ -21,26 +22,24 @@ SQL = queries.load("registrations/sql/expensive.sql")
 Connection = psycopg.Connection[Any]
 
 
-class Begun(NamedTuple):
-    """A version that begins, and what it takes on each of its streams; (): nothing."""
+class StartedVersion(NamedTuple):
+    """A version that starts, and its cost on each of its streams; (): no cost."""
 
     registration: int
     streams: Sequence[int]
     costs: Sequence[int]
 
 
-class _Cost(NamedTuple):
-    """What a registration takes on a stream."""
+class _StreamCost(NamedTuple):
+    """The cost of a registration on a stream."""
 
     registration_id: int
     stream_id: int
     cost: int
 
 
-def note(connection: Connection, begun: Iterable[Begun]) -> None:
-    """Those that take something. What the registrations took before is gone by then: what ends a
-    version forgets it.
-    """
+def record_costs(connection: Connection, begun: Iterable[StartedVersion]) -> None:
+    """Insert the costs of versions that have any. The end of a version deleted its earlier rows."""
     expensive = [
         (one.registration, stream, cost)
         for one in begun
@@ -54,10 +53,10 @@ def note(connection: Connection, begun: Iterable[Begun]) -> None:
     connection.execute(SQL["note"], values)
 
 
-class Budget:
-    """What a client whose session is locked has left, while a change is planned.
+class EvaluationBudget:
+    """The remaining budget of a client (its session is locked) while a change is planned.
 
-    `changing`: registrations that may be changed or ended by it.
+    `changing`: registrations that the change may update or end.
     """
 
     def __init__(
@@ -67,30 +66,30 @@ class Budget:
         self._client_id = client_id
         self._before: dict[int, dict[int, int]] = {}  # by registration and stream
         self._used: dict[int, int] = {}  # by stream, as stored
-        self._planned: Counter[int] = Counter()  # more than that
+        self._planned: Counter[int] = Counter()  # by stream, in addition
         ids = list(changing)
         if ids:
-            for row in cursor_of(connection, _Cost).execute(SQL["of_registrations"], (ids,)):
+            for row in cursor_of(connection, _StreamCost).execute(SQL["of_registrations"], (ids,)):
                 self._before.setdefault(row.registration_id, {})[row.stream_id] = row.cost
 
     def take(self, streams: Sequence[int], costs: Sequence[int], registration: int = 0) -> None:
-        """For a version that begins, by stream; `registration`: in the place of another one.
+        """Take the costs of a version that starts, by stream; `registration`: the one it replaces.
 
-        Raises FiltersTooCostly with the stream's id where that takes more than before, and more
-        than there is.
+        Raises FiltersTooCostly with the stream's name if a cost is greater than before and exceeds
+        the budget.
         """
         before = self._before.get(registration, {})
-        wanted = {stream: cost for stream, cost in zip(streams, costs, strict=False) if cost}
-        for stream, cost in wanted.items():
+        needed = {stream: cost for stream, cost in zip(streams, costs, strict=False) if cost}
+        for stream, cost in needed.items():
             used = self._used_on(stream) - before.get(stream, 0)
             if cost > before.get(stream, 0) and used + cost > limits.FILTERS_TRIED_MAX:
                 name = scalars(self._connection).execute(SQL["stream_name"], (stream,)).fetchone()
                 raise FiltersTooCostly(cost=cost, used=used, stream=name or "")
         self.free(registration)
-        self._planned.update(wanted)
+        self._planned.update(needed)
 
     def free(self, registration: int) -> None:
-        """For one that ends."""
+        """Return the budget of a registration that ends."""
         if registration in self._before:
             self._planned.subtract(self._before.pop(registration))
 

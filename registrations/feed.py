@@ -1,8 +1,8 @@
-"""The bridge from the tables to the matchers of one process: follows `system` and says which
-registrations changed. Exactness: whoever has read a batch of events awaits `confirm()` and then
-matches; by then every change that was visible before the batch's last event was appended has been
-told. Concurrency contract: one event loop; `run` is one task; listeners are called in the order of
-the changes and must not block. SQL module.
+"""The bridge from the tables to the matchers of one process: follows `system` and notifies
+listeners of changed registrations. Exactness: a reader awaits `confirm()` after reading a batch of
+events and before matching it; listeners have then been notified of every change that was visible
+before the batch's last event was appended. Concurrency contract: one event loop; `run` is one task;
+listeners are called in the order of the changes and must not block. SQL module.
 """
 
 import asyncio
@@ -27,79 +27,80 @@ GROUP = "registration_group."
 POLICY = "stream.changed"
 
 
-class Change(NamedTuple):
-    """A registration was created, changed or deleted at a barrier, or a group of them was suspended
-    or resumed.
+class CatalogChange(NamedTuple):
+    """A change at a barrier: a registration was created, changed or deleted, or a group of them was
+    suspended or resumed.
     """
 
-    registration: int | None  # None: all of a client that ended, or of a group
+    registration: int | None  # None: all of a deleted client, or of a group
     barrier: int
     group: int | None = None
 
 
-Listener = Callable[[Change | None], None]  # None: what happened is not known, load everything
+# with None: the changes are unknown, load everything
+Listener = Callable[[CatalogChange | None], None]
 
 
 class Feed:
-    """What `system` says of registrations, to everything in this process that matches."""
+    """The changes of registrations in `system`, for all matchers of this process."""
 
     def __init__(self, hub_log: Log) -> None:
-        self.listeners: set[Listener] = set()  # of everything
-        self._some: set[Listener] = set()  # of some registrations: `told_of`
+        self.listeners: set[Listener] = set()  # notified of every change
+        self._subscribers: set[Listener] = set()  # notified of some registrations: `subscription`
         self._by_registration: dict[int, set[Listener]] = {}
-        self.policies: set[Callable[[], None]] = set()  # called when a stream's may be another
-        self.told = 0  # everything in `system` up to this sequence was told
+        self.policy_listeners: set[Callable[[], None]] = set()  # notified of streams' policies
+        self.applied = 0  # listeners were notified of `system` up to this sequence
         self._log = hub_log
         self._waiting: list[asyncio.Future[None]] = []
         self._waker = asyncio.Event()
 
     @contextmanager
-    def told_of(self, registrations: Iterable[int], listener: Listener) -> Iterator[None]:
-        """Until the end of the block a listener hears of changes of those registrations, and of all
-        that may concern any: of groups, of clients that end, of what is not known.
+    def subscription(self, registrations: Iterable[int], listener: Listener) -> Iterator[None]:
+        """Notify a listener, until the end of the block, of changes of these registrations, and of
+        changes that may concern any: of groups, deleted clients, and unknown ones.
         """
         ids = frozenset(registrations)
-        self._some.add(listener)
+        self._subscribers.add(listener)
         for id in ids:
             self._by_registration.setdefault(id, set()).add(listener)
         try:
             yield
         finally:
-            self._some.discard(listener)
+            self._subscribers.discard(listener)
             for id in ids:
                 self._by_registration[id].discard(listener)
                 if not self._by_registration[id]:
                     del self._by_registration[id]
 
     async def confirm(self) -> None:
-        """Return when everything is told that `system` held when this was called.
+        """Wait until listeners were notified of everything that `system` held at the call.
 
-        One look at its head serves all who wait. Raises DatabaseUnavailable.
+        One read of the head serves all waiting callers. Raises DatabaseUnavailable.
         """
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(told)
+        confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(confirmed)
         self._waker.set()
         try:
             async with asyncio.timeout(limits.READ_TIMEOUT_S_MAX):
-                await told
+                await confirmed
         except TimeoutError:
             raise DatabaseUnavailable from None
 
     async def run(self) -> None:
-        """Follow until cancelled, through every absence of the database."""
+        """Follow `system` until cancelled, and reconnect when the database was unavailable."""
         while True:
             try:
                 async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
                     follower.ring.wakers.add(self._waker)
-                    self.told = follower.cursor.sequence
+                    self.applied = follower.cursor.sequence
                     try:
-                        self._tell(None)  # what happened before `now` was not followed
+                        self._notify(None)  # changes before `now` were not followed
                         await self._follow(follower)
                     finally:
                         follower.ring.wakers.discard(self._waker)
             except EventHubError as error:
                 throttled.warning("registrations_not_followed", error=error.code)
-            self._waiting = [told for told in self._waiting if not told.done()]  # others gave up
+            self._waiting = [one for one in self._waiting if not one.done()]  # others timed out
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _follow(self, follower: Follower) -> None:
@@ -112,13 +113,11 @@ class Feed:
                     head = max(head, await self._head())
                 await self._apply(follower, head)
             except BaseException:
-                self._waiting += (
-                    waiting  # whoever waits is served after the next start, or gives up
-                )
+                self._waiting += waiting  # served after the next start, unless they time out
                 raise
-            for told in waiting:
-                if not told.done():  # else its owner has gone
-                    told.set_result(None)
+            for confirmed in waiting:
+                if not confirmed.done():  # else the caller was cancelled
+                    confirmed.set_result(None)
             if not self._waiting:
                 await self._waker.wait()
 
@@ -132,29 +131,33 @@ class Feed:
             for stored in batch:
                 follower.took(stored)
                 self._read(stored)
-            self.told = follower.cursor.sequence
+            self.applied = follower.cursor.sequence
 
     def _read(self, stored: StoredEvent) -> None:
         event = stored.event
         if event.type.startswith(REGISTRATION):
-            self._tell(Change(event.attributes["registration"], event.attributes["barrier"]))
+            self._notify(
+                CatalogChange(event.attributes["registration"], event.attributes["barrier"])
+            )
         elif event.type.startswith(GROUP) and event.attributes["barrier"] is not None:
-            self._tell(Change(None, event.attributes["barrier"], event.attributes["group"]))
+            self._notify(
+                CatalogChange(None, event.attributes["barrier"], event.attributes["group"])
+            )
         elif event.type == POLICY:
-            self._tell_policies()
+            self._notify_policy_listeners()
 
-    def _tell(self, change: Change | None) -> None:
-        for listener in (*self.listeners, *self._concerned(change)):
+    def _notify(self, change: CatalogChange | None) -> None:
+        for listener in (*self.listeners, *self._listeners_of(change)):
             listener(change)
         if change is None:
-            self._tell_policies()
+            self._notify_policy_listeners()
 
-    def _concerned(self, change: Change | None) -> set[Listener]:
-        """Who listens for some registrations, and may have to know."""
+    def _listeners_of(self, change: CatalogChange | None) -> set[Listener]:
+        """Return the subscribers that the change may concern."""
         if change is None or change.registration is None:
-            return self._some
+            return self._subscribers
         return self._by_registration.get(change.registration, set())
 
-    def _tell_policies(self) -> None:
-        for listener in list(self.policies):
+    def _notify_policy_listeners(self) -> None:
+        for listener in list(self.policy_listeners):
             listener()

@@ -1,8 +1,8 @@
-"""What a registration asks for, as it was written, in whichever language: read from bodies, stored,
-changed and compiled. Plain module.
+"""The filter of a registration as its client wrote it, in any language: parsed from request bodies,
+stored, changed and compiled. Plain module.
 
-The pairs language stands in fields of its own (`domain`, `type`, `application`, `attributes`); any
-other is named by `language`, and `filter` is its text or its JSON (OIF-04, OIF-16).
+The pairs language has its own fields (`domain`, `type`, `application`, `attributes`); `language`
+names any other, and `filter` is its text or JSON (OIF-04, OIF-16).
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,8 +15,8 @@ from msgspec import Meta
 from eventhub.base.errors import EventHubError, InvalidField, MissingField
 from registrations.digest import digest_of, written_form
 from registrations.filters.errors import UnknownLanguage
-from registrations.filters.languages import Parsed, parse
-from registrations.filters.normal import Form, always, normal, normal_of_pairs
+from registrations.filters.languages import ParsedFilter, parse
+from registrations.filters.normal import NormalForm, always, normal, normal_of_pairs
 from registrations.filters.pairs import FIELDS, parse_pairs
 from registrations.matching.budget import FINDING, budget_of
 from registrations.matching.cost import Cost, cost_of
@@ -27,64 +27,69 @@ Fields = dict[str, Any]
 
 
 class FilterJson(TypedDict, total=False):
-    """A filter in a body: of the pairs language in fields of its own, of any other in `filter`."""
+    """A filter in a request body: pairs in their own fields, any other language in `filter`."""
 
     domain: str
     type: str
     application: str
     attributes: dict[str, Any]
     language: str
-    filter: Annotated[Any, Meta(description="A text, or an object where the language is of JSON.")]
+    filter: Annotated[Any, Meta(description="A text, or an object for a JSON language.")]
 
 
 FILTER_FIELDS = (*FIELDS, "language", "filter")
 
 
-class Filter(NamedTuple):
-    """A language, and what was written in it: a text or JSON; for pairs the fields given."""
+class FilterSource(NamedTuple):
+    """A language and a filter written in it: a text or JSON; for pairs the given fields."""
 
     language: str
     source: Any
-    known: "Read | None" = None  # what was read, where that was needed to check the filter
-    written: bytes | None = None  # its form, where a digest will be asked for
+    known: "NormalizedFilter | None" = None  # if it was parsed to check it
+    written: bytes | None = None  # its canonical bytes, prepared for a digest
 
     def stored(self) -> tuple[str, str]:
-        """The language and the source as JSON."""
+        """Return the language and the source as JSON."""
         return self.language, orjson.dumps(self.source).decode()
 
     def specs(self) -> Specs:
-        """The compiled form. Raises what the language raises."""
+        """Compile it. Raises what the language raises."""
         if self.language == PAIRS:
-            return (spec_of(parse_pairs(self.source)),)  # pairs are one conjunction as they stand
+            return (spec_of(parse_pairs(self.source)),)  # pairs are one conjunction already
         return specs_of(parse(self.language, self.source).node)
 
-    def form(self) -> Form:
-        """The normal form: equal forms match the same events. Raises what the language raises."""
+    def form(self) -> NormalForm:
+        """Return the normal form: equal forms match the same events. Raises what the language
+        raises.
+        """
         return self.read().form
 
-    def read(self) -> "Read":
-        """The tree and its normal form. Raises what the language raises."""
+    def read(self) -> "NormalizedFilter":
+        """Parse it into a tree and its normal form. Raises what the language raises."""
         if self.known is not None:
             return self.known
         parsed = parse(self.language, self.source)
         form = normal_of_pairs if self.language == PAIRS else normal
-        return Read(parsed, form(parsed.node))
+        return NormalizedFilter(parsed, form(parsed.node))
 
-    def prepared(self) -> "Filter":
-        """The same, with what of its digest can be known before the streams are. Several
-        alternatives may be written much longer than the filter, and are not kept.
+    def prepared(self) -> "FilterSource":
+        """Return the same filter with its canonical bytes for a digest, which do not depend on the
+        streams. Those of several alternatives may be much longer than the filter; these are not
+        prepared.
         """
         form = self.form()
         return self._replace(written=written_form(form)) if len(form) == 1 else self
 
     def digest(self, client_id: int, stream_ids: Iterable[int]) -> UUID:
-        """Of a registration that asks for it (digest.py). Raises what the language raises."""
+        """Return the digest of a registration with this filter (digest.py). Raises what the
+        language raises.
+        """
         written = written_form(self.form()) if self.written is None else self.written
         return digest_of(client_id, stream_ids, written)
 
     def budgets(self, strategies: Sequence[str]) -> tuple[int, ...]:
-        """What each strategy tries of it for every event (match/budget.py). Raises what the
-        language raises.
+        """Return what each strategy evaluates of it for every event (matching/budget.py). Raises
+        what the language raises.
         """
         if self.language == PAIRS and set(strategies) <= FINDING:
             return (0,) * len(strategies)
@@ -92,23 +97,21 @@ class Filter(NamedTuple):
         each = {strategy: budget_of(form, strategy) for strategy in set(strategies)}
         return tuple(map(each.__getitem__, strategies))
 
-    def reading(self) -> "Reading":
-        """What the hub understood."""
+    def summary(self) -> "FilterSummary":
+        """Return the filter as the hub understood it. Raises what the language raises."""
         parsed, form = self.read()
-        return Reading(parsed.predicate, warnings_of(form), cost_of(form))
+        return FilterSummary(parsed.predicate, warnings_of(form), cost_of(form))
 
 
-class Read(NamedTuple):
-    """A filter as its language is read."""
+class NormalizedFilter(NamedTuple):
+    """A parsed filter and its normal form."""
 
-    parsed: Parsed
-    form: Form
+    parsed: ParsedFilter
+    form: NormalForm
 
 
-class Reading(NamedTuple):
-    """A filter in predicate form, whatever its language, codes of probable mistakes, and what it
-    costs a matcher.
-    """
+class FilterSummary(NamedTuple):
+    """A filter in predicate form, codes of probable mistakes in it, and its cost for a matcher."""
 
     predicate: str
     warnings: list[str]
@@ -116,27 +119,27 @@ class Reading(NamedTuple):
 
 
 class FilterChange(NamedTuple):
-    """Another filter, or fields of pairs that replace those of before; null takes one away."""
+    """A new filter, or fields of pairs to replace; null removes a field."""
 
-    whole: Filter | None
+    whole: FilterSource | None
     pairs: Fields
 
 
-def warnings_of(form: Form) -> list[str]:
-    """Codes of probable mistakes."""
+def warnings_of(form: NormalForm) -> list[str]:
+    """Return codes of probable mistakes."""
     if not form:
         return ["never_matches"]
     return ["always_matches"] if always(form) else []
 
 
-def stored_filter(language: str, source_json: str) -> Filter:
-    return Filter(language, orjson.loads(source_json))
+def stored_filter(language: str, source_json: str) -> FilterSource:
+    return FilterSource(language, orjson.loads(source_json))
 
 
-def parse_filter(fields: Fields) -> Filter:
-    """The filter in the fields of a registration; of pairs if no language is named.
+def parse_filter(fields: Fields) -> FilterSource:
+    """Parse the filter from the fields of a registration; pairs if there is no `language`.
 
-    Raises with the field what the language raises, UnknownLanguage, InvalidField, MissingField.
+    Raises UnknownLanguage, InvalidField, MissingField and what the language raises, with the field.
     """
     given = {name: fields[name] for name in FIELDS if fields.get(name) is not None}
     named = fields.get("language")
@@ -146,22 +149,22 @@ def parse_filter(fields: Fields) -> Filter:
     source = fields.get("filter")
     if language == PAIRS:
         if source is not None and named is not None:
-            message = "Pairs have no `filter`: put `attributes`, `domain` or `type` in its place."
+            message = "Pairs have no `filter`; use `attributes`, `domain` or `type` instead."
             raise InvalidField(message, field="filter")
         if source is not None:
-            message = "The fields of a registration are its pairs; name the `language` of this one."
+            message = "A `filter` needs a `language`."
             raise InvalidField(message, field="language")
-        return _checked(Filter(PAIRS, given))
+        return _checked(FilterSource(PAIRS, given))
     if given:
-        message = "It is of the pairs language; put it into the `filter`."
+        message = "The field belongs to the pairs language; move the test into the `filter`."
         raise InvalidField(message, field=next(iter(given)))
     if source is None:
         raise MissingField(field="filter")
-    return _checked(Filter(language, source))
+    return _checked(FilterSource(language, source))
 
 
 def parse_filter_change(fields: Fields) -> FilterChange:
-    """What the body of a change says of the filter."""
+    """Parse the change of the filter in the body of a request."""
     given = {name: fields[name] for name in FIELDS if name in fields}
     if "language" in fields or "filter" in fields:
         return FilterChange(parse_filter(fields), {})
@@ -169,30 +172,30 @@ def parse_filter_change(fields: Fields) -> FilterChange:
     return FilterChange(None, given)
 
 
-def changed_filter(filter: Filter, change: FilterChange) -> Filter:
-    """The filter after a change. Raises InvalidField for fields of pairs in another language."""
+def changed_filter(filter: FilterSource, change: FilterChange) -> FilterSource:
+    """Apply a change. Raises InvalidField for fields of pairs if the language is another."""
     if change.whole is not None:
         return change.whole
     if not change.pairs:
         return filter
     if filter.language != PAIRS:
-        message = f"The filter is written in {filter.language}; give `language` and all of it."
+        message = f"The filter is in {filter.language}; send `language` and the whole `filter`."
         raise InvalidField(message, field=next(iter(change.pairs)))
     merged = {**filter.source, **change.pairs}
     given = {name: value for name, value in merged.items() if value is not None}
-    return _checked(Filter(PAIRS, given))
+    return _checked(FilterSource(PAIRS, given))
 
 
-def same_filter(one: Filter, other: Filter) -> bool:
-    """True if both were written alike, apart from the order of names."""
+def same_filter(one: FilterSource, other: FilterSource) -> bool:
+    """Return whether both are written the same, apart from the order of names."""
     if one.language != other.language:
         return False
     first, second = (orjson.dumps(it.source, option=orjson.OPT_SORT_KEYS) for it in (one, other))
     return first == second
 
 
-def _checked(filter: Filter) -> Filter:
-    """The same with what was read of it. Raises with the field what its language raises."""
+def _checked(filter: FilterSource) -> FilterSource:
+    """Return the filter with its parsed form. Raises what the language raises, with the field."""
     try:
         return filter._replace(known=filter.read())
     except EventHubError as error:

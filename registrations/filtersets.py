@@ -1,4 +1,4 @@
-"""Filters that lists of registrations, endpoints and groups share. Django module."""
+"""Query parameters of the lists of registrations, endpoints and groups. Django module."""
 
 from django.db.models import QuerySet
 
@@ -7,27 +7,30 @@ from registrations.owners import owner
 from registrations.requests import key_of
 
 
-class OfClient(FilterSet):
-    """By whose it is."""
+class OwnedFilterSet(FilterSet):
+    """The query parameter `client`."""
 
     client = NameFilter(
-        method="of_client", help_text="Of this client only; a key sees its own client's."
+        method="filter_client",
+        help_text="Only those of this client. A key sees only its own client's.",
     )
 
-    def of_client(self, queryset: QuerySet, name: str, value: str) -> QuerySet:
+    def filter_client(self, queryset: QuerySet, name: str, value: str) -> QuerySet:
         return queryset.filter(client_id=owner(actor=self.actor, name=value).id)
 
 
 class KeyFilter(TextFilter):
-    """A client's own name for a registration."""
+    """The client's own name for a registration."""
 
     def read(self, text: str) -> str | None:
         return key_of(text)
 
 
-class RegistrationFilters(OfClient):
-    stream = NameFilter(help_text="Those that name this stream.")
-    endpoint = NumberFilter(help_text="Those that name this endpoint.")
-    group = NameFilter(help_text="Those of the groups of this name.")
-    suspended = FlagFilter(help_text="Those that are, or are not, by themselves.")
-    key = KeyFilter(help_text="Those of this key.")
+class RegistrationFilters(OwnedFilterSet):
+    stream = NameFilter(help_text="Only those that name this stream.")
+    endpoint = NumberFilter(help_text="Only those that name this endpoint.")
+    group = NameFilter(help_text="Only those in a group with this name.")
+    suspended = FlagFilter(
+        help_text="Only those that are, or are not, suspended themselves (not with their group)."
+    )
+    key = KeyFilter(help_text="Only the one with this key.")

@@ -1,7 +1,7 @@
-"""The tables of who wants what: sessions own registrations, a registration has immutable versions,
-and an endpoint is where the hub calls back. Django module.
+"""The tables of registrations: a session owns registrations, a registration has immutable versions,
+and an endpoint receives callbacks. Django module.
 
-Versions, barriers and suspensions are written by SQL (sql/), under the heads' locks.
+SQL (sql/) writes versions, barriers and suspensions under the locks of the stream heads.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -35,29 +35,29 @@ ENDED = Q(until_barrier__isnull=False)
 
 
 class LiveManager(models.Manager):
-    """Of what is deleted by a time."""
+    """Manager of rows that are deleted by setting `deleted_at`."""
 
     def live(self) -> models.QuerySet:
-        """Those that are not deleted."""
+        """Return the rows that are not deleted."""
         return self.filter(LIVE)
 
 
 class Session(models.Model):
-    """What a client's registrations belong to. Every client has a session `default` from its first
-    registration on.
+    """The owner of a client's registrations. The session `default` is created with the client's
+    first registration or endpoint.
     """
 
     id = models.BigAutoField(primary_key=True)
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
     name = TextField()
     registrations = IntegerField(
-        db_default=0, db_comment="live ones; the row is locked by whoever adds or ends one"
+        db_default=0, db_comment="live ones; creating or ending one locks the row"
     )
     created_at = DateTimeField(db_default=TransactionNow())
 
     class Meta:
         db_table = "sessions"
-        db_table_comment = "what registrations belong to"
+        db_table_comment = "owners of registrations"
         constraints = (UniqueConstraint(fields=["client", "name"], name="sessions_by_name"),)
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Session(models.Model):
 
 
 class Endpoint(models.Model):
-    """Where the hub calls back."""
+    """A URL of a client to which the hub posts events."""
 
     class Format(models.TextChoices):
         NATIVE = "native"
@@ -78,16 +78,17 @@ class Endpoint(models.Model):
     url = TextField()
     description = TextField(db_default="")
     secret = BinaryField(
-        db_comment="of the signature, encrypted under a key derived from the hub's secret"
+        db_comment="signs callbacks; encrypted under a key derived from the hub's secret key"
     )
     ordered = BooleanField(
-        db_default=False, db_comment="one delivery of a stream at a time, in the stream's order"
+        db_default=False,
+        db_comment="deliver one event of a stream at a time, in the stream's order",
     )
     format = TextField(
-        choices=Format, db_default=Format.NATIVE, db_comment="of the callbacks' bodies"
+        choices=Format, db_default=Format.NATIVE, db_comment="format of the callbacks' bodies"
     )
     enabled = BooleanField(db_default=True)
-    reason = TextField(null=True, db_comment="why it is not enabled: request, gone")
+    reason = TextField(null=True, db_comment="why it is disabled: request, gone")
     created_at = DateTimeField(db_default=TransactionNow())
     changed_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
@@ -96,7 +97,7 @@ class Endpoint(models.Model):
 
     class Meta:
         db_table = "endpoints"
-        db_table_comment = "where the hub calls back"
+        db_table_comment = "URLs to which the hub posts events"
         constraints = (
             CheckConstraint(
                 condition=Q(format__in=["native", "cloudevents_structured", "cloudevents_binary"]),
@@ -113,8 +114,8 @@ class Endpoint(models.Model):
 
 
 class EndpointHealth(models.Model):
-    """How an endpoint answers, written with the results of its callbacks: when the outcome changes,
-    else now and then.
+    """The latest results of an endpoint's callbacks, written with them when the outcome changes,
+    otherwise at intervals.
     """
 
     endpoint = OneToOneField(
@@ -124,14 +125,15 @@ class EndpointHealth(models.Model):
         db_constraint=False,
         related_name="health",
     )
-    attempted_at = DateTimeField(db_comment="the last attempt that is known here")
-    outcome = TextField(db_comment="how it ended, as in attempts")
-    status = IntegerField(null=True, db_comment="of its answer, if there was one")
+    attempted_at = DateTimeField(db_comment="time of the last recorded attempt")
+    outcome = TextField(db_comment="outcome of that attempt, as in attempts")
+    status = IntegerField(null=True, db_comment="HTTP status of its answer, if there was one")
     delivered_at = DateTimeField(
-        null=True, db_comment="the last attempt that was answered with 2xx"
+        null=True, db_comment="time of the last attempt that was answered with 2xx"
     )
     failing_since = DateTimeField(
-        null=True, db_comment="the first attempt that failed since; null: the last one did not"
+        null=True,
+        db_comment="time of the first failed attempt since then; null: the last one succeeded",
     )
 
     storage = Storage(parameters={"fillfactor": 60})
@@ -139,31 +141,33 @@ class EndpointHealth(models.Model):
     class Meta:
         db_table = "endpoint_health"
         verbose_name_plural = "endpoint health"
-        db_table_comment = "how endpoints answer"
+        db_table_comment = "latest results of endpoints' callbacks"
 
     def __str__(self) -> str:
         return self.outcome
 
 
 class Barrier(models.Model):
-    """The heads of some streams at the moment of a change: what is above was appended after the
-    change was visible. The row is made empty before anything refers to it, and filled under the
-    heads' locks, so that they are held briefly.
+    """The heads of some streams at the moment of a change. Events above a barrier were appended
+    after the change became visible. The row is inserted empty, so that other rows can refer to it,
+    and filled under the locks of the heads, so that these are held briefly.
     """
 
     id = models.BigAutoField(primary_key=True)
-    streams = ArrayField(BigIntegerField(), db_comment="ascending, and in the same places")
-    segments = ArrayField(UUIDField(), db_comment="the open segment")
-    sequences = ArrayField(BigIntegerField(), db_comment="the last sequence given")
+    streams = ArrayField(
+        BigIntegerField(), db_comment="ascending; parallel to segments and sequences"
+    )
+    segments = ArrayField(UUIDField(), db_comment="open segment of each stream")
+    sequences = ArrayField(BigIntegerField(), db_comment="last sequence of each stream")
     created_at = DateTimeField(db_default=TransactionNow())
     xid = Xid8Field(
         db_default=CurrentXid(),
-        db_comment="what a snapshot did not see is found by its oldest transaction",
+        db_comment="finds the changes that a snapshot did not see, by its oldest transaction",
     )
 
     class Meta:
         db_table = "barriers"
-        db_table_comment = "the heads of some streams at the moment of a change"
+        db_table_comment = "heads of some streams at the moment of a change"
         indexes = (Index(fields=["xid"], name="barriers_by_xid"),)
 
     def __str__(self) -> str:
@@ -171,8 +175,8 @@ class Barrier(models.Model):
 
 
 class RegistrationGroup(models.Model):
-    """Registrations that are suspended and resumed in one act. The row is locked by whoever does
-    that, and shared by whoever makes or changes a registration of the group.
+    """Registrations that are suspended and resumed together. Suspending or resuming locks the row;
+    creating or changing a registration of the group locks it FOR SHARE.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -180,7 +184,7 @@ class RegistrationGroup(models.Model):
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
     name = TextField()
     registrations = IntegerField(
-        db_default=0, db_comment="live ones that name it; with each barrier of these"
+        db_default=0, db_comment="live ones in the group; updated with each barrier"
     )
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
@@ -189,7 +193,7 @@ class RegistrationGroup(models.Model):
 
     class Meta:
         db_table = "registration_groups"
-        db_table_comment = "registrations that are suspended and resumed in one act"
+        db_table_comment = "registrations that are suspended and resumed together"
         constraints = (
             UniqueConstraint(fields=["client", "name"], condition=LIVE, name="groups_by_name"),
         )
@@ -200,25 +204,25 @@ class RegistrationGroup(models.Model):
 
 
 class GroupStream(models.Model):
-    """A stream on which a group's registrations are or ever were."""
+    """A stream that a group's registrations name or ever named."""
 
     pk = CompositePrimaryKey("group_id", "stream_id")
     group = ForeignKey(RegistrationGroup, models.DO_NOTHING, db_index=False)
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    registrations = IntegerField(db_comment="live ones that are on it now")
+    registrations = IntegerField(db_comment="live ones of the group that name the stream now")
 
     class Meta:
         db_table = "group_streams"
-        db_table_comment = "the streams on which a group's registrations are or ever were"
+        db_table_comment = "streams that a group's registrations name or ever named"
 
     def __str__(self) -> str:
         return f"{self.group_id}/{self.stream_id}"
 
 
 class Suspension(models.Model):
-    """When a group's registrations match nothing: from one barrier (exclusive) to another
-    (inclusive). A barrier of these has every stream on which a version of the group ever was, so a
-    stream without a place in it had none by then.
+    """The time in which a group's registrations match nothing: from one barrier (exclusive) to
+    another (inclusive). These barriers hold every stream that a version of the group ever named:
+    a stream that is absent from a barrier had no version of the group before it.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -241,7 +245,7 @@ class Suspension(models.Model):
 
     class Meta:
         db_table = "suspensions"
-        db_table_comment = "from one barrier to another, a group's registrations match nothing"
+        db_table_comment = "barriers between which a group's registrations match nothing"
         constraints = (
             UniqueConstraint(fields=["group"], condition=CURRENT, name="suspensions_open"),
         )
@@ -256,15 +260,13 @@ class Suspension(models.Model):
 
 
 class Registration(models.Model):
-    """A wish of a client; what it asks for is in its versions."""
+    """A subscription of a client; its versions say what it matches."""
 
-    id = models.BigAutoField(primary_key=True, db_comment="the ticket")
+    id = models.BigAutoField(primary_key=True, db_comment="ticket")
     zone = ForeignKey(Zone, models.DO_NOTHING, db_index=False)
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
     session = ForeignKey(Session, models.DO_NOTHING, db_index=False)
-    key = TextField(
-        null=True, db_comment="the client's own name for it, so that it can repeat itself"
-    )
+    key = TextField(null=True, db_comment="the client's own name for it, an idempotency key")
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
 
@@ -272,7 +274,7 @@ class Registration(models.Model):
 
     class Meta:
         db_table = "registrations"
-        db_table_comment = "wishes of clients"
+        db_table_comment = "subscriptions of clients"
         constraints = (
             UniqueConstraint(
                 fields=["client", "key"],
@@ -295,22 +297,26 @@ class Registration(models.Model):
 
 
 class RegistrationVersion(models.Model):
-    """What a registration asks for, from one barrier (exclusive) to another (inclusive). A version
-    never changes but by getting its end.
+    """The definition of a registration from one barrier (exclusive) to another (inclusive). The
+    only change to a version is that it ends.
     """
 
-    id = models.BigAutoField(primary_key=True, db_comment="the matcher's id")
+    id = models.BigAutoField(primary_key=True, db_comment="id in matchers")
     registration = ForeignKey(Registration, models.DO_NOTHING, db_index=False)
     number = IntegerField(db_comment="1, 2, 3, ...")
-    streams = ArrayField(BigIntegerField(), db_comment="as named, each once")
-    language = TextField(db_comment="of registrations.filters")
-    filter = JsonTextField(db_comment="as it was written; jsonb would refuse \\u0000")
+    streams = ArrayField(BigIntegerField(), db_comment="ids in the order of the request, each once")
+    language = TextField(db_comment="one of registrations.filters.languages")
+    filter = JsonTextField(db_comment="as the client wrote it; jsonb would refuse \\u0000")
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, null=True, db_index=False)
-    suspended = BooleanField(db_default=False, db_comment="by itself: nothing matches it")
+    suspended = BooleanField(
+        db_default=False, db_comment="the registration itself (not its group) is suspended"
+    )
     group = ForeignKey(RegistrationGroup, models.DO_NOTHING, null=True, db_index=False)
-    report = JsonTextField(null=True, db_comment="what of an event is told; null: the whole")
+    report = JsonTextField(
+        null=True, db_comment="fields of an event that are delivered; null: the whole event"
+    )
     digest = UUIDField(
-        null=True, db_comment="of the client, the streams and the filter's normal form"
+        null=True, db_comment="hash of the client, the streams and the filter's normal form"
     )
     from_barrier = ForeignKey(
         Barrier,
@@ -326,12 +332,12 @@ class RegistrationVersion(models.Model):
         db_column="until_barrier",
         db_index=False,
         related_name="+",
-        db_comment="null: it is the current one",
+        db_comment="null: the current version",
     )
 
     class Meta:
         db_table = "registration_versions"
-        db_table_comment = "what registrations ask for, from one barrier to another"
+        db_table_comment = "definitions of registrations, each from one barrier to another"
         constraints = (
             UniqueConstraint(fields=["registration", "number"], name="versions_by_number"),
             UniqueConstraint(fields=["registration"], condition=CURRENT, name="versions_current"),
@@ -350,94 +356,93 @@ class RegistrationVersion(models.Model):
 
 
 class PurgedVersion(models.Model):
-    """Of a stream, the last transaction in which a version ended that has an endpoint and was
-    deleted since. A match index whose snapshot may not have seen it may hold that version as one
-    that has not ended, so it is not used.
+    """The last transaction of a stream in which a version with an endpoint ended that has been
+    deleted since. A match index whose snapshot may not have seen that transaction may hold the
+    version as current, so the index is not used.
     """
 
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True, db_constraint=False)
     xid = Xid8Field()
     history = UUIDField(
-        db_comment="of the database (log_state): transactions of another one say nothing"
+        db_comment="history of the database (log_state) in which the transaction id is valid"
     )
 
     class Meta:
         db_table = "purged_versions"
-        db_table_comment = "the newest end of the versions that were deleted, by stream"
+        db_table_comment = "newest transaction that ended a since deleted version, by stream"
 
     def __str__(self) -> str:
         return f"{self.stream_id}"
 
 
 class ListenInterest(models.Model):
-    """What is listened for on a stream that may be quenched: of each client and filter when the
-    last such listen that is known of will have been over for long. The web processes of live
-    listens renew it.
+    """A filter with which a client's listeners read a stream that may be quenched. It expires some
+    time after the last such listener; the web processes of live listeners renew it.
     """
 
     pk = CompositePrimaryKey("stream_id", "client_id", "digest")
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    client_id = BigIntegerField(db_comment="below zero: an operator")
-    digest = UUIDField(db_comment="of the filter")
+    client_id = BigIntegerField(db_comment="negative: an operator")
+    digest = UUIDField(db_comment="hash of the filter")
     filter = TextField(db_comment="in predicate form")
     expires_at = DateTimeField()
 
     class Meta:
         db_table = "listen_interests"
-        db_table_comment = "what is listened for on streams that may be quenched"
+        db_table_comment = "filters of listeners on streams that may be quenched"
 
     def __str__(self) -> str:
         return self.filter
 
 
 class IndexBuild(models.Model):
-    """The last build of a stream's match index, and whether somebody waits for one. What an index
-    is says its own manifest in the data folder.
+    """The last build of a stream's match index, and whether another one is requested. The manifest
+    in the data folder describes the index itself.
     """
 
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True, db_constraint=False)
-    requested_at = DateTimeField(null=True, db_comment="somebody waits for one")
+    requested_at = DateTimeField(null=True, db_comment="set while a build is requested")
     again = BooleanField(
         db_default=False,
-        db_comment="asked for after the last one began: that one is not enough",
+        db_comment="requested after the running build started, so another one follows",
     )
     attempts = IntegerField(
-        db_default=0, db_comment="begun since one ended well; one that is killed has had its try"
+        db_default=0, db_comment="started since the last success; a killed one counts"
     )
     started_at = DateTimeField(null=True)
-    heartbeat_at = DateTimeField(null=True, db_comment="the builder's last word")
-    ended_at = DateTimeField(
-        null=True, db_comment="null: it is at work, or has gone without a word"
+    heartbeat_at = DateTimeField(null=True, db_comment="last heartbeat of the builder")
+    ended_at = DateTimeField(null=True, db_comment="null: the builder is running, or died")
+    stage = TextField(db_default="", db_comment="stage of the build")
+    done = BigIntegerField(db_default=0, db_comment="registrations processed")
+    expected = BigIntegerField(
+        null=True, db_comment="approximate number of registrations to process"
     )
-    stage = TextField(db_default="", db_comment="what the builder is at")
-    done = BigIntegerField(db_default=0, db_comment="registrations taken in")
-    expected = BigIntegerField(null=True, db_comment="of about so many")
-    reason = TextField(db_default="", db_comment="why it failed, an error's code")
-    detail = TextField(db_default="", db_comment="and in words")
+    reason = TextField(db_default="", db_comment="error code of a failure")
+    detail = TextField(db_default="", db_comment="error message of a failure")
 
     class Meta:
         db_table = "index_builds"
-        db_table_comment = "builds of match indexes, the last of each stream"
+        db_table_comment = "last build of each stream's match index"
 
     def __str__(self) -> str:
         return f"{self.stream_id} {self.stage}"
 
 
 class ExpensiveFilter(models.Model):
-    """What a client's live registrations that are not suspended by themselves take of every event
-    of a stream; those that take nothing, nearly all, have no row. Written with the versions, under
-    the lock of the client's session.
+    """The part of a client's budget that a registration takes for every event of a stream. A
+    registration that takes nothing (nearly every one) or is itself suspended has no row. Rows are
+    written with the versions, under the lock of the client's session.
     """
 
     pk = CompositePrimaryKey("client_id", "stream_id", "registration_id")
     client = ForeignKey(Client, models.DO_NOTHING, db_constraint=False, db_index=False)
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
     registration = ForeignKey(Registration, models.DO_NOTHING, db_constraint=False, db_index=False)
-    cost = IntegerField(db_comment="of registrations/matching/budget.py")
+    cost = IntegerField(db_comment="in units of registrations/matching/budget.py")
 
     class Meta:
         db_table = "expensive_filters"
-        db_table_comment = "filters that are tried for every event"
+        db_table_comment = "filters that are evaluated for every event"
         indexes = (Index(fields=["registration"], name="expensive_by_registration"),)
 
     def __str__(self) -> str:

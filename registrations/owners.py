@@ -1,6 +1,6 @@
-"""Whose registrations and endpoints an actor deals with: a key with those of its own client, a
-zone's manager with those of any client of the zone. And of which streams: those it may listen to,
-because what is in a stream is told to nobody else. Django module.
+"""The scope of an actor: a key manages the registrations and endpoints of its own client, a manager
+of the zone those of all its clients. Lists show only streams that the actor may listen to. Django
+module.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from eventhub.base.errors import Forbidden, MissingField
 
 @TextField.register_lookup
 class Like(Lookup):
-    """`LIKE`, with a pattern of its own."""
+    """The lookup `like`: SQL's LIKE with the given pattern."""
 
     lookup_name = "like"
 
@@ -25,16 +25,16 @@ class Like(Lookup):
         return f"{left} LIKE {right}", [*values, *more]
 
 
-class Heard(NamedTuple):
-    """The streams that an actor may listen to, for a query: patterns of LIKE, None for all but
-    `system`.
+class ListenableStreams(NamedTuple):
+    """The streams that an actor may listen to, for a query: LIKE patterns (None: all streams except
+    `system`), and whether `system` is one of them.
     """
 
     patterns: list[str] | None
     system: bool
 
     def streams(self) -> Q:
-        """The same of a queryset whose rows have a `stream`."""
+        """Return the condition for a queryset whose rows have a `stream`."""
         if self.patterns is None and self.system:
             return Q()
         others = ~Q(stream__name=SYSTEM)
@@ -54,47 +54,45 @@ class Owner(NamedTuple):
 
 
 def owner(*, actor: Actor, name: str | None) -> Owner:
-    """The client of that name; None is the key's own. Forbidden if it is another's and the actor is
-    no manager.
+    """Return the client with that name; None: the key's own. Raises Forbidden for another client if
+    the actor is not a manager of the zone.
     """
     own = actor.principal
     if own is not None and name in (None, own.client):
         return Owner(own.client_id, own.client)
     if name is None:
-        raise MissingField("An operator says whose it is: name the `client`.", field="client")
+        raise MissingField("An operator has no client of its own; give `client`.", field="client")
     actor.require_zone_manager()
     client = find_client(zone_id=actor.zone_id, name=name)
     return Owner(client.pk, client.name)
 
 
 def scope(*, actor: Actor, name: str | None = None) -> int | None:
-    """The id of the client whose things are looked for; None for those of the whole zone."""
+    """Return the id of the client to which the actor's requests are restricted; None: the zone."""
     if name is not None:
         return owner(actor=actor, name=name).id
     return None if actor.manages_zone or actor.principal is None else actor.principal.client_id
 
 
 def require_some_listen(*, actor: Actor) -> None:
-    """Forbidden for a key that may listen to no stream at all: it has no business with where events
-    go.
-    """
+    """Raise Forbidden for a key that may listen to no stream: it may not see endpoints."""
     own = actor.principal
     if own is not None and all(grant.action != "listen" for grant in own.grants):
         raise Forbidden(
-            f"This needs a grant to listen to some stream, which the key {own.public_id} does not"
-            " have; ask an operator for it.",
+            f"The key {own.public_id} has no grant to listen to any stream; ask an operator for"
+            " one.",
             grant={"action": "listen", "streams": "*"},
         )
 
 
-def heard(*, actor: Actor) -> Heard:
-    """What of a list the actor is shown. `*` is the only special character of a pattern, and `_`
-    the only one of LIKE that a pattern may hold.
+def listenable_streams(*, actor: Actor) -> ListenableStreams:
+    """Return the streams that the actor may listen to. `*` is the only special character of a
+    grant's pattern, and `_` the only special character of LIKE that a pattern may hold.
     """
     system = actor.may_listen(SYSTEM)
     if actor.principal is None:
-        return Heard(None, system)
+        return ListenableStreams(None, system)
     own = [grant.pattern for grant in actor.principal.grants if grant.action == "listen"]
     if "*" in own:
-        return Heard(None, system)
-    return Heard([text.replace("_", r"\_").replace("*", "%") for text in own], system)
+        return ListenableStreams(None, system)
+    return ListenableStreams([text.replace("_", r"\_").replace("*", "%") for text in own], system)

@@ -1,4 +1,4 @@
-"""Who may look at where events go. Django module."""
+"""Permissions of the views of endpoints and groups. Django module."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from eventhub.api.permissions import IsKnown
 from registrations.owners import require_some_listen
 
 
-class ListensSomewhere(IsKnown):
-    """Needs a grant to listen to some stream."""
+class HasListenGrant(IsKnown):
+    """Requires a grant to listen to at least one stream."""
 
     def require(self, view: Any) -> None:
         require_some_listen(actor=view.actor)

@@ -1,9 +1,9 @@
-"""Deletes ended versions of registrations that nothing can ask for any more, and the barriers that
-nothing refers to then. SQL module.
+"""Deletes ended versions of registrations that nothing can read any more, and barriers without
+references. SQL module.
 
-Who reads an ended version: whoever matches an event within its bounds (forwarders, listens that go
-back, explanations, audits of the log and of the archive), a notice of a gap, a delivery that is
-told a report, a match index that holds it. purge.sql says when all of them are done.
+Readers of an ended version are those that match an event within its bounds (forwarders, listeners
+that resume, explanations, audits of the log and of the archive), gap notices, deliveries with a
+report, and a match index that holds it. purge.sql says when all of them are done.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,13 +34,13 @@ _FIRST = (0, 0)
 
 
 class Purged(NamedTuple):
-    """How many rows one run deleted."""
+    """The numbers of rows that one run deleted."""
 
     versions: int
     barriers: int
 
 
-class _Ended(NamedTuple):
+class _EndedVersion(NamedTuple):
     """An ended version, with the barrier of its end, and the endpoint that may need its report."""
 
     barrier: int
@@ -49,25 +49,27 @@ class _Ended(NamedTuple):
     endpoint_id: int | None
 
 
-class _Barriers(NamedTuple):
-    """The last barrier that was looked at, None if there was none, and how many went."""
+class _PurgedBarriers(NamedTuple):
+    """The last barrier that was checked, None if there was none, and the number of deleted ones."""
 
     last: int | None
-    gone: int
+    deleted: int
 
 
 class VersionPurge:
-    """The maintenance task: walks over all ended versions and over all barriers, a piece in one
-    transaction, and goes on with the next run where its time ended.
+    """The maintenance task: walks over all ended versions and all barriers, one batch in one
+    transaction; a run continues where the last one's time ended.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._version = _FIRST  # the last one looked at: the barrier of its end, and its id
+        self._version = _FIRST  # the last one checked: the barrier of its end, and its id
         self._barrier = 0
 
     def run(self, database_url: str, data: Path) -> Purged:
-        """Work for some seconds at most (limits.py). `data`: the folder with the match indexes."""
+        """Delete for `VERSIONS_PURGE_S_MAX` seconds at most. `data`: the folder with the match
+        indexes.
+        """
         until_s = self._clock.monotonic_s() + limits.VERSIONS_PURGE_S_MAX
         versions = barriers = 0
         try:
@@ -88,53 +90,54 @@ class VersionPurge:
         return Purged(versions, barriers)
 
     def _versions(self, connection: Connection, epochs: list[Facts]) -> Iterator[int]:
-        """How many of each piece went, up to the last version that there is."""
+        """Delete ended versions batch by batch; yield the number deleted in each batch."""
         values = {
             "epochs": [facts.stream for facts in epochs],
             "xmins": [str(facts.xmin) for facts in epochs],
             "afters": [facts.after for facts in epochs],
-            "kept_s": limits.VERSIONS_RETAINED_S,
+            "retained_s": limits.VERSIONS_RETAINED_S,
             "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
         }
         while True:
             barrier, id = self._version
-            place = {"barrier": barrier, "id": id}
-            rows = cursor_of(connection, _Ended)
-            found = rows.execute(SQL["ended"], {**values, **place}).fetchall()
+            after = {"barrier": barrier, "id": id}
+            rows = cursor_of(connection, _EndedVersion)
+            found = rows.execute(SQL["ended"], {**values, **after}).fetchall()
             free = {one.id: one.endpoint_id for one in found if one.is_free}
-            gone = list(free.keys() - _reported(connection, free.values()))
-            if gone:
-                connection.execute(SQL["purge"], {"versions": gone})
+            unused = list(free.keys() - _reported(connection, free.values()))
+            if unused:
+                connection.execute(SQL["purge"], {"versions": unused})
             self._version = (found[-1].barrier, found[-1].id) if found else _FIRST
             if not found:
                 return
-            yield len(gone)
+            yield len(unused)
 
     def _barriers(self, connection: Connection) -> Iterator[int]:
+        """Delete unreferenced barriers batch by batch; yield the number deleted in each batch."""
         while True:
             values = {
                 "after": self._barrier,
-                "kept_s": limits.VERSIONS_RETAINED_S,
+                "retained_s": limits.VERSIONS_RETAINED_S,
                 "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
             }
-            rows = cursor_of(connection, _Barriers)
-            [piece] = rows.execute(SQL["purge_barriers"], values).fetchall()
-            self._barrier = piece.last or 0
-            if piece.last is None:
+            rows = cursor_of(connection, _PurgedBarriers)
+            [batch] = rows.execute(SQL["purge_barriers"], values).fetchall()
+            self._barrier = batch.last or 0
+            if batch.last is None:
                 return
-            yield piece.gone
+            yield batch.deleted
 
 
 def _reported(connection: Connection, endpoints: Iterable[int | None]) -> set[int]:
-    """The versions whose reports deliveries to these endpoints need."""
-    asked = {endpoint_id for endpoint_id in endpoints if endpoint_id is not None}
-    if not asked:
+    """Return the versions whose reports pending deliveries to these endpoints need."""
+    ids = {endpoint_id for endpoint_id in endpoints if endpoint_id is not None}
+    if not ids:
         return set()
-    return {*scalars(connection).execute(SQL["reported"], {"endpoints": list(asked)}).fetchall()}
+    return {*scalars(connection).execute(SQL["reported"], {"endpoints": list(ids)}).fetchall()}
 
 
 def _epochs(connection: Connection, data: Path) -> Iterator[Facts]:
-    """The match indexes of this data folder that may be used."""
+    """Yield the facts of the usable match indexes of this data folder."""
     for stream_id in indexed(data):
         try:
             manifest = read_manifest(index_root(data, stream_id))

@@ -1,4 +1,4 @@
-"""What the rooms below tell this one: a client ends, and with it what it registered.
+"""Receivers of signals of other packages: the registrations of a client end with it.
 Django module.
 """
 
@@ -14,5 +14,5 @@ from registrations.services import end_client
 
 @receiver(client_ending, dispatch_uid="registrations of a client end with it")
 def end_registrations(sender: type[Client], client: Client, **more: Any) -> list[Announcement]:
-    """In the transaction that deletes the client."""
+    """End the client's registrations in the transaction that deletes the client."""
     return end_client(client_id=client.pk, client=client.name)

@@ -1,5 +1,5 @@
-"""A registration as it is shown: its row, the names of its streams, and its filter read.
-Plain module.
+"""The representation of a registration in the API: its row, the names of its streams, and its
+parsed filter. Plain module.
 """
 
 from types import SimpleNamespace
@@ -7,23 +7,24 @@ from typing import Any
 
 import orjson
 
-from registrations.filter_source import PAIRS, Filter, stored_filter
+from registrations.filter_source import PAIRS, FilterSource, stored_filter
 from registrations.filters.pairs import FIELDS
-from registrations.rows import Registration, Vector
+from registrations.rows import RegistrationRow, Vector
 
 
-def shown(
-    row: Registration,
+def represent(
+    row: RegistrationRow,
     names: dict[int, str],
     since: Vector,
-    read: Filter | None = None,
+    read: FilterSource | None = None,
     secret: str | None = None,
 ) -> SimpleNamespace:
-    """What the serializer shows. `since`: the places in its streams after which its version holds;
-    `read`: its filter, where that was read before; `secret`: of the endpoint that was made for it.
+    """Return the fields that the serializer represents. `since`: the positions in its streams after
+    which its version applies; `read`: its filter, if the caller has read it; `secret`: of the
+    endpoint that was created with it.
     """
     read = read or stored_filter(row.language, row.filter_json)
-    predicate, warnings, cost = read.reading()
+    predicate, warnings, cost = read.summary()
     is_pairs = read.language == PAIRS
     pairs = dict.fromkeys(FIELDS) | (read.source if is_pairs else {})
     attributes = pairs.pop("attributes") or {}

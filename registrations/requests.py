@@ -1,8 +1,8 @@
-"""Reads the bodies of registrations: what a new one asks for, and what a change leaves or replaces
-(SUN-02, SUN-18). Plain module.
+"""Parses the bodies of requests that create and change registrations (SUN-02, SUN-18). Plain
+module.
 
-Errors name the field, and in a list the index. Whether streams and endpoints exist is not known
-here.
+Errors name the field and, in a list, the index. This module does not know which streams and
+endpoints exist.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,8 +25,8 @@ from registrations.errors import TooManyRegistrations
 from registrations.filter_source import (
     FILTER_FIELDS,
     Fields,
-    Filter,
     FilterChange,
+    FilterSource,
     parse_filter,
     parse_filter_change,
 )
@@ -38,24 +38,24 @@ _ID_MAX = (1 << 63) - 1
 
 
 class NewRegistration(NamedTuple):
-    """What one registration asks for. At most one of `endpoint` and `callback` is given."""
+    """A registration to be created. At most one of `endpoint` and `callback` is given."""
 
     streams: tuple[str, ...]
-    filter: Filter
+    filter: FilterSource
     endpoint: int | None = None
     callback: str | None = None  # a URL
     client: str | None = None
     suspended: bool = False
     group: str | None = None  # of the same client, by name
-    report: Any = None  # JSON, of which registrations.filters.report knows; None: the whole event
+    report: Any = None  # JSON (registrations.filters.report); None: the whole event
     key: str | None = None  # the client's own name for it
 
 
 class RegistrationChange(NamedTuple):
-    """What a change replaces; the rest stays."""
+    """The fields that a change replaces; the others stay."""
 
     filter: FilterChange
-    given: frozenset[str]  # the names of the fields: None takes an endpoint, group or report away
+    given: frozenset[str]  # names of the given fields: None removes an endpoint, group or report
     streams: tuple[str, ...] | None = None  # None: they stay
     endpoint: int | None = None
     suspended: bool | None = None  # None: it stays
@@ -64,7 +64,7 @@ class RegistrationChange(NamedTuple):
 
 
 def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistration], bool]:
-    """The registrations of a body, and whether it is a list."""
+    """Return the registrations of a body, and whether the body is a list."""
     if not isinstance(body, list):
         return [parse_one(body, addresses)], False
     if not body:
@@ -76,7 +76,7 @@ def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistra
         try:
             found.append(parse_one(item, addresses))
             if found[0].client != found[-1].client:
-                message = "The registrations of one request are of one client."
+                message = "The registrations of one request belong to one client."
                 raise InvalidField(message, field="client")
         except EventHubError as error:
             error.index = index
@@ -85,7 +85,7 @@ def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistra
 
 
 def parse_change(body: Any) -> RegistrationChange:
-    """What the body of a PATCH changes; nothing if it is empty."""
+    """Parse the body of a PATCH; an empty one changes nothing."""
     fields = object_of(body, _CHANGE)
     streams = _read(fields, ("streams",))
     change = parse_filter_change(fields)
@@ -93,7 +93,7 @@ def parse_change(body: Any) -> RegistrationChange:
 
 
 def parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
-    """One new registration. Raises BadRequest's kin with the field."""
+    """Parse one new registration. Raises subclasses of BadRequest with the field."""
     fields = object_of(item, _NEW)
     if "streams" not in fields:
         raise MissingField(field="streams")
@@ -109,7 +109,7 @@ def parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
 
 
 def object_of(item: Any, known: frozenset[str]) -> Fields:
-    """The fields of an object. UnknownField for others than those."""
+    """Return the fields of an object. Raises UnknownField for a field that is not in `known`."""
     if not isinstance(item, dict):
         raise InvalidField("A registration is an object.")
     for name in item:
@@ -121,33 +121,33 @@ def object_of(item: Any, known: frozenset[str]) -> Fields:
 
 
 def streams_of(value: Any, field: str = "streams") -> tuple[str, ...]:
-    """Names of streams, each once."""
+    """Return the names of streams in the order of the request, each once."""
     if value is None:
         raise InvalidField(NOT_NULL, field=field)
     if not isinstance(value, list) or not value:
-        raise InvalidField("`streams` is a list of names, at least one.", field=field)
+        raise InvalidField("`streams` is a list of at least one name.", field=field)
     if len(value) > limits.STREAMS_PER_REGISTRATION_MAX:
         most = limits.STREAMS_PER_REGISTRATION_MAX
-        message = f"A registration names at most {most} streams; make several of it."
+        message = f"A registration names at most {most} streams; create several registrations."
         raise FieldTooLong(message, field=field, streams_max=most)
     for index, name in enumerate(value):
         if not isinstance(name, str):
-            raise InvalidField("A stream is named by a text.", field=f"{field}.{index}")
+            raise InvalidField("The name of a stream is a string.", field=f"{field}.{index}")
         valid_name(name, field=f"{field}.{index}")
     return tuple(dict.fromkeys(value))
 
 
 def name_of(value: Any, field: str) -> str | None:
-    """The name of a client or a group; None if it is not given."""
+    """Return the name of a client or a group; None if it is absent."""
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InvalidField(f"A {field} is named by a text.", field=field)
+        raise InvalidField(f"The name of a {field} is a string.", field=field)
     return valid_name(value, field=field)
 
 
 def number_of(value: Any, field: str, what: str = "") -> int | None:
-    """The number of something, `what` in words; None if it is not given."""
+    """Return a number from 1 on; None if it is absent. `what` describes it in an error."""
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= _ID_MAX:
@@ -156,11 +156,11 @@ def number_of(value: Any, field: str, what: str = "") -> int | None:
 
 
 def key_of(value: Any, field: str = "key") -> str | None:
-    """The client's own name for a registration: any text; None if it is not given."""
+    """Return the client's own name for a registration, any string; None if it is absent."""
     if value is None:
         return None
     if not isinstance(value, str) or not value or "\0" in value:
-        raise InvalidField("A key is a text of at least one character, without NUL.", field=field)
+        raise InvalidField("A key is a string of at least one character, without NUL.", field=field)
     if len(value) > limits.REGISTRATION_KEY_CHARS_MAX:
         raise FieldTooLong(field=field, chars_max=limits.REGISTRATION_KEY_CHARS_MAX)
     return value
@@ -168,13 +168,13 @@ def key_of(value: Any, field: str = "key") -> str | None:
 
 def _flag(value: Any, field: str) -> bool:
     if not isinstance(value, bool):
-        message = NOT_NULL if value is None else "This is true or false."
+        message = NOT_NULL if value is None else "The value is true or false."
         raise InvalidField(message, field=field)
     return value
 
 
 def _report(value: Any, field: str) -> Any:
-    """The report as it is written; None: the whole event."""
+    """Check a report and return it as it is written; None: the whole event."""
     if value is not None:
         parse_report(value)
     return value
@@ -193,5 +193,5 @@ _OTHERS = tuple(name for name in _READERS if name != "streams")
 
 
 def _read(fields: Fields, names: Iterable[str]) -> dict[str, Any]:
-    """Those of the fields that are given, in the order in which mistakes in them are named."""
+    """Read the given ones of the fields; `names` is the order in which errors are reported."""
     return {name: _READERS[name](fields[name], name) for name in names if name in fields}

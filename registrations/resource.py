@@ -1,5 +1,5 @@
-"""What the views of endpoints and groups share: clients have them, and each change is made under
-the lock of its row. Django module.
+"""The base of the views of endpoints and groups: clients own them, and a change locks the row.
+Django module.
 """
 
 from collections.abc import Iterator
@@ -11,33 +11,33 @@ from django.db.models import QuerySet
 
 from eventhub.api.conditions import require_unchanged
 from eventhub.api.resource import ResourceView
-from registrations.filtersets import OfClient
+from registrations.filtersets import OwnedFilterSet
 from registrations.models import LIVE
 from registrations.owners import Owner, owner, scope
-from registrations.permissions import ListensSomewhere
+from registrations.permissions import HasListenGrant
 
 
 class OwnedView(ResourceView):
-    """Views of what is a client's. An actor deals with its own client's, or with those of the whole
-    zone; to it there are no others.
+    """A view of resources that belong to clients. An actor sees those of its own client, or of the
+    whole zone; others do not exist for it.
     """
 
-    permission_classes = (ListensSomewhere,)
-    filterset_class = OfClient
+    permission_classes = (HasListenGrant,)
+    filterset_class = OwnedFilterSet
 
     def get_queryset(self) -> QuerySet:
         client_id = scope(actor=self.actor)
-        whose = {} if client_id is None else {"client_id": client_id}
-        return super().get_queryset().filter(LIVE, zone_id=self.actor.zone_id, **whose)
+        of_client = {} if client_id is None else {"client_id": client_id}
+        return super().get_queryset().filter(LIVE, zone_id=self.actor.zone_id, **of_client)
 
     def owner(self, body: dict[str, Any]) -> Owner:
-        """Whose a new one is, which is taken from the body."""
+        """Remove the `client` of a new resource from the body and return that client."""
         return owner(actor=self.actor, name=body.pop("client", None))
 
     @contextmanager
     def changing(self) -> Iterator[Any]:
-        """Lock the one that the path names to the end of the block, which is a transaction; it is
-        read by a statement of its own, after the lock. Raises `unknown`, Changed.
+        """Lock the row that the path names until the end of the block, which is a transaction, and
+        yield it as read by a second statement, after the lock. Raises `unknown`, Changed.
         """
         with transaction.atomic():
             row = self.get_queryset().filter(pk=self.key).select_for_update(of=("self",))

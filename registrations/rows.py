@@ -1,7 +1,8 @@
-"""Registrations as rows: sessions, versions and barriers, in the caller's transaction. SQL module.
+"""The rows of registrations: sessions, versions and barriers, in the caller's transaction. SQL
+module.
 
-The one order of locks: client, session, registrations by id, groups, endpoints, head of `system`,
-heads of streams ascending. Nothing is announced and nothing is checked here.
+Locks are always taken in this order: client, session, registrations by id, groups, endpoints, head
+of `system`, heads of streams ascending. This module announces and checks nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,15 +19,15 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, int8_array, text_array
 from eventhub.postgresql.rows import cursor_of, named, scalars
 from registrations import expensive
-from registrations.expensive import Begun
+from registrations.expensive import StartedVersion
 
 SQL = queries.load("registrations/sql/registrations.sql")
 
 Connection = psycopg.Connection[Any]
-Vector = dict[int, Cursor]  # a stream's last place when a barrier was raised
+Vector = dict[int, Cursor]  # by stream id, its last position when a barrier was raised
 
 
-class Session(NamedTuple):
+class SessionRow(NamedTuple):
     """A client's session; its row is locked to the end of the transaction."""
 
     id: int
@@ -34,8 +35,8 @@ class Session(NamedTuple):
     registrations: int  # live ones
 
 
-class Wanted(NamedTuple):
-    """What a version of a registration asks for. `expensive`: what it takes of its client's budget
+class RegistrationDefinition(NamedTuple):
+    """The definition in a version of a registration. `expensive` is its cost in the client's budget
     on each stream; (): nothing.
     """
 
@@ -51,7 +52,7 @@ class Wanted(NamedTuple):
     expensive: tuple[int, ...] = ()
 
 
-class Registration(NamedTuple):
+class RegistrationRow(NamedTuple):
     """A live registration with its current version."""
 
     id: int
@@ -64,40 +65,40 @@ class Registration(NamedTuple):
     url: str | None  # of the endpoint
     number: int  # of the version
     created_at_us: int
-    barrier: int  # from which the version holds
+    barrier: int  # at which the version begins
     key: str | None
-    suspended: bool  # by itself
+    suspended: bool  # itself; its group may be suspended, too
     group_id: int | None
     group: str | None
     report_json: str | None
-    equal_to: int | None  # another live registration of the client that asks for the same
+    equal_to: int | None  # another live registration of the client with an equal filter
 
     @property
-    def wanted(self) -> Wanted:
-        """What the version asks for, without what is derived from that."""
-        asked = (self.streams, self.language, self.filter_json, self.endpoint_id, self.suspended)
-        return Wanted(*asked, self.group_id, self.group, self.report_json)
+    def definition(self) -> RegistrationDefinition:
+        """The definition of the version, without the fields that are derived from the others."""
+        first = (self.streams, self.language, self.filter_json, self.endpoint_id, self.suspended)
+        return RegistrationDefinition(*first, self.group_id, self.group, self.report_json)
 
 
-class Version(NamedTuple):
-    """A version of a registration: what it asks for next, or of one that ends, asked for last."""
+class VersionRow(NamedTuple):
+    """A version of a registration: the next one, or the last one of a registration that ends."""
 
     registration: int
     number: int
     key: str | None
-    wanted: Wanted
+    definition: RegistrationDefinition
 
 
-class Known(NamedTuple):
-    """A registration that is live, or was."""
+class KnownRegistration(NamedTuple):
+    """A registration, live or ended, by its key."""
 
     key: str | None
     id: int
     live: bool
 
 
-class Stream(NamedTuple):
-    """A stream, and what a registration on it has to know."""
+class StreamRow(NamedTuple):
+    """The fields of a stream that registrations on it depend on."""
 
     id: int
     name: str
@@ -105,28 +106,28 @@ class Stream(NamedTuple):
     matching: str  # the strategy
 
 
-class _Name(NamedTuple):
+class _StreamName(NamedTuple):
     id: int
     name: str
 
 
-class _Places(NamedTuple):
-    """The places of a barrier, in parallel lists."""
+class _BarrierRow(NamedTuple):
+    """The positions of a barrier, in parallel lists."""
 
     streams: list[int]
     segments: list[str]
     sequences: list[int]
 
 
-class _Place(NamedTuple):
+class _BarrierPosition(NamedTuple):
     barrier: int
     stream_id: int
     cursor: Cursor
 
 
-class Search(NamedTuple):
-    """Which live registrations are listed, by id; None: all. `patterns` and `system`: of which
-    streams alone (owners.Heard).
+class RegistrationQuery(NamedTuple):
+    """The conditions of a list of live registrations; None: any. `patterns` and `system` restrict
+    the streams (owners.ListenableStreams).
     """
 
     zone_id: int | None = None
@@ -135,7 +136,7 @@ class Search(NamedTuple):
     endpoint: int | None = None
     stream_id: int | None = None
     group: str | None = None
-    suspended: bool | None = None  # by itself
+    suspended: bool | None = None  # itself, not its group
     key: str | None = None
     patterns: list[str] | None = None
     system: bool = True
@@ -143,11 +144,11 @@ class Search(NamedTuple):
     items_max: int | None = None
 
 
-def lock_session(connection: Connection, client_id: int) -> Session | None:
-    """The client's session `default`, made if there is none; None if the client has ended."""
+def lock_session(connection: Connection, client_id: int) -> SessionRow | None:
+    """Lock the client's session `default`, adding it if absent; None if the client has ended."""
     if scalars(connection).execute(SQL["lock_client"], (client_id,)).fetchone() is None:
         return None
-    query = cursor_of(connection, Session)
+    query = cursor_of(connection, SessionRow)
     found = query.execute(SQL["lock_session"], (client_id,)).fetchone()
     if found is None:
         connection.execute(SQL["add_session"], (client_id,))
@@ -155,41 +156,42 @@ def lock_session(connection: Connection, client_id: int) -> Session | None:
     return found
 
 
-def streams_by_name(connection: Connection, zone_id: int, names: Iterable[str]) -> list[Stream]:
-    """Those streams of the zone that there are; `system` is in every zone."""
-    query = cursor_of(connection, Stream)
+def streams_by_name(connection: Connection, zone_id: int, names: Iterable[str]) -> list[StreamRow]:
+    """Return the streams of the zone that have one of the names; `system` is in every zone."""
+    query = cursor_of(connection, StreamRow)
     return query.execute(SQL["streams_by_name"], (zone_id, list(names))).fetchall()
 
 
 def stream_names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
-    return dict(cursor_of(connection, _Name).execute(SQL["stream_names"], (list(ids),)))
+    return dict(cursor_of(connection, _StreamName).execute(SQL["stream_names"], (list(ids),)))
 
 
 def new_barrier(connection: Connection) -> int:
-    """The id of a barrier to be raised in this transaction; rows may refer to it at once."""
+    """Insert an empty barrier, to be raised later in this transaction, and return its id; rows may
+    refer to it at once.
+    """
     return int(scalars(connection).execute(SQL["new_barrier"]).fetchone() or 0)
 
 
 def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int]) -> Vector:
-    """Hold the heads of `system` and of the streams to the end of the transaction, and fill the
-    barrier with them. Only `announce` comes after it; groups have counted before what begins and
-    ends there.
+    """Lock the heads of `system` and of the streams to the end of the transaction, and fill the
+    barrier with them. The counts of groups are updated before. Only announcements may follow.
     """
     with connection.pipeline():
         connection.execute(SQL["count_groups_at"], {"barrier": barrier})
         lock_system(connection)
         values = {"barrier": barrier, "streams": sorted(stream_ids)}
-        places = cursor_of(connection, _Places).execute(SQL["raise_barrier"], values)
-    [found] = places.fetchall()
+        rows = cursor_of(connection, _BarrierRow).execute(SQL["raise_barrier"], values)
+    [found] = rows.fetchall()
     cursors = map(Cursor, found.segments, found.sequences)
     return dict(zip(found.streams, cursors, strict=True))
 
 
 def insert(
-    connection: Connection, zone_id: int, session: Session, keys: Sequence[str | None]
+    connection: Connection, zone_id: int, session: SessionRow, keys: Sequence[str | None]
 ) -> list[int]:
-    """New registrations with the client's keys for them; their ids, ascending in the order given.
-    Each still needs its first version.
+    """Insert registrations with the client's keys; return their ids, ascending in the order given.
+    The caller adds their first versions.
     """
     if not keys:
         return []
@@ -198,50 +200,56 @@ def insert(
 
 
 def owner_of(connection: Connection, zone_id: int, client_id: int | None, id: int) -> int | None:
-    """The client of a live registration of the zone, and of the client if one is given."""
+    """Return the client of a live registration of the zone; None if there is none, or if it belongs
+    to another client than `client_id`.
+    """
     values = {"id": id, "zone_id": zone_id, "client_id": client_id}
     owner: int | None = scalars(connection).execute(SQL["owner"], values).fetchone()
     return owner
 
 
-def lock_registrations(connection: Connection, ids: Iterable[int]) -> list[Registration]:
-    """Those of the ids that are live, by id, so that nobody else changes them."""
-    asked = sorted(set(ids))
-    if not asked:
+def lock_registrations(connection: Connection, ids: Iterable[int]) -> list[RegistrationRow]:
+    """Lock the live registrations with these ids, in the order of the ids, and return them."""
+    in_order = sorted(set(ids))
+    if not in_order:
         return []
-    connection.execute(SQL["lock_registrations"], (asked,))
-    return search(connection, Search(ids=asked))  # a statement of its own, after the lock
+    connection.execute(SQL["lock_registrations"], (in_order,))
+    # a second statement sees what was committed before the lock was granted
+    return search(connection, RegistrationQuery(ids=in_order))
 
 
 def end_versions(connection: Connection, ids: Sequence[int], barrier: int) -> list[int]:
-    """End the current versions of registrations: the streams that these were on."""
+    """End the current versions of registrations; return the streams that these named."""
     if not ids:
         return []
     values = {"registrations": ids, "barrier": barrier}
     return scalars(connection).execute(SQL["end_versions"], values).fetchall()
 
 
-def add_versions(connection: Connection, versions: Sequence[Version], barrier: int) -> None:
-    """First versions, and the next ones of registrations whose current ones have ended."""
+def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier: int) -> None:
+    """Insert first versions, and the next versions of registrations whose current ones ended."""
     if not versions:
         return
-    wanted = [one.wanted for one in versions]
+    definitions = [one.definition for one in versions]
     values = {
         "registrations": int8_array([one.registration for one in versions]),
         "numbers": int8_array([one.number for one in versions]),
-        "streams": text_array([f"{{{','.join(map(str, one.streams))}}}" for one in wanted]),
-        "languages": text_array([one.language for one in wanted]),
-        "filters": text_array([one.filter_json for one in wanted]),
-        "endpoints": int8_array([one.endpoint_id for one in wanted]),
-        "suspended": int8_array([int(one.suspended) for one in wanted]),
-        "groups": int8_array([one.group_id for one in wanted]),
-        "reports": text_array([one.report_json for one in wanted]),
-        "digests": text_array([one.digest.hex if one.digest else None for one in wanted]),
+        "streams": text_array([f"{{{','.join(map(str, one.streams))}}}" for one in definitions]),
+        "languages": text_array([one.language for one in definitions]),
+        "filters": text_array([one.filter_json for one in definitions]),
+        "endpoints": int8_array([one.endpoint_id for one in definitions]),
+        "suspended": int8_array([int(one.suspended) for one in definitions]),
+        "groups": int8_array([one.group_id for one in definitions]),
+        "reports": text_array([one.report_json for one in definitions]),
+        "digests": text_array([one.digest.hex if one.digest else None for one in definitions]),
         "barrier": barrier,
     }
     _packed(connection, tuple_row).execute(SQL["insert_versions"], values)
-    begun = (Begun(it.registration, it.wanted.streams, it.wanted.expensive) for it in versions)
-    expensive.note(connection, begun)
+    begun = (
+        StartedVersion(it.registration, it.definition.streams, it.definition.expensive)
+        for it in versions
+    )
+    expensive.record_costs(connection, begun)
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:
@@ -249,54 +257,60 @@ def end(connection: Connection, ids: Sequence[int]) -> None:
         connection.execute(SQL["end_registrations"], (ids,))
 
 
-def count_session(connection: Connection, session: Session, change: int) -> None:
-    """So many live registrations more, or fewer."""
+def count_session(connection: Connection, session: SessionRow, change: int) -> None:
+    """Add `change` to the session's number of live registrations."""
     if change:
         connection.execute(SQL["count_session"], (change, session.id))
 
 
-def by_key(connection: Connection, client_id: int, keys: Iterable[str]) -> dict[str, Known]:
-    """What the client's keys name; one that ended only if none of that key is live."""
-    query = _packed(connection, named(Known))
+def by_key(
+    connection: Connection, client_id: int, keys: Iterable[str]
+) -> dict[str, KnownRegistration]:
+    """Return the registration that each key of the client names; an ended one only if no live one
+    has the key.
+    """
+    query = _packed(connection, named(KnownRegistration))
     rows = query.execute(SQL["by_key"], (client_id, text_array([*keys])))
     return {row.key: row for row in rows}
 
 
 def own(connection: Connection, client_id: int, ids: Iterable[int]) -> dict[int, bool]:
-    """Those of the ids that are or were the client's: True for those that are live."""
-    query = cursor_of(connection, Known)
+    """Return the ids that belong to the client, live or ended: True for the live ones."""
+    query = cursor_of(connection, KnownRegistration)
     return {row.id: row.live for row in query.execute(SQL["own"], (client_id, list(ids)))}
 
 
-def search(connection: Connection, wanted: Search) -> list[Registration]:
-    """At most `items_max` live registrations by id, from the one after `after` on."""
-    values = {**wanted._asdict(), "few": few_streams(connection, wanted)}
-    found = cursor_of(connection, Registration).execute(SQL["search"], values)
+def search(connection: Connection, definition: RegistrationQuery) -> list[RegistrationRow]:
+    """Return at most `items_max` live registrations with ids above `after`, ascending."""
+    values = {**definition._asdict(), "few": few_streams(connection, definition)}
+    found = cursor_of(connection, RegistrationRow).execute(SQL["search"], values)
     return [one._replace(streams=tuple(one.streams)) for one in found]
 
 
-def few_streams(connection: Connection, wanted: Search) -> list[int] | None:
-    """The streams that a search is bounded to; None if they may be many."""
-    if wanted.patterns is None or wanted.ids is not None:
+def few_streams(connection: Connection, definition: RegistrationQuery) -> list[int] | None:
+    """Return the only streams that a query can find registrations of; None if they may be many."""
+    if definition.patterns is None or definition.ids is not None:
         return None
-    values = {**wanted._asdict(), "most": limits.STREAMS_LOOKED_UP_MAX}
+    values = {**definition._asdict(), "most": limits.STREAMS_LOOKED_UP_MAX}
     few: list[int] | None = scalars(connection).execute(SQL["few_streams"], values).fetchone()
     return few
 
 
-def vectors(connection: Connection, registrations: Sequence[Registration]) -> dict[int, Vector]:
-    """By barrier, the places from which the registrations hold on their streams."""
+def vectors(connection: Connection, registrations: Sequence[RegistrationRow]) -> dict[int, Vector]:
+    """Return, by barrier, the positions after which the registrations match their streams."""
     barriers = {one.barrier for one in registrations}
     streams = {id for one in registrations for id in one.streams}
     found: dict[int, Vector] = {barrier: {} for barrier in barriers}
-    query = cursor_of(connection, _Place)
-    for row in query.execute(SQL["barrier_places"], (list(barriers), list(streams))):
+    query = cursor_of(connection, _BarrierPosition)
+    for row in query.execute(SQL["barrier_positions"], (list(barriers), list(streams))):
         found[row.barrier][row.stream_id] = row.cursor
     return found
 
 
 def _packed(connection: Connection, rows: BaseRowFactory[Any]) -> psycopg.Cursor[Any]:
-    """For statements of many rows: the server binds their parameters, arrays as they are packed."""
+    """Return a cursor for statements of many rows, with parameters bound by the server and arrays
+    in binary form.
+    """
     cursor = psycopg.Cursor(connection, row_factory=rows)
     adapt(cursor)
     return cursor

@@ -1,7 +1,5 @@
-"""The shapes of the registrations' bodies and answers, as they are documented and shown.
-Django module.
-
-Bodies are read by requests.py, which is faster for lists of them.
+"""The serializers of registrations: answers, and the documentation of request bodies, which
+requests.py parses because that is faster for long lists. Django module.
 """
 
 from typing import Any, get_args
@@ -22,12 +20,12 @@ _OBJECT = {"type": "object", "additionalProperties": {}}
 
 @extend_schema_field({"oneOf": [{"type": "string"}, _OBJECT]})
 class FilterField(serializers.JSONField):
-    """A text, or an object where the language is of JSON."""
+    """A string, or an object if the language is written in JSON."""
 
 
 @extend_schema_field({"oneOf": [{"type": "array", "items": {"type": "string"}}, _OBJECT]})
 class ReportField(serializers.JSONField):
-    """A list of paths, or names with paths and constants."""
+    """A list of paths, or an object of names with paths and constants."""
 
 
 class LanguageSerializer(Serializer):
@@ -38,47 +36,53 @@ class LanguageSerializer(Serializer):
     keys = serializers.ListField(
         source="fields",
         child=serializers.CharField(),
-        help_text="At the top, in a language of JSON.",
+        help_text="Names at the top level of a filter, in a language written in JSON.",
     )
 
 
 class DraftSerializer(serializers.Serializer):
-    """A filter as a registration has it."""
+    """A filter in the fields of a registration."""
 
-    domain = serializers.CharField(**_MAYBE, help_text="Any, if null.")
-    type = serializers.CharField(**_MAYBE, help_text="Any, if null.")
-    application = serializers.CharField(**_MAYBE, help_text="One of the event's; any, if null.")
+    domain = serializers.CharField(**_MAYBE, help_text="The event's domain; null: any.")
+    type = serializers.CharField(**_MAYBE, help_text="The event's type; null: any.")
+    application = serializers.CharField(
+        **_MAYBE, help_text="One of the event's applications; null: any."
+    )
     attributes = serializers.DictField(
-        **_MAYBE, help_text="Names, or dotted paths, and the values that they must have."
+        **_MAYBE, help_text="Names or dotted paths, and the values that they must equal."
     )
     language = serializers.ChoiceField(
         choices=list(LANGUAGES),
         required=False,
-        help_text="Of `filter`; `pairs` has fields of its own.",
+        help_text="The language of `filter`; `pairs` uses the fields above instead.",
     )
-    filter = FilterField(**_MAYBE, help_text="What is asked for, in the language.")
+    filter = FilterField(**_MAYBE, help_text="The filter, written in `language`.")
 
 
 class RegistrationChangeSerializer(DraftSerializer):
-    """What is given is replaced; null takes a condition or the endpoint away."""
+    """A change. Given fields are replaced; null removes a condition, endpoint, group or report."""
 
     streams = serializers.ListField(
         child=NameField(), min_length=1, max_length=limits.STREAMS_PER_REGISTRATION_MAX
     )
-    endpoint = serializers.IntegerField(**_MAYBE, help_text="Where the hub calls back.")
-    suspended = serializers.BooleanField(
-        required=False, help_text="Nothing matches it while it is true."
+    endpoint = serializers.IntegerField(
+        **_MAYBE, help_text="The endpoint that receives callbacks; null: none."
     )
-    group = NameField(**_MAYBE, help_text="Of the same client; none, if null.")
-    report = ReportField(**_MAYBE, help_text="What of an event is told; the whole, if null.")
+    suspended = serializers.BooleanField(
+        required=False, help_text="While it is true, the registration matches nothing."
+    )
+    group = NameField(**_MAYBE, help_text="A group of the same client; null: none.")
+    report = ReportField(
+        **_MAYBE, help_text="The fields of an event that are delivered; null: the whole event."
+    )
 
 
 class NewRegistrationSerializer(RegistrationChangeSerializer):
-    """What a new registration asks for."""
+    """A registration to be created."""
 
     callback = serializers.CharField(
         **_MAYBE,
-        help_text="Instead of `endpoint`: the client's endpoint of that URL, made if needed.",
+        help_text="Instead of `endpoint`: the client's endpoint with that URL, created if absent.",
     )
     client = NameField(
         required=False, help_text="The client that owns it; by default the key's own client."
@@ -86,7 +90,7 @@ class NewRegistrationSerializer(RegistrationChangeSerializer):
     key = serializers.CharField(
         **_MAYBE,
         max_length=limits.REGISTRATION_KEY_CHARS_MAX,
-        help_text="The client's own name for it, unique among its live registrations. For good.",
+        help_text="The client's own name for it, unique among its live registrations; immutable.",
     )
 
 
@@ -97,19 +101,21 @@ class ReachSerializer(Serializer):
 
 class CostSerializer(Serializer):
     reached_by = ReachSerializer(
-        many=True, help_text="Of each alternative: what an event must have for it to be looked at."
+        many=True, help_text="By alternative: what an event must have for it to be evaluated."
     )
-    every_event = serializers.BooleanField(help_text="Some alternative is looked at for each one.")
-    pairs = serializers.IntegerField(help_text="Equalities, in all alternatives.")
-    tests = serializers.IntegerField(help_text="What else is tried when it is looked at.")
+    every_event = serializers.BooleanField(
+        help_text="At least one alternative is evaluated for every event."
+    )
+    pairs = serializers.IntegerField(help_text="Number of equality tests in all alternatives.")
+    tests = serializers.IntegerField(help_text="Number of other tests in all alternatives.")
     budget = serializers.IntegerField(
-        help_text="What is tried for every event, in units of about 2 µs: of "
-        f"{limits.FILTERS_TRIED_MAX:,} that a client has on each stream."
+        help_text="Cost of evaluating it for every event, in units of about 2 µs. A client has "
+        f"{limits.FILTERS_TRIED_MAX:,} units on each stream."
     )
 
 
 class RegistrationSerializer(ChangedSerializer, Serializer):
-    """SUN-02, with `total` of SUN-08."""
+    """A registration (SUN-02), with the `total` of SUN-08."""
 
     id = serializers.IntegerField(help_text="The ticket.")
     client = serializers.CharField()
@@ -120,45 +126,45 @@ class RegistrationSerializer(ChangedSerializer, Serializer):
     application = serializers.CharField(allow_null=True)
     attributes = serializers.DictField()
     language = serializers.ChoiceField(choices=list(LANGUAGES))
-    filter = FilterField(allow_null=True, help_text="As it was written; null for pairs.")
-    predicate = serializers.CharField(help_text="The same in predicate form.")
+    filter = FilterField(allow_null=True, help_text="As it was written; null for `pairs`.")
+    predicate = serializers.CharField(help_text="The filter in the predicate language.")
     warnings = serializers.ListField(
         child=serializers.ChoiceField(choices=["never_matches", "always_matches", "equal_to"]),
-        help_text="What is probably a mistake.",
+        help_text="Probable mistakes.",
     )
     equal_to = serializers.IntegerField(
         allow_null=True,
-        help_text="Another registration of the client that asks for the same of the same streams.",
+        help_text="Another registration of the client with the same streams and an equal filter.",
     )
-    cost = CostSerializer(help_text="What it costs whoever matches.")
-    total = serializers.IntegerField(help_text="How many pairs there are in `attributes`.")
+    cost = CostSerializer(help_text="The cost of matching it.")
+    total = serializers.IntegerField(help_text="Number of pairs in `attributes`.")
     endpoint = serializers.IntegerField(source="endpoint_id", allow_null=True)
     callback = serializers.CharField(source="url", allow_null=True, help_text="The endpoint's URL.")
-    suspended = serializers.BooleanField(help_text="By itself; its group may be, too.")
+    suspended = serializers.BooleanField(
+        help_text="The registration itself; its group may be suspended, too."
+    )
     group = serializers.CharField(allow_null=True)
     report = ReportField(allow_null=True)
     key = serializers.CharField(allow_null=True)
-    version = serializers.IntegerField(
-        source="number", help_text="1, and one more with each change."
-    )
+    version = serializers.IntegerField(source="number", help_text="1, incremented by each change.")
     created_at = MomentField(source="created_at_us")
 
     def get_fields(self) -> dict[str, Any]:
-        """`from` is a word of Python's own."""
-        text = "By stream: events after this place are matched by this version. Of a transient"
-        text += " stream it is not known."
-        places = serializers.DictField(child=CursorSerializer(), help_text=text)
-        return {**super().get_fields(), "from": places}
+        """Add `from`, a keyword of Python."""
+        text = "By stream: this version matches events after this position. Transient streams have"
+        text += " none."
+        positions = serializers.DictField(child=CursorSerializer(), help_text=text)
+        return {**super().get_fields(), "from": positions}
 
 
-class MadeRegistrationSerializer(RegistrationSerializer):
+class CreatedRegistrationSerializer(RegistrationSerializer):
     secret = serializers.CharField(
-        required=False, help_text="Of the endpoint that was made for it; shown this once."
+        required=False, help_text="Of the endpoint that was created with it; shown only once."
     )
 
 
-class MadeRegistrationsSerializer(serializers.Serializer):
-    items = MadeRegistrationSerializer(many=True)
+class CreatedRegistrationsSerializer(serializers.Serializer):
+    items = CreatedRegistrationSerializer(many=True)
 
 
 def _one_of(name: str, *kinds: Any) -> PolymorphicProxySerializer:
@@ -170,4 +176,6 @@ def _one_of(name: str, *kinds: Any) -> PolymorphicProxySerializer:
 ONE_OR_MORE = _one_of(
     "NewRegistrations", NewRegistrationSerializer, NewRegistrationSerializer(many=True)
 )
-MADE_ONE_OR_MORE = _one_of("MadeOneOrMore", MadeRegistrationSerializer, MadeRegistrationsSerializer)
+CREATED_ONE_OR_MORE = _one_of(
+    "CreatedOneOrMore", CreatedRegistrationSerializer, CreatedRegistrationsSerializer
+)

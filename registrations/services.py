@@ -1,6 +1,6 @@
-"""Makes, changes and ends registrations. Every request has one barrier: events above it were
-appended after the change could be seen, so a matcher that is behind gives the same as a prompt one.
-Django module.
+"""Creates, changes and ends registrations. Every request has one barrier: events above it were
+appended after the change became visible, so a lagging matcher gives the same result as a prompt
+one. Django module.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,62 +17,73 @@ from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations import models, rows
 from registrations.endpoints import rows as endpoint_rows
-from registrations.endpoints.services import EndpointTerms, add_endpoint, created
+from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
 from registrations.errors import KeyTaken, UnknownRegistration
-from registrations.expensive import Budget
+from registrations.expensive import EvaluationBudget
 from registrations.groups import rows as group_rows
 from registrations.owners import Owner, scope
-from registrations.representation import shown
+from registrations.representation import represent
 from registrations.requests import NewRegistration, RegistrationChange
-from registrations.rows import Registration, Search, Session, Vector, Version, Wanted
-from registrations.terms import Names, same
+from registrations.resolver import Resolver, is_same_definition
+from registrations.rows import (
+    RegistrationDefinition,
+    RegistrationQuery,
+    RegistrationRow,
+    SessionRow,
+    Vector,
+    VersionRow,
+)
 
 
-class Plan:
-    """What one transaction makes, changes and ends of a client's registrations, at one barrier:
-    gathered, then stored, then announced, which comes last.
+class ChangePlan:
+    """The changes of one transaction to a client's registrations, at one barrier: collected, then
+    stored, and announced last.
     """
 
-    def __init__(self, actor: Actor, owner: Owner, session: Session) -> None:
+    def __init__(self, actor: Actor, owner: Owner, session: SessionRow) -> None:
         self.actor, self.owner, self.session = actor, owner, session
-        self.creates: list[tuple[str | None, Wanted]] = []  # with the clients' keys
-        self.changes: list[tuple[Registration, Wanted]] = []
-        self.ends: list[Registration] = []
+        self.creates: list[tuple[str | None, RegistrationDefinition]] = []  # key and definition
+        self.changes: list[tuple[RegistrationRow, RegistrationDefinition]] = []
+        self.ends: list[RegistrationRow] = []
         self.announcements: list[Announcement] = []
         self._barrier = 0
         self._streams: set[int] = set()
 
     def store(self, names: Mapping[int, str]) -> list[int]:
-        """Write all that was gathered; the ids of the new ones. `names`: of its streams."""
+        """Write the collected changes and return the ids of the new registrations. `names` are
+        those of the streams, by id.
+        """
         connection = raw_connection()
         self._barrier = rows.new_barrier(connection)
         keys = [key for key, _ in self.creates]
         ids = rows.insert(connection, self.actor.zone_id, self.session, keys)
-        made = [Version(id, 1, *new) for id, new in zip(ids, self.creates, strict=True)]
-        changed = [Version(old.id, old.number + 1, old.key, new) for old, new in self.changes]
-        ended = [Version(old.id, old.number, old.key, old.wanted) for old in self.ends]
-        for version in made:
-            self._add("registration.created", version, version.wanted.streams, names)
+        created = [VersionRow(id, 1, *new) for id, new in zip(ids, self.creates, strict=True)]
+        changed = [VersionRow(old.id, old.number + 1, old.key, new) for old, new in self.changes]
+        ended = [VersionRow(old.id, old.number, old.key, old.definition) for old in self.ends]
+        for version in created:
+            self._add("registration.created", version, version.definition.streams, names)
         for version, (old, new) in zip(changed, self.changes, strict=True):
             streams = dict.fromkeys((*old.streams, *new.streams))
             self._add("registration.changed", version, streams, names)
         for version in ended:
-            self._add("registration.deleted", version, version.wanted.streams, names)
+            self._add("registration.deleted", version, version.definition.streams, names)
         over = [version.registration for version in (*changed, *ended)]
         rows.end_versions(connection, over, self._barrier)
-        rows.add_versions(connection, [*made, *changed], self._barrier)
+        rows.add_versions(connection, [*created, *changed], self._barrier)
         rows.end(connection, [old.id for old in self.ends])
-        rows.count_session(connection, self.session, len(made) - len(ended))
+        rows.count_session(connection, self.session, len(created) - len(ended))
         return ids
 
     def announce(self) -> tuple[Vector, int]:
-        """Raise the barrier and announce all: its places, and the last sequence in `system`."""
+        """Raise the barrier and announce every change. Return the barrier's positions and the last
+        sequence in `system`.
+        """
         prepared = prepare(zone=self.actor.zone, announcements=self.announcements)
         vector = rows.raise_barrier(raw_connection(), self._barrier, self._streams)
         return vector, append_announced(prepared)[-1].sequence
 
     def _add(
-        self, type: str, version: Version, streams: Iterable[int], names: Mapping[int, str]
+        self, type: str, version: VersionRow, streams: Iterable[int], names: Mapping[int, str]
     ) -> None:
         attributes = {
             "client": self.owner.name,
@@ -80,8 +91,8 @@ class Plan:
             "version": version.number,
             "barrier": self._barrier,
             "streams": [names[id] for id in streams],
-            "suspended": version.wanted.suspended,
-            "group": version.wanted.group,
+            "suspended": version.definition.suspended,
+            "group": version.definition.group,
             "key": version.key,
         }
         resource = _resource(self.actor, version.registration)
@@ -92,59 +103,61 @@ class Plan:
 def create_registrations(
     *, actor: Actor, owner: Owner, items: Sequence[NewRegistration]
 ) -> list[SimpleNamespace]:
-    """All of the registrations, or none: an error's `index` says which was refused. One whose
-    endpoint was made for it has the `secret` of that.
+    """Create all of the registrations or none: an error's `index` is that of the refused one. A
+    registration whose endpoint was created with it has that endpoint's `secret`.
     """
     connection = raw_connection()
-    terms = Names(actor, owner.id)
-    terms.look_up(name for item in items for name in item.streams)
+    resolver = Resolver(actor, owner.id)
+    resolver.look_up(name for item in items for name in item.streams)
     with transaction.atomic():
-        plan = Plan(actor, owner, session_with_room(owner.id, len(items)))
+        plan = ChangePlan(actor, owner, lock_session_with_room(owner.id, len(items)))
         _refuse_taken(owner.id, items)
-        terms.hold(items)
-        secrets = _new_endpoints(plan, terms, items)
-        budget = Budget(connection, owner.id)
+        resolver.lock(items)
+        secrets = _new_endpoints(plan, resolver, items)
+        budget = EvaluationBudget(connection, owner.id)
         for index, item in enumerate(items):
             try:
-                wanted = terms.first(item)
-                budget.take(wanted.streams, wanted.expensive)
+                definition = resolver.new_definition(item)
+                budget.take(definition.streams, definition.expensive)
             except EventHubError as error:
                 error.index = index
                 raise
-            plan.creates.append((item.key, wanted))
-        names = terms.by_id()
-        made = rows.search(connection, Search(ids=plan.store(names)))
+            plan.creates.append((item.key, definition))
+        names = resolver.stream_names()
+        created = rows.search(connection, RegistrationQuery(ids=plan.store(names)))
         vector, _ = plan.announce()
     return [
-        shown(row, names, vector, item.filter, secrets.get(row.endpoint_id or 0))
-        for row, item in zip(made, items, strict=True)
+        represent(row, names, vector, item.filter, secrets.get(row.endpoint_id or 0))
+        for row, item in zip(created, items, strict=True)
     ]
 
 
 def change_registration(
     *, actor: Actor, id: int, change: RegistrationChange, if_match: int | None = None
 ) -> SimpleNamespace:
-    """A new version of the registration, which takes over from the old one at one place of every
-    stream (OIF-05, RDY-05). The same again changes nothing.
+    """Add a version of the registration, which replaces the current one at one position of every
+    stream (OIF-05, RDY-05). An identical definition changes nothing.
     """
     connection = raw_connection()
     with transaction.atomic():
         plan, found, names = _locked(actor, id, if_match)
-        terms = Names(actor, plan.owner.id)
+        resolver = Resolver(actor, plan.owner.id)
         streams = [names[id] for id in found.streams]
-        terms.look_up((*streams, *(change.streams or ())))
-        terms.hold([change], [found])  # its endpoint and group too if they stay
-        wanted = terms.next(found, streams, change)
-        if same(found, wanted):
+        resolver.look_up((*streams, *(change.streams or ())))
+        resolver.lock([change], [found])  # also the endpoint and group that it keeps
+        definition = resolver.changed_definition(found, streams, change)
+        if is_same_definition(found, definition):
             vector = rows.vectors(connection, [found])[found.barrier]
-            return shown(found, names, vector)
-        Budget(connection, plan.owner.id, [id]).take(wanted.streams, wanted.expensive, id)
-        plan.changes.append((found, wanted))
-        names |= terms.by_id()
+            return represent(found, names, vector)
+        EvaluationBudget(connection, plan.owner.id, [id]).take(
+            definition.streams, definition.expensive, id
+        )
+        plan.changes.append((found, definition))
+        names |= resolver.stream_names()
         plan.store(names)
-        [changed] = rows.search(connection, Search(ids=[id]))
+        [changed] = rows.search(connection, RegistrationQuery(ids=[id]))
         vector, _ = plan.announce()
-    return shown(changed, names, vector)
+    return represent(changed, names, vector)
 
 
 def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -> None:
@@ -157,8 +170,8 @@ def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -
 
 
 def end_client(*, client_id: int, client: str) -> list[Announcement]:
-    """End everything of a client whose row is locked, at one barrier, which stays locked: only the
-    announcements come after it.
+    """End the registrations, groups and endpoints of a client whose row is locked, at one barrier.
+    The heads stay locked, so the caller only appends the returned announcements after it.
     """
     connection = raw_connection()
     session = rows.lock_session(connection, client_id)
@@ -183,8 +196,10 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
     return announcements
 
 
-def session_with_room(client_id: int, count: int) -> rows.Session:
-    """The client's session, locked, with room for so many more. Raises NotFound, LimitReached."""
+def lock_session_with_room(client_id: int, count: int) -> rows.SessionRow:
+    """Lock the client's session and check that it has room for `count` more registrations. Raises
+    NotFound, LimitReached.
+    """
     session = rows.lock_session(raw_connection(), client_id)
     if session is None:
         raise NotFound("This zone has no such client.", field="client")
@@ -193,8 +208,8 @@ def session_with_room(client_id: int, count: int) -> rows.Session:
     return session
 
 
-def require_all(actor: Actor, found: Registration, names: dict[int, str]) -> None:
-    """Forbidden unless the actor may listen to all streams of the registration."""
+def require_listen_to_all(actor: Actor, found: RegistrationRow, names: dict[int, str]) -> None:
+    """Raise Forbidden unless the actor may listen to every stream of the registration."""
     for id in found.streams:
         actor.require_listen(names[id], field="streams")
 
@@ -205,9 +220,9 @@ def _resource(actor: Actor, id: int) -> Resource:
 
 def _locked(
     actor: Actor, id: int, if_match: int | None
-) -> tuple[Plan, Registration, dict[int, str]]:
-    """A live registration that the actor may change, with the names of its streams; it and its
-    client's session are locked. Raises UnknownRegistration, Forbidden, Changed.
+) -> tuple[ChangePlan, RegistrationRow, dict[int, str]]:
+    """Lock a live registration that the actor may change, and its client's session; return it with
+    the names of its streams. Raises UnknownRegistration, Forbidden, Changed.
     """
     connection = raw_connection()
     owner_id = rows.owner_of(connection, actor.zone_id, scope(actor=actor), id)
@@ -216,13 +231,13 @@ def _locked(
     if session is None or not found:
         raise UnknownRegistration(field="registration")
     names = rows.stream_names(connection, found[0].streams)
-    require_all(actor, found[0], names)
+    require_listen_to_all(actor, found[0], names)
     require_unchanged(_resource(actor, id), if_match, version=found[0].number)
-    return Plan(actor, Owner(session.client_id, found[0].client), session), found[0], names
+    return ChangePlan(actor, Owner(session.client_id, found[0].client), session), found[0], names
 
 
 def _refuse_taken(client_id: int, items: Sequence[NewRegistration]) -> None:
-    """KeyTaken for the first of the items whose key names another registration."""
+    """Raise KeyTaken for the first item whose key names another live registration."""
     keys = [item.key for item in items if item.key is not None]
     if not keys:
         return
@@ -235,12 +250,16 @@ def _refuse_taken(client_id: int, items: Sequence[NewRegistration]) -> None:
             taken.add(item.key)
 
 
-def _new_endpoints(plan: Plan, terms: Names, items: Sequence[NewRegistration]) -> dict[int, str]:
-    """Endpoints for the URLs that have none yet: their secrets, by id."""
+def _new_endpoints(
+    plan: ChangePlan, resolver: Resolver, items: Sequence[NewRegistration]
+) -> dict[int, str]:
+    """Add endpoints for the callback URLs that have none; return their secrets by endpoint id."""
     secrets: dict[int, str] = {}
-    for url in terms.missing(item.callback for item in items):
-        made = add_endpoint(actor=plan.actor, owner=plan.owner, terms=EndpointTerms(url))
-        terms.add(url, made.pk)
-        secrets[made.pk] = made.secret_text
-        plan.announcements.append(created(plan.actor.zone_id, plan.owner.name, made.pk))
+    for url in resolver.missing_urls(item.callback for item in items):
+        created = add_endpoint(actor=plan.actor, owner=plan.owner, terms=NewEndpoint(url))
+        resolver.add_endpoint(url, created.pk)
+        secrets[created.pk] = created.secret_text
+        plan.announcements.append(
+            created_announcement(plan.actor.zone_id, plan.owner.name, created.pk)
+        )
     return secrets

@@ -22,7 +22,7 @@ from pyspark.sql import functions as sf
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.compiled import Compiled
+from registrations.compiled import CompiledFilters
 from registrations.match_index.format.builder import Plan, build_columns
 from registrations.match_index.format.columns import Columns, Gathering
 from registrations.match_index.format.errors import NotIndexable
@@ -107,7 +107,7 @@ class InMemoryVersions:
         self._table = ds.dataset(root / _IN_MEMORY, schema=_IN_MEMORY_SCHEMA, format="parquet")
         self._is_empty = self._table.count_rows() == 0
         self._matcher = matcher
-        self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+        self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
 
     def load(self, first: int, last: int) -> None:
         """Load the versions that can hold for an event of these sequences, and forget the others.
@@ -183,7 +183,7 @@ class _MatcherBuild:
         self.versions = 0
         self.names: dict[int, str] = {}
         self._in_memory = in_memory
-        self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+        self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
 
     def shards(self, rows: Iterable[dict[str, Any]]) -> Iterator[Columns]:
         gathering = Gathering(COLUMNS)

@@ -1,14 +1,13 @@
-"""Endpoints that fail as a whole, as all workers know it: who may make the one request to an
-endpoint that backs off, and what tries say of endpoints. Sql module; delivery/sql/backoffs.sql.
-SQL module.
+"""The backoffs of endpoints, shared by all workers: which worker may probe an endpoint, and what
+attempts say about endpoints. The statements are in delivery/sql/backoffs.sql. SQL module.
 """
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from delivery.callbacks.health import SILENT, Health
-from delivery.callbacks.results import Result
+from delivery.callbacks.failures import INCONCLUSIVE, EndpointFailures
+from delivery.callbacks.results import DeliveryResult
 from eventhub.base import limits, metrics
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import int8_array
@@ -19,61 +18,65 @@ SQL = queries.load("delivery/sql/backoffs.sql")
 
 
 async def take_probes(connection: Connection, endpoint_ids: Collection[int]) -> frozenset[int]:
-    """Those of the endpoints that this worker may call now, once."""
+    """Return those of the endpoints that this worker may now call with one request."""
     values = {"endpoints": int8_array([*endpoint_ids]), "probe_s": limits.CALLBACK_PROBE_S}
     taken = await scalars(connection).execute(SQL["take_probes"], values)
     return frozenset(await taken.fetchall())
 
 
 async def return_probes(connection: Connection, endpoint_ids: Collection[int]) -> None:
-    """What was taken and not used, or told nothing: somebody else may, at once."""
+    """Return probes that were not used or were inconclusive, so that any worker may take them at
+    once.
+    """
     values = {"endpoints": int8_array([*endpoint_ids])}
     await connection.execute(SQL["return_probes"], values)
 
 
-async def note(connection: Connection, results: Sequence[Result], health: Health) -> bool:
-    """Write what results say of their endpoints; nothing for those that answer as they did before.
-    True if some answer again.
+async def record_results(
+    connection: Connection, results: Sequence[DeliveryResult], failures: EndpointFailures
+) -> bool:
+    """Write what results say about their endpoints, and nothing for endpoints whose state is
+    unchanged. Return True if some endpoint has recovered.
     """
-    good = {each.claimed.endpoint_id for each in results if each.outcome == "delivered"}
+    succeeded = {each.claimed.endpoint_id for each in results if each.outcome == "delivered"}
     probed = {each.claimed.endpoint_id for each in results if each.claimed.probe}
-    answering = [each for each in good if each in probed or health.is_known_to_fail(each)]
-    failures: Counter[int] = Counter()
-    failed: dict[int, list[Result]] = {}
-    silent: set[int] = set()
+    recovered = [each for each in succeeded if each in probed or failures.is_known_to_fail(each)]
+    counts: Counter[int] = Counter()
+    failed: dict[int, list[DeliveryResult]] = {}
+    inconclusive: set[int] = set()
     for each in results:
         endpoint_id = each.claimed.endpoint_id
         if each.outcome is None or each.outcome == "delivered":
             continue
-        if each.outcome in SILENT:
-            silent |= {endpoint_id} if each.claimed.probe else set()
+        if each.outcome in INCONCLUSIVE:
+            inconclusive |= {endpoint_id} if each.claimed.probe else set()
             continue
-        failures[endpoint_id] += 1
-        if endpoint_id not in good:
+        counts[endpoint_id] += 1
+        if endpoint_id not in succeeded:
             failed.setdefault(endpoint_id, []).append(each)
-    if answering:
-        values = {"endpoints": int8_array(answering)}
-        await connection.execute(SQL["note_answers"], values)
+    if recovered:
+        values = {"endpoints": int8_array(recovered)}
+        await connection.execute(SQL["delete_backoffs"], values)
     if failed:
-        await connection.execute(SQL["note_failures"], _failures(failed))
+        await connection.execute(SQL["write_failures"], _failures(failed))
         metrics.CALLBACK_FAILED_PROBES.inc(
             sum(each.claimed.probe for those in failed.values() for each in those)
         )
-    if silent - failed.keys() - good:
-        await return_probes(connection, silent - failed.keys() - good)
-    health.noted(failures, good)
-    return bool(answering)
+    if inconclusive - failed.keys() - succeeded:
+        await return_probes(connection, inconclusive - failed.keys() - succeeded)
+    failures.record_written(counts, succeeded)
+    return bool(recovered)
 
 
-def _failures(failed: dict[int, list[Result]]) -> dict[str, Any]:
+def _failures(failed: dict[int, list[DeliveryResult]]) -> dict[str, Any]:
     firsts = [those[0].claimed for those in failed.values()]
     return {
         "endpoints": int8_array([*failed]),
         "failures": int8_array([len(those) for those in failed.values()]),
-        "alone": int8_array([int(_are_one(those)) for those in failed.values()]),
+        "single": int8_array([int(_are_one_delivery(those)) for those in failed.values()]),
         "segments": int8_array([first.segment_id for first in firsts]),
         "sequences": int8_array([first.sequence for first in firsts]),
-        "asked_s": int8_array([max(each.decision.asked_s or 0 for each in those)
+        "retry_after_s": int8_array([max(each.decision.retry_after_s or 0 for each in those)
                                for those in failed.values()]),
         "failures_min": limits.CALLBACK_FAILURES_MIN,
         "pause_s_base": limits.CALLBACK_BACKOFF_S_BASE,
@@ -81,5 +84,5 @@ def _failures(failed: dict[int, list[Result]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _are_one(results: Sequence[Result]) -> bool:
+def _are_one_delivery(results: Sequence[DeliveryResult]) -> bool:
     return len({(each.claimed.segment_id, each.claimed.sequence) for each in results}) == 1

@@ -1,10 +1,10 @@
-"""The body of a callback, made once for all endpoints that want an event in one format.
+"""The body of a callback, built once for all endpoints that receive an event in the same format.
 Plain module.
 
 Native: `{"stream", "segment", "sequence", "appended_at", "registrations": [ids], "event": {...}}`,
-the names of a websocket's frames. As a CloudEvent it is the event alone, and the rest are headers.
-Where all registrations that matched have a report, the event is the one that it derives (OIF-06).
-Who cannot be told an event is told of the gap.
+with the field names of a websocket frame. A CloudEvent is the event alone; the rest are headers. If
+all registrations that matched have a report, the event is the one that the reports derive (OIF-06).
+An endpoint whose event is no longer available receives a gap notice instead.
 """
 
 from collections import OrderedDict
@@ -22,18 +22,20 @@ from eventhub.event.protobuf_codec import decode
 from registrations.endpoints.rows import Format
 from registrations.filters.report import Report
 
-EventKey = tuple[int, int, Format, Report | None]  # segment's number, sequence
+EventKey = tuple[int, int, Format, Report | None]  # segment id, sequence
 
 
-class Place(NamedTuple):
-    """What a segment's number stands for."""
+class SegmentName(NamedTuple):
+    """The UUID of a segment and the name of its stream."""
 
     segment: str  # UUID
     stream: str
 
 
-class Gap(NamedTuple):
-    """Events that were dropped before they were told. `resume`: the cursor to go on from."""
+class GapNotice(NamedTuple):
+    """A range of events that were dropped before delivery. `resume` is the cursor to
+    continue from.
+    """
 
     first: int
     last: int
@@ -41,30 +43,32 @@ class Gap(NamedTuple):
     why: str
 
 
-class Content(NamedTuple):
-    """What is posted. `headers`: whole lines, with Content-Type."""
+class RequestContent(NamedTuple):
+    """The part of a request that depends on the event. `headers` are complete lines, with
+    Content-Type.
+    """
 
     headers: str
     body: bytes
 
 
 class Body(Protocol):
-    """A body but for the registrations that matched."""
+    """A body in which only the ids of the matching registrations are missing."""
 
     @property
     def size(self) -> int:
-        """Bytes held."""
+        """The size in bytes."""
 
     @property
     def expires_at_us(self) -> int:
-        """When the event's time is over; 0: never."""
+        """When the event expires; 0: never."""
 
-    def content(self, registrations: Sequence[int]) -> Content:
-        """The whole of it."""
+    def content(self, registrations: Sequence[int]) -> RequestContent:
+        """Return headers and body with the ids of the matching registrations."""
 
 
 class NativeBody(NamedTuple):
-    """The two parts between which the registrations stand."""
+    """A native body: the bytes before and after the registration ids."""
 
     before: bytes
     after: bytes
@@ -74,13 +78,13 @@ class NativeBody(NamedTuple):
     def size(self) -> int:
         return len(self.before) + len(self.after)
 
-    def content(self, registrations: Sequence[int]) -> Content:
-        body = b"%b%b%b" % (self.before, _tickets(registrations).encode(), self.after)
-        return Content("content-type: application/json\r\n", body)
+    def content(self, registrations: Sequence[int]) -> RequestContent:
+        body = b"%b%b%b" % (self.before, _registration_ids(registrations).encode(), self.after)
+        return RequestContent("content-type: application/json\r\n", body)
 
 
 class CloudBody(NamedTuple):
-    """A CloudEvent, whose headers say where it is from."""
+    """A CloudEvent, with the stream, the cursor and the registrations in headers."""
 
     headers: str
     body: bytes
@@ -90,70 +94,72 @@ class CloudBody(NamedTuple):
     def size(self) -> int:
         return len(self.headers) + len(self.body)
 
-    def content(self, registrations: Sequence[int]) -> Content:
+    def content(self, registrations: Sequence[int]) -> RequestContent:
         if len(registrations) > limits.CALLBACK_HEADER_REGISTRATIONS_MAX:
-            return Content(self.headers, self.body)
-        tickets = f"eventhub-registrations: {_tickets(registrations)}\r\n"
-        return Content(self.headers + tickets, self.body)
+            return RequestContent(self.headers, self.body)
+        tickets = f"eventhub-registrations: {_registration_ids(registrations)}\r\n"
+        return RequestContent(self.headers + tickets, self.body)
 
 
-class Whole(NamedTuple):
-    """An event of the log."""
+class LoggedEvent(NamedTuple):
+    """An event of the log in its stored form."""
 
-    place: Place
+    segment: SegmentName
     sequence: int
     appended_at_us: int
     payload: bytes
 
 
-def event_body(format: Format, whole: Whole, report: Report | None = None) -> Body:
-    """The body of one event, or of the event that a report derives from it."""
-    place, sequence = whole.place, whole.sequence
-    event = decode(whole.payload)
+def event_body(format: Format, logged: LoggedEvent, report: Report | None = None) -> Body:
+    """Return the body of an event, or of the event that a report derives from it."""
+    segment, sequence = logged.segment, logged.sequence
+    event = decode(logged.payload)
     expires_at_us = event.expires_at_us
     if report is not None:
         event = report.derive(event)
     if format != "native":
-        return _cloud_body(format, event, place, sequence)._replace(expires_at_us=expires_at_us)
-    at = time_text(whole.appended_at_us)
+        return _cloud_body(format, event, segment, sequence)._replace(expires_at_us=expires_at_us)
+    at = time_text(logged.appended_at_us)
     head = (
-        f'{{"stream":{orjson.dumps(place.stream).decode()},"segment":"{place.segment}",'
+        f'{{"stream":{orjson.dumps(segment.stream).decode()},"segment":"{segment.segment}",'
         f'"sequence":{sequence},"appended_at":"{at}","registrations":['
     )
     return NativeBody(head.encode(), b'],"event":%b}' % event_json(event), expires_at_us)
 
 
-def gap_body(format: Format, place: Place, gap: Gap) -> Body:
-    """What an endpoint is told instead of events; as a CloudEvent, an event of the hub's own."""
-    told = {"stream": place.stream, "gap": gap._asdict()}
+def gap_body(format: Format, segment: SegmentName, gap: GapNotice) -> Body:
+    """Return the body of a gap notice; as a CloudEvent it is an event of the domain `eventhub`."""
+    content = {"stream": segment.stream, "gap": gap._asdict()}
     if format != "native":
-        event = Event("eventhub", "delivery.gap", {}, node="hub", body=orjson.dumps(told),
+        event = Event("eventhub", "delivery.gap", {}, node="hub", body=orjson.dumps(content),
                       content_type="application/json")  # fmt: skip
-        return _cloud_body(format, event, place, gap.last)
-    return NativeBody(orjson.dumps(told)[:-1] + b',"registrations":[', b"]}")
+        return _cloud_body(format, event, segment, gap.last)
+    return NativeBody(orjson.dumps(content)[:-1] + b',"registrations":[', b"]}")
 
 
-def _cloud_body(format: Format, event: Event, place: Place, sequence: int) -> CloudBody:
-    """In binary mode only what has a body: a request of CloudEvents always has a Content-Type."""
-    cursor = f"{place.segment}:{sequence}"
+def _cloud_body(format: Format, event: Event, segment: SegmentName, sequence: int) -> CloudBody:
+    """Return a CloudEvent. Binary mode needs a body, because a CloudEvents request always has a
+    Content-Type; an event without one becomes a structured CloudEvent.
+    """
+    cursor = f"{segment.segment}:{sequence}"
     if format == "cloudevents_binary" and event.body is not None:
         message = cloudevents.binary(event, cursor)
     else:
         content_type = [("Content-Type", cloudevents.STRUCTURED)]
         message = cloudevents.Message(content_type, cloudevents.structured(event, cursor))
-    own = [("eventhub-stream", place.stream), ("eventhub-cursor", cursor)]
+    own = [("eventhub-stream", segment.stream), ("eventhub-cursor", cursor)]
     lines = [f"{name.lower()}: {value}\r\n" for name, value in (*message.headers, *own)]
     return CloudBody("".join(lines), message.body)
 
 
-def _tickets(registrations: Sequence[int]) -> str:
+def _registration_ids(registrations: Sequence[int]) -> str:
     return ",".join(map(str, registrations))
 
 
 class EventCache:
-    """The bodies used lately: those of one event are asked for soon after each other. Bounded by
-    the memory that they take, and by the seconds since their last use, or every busy worker would
-    fill it with events that nobody asks for again.
+    """A cache of recently used bodies: the deliveries of one event follow each other closely. It is
+    bounded in bytes, and drops bodies unused for `unused_s_max` seconds; otherwise every busy
+    worker would fill it with events that no delivery needs again.
     """
 
     def __init__(self, bytes_max: int, unused_s_max: float, clock: Clock) -> None:
@@ -161,38 +167,44 @@ class EventCache:
         self._unused_s_max = unused_s_max
         self._clock = clock
         self._bytes = 0
-        self._found: OrderedDict[EventKey, tuple[Body, float]] = OrderedDict()  # oldest use first
+        self._bodies: OrderedDict[EventKey, tuple[Body, float]] = (
+            OrderedDict()
+        )  # least recently used first
 
     def __len__(self) -> int:
-        """How many there are."""
-        return len(self._found)
+        """Return the number of cached bodies."""
+        return len(self._bodies)
 
     def get(self, key: EventKey) -> Body | None:
-        found = self._found.pop(key, None)
-        if found is None:
+        cached = self._bodies.pop(key, None)
+        if cached is None:
             return None
-        self._found[key] = found[0], self._clock.monotonic_s()
-        return found[0]
+        self._bodies[key] = cached[0], self._clock.monotonic_s()
+        return cached[0]
 
     def put(self, key: EventKey, body: Body) -> None:
         now_s = self._clock.monotonic_s()
-        old = self._found.pop(key, None)
-        if old is not None:
-            self._bytes -= _held(old[0])
-        self._found[key] = body, now_s
-        self._bytes += _held(body)
+        previous = self._bodies.pop(key, None)
+        if previous is not None:
+            self._bytes -= _cached_bytes(previous[0])
+        self._bodies[key] = body, now_s
+        self._bytes += _cached_bytes(body)
         self._drop(now_s - self._unused_s_max)
 
     def _drop(self, before_s: float) -> None:
-        """What was last used before then, and more while there are too many bytes; one is kept."""
-        while len(self._found) > 1:
-            oldest, (body, used_s) = next(iter(self._found.items()))
+        """Drop bodies last used before the given time, and more while the cache is too large; keep
+        one.
+        """
+        while len(self._bodies) > 1:
+            oldest, (body, used_s) = next(iter(self._bodies.items()))
             if used_s >= before_s and self._bytes <= self._bytes_max:
                 return
-            del self._found[oldest]
-            self._bytes -= _held(body)
+            del self._bodies[oldest]
+            self._bytes -= _cached_bytes(body)
 
 
-def _held(body: Body) -> int:
-    """What a body takes in the cache: a small one is mostly objects."""
+def _cached_bytes(body: Body) -> int:
+    """Return the memory that a cached body takes; for a small body this is mostly object
+    overhead.
+    """
     return body.size + limits.CALLBACK_EVENT_CACHED_BYTES

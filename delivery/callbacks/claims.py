@@ -1,8 +1,8 @@
-"""Claims deliveries that are due and loads what they need to be posted. SQL module.
+"""Claims of due deliveries, and the reads needed to post them. SQL module.
 
-The statements are in delivery/sql/callbacks.sql; what they promise is said there. Every function
-takes an open connection in autocommit mode and raises what psycopg raises when the database is
-away; a claim that was made and not heard of ends by itself.
+The statements and their guarantees are in delivery/sql/callbacks.sql. Every function takes an open
+connection in autocommit mode and raises what psycopg raises when the database is unavailable. A
+claim whose answer never arrives expires.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from delivery.callbacks.body import Place
+from delivery.callbacks.body import SegmentName
 from eventhub.base import limits
 from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
@@ -22,16 +22,16 @@ from registrations.filters.report import Report, stored_report
 SQL = queries.load("delivery/sql/callbacks.sql")
 
 
-class Lane(NamedTuple):
-    """What is delivered in order: a stream's events for one endpoint, in one run."""
+class LaneKey(NamedTuple):
+    """A lane: the ordered queue of one endpoint, one stream and one run."""
 
     endpoint_id: int
     stream_id: int
     run: int
 
 
-class Endpoint(NamedTuple):
-    """Where a delivery goes. `secret` is sealed."""
+class CallbackEndpoint(NamedTuple):
+    """The settings of an endpoint that posting needs. `secret` is encrypted."""
 
     id: int
     url: str
@@ -40,9 +40,9 @@ class Endpoint(NamedTuple):
     format: Format
 
 
-class Failing(NamedTuple):
-    """How an endpoint fails. `backs_off`: with one request at a time, when its pause is over.
-    `spares`: tries do not count meanwhile.
+class FailureState(NamedTuple):
+    """The recent failures of an endpoint. `backs_off`: at most one request (a probe) may be made,
+    after the pause. `spares`: failed attempts do not count meanwhile.
     """
 
     failures: int  # in a row
@@ -50,20 +50,20 @@ class Failing(NamedTuple):
     spares: bool
 
 
-class Found(NamedTuple):
-    """What a scan saw from one place to another; `last` is where the next begins, None at the
-    end.
+class ScanResult(NamedTuple):
+    """The result of scanning one page; `last` is the key after which the next page starts, None at
+    the end.
     """
 
-    due: dict[Any, Endpoint]  # by endpoint id, or by lane
+    due: dict[Any, CallbackEndpoint]  # by endpoint id, or by lane
     deleted: frozenset[int]  # endpoints whose deliveries are to be cancelled
-    failing: Mapping[int, Failing | None]  # of all endpoints that were seen
+    failing: Mapping[int, FailureState | None]  # of all endpoints scanned
     last: Any
 
 
 class Claimed(NamedTuple):
-    """A delivery in this worker's hands, tried so many times before. `probe`: the one request to an
-    endpoint that backs off; `spares`: it does not count.
+    """A delivery claimed by this worker, and its attempts so far. `probe`: it is the one request to
+    an endpoint in backoff; `spares`: a failed attempt does not count.
     """
 
     partition_id: int
@@ -75,57 +75,57 @@ class Claimed(NamedTuple):
     registrations: list[int]
     attempts: int
     uncounted_attempts: int
-    payload: bytes | None  # the event's stored bytes, if the delivery has outlived its group
+    payload: bytes | None  # the event's stored bytes, once the event left the database
     created_at_us: int
-    gap_first: int | None  # no event is owed, but word that those from here to `sequence` are gone
+    gap_first: int | None  # set: a gap notice for the events from here to `sequence`
     gap_reason: str | None
-    version_ids: list[int] | None  # whose reports say what is told; None: the event
+    version_ids: list[int] | None  # whose reports derive the event; None: the event as it is
     token: str
     probe: bool
     spares: bool
 
     @property
-    def lane(self) -> Lane:
-        return Lane(self.endpoint_id, self.stream_id, self.run)
+    def lane(self) -> LaneKey:
+        return LaneKey(self.endpoint_id, self.stream_id, self.run)
 
 
-class _Placed(NamedTuple):
-    """A delivery of a lane, and where in it it stands, from 1 on."""
+class _RankedClaim(NamedTuple):
+    """A claimed delivery and its position in its lane, from 1 on."""
 
     claimed: Claimed
     place: int
 
 
-class _Seen(NamedTuple):
-    """An endpoint with deliveries that wait; nothing but its id if it is gone."""
+class _ScannedEndpoint(NamedTuple):
+    """An endpoint with pending deliveries; only its id is set if the endpoint no longer exists."""
 
-    endpoint: Endpoint
+    endpoint: CallbackEndpoint
     is_due: bool
     is_deleted: bool
     failures: int | None
     backs_off: bool
     spares: bool
 
-    def failing(self) -> Failing | None:
+    def failing(self) -> FailureState | None:
         if self.failures is None:
             return None
-        return Failing(self.failures, self.backs_off, self.backs_off and self.spares)
+        return FailureState(self.failures, self.backs_off, self.backs_off and self.spares)
 
 
-class _SeenLane(NamedTuple):
-    """A lane with deliveries that wait."""
+class _ScannedLane(NamedTuple):
+    """A lane with pending deliveries."""
 
-    seen: _Seen
+    scanned: _ScannedEndpoint
     stream_id: int
     run: int
 
     @property
-    def lane(self) -> Lane:
-        return Lane(self.seen.endpoint.id, self.stream_id, self.run)
+    def lane(self) -> LaneKey:
+        return LaneKey(self.scanned.endpoint.id, self.stream_id, self.run)
 
 
 class ClaimedEvent(NamedTuple):
-    """An event's bytes, as they are stored."""
+    """The stored bytes of an event."""
 
     segment_id: int
     sequence: int
@@ -133,37 +133,39 @@ class ClaimedEvent(NamedTuple):
     payload: bytes
 
 
-class _Segment(NamedTuple):
+class _SegmentRow(NamedTuple):
     id: int
     segment: str
     stream: str
 
 
-class _Reported(NamedTuple):
+class _ReportRow(NamedTuple):
     id: int
     report: str
 
 
 async def open_connection(url: str, name: str) -> Connection:
-    """A connection that plans every statement over the indexes. Raises DatabaseUnavailable."""
+    """Return a connection that plans every statement over the indexes. Raise
+    DatabaseUnavailable.
+    """
     connection = await connect(url, name=f"eventhub {name}")
     arrays.adapt(connection)
     await connection.execute(SQL["settings"])
     return connection
 
 
-async def scan_parallel(connection: Connection, after: int) -> Found:
-    """The endpoints with deliveries due, from the one behind `after` on."""
+async def scan_parallel(connection: Connection, after: int) -> ScanResult:
+    """Return the endpoints with due deliveries, starting after the endpoint `after`."""
     bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX, **_pauses()}
-    query = cursor_of(connection, _Seen)
+    query = cursor_of(connection, _ScannedEndpoint)
     rows = await (await query.execute(SQL["scan_parallel"], bounds, binary=True)).fetchall()
     due = {row.endpoint.id: row.endpoint for row in rows if row.is_due}
-    last = rows[-1].endpoint.id if _was_cut(rows) else None
-    return Found(due, *_states(rows), last)
+    last = rows[-1].endpoint.id if _is_page_full(rows) else None
+    return ScanResult(due, *_failure_states(rows), last)
 
 
-async def scan_ordered(connection: Connection, after: Lane) -> Found:
-    """The lanes that are free and have a delivery due, from the one behind `after` on."""
+async def scan_ordered(connection: Connection, after: LaneKey) -> ScanResult:
+    """Return the free lanes with a due delivery, starting after the lane `after`."""
     bounds = {
         "endpoint": after.endpoint_id,
         "stream": after.stream_id,
@@ -171,15 +173,17 @@ async def scan_ordered(connection: Connection, after: Lane) -> Found:
         "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
         **_pauses(),
     }
-    query = cursor_of(connection, _SeenLane)
+    query = cursor_of(connection, _ScannedLane)
     rows = await (await query.execute(SQL["scan_ordered"], bounds, binary=True)).fetchall()
-    due = {row.lane: row.seen.endpoint for row in rows if row.seen.is_due}
-    last = rows[-1].lane if _was_cut(rows) else None
-    return Found(due, *_states([row.seen for row in rows]), last)
+    due = {row.lane: row.scanned.endpoint for row in rows if row.scanned.is_due}
+    last = rows[-1].lane if _is_page_full(rows) else None
+    return ScanResult(due, *_failure_states([row.scanned for row in rows]), last)
 
 
-def _states(rows: Sequence[_Seen]) -> tuple[frozenset[int], dict[int, Failing | None]]:
-    """Endpoints that are deleted, and how each fails."""
+def _failure_states(
+    rows: Sequence[_ScannedEndpoint],
+) -> tuple[frozenset[int], dict[int, FailureState | None]]:
+    """Return the deleted endpoints, and the failure state of each endpoint."""
     deleted = frozenset(row.endpoint.id for row in rows if row.is_deleted)
     return deleted, {row.endpoint.id: row.failing() for row in rows}
 
@@ -194,31 +198,31 @@ def _pauses() -> dict[str, float]:
 
 
 def retry_pauses() -> dict[str, float]:
-    """The bounds of what a delivery waits for its next try, as the statements take them."""
+    """Return the bounds of the pause before a retry, as parameters of the statements."""
     return {
         "retry_s_base": limits.CALLBACK_RETRY_S_BASE,
         "retry_s_max": limits.CALLBACK_RETRY_S_MAX,
     }
 
 
-def _was_cut(rows: Sequence[Any]) -> bool:
+def _is_page_full(rows: Sequence[Any]) -> bool:
     return len(rows) >= limits.CALLBACK_SCAN_ENDPOINTS_MAX
 
 
 async def claim_parallel(
     connection: Connection,
-    wanted: Mapping[int, int],
+    requested: Mapping[int, int],
     *,
     token: str = "",
     probes: Collection[int] = (),
 ) -> list[Claimed]:
-    """At most so many deliveries of each endpoint as its id is mapped to; of those that back off
-    only if they are among `probes`. The token is to be new.
+    """Claim due deliveries, for each endpoint at most the requested number; for endpoints in
+    backoff only if they are among `probes`. The token must not have been used before.
     """
     token = token or str(uuid4())
     values = {
-        "endpoints": int8_array([*wanted]),
-        "counts": int8_array([*wanted.values()]),
+        "endpoints": int8_array([*requested]),
+        "counts": int8_array([*requested.values()]),
         "probes": int8_array([*probes]),
         "token": token,
         "claim_s": limits.CALLBACK_CLAIM_S,
@@ -229,28 +233,28 @@ async def claim_parallel(
 
 async def claim_ordered(
     connection: Connection,
-    lanes: Sequence[Lane],
+    lanes: Sequence[LaneKey],
     *,
     token: str = "",
     probes: Collection[int] = (),
 ) -> list[list[Claimed]]:
-    """The oldest deliveries of those lanes that could be taken, each lane's in order; token and
-    probes as above.
+    """Take the lanes that are free and claim their oldest deliveries, each lane's in order. `token`
+    and `probes` are as in `claim_parallel`.
 
-    Two statements: the second sees the deliveries as they are now that the lanes are held.
+    Two statements are needed: the second reads the deliveries as they are once the lanes are held.
     """
     token = token or str(uuid4())
     terms = {"token": token, "claim_s": limits.CALLBACK_CLAIM_S}
-    asked = {**_lanes(lanes), **terms, "probes": int8_array([*probes])}
-    query = cursor_of(connection, Lane)
-    held = await (await query.execute(SQL["take_lanes"], asked, binary=True)).fetchall()
-    if not held:
+    values = {**_lane_arrays(lanes), **terms, "probes": int8_array([*probes])}
+    query = cursor_of(connection, LaneKey)
+    taken = await (await query.execute(SQL["take_lanes"], values, binary=True)).fetchall()
+    if not taken:
         return []
-    most = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX, **retry_pauses()}
-    wanted = {**_lanes(held), **terms, **most}
-    claims = cursor_of(connection, _Placed)
-    rows = await (await claims.execute(SQL["claim_lanes"], wanted, binary=True)).fetchall()
-    found: dict[Lane, list[Claimed]] = {lane: [] for lane in held}
+    bounds = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX, **retry_pauses()}
+    requested = {**_lane_arrays(taken), **terms, **bounds}
+    claims = cursor_of(connection, _RankedClaim)
+    rows = await (await claims.execute(SQL["claim_lanes"], requested, binary=True)).fetchall()
+    found: dict[LaneKey, list[Claimed]] = {lane: [] for lane in taken}
     behind: list[Claimed] = []
     for claimed, place in sorted(rows, key=attrgetter("place")):
         taken_before = found[claimed.lane]
@@ -263,23 +267,23 @@ async def claim_ordered(
     return [claims for claims in found.values() if claims]
 
 
-async def leave_lanes(connection: Connection, held: Sequence[tuple[Lane, str]]) -> None:
-    """Free lanes, if they are still held under those tokens."""
+async def leave_lanes(connection: Connection, taken: Sequence[tuple[LaneKey, str]]) -> None:
+    """Free lanes that are still held under the given tokens."""
     values = {
-        **_lanes([lane for lane, _ in held]),
-        "tokens": text_array([token for _, token in held]),
+        **_lane_arrays([lane for lane, _ in taken]),
+        "tokens": text_array([token for _, token in taken]),
     }
     await connection.execute(SQL["leave_lanes"], values)
 
 
 async def give_back(connection: Connection, claims: Sequence[Claimed]) -> None:
-    """Claimed and not tried: due again at once, for anyone."""
-    values = {**where(claims), "tokens": text_array([claimed.token for claimed in claims])}
+    """Release claims that were not attempted: they are due again at once, for any worker."""
+    values = {**delivery_keys(claims), "tokens": text_array([claimed.token for claimed in claims])}
     await connection.execute(SQL["give_back"], values)
 
 
 async def cancel(connection: Connection, endpoint_id: int) -> int:
-    """Cancel pending deliveries of a deleted endpoint, a bounded number of them; how many."""
+    """Cancel a bounded number of pending deliveries of a deleted endpoint; return how many."""
     bounds = {
         "endpoint": endpoint_id,
         "deliveries_max": limits.CALLBACK_CANCEL_DELIVERIES_MAX,
@@ -293,25 +297,25 @@ async def cancel(connection: Connection, endpoint_id: int) -> int:
 
 
 async def forget_lanes(url: str) -> None:
-    """Delete the rows of lanes that nobody has held for long. Raises what psycopg raises."""
+    """Delete the rows of lanes that have been free for long. Raise what psycopg raises."""
     connection = await connect(url, name="eventhub lanes")
     async with connection:
-        await connection.execute(SQL["forget_lanes"], {"kept_s": limits.CALLBACK_LANE_IDLE_S})
+        await connection.execute(SQL["forget_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
 
 
 async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[ClaimedEvent]:
-    """The events of deliveries, as far as they are held."""
-    wanted = {(each.segment_id, each.sequence) for each in claims}
+    """Return the events of deliveries that are in the database."""
+    requested = {(each.segment_id, each.sequence) for each in claims}
     values = {
-        "segments": int8_array([segment for segment, _ in wanted]),
-        "sequences": int8_array([sequence for _, sequence in wanted]),
+        "segments": int8_array([segment for segment, _ in requested]),
+        "sequences": int8_array([sequence for _, sequence in requested]),
     }
     query = cursor_of(connection, ClaimedEvent)
     return await (await query.execute(SQL["events"], values, binary=True)).fetchall()
 
 
-async def kept_bytes(connection: Connection, claimed: Claimed) -> bytes | None:
-    """The bytes that a delivery got of its event, if it has some by now."""
+async def retained_bytes(connection: Connection, claimed: Claimed) -> bytes | None:
+    """Return the copy of the event that a delivery may have received after it was claimed."""
     values = {
         "endpoint": claimed.endpoint_id,
         "segment": claimed.segment_id,
@@ -320,35 +324,35 @@ async def kept_bytes(connection: Connection, claimed: Claimed) -> bytes | None:
     }
     query = scalars(connection)
     kept: bytes | None = await (
-        await query.execute(SQL["kept_bytes"], values, binary=True)
+        await query.execute(SQL["retained_bytes"], values, binary=True)
     ).fetchone()
     return kept
 
 
-async def why_lost(connection: Connection, segment: int) -> str:
-    """Why the events of a segment are not held any more."""
-    query = await scalars(connection).execute(SQL["why_lost"], {"segment": segment})
+async def removal_reason(connection: Connection, segment: int) -> str:
+    """Return why the events of a segment were removed."""
+    query = await scalars(connection).execute(SQL["removal_reason"], {"segment": segment})
     return await query.fetchone() or "dropped"
 
 
-async def load_places(connection: Connection, segments: Iterable[int]) -> dict[int, Place]:
-    """Segments' UUIDs and their streams' names, by the segments' numbers."""
-    query = cursor_of(connection, _Segment)
-    rows = await query.execute(SQL["places"], {"segments": int8_array([*segments])})
-    return {id: Place(segment, stream) async for id, segment, stream in rows}
+async def load_segments(connection: Connection, segments: Iterable[int]) -> dict[int, SegmentName]:
+    """Return the UUIDs of segments and the names of their streams, by the segments' ids."""
+    query = cursor_of(connection, _SegmentRow)
+    rows = await query.execute(SQL["segments"], {"segments": int8_array([*segments])})
+    return {id: SegmentName(segment, stream) async for id, segment, stream in rows}
 
 
 async def load_reports(connection: Connection, versions: Iterable[int]) -> dict[int, Report]:
-    """The reports of those versions of registrations that have one."""
-    query = cursor_of(connection, _Reported)
+    """Return the reports of those versions of registrations that have one."""
+    query = cursor_of(connection, _ReportRow)
     rows = await query.execute(SQL["reports"], {"versions": int8_array([*versions])})
     return {id: stored_report(report) async for id, report in rows}
 
 
-def where(claims: Sequence[Claimed]) -> dict[str, Any]:
-    """The keys of deliveries as the statements take them."""
+def delivery_keys(claims: Sequence[Claimed]) -> dict[str, Any]:
+    """Return the keys of deliveries as parameters of the statements."""
     return {
-        "groups": int8_array([each.partition_id for each in claims]),
+        "partitions": int8_array([each.partition_id for each in claims]),
         "endpoints": int8_array([each.endpoint_id for each in claims]),
         "segments": int8_array([each.segment_id for each in claims]),
         "sequences": int8_array([each.sequence for each in claims]),
@@ -356,7 +360,7 @@ def where(claims: Sequence[Claimed]) -> dict[str, Any]:
     }
 
 
-def _lanes(lanes: Sequence[Lane]) -> dict[str, Any]:
+def _lane_arrays(lanes: Sequence[LaneKey]) -> dict[str, Any]:
     return {
         "endpoints": int8_array([lane.endpoint_id for lane in lanes]),
         "streams": int8_array([lane.stream_id for lane in lanes]),

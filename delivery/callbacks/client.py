@@ -1,7 +1,8 @@
-"""An HTTP/1.1 client for one kind of request: POST, no redirect, no proxy, no cookie, and answers
-of which little is taken. Connections are kept and used again. Plain module.
+"""An HTTP/1.1 client for callbacks: POST only, without redirects, proxies or cookies, and with a
+bounded read of the response. Connections are kept alive and reused. Plain module.
 
-A general client costs three times as much for each request, and most of what a delivery costs.
+A general client takes three times as long for each request, which is most of the cost of a
+delivery.
 """
 
 import asyncio
@@ -11,16 +12,16 @@ from typing import NamedTuple
 
 import httptools
 
-from delivery.callbacks.guard import Guard, Place
+from delivery.callbacks.guard import Guard, Origin
 from eventhub.base import limits
 
 
-class NoHttp(Exception):
-    """The answer is no HTTP, or its headers are too large."""
+class MalformedResponse(Exception):
+    """The response is not HTTP, or its headers are too large."""
 
 
-class Answer(NamedTuple):
-    """What came back. Of a body longer than the bound there is only the beginning."""
+class Response(NamedTuple):
+    """A response. A body longer than the bound is truncated."""
 
     status: int
     reason: str
@@ -28,93 +29,93 @@ class Answer(NamedTuple):
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """The first of that name (lower case)."""
+        """Return the first header of the given name (lower case), or None."""
         return next((value for found, value in self.headers if found.lower() == name), None)
 
 
 class _Dropped(ConnectionError):
-    """The other side closed a kept connection before it answered."""
+    """The server closed a kept connection before it answered."""
 
 
-class Connection(asyncio.Protocol):
-    """One connection, with one request on it at a time.
+class HttpConnection(asyncio.Protocol):
+    """A connection with at most one request at a time.
 
-    Its parser refers to it. Once it is lost it has none: garbage in cycles is collected rarely in a
-    process of many objects.
+    Connection and parser refer to each other. The parser is deleted when the connection is lost,
+    because a process with many objects collects cycles rarely.
     """
 
     _parser: httptools.HttpResponseParser
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._waiter: asyncio.Future[Answer] | None = None
-        self._begin()
-        self.kept = False  # it may carry another request
+        self._waiter: asyncio.Future[Response] | None = None
+        self._reset()
+        self.reusable = False  # it may carry another request
         self.idle_since_s = 0.0
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._reason = b""
         self._headers: list[tuple[bytes, bytes]] = []
-        self._header_bytes = 0  # parsed, also of trailers
+        self._header_bytes = 0  # parsed, trailers included
         self._head_bytes = 0  # received until the head was complete
         self._head_done = False
         self._body = b""
         self._body_bytes = 0
-        self._patience: asyncio.TimerHandle | None = None
+        self._body_timer: asyncio.TimerHandle | None = None
 
     @property
     def usable(self) -> bool:
-        return self.kept and self._transport is not None and not self._transport.is_closing()
+        return self.reusable and self._transport is not None and not self._transport.is_closing()
 
-    def send(self, request: bytes) -> Awaitable[Answer]:
-        """Send a request; wait for what is returned. Raises OSError and NoHttp."""
+    def send(self, request: bytes) -> Awaitable[Response]:
+        """Send a request; the awaitable gives the response. Raise OSError and MalformedResponse."""
         if self._transport is None:
             raise ConnectionError("the connection was closed at once")
-        self._begin()
+        self._reset()
         self._parser = httptools.HttpResponseParser(self)
-        self.kept = False
+        self.reusable = False
         self._waiter = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return self._waiter
 
     def drop(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close the connection at once, also with a request under way."""
         if self._transport is not None:
             self._transport.abort()
 
-    # what the event loop calls
+    # --- called by the event loop ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
-        self.kept = False
+        self.reusable = False
         if self._head_done:
             self._end(keep=False)
         elif not self._head_bytes:
-            self._fail(_Dropped("the connection was closed without an answer"))
+            self._fail(_Dropped("the connection was closed without a response"))
         else:
-            self._fail(ConnectionError("the connection was closed in the middle of the answer"))
+            self._fail(ConnectionError("the connection was closed in the middle of the response"))
         self.__dict__.pop("_parser", None)
 
     def data_received(self, data: bytes) -> None:
         if self._waiter is None:
-            self.drop()  # nobody asked
+            self.drop()  # data without a request
             return
         if not self._head_done:
             self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(NoHttp(str(error.__context__ or error)))
+            self._fail(MalformedResponse(str(error.__context__ or error)))
         if not self._head_done and self._head_bytes > limits.CALLBACK_HEADERS_BYTES_MAX:
-            self._fail(NoHttp("the answer's headers are too large"))
-        if self._head_done and self._waiter is not None and self._patience is None:
+            self._fail(MalformedResponse("the response's headers are too large"))
+        if self._head_done and self._waiter is not None and self._body_timer is None:
             loop = asyncio.get_running_loop()
-            self._patience = loop.call_later(limits.CALLBACK_BODY_S_MAX, self._cut)
+            self._body_timer = loop.call_later(limits.CALLBACK_BODY_S_MAX, self._end_body)
 
-    # what the parser calls
+    # --- called by the parser ---
 
     def on_status(self, reason: bytes) -> None:
         self._reason = reason
@@ -125,7 +126,7 @@ class Connection(asyncio.Protocol):
             len(self._headers) >= limits.CALLBACK_HEADERS_COUNT_MAX
             or self._header_bytes > limits.CALLBACK_HEADERS_BYTES_MAX
         ):
-            raise NoHttp("the answer's headers are too large or too many")
+            raise MalformedResponse("the response's headers are too large or too many")
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -133,34 +134,34 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         self._body_bytes += len(data)
-        room = limits.CALLBACK_ANSWER_CHARS_STORED_MAX - len(self._body)
-        if room > 0:
-            self._body += data[:room]
+        space = limits.CALLBACK_ANSWER_CHARS_STORED_MAX - len(self._body)
+        if space > 0:
+            self._body += data[:space]
         if self._body_bytes > limits.CALLBACK_ANSWER_BYTES_READ_MAX:
             self._end(keep=False)
 
     def on_message_complete(self) -> None:
         if self._head_done:
             self._end(keep=self._parser.should_keep_alive())
-        self._headers = []  # of an interim answer
+        self._headers = []  # of an interim (1xx) response
 
-    def _cut(self) -> None:
-        """The status has said how the try ended, so nobody waits long for a body."""
+    def _end_body(self) -> None:
+        """Stop reading the body: the status already decides the outcome of the attempt."""
         self._end(keep=False)
 
     def _end(self, *, keep: bool) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
             return
-        if self._patience is not None:
-            self._patience.cancel()
-        self.kept = keep
+        if self._body_timer is not None:
+            self._body_timer.cancel()
+        self.reusable = keep
         if not keep:
             self.drop()
         if not waiter.done():
             headers = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in self._headers]
             status = self._parser.get_status_code()
-            waiter.set_result(Answer(status, self._reason.decode("latin-1"), headers, self._body))
+            waiter.set_result(Response(status, self._reason.decode("latin-1"), headers, self._body))
 
     def _fail(self, error: Exception) -> None:
         waiter, self._waiter = self._waiter, None
@@ -169,36 +170,38 @@ class Connection(asyncio.Protocol):
             waiter.set_exception(error)
 
 
-class Client:
-    """Posts, and keeps connections for the next time. The slots bound how many there are."""
+class HttpClient:
+    """Posts requests and keeps connections for reuse. The slots of the drain bound their number."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._kept: dict[Place, list[Connection]] = {}
+        self._idle: dict[Origin, list[HttpConnection]] = {}
         self._swept_s = time.monotonic()
 
-    async def post(self, place: Place, request: bytes) -> Answer:
-        """The answer to a request's bytes. Raises OSError and UnicodeError as `Guard.connect`,
-        NoHttp, and TimeoutError when it all takes too long.
+    async def post(self, origin: Origin, request: bytes) -> Response:
+        """Send a request and return the response. Raise OSError and UnicodeError as `Guard.connect`
+        does, MalformedResponse, and TimeoutError when it takes too long in total.
         """
         async with asyncio.timeout(limits.CALLBACK_TIMEOUT_S_MAX):
-            kept = self._take(place)
-            if kept is not None:
+            reusable = self._take(origin)
+            if reusable is not None:
                 try:
-                    return await self._exchange(place, kept, request)
+                    return await self._exchange(origin, reusable, request)
                 except _Dropped:
-                    pass  # it was closed while nobody used it: the request was not seen
+                    pass  # closed while idle: the server has not read the request
             async with asyncio.timeout(limits.CALLBACK_CONNECT_TIMEOUT_S_MAX):
-                made = await self._guard.connect(place, Connection)
-            return await self._exchange(place, made, request)
+                opened = await self._guard.connect(origin, HttpConnection)
+            return await self._exchange(origin, opened, request)
 
     def close(self) -> None:
-        for kept in self._kept.values():
-            for connection in kept:
+        for reusable in self._idle.values():
+            for connection in reusable:
                 connection.drop()
-        self._kept.clear()
+        self._idle.clear()
 
-    async def _exchange(self, place: Place, connection: Connection, request: bytes) -> Answer:
+    async def _exchange(
+        self, origin: Origin, connection: HttpConnection, request: bytes
+    ) -> Response:
         try:
             answer = await connection.send(request)
         except BaseException:
@@ -206,17 +209,17 @@ class Client:
             raise
         if connection.usable:
             connection.idle_since_s = time.monotonic()
-            self._kept.setdefault(place, []).append(connection)
+            self._idle.setdefault(origin, []).append(connection)
         return answer
 
-    def _take(self, place: Place) -> Connection | None:
-        """A kept connection that is still open, the one used last."""
+    def _take(self, origin: Origin) -> HttpConnection | None:
+        """Return the idle connection that was used last, if one is still open."""
         now_s = time.monotonic()
         if now_s - self._swept_s > limits.CALLBACK_KEEP_ALIVE_S:
             self._sweep(now_s)
-        kept = self._kept.get(place)
-        while kept:
-            connection = kept.pop()
+        reusable = self._idle.get(origin)
+        while reusable:
+            connection = reusable.pop()
             fresh = now_s - connection.idle_since_s < limits.CALLBACK_KEEP_ALIVE_S
             if connection.usable and fresh:
                 return connection
@@ -224,12 +227,12 @@ class Client:
         return None
 
     def _sweep(self, now_s: float) -> None:
-        """Close what was not used for long."""
+        """Close connections that were idle for too long."""
         self._swept_s = now_s
-        for place, kept in list(self._kept.items()):
-            old = [c for c in kept if now_s - c.idle_since_s >= limits.CALLBACK_KEEP_ALIVE_S]
+        for origin, reusable in list(self._idle.items()):
+            old = [c for c in reusable if now_s - c.idle_since_s >= limits.CALLBACK_KEEP_ALIVE_S]
             for connection in old:
                 connection.drop()
-                kept.remove(connection)
-            if not kept:
-                del self._kept[place]
+                reusable.remove(connection)
+            if not reusable:
+                del self._idle[origin]

@@ -1,8 +1,8 @@
-"""Connects to endpoints, and to no address that may not be called. Plain module.
+"""Connections to endpoints, restricted to the addresses that may be called. Plain module.
 
-The check stands where the socket for one address is made, so that literal addresses, every address
-of a name, and names that change between two look-ups all pass it, and what was checked is what is
-connected to.
+The check runs when the socket for one address is created. So it covers literal addresses, every
+address of a name, and names that change between two look-ups, and the connection goes to the
+address that was checked.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from registrations.endpoints.addresses import CallbackAddresses
 
 Info = tuple[Any, ...]  # of getaddrinfo
 P = TypeVar("P", bound=asyncio.Protocol)
-_SECOND_ADDRESS_S = 0.25  # RFC 8305: the next address is tried beside one that keeps silent
+_SECOND_ADDRESS_S = 0.25  # RFC 8305: the next address is tried in parallel with a silent one
 
 
-class Place(NamedTuple):
-    """Where a URL leads to."""
+class Origin(NamedTuple):
+    """The host, port and scheme of a URL."""
 
     host: str  # as in the URL, an IPv6 address without brackets
     port: int
@@ -33,18 +33,18 @@ class Place(NamedTuple):
 
 
 class AddressRefused(OSError):
-    """A callback to this address is not allowed."""
+    """Callbacks to this address are not allowed."""
 
 
 class Guard:
-    """The rules, and the names looked up lately."""
+    """The address rules, and a cache of resolved names."""
 
     def __init__(self, addresses: CallbackAddresses) -> None:
         self._addresses = addresses
         self._tls = ssl.create_default_context()
-        self._looked_up: dict[str, tuple[float, asyncio.Future[list[Info]]]] = {}
-        # The event loop's own few threads would be taken by a few dead names for as long as a name
-        # server keeps silent.
+        self._resolved: dict[str, tuple[float, asyncio.Future[list[Info]]]] = {}
+        # A few unresolvable names would occupy the event loop's own few threads until the name
+        # server's timeout.
         self._threads = ThreadPoolExecutor(
             limits.CALLBACK_DNS_THREADS_MAX, thread_name_prefix="callback-dns"
         )
@@ -52,55 +52,55 @@ class Guard:
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def connect(self, place: Place, protocol: Callable[[], P]) -> P:
-        """A connection with the protocol on it. Raises OSError (AddressRefused, socket.gaierror,
-        ssl.SSLError among them) and UnicodeError; the caller bounds the time.
+    async def connect(self, origin: Origin, protocol: Callable[[], P]) -> P:
+        """Return a connection with the protocol on it. Raise OSError (AddressRefused,
+        socket.gaierror and ssl.SSLError among them) and UnicodeError; the caller limits the time.
         """
         loop = asyncio.get_running_loop()
-        infos = [(*info[:4], (info[4][0], place.port, *info[4][2:]))
-                 for info in await self._look_up(place.host)]  # fmt: skip
+        infos = [(*info[:4], (info[4][0], origin.port, *info[4][2:]))
+                 for info in await self._resolve(origin.host)]  # fmt: skip
         connected = await aiohappyeyeballs.start_connection(
             infos,
             happy_eyeballs_delay=_SECOND_ADDRESS_S,
-            socket_factory=partial(self._make_socket, place),
+            socket_factory=partial(self._make_socket, origin),
         )
-        _, made = await loop.create_connection(
+        _, connected_protocol = await loop.create_connection(
             protocol,
             sock=connected,
-            ssl=self._tls if place.tls else None,
-            server_hostname=place.host if place.tls else None,
+            ssl=self._tls if origin.tls else None,
+            server_hostname=origin.host if origin.tls else None,
         )
-        return made
+        return connected_protocol
 
-    def _make_socket(self, place: Place, info: Info) -> socket.socket:
-        """For one address, just before it is connected to."""
+    def _make_socket(self, origin: Origin, info: Info) -> socket.socket:
+        """Create the socket for one address, just before it connects."""
         family, kind, protocol, _, address = info
-        if not self._addresses.allowed(address[0], place.host, place.port):
-            # the same words for all addresses of a name, or several become another error
-            raise AddressRefused(f"{place.host} leads to an address that may not be called")
+        if not self._addresses.allowed(address[0], origin.host, origin.port):
+            # one text for all addresses of a name: several errors with different texts are merged
+            raise AddressRefused(f"{origin.host} leads to an address that may not be called")
         return socket.socket(family=family, type=kind, proto=protocol)
 
-    async def _look_up(self, host: str) -> list[Info]:
-        """The addresses of a name; one look-up serves all who ask within a few seconds."""
+    async def _resolve(self, host: str) -> list[Info]:
+        """Return the addresses of a name; one look-up serves all requests of the next seconds."""
         now_s = time.monotonic()
-        known = self._looked_up.get(host)
-        if known is None or known[0] < now_s:
-            self._forget(now_s)
-            looking = asyncio.get_running_loop().run_in_executor(self._threads, _addresses, host)
-            known = now_s + limits.CALLBACK_DNS_S_MAX, looking
-            self._looked_up[host] = known
-            looking.add_done_callback(partial(self._looked, host))
-        return await asyncio.shield(known[1])
+        cached = self._resolved.get(host)
+        if cached is None or cached[0] < now_s:
+            self._evict_expired(now_s)
+            resolution = asyncio.get_running_loop().run_in_executor(self._threads, _addresses, host)
+            cached = now_s + limits.CALLBACK_DNS_S_MAX, resolution
+            self._resolved[host] = cached
+            resolution.add_done_callback(partial(self._on_resolved, host))
+        return await asyncio.shield(cached[1])
 
-    def _looked(self, host: str, looking: "asyncio.Future[list[Info]]") -> None:
-        """A failure is not remembered."""
-        if looking.cancelled() or looking.exception() is not None:
-            self._looked_up.pop(host, None)
+    def _on_resolved(self, host: str, resolution: "asyncio.Future[list[Info]]") -> None:
+        """Forget a failed look-up."""
+        if resolution.cancelled() or resolution.exception() is not None:
+            self._resolved.pop(host, None)
 
-    def _forget(self, now_s: float) -> None:
-        if len(self._looked_up) >= limits.CALLBACK_NAMES_CACHED_MAX:
-            self._looked_up = {
-                host: known for host, known in self._looked_up.items() if known[0] >= now_s
+    def _evict_expired(self, now_s: float) -> None:
+        if len(self._resolved) >= limits.CALLBACK_NAMES_CACHED_MAX:
+            self._resolved = {
+                host: cached for host, cached in self._resolved.items() if cached[0] >= now_s
             }
 
 

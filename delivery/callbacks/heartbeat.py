@@ -1,12 +1,13 @@
-"""Shows that this worker lives, frees what workers held that do not, and what lies further ahead
-than it can after the database's clock stepped back; hears of new deliveries on the same
-connection. Sql module; delivery/sql/drains.sql. SQL module.
+"""The heartbeat of a worker that posts callbacks. It also frees the claims of workers without a
+heartbeat, repairs times that lie too far in the future after the database's clock stepped back, and
+receives notifications of new deliveries on the same connection. The statements are in
+delivery/sql/drains.sql. SQL module.
 
-A claim's token begins with its worker's id. Nobody frees anything unless it was seen itself for the
-whole time in which the other fell silent, by a clock that did not step: after an absence of the
-database all have the time to show themselves. Who was not seen for as long posts nothing either,
-because others may. One that was stopped and goes on finds its claims gone: results are written
-under the token.
+A claim's token starts with its worker's id. A worker frees the claims of a silent one only if its
+own heartbeat was unbroken for the whole of the silence, by a clock that did not step: after an
+outage of the database every worker has the time to send a heartbeat. A worker whose heartbeat is
+late posts nothing either, because others may have freed its claims. A worker that was suspended and
+continues finds its claims gone: results are written under the token.
 """
 
 import itertools
@@ -25,114 +26,126 @@ from eventhub.postgresql.rows import cursor_of
 
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/drains.sql")
-CHANNEL = "eventhub_deliveries"  # of notices that there are new deliveries
+CHANNEL = "eventhub_deliveries"  # notifications of new deliveries
 _LOW = (1 << 64) - 1
 _NONE = UUID(int=0)  # no claim has it
-_MEND_SHARE = 30  # what many endpoints take is a small part of the time
-_STEP_S = 1.0  # what the database's clock may differ between two beats from our own
+_REPAIR_SHARE = 30  # pause at least this many times what the repair took
+_STEP_S = 1.0  # drift of the database's clock between two heartbeats that is no step
 
 
-class _Beat(NamedTuple):
+class _Heartbeat(NamedTuple):
+    """The answer to a heartbeat."""
+
     at_s: float  # by the database's clock
     silent: list[UUID]
 
 
-class _Piece(NamedTuple):
-    """What was done for some endpoints. `after`: the last of them, if there may be more."""
+class _PageResult(NamedTuple):
+    """The number of changed rows for a page of endpoints. `after` is the last of them if there may
+    be more.
+    """
 
     changed: int
     after: int | None
 
 
-class Alive:
-    """The life of one drain. `seen` is called when it lives (again) and when there may be new
-    deliveries; `holds` says whether it has claims in hand.
+class WorkerHeartbeat:
+    """The heartbeat of one drain. `wake` is called when the worker is alive (again) and when there
+    may be new deliveries; `has_claims` says whether the worker holds claims.
     """
 
-    def __init__(self, clock: Clock, seen: Callable[[], None], holds: Callable[[], bool]) -> None:
+    def __init__(
+        self, clock: Clock, wake: Callable[[], None], has_claims: Callable[[], bool]
+    ) -> None:
         self._clock = clock
-        self._seen = seen
-        self._holds = holds
+        self._wake = wake
+        self._has_claims = has_claims
         self._id = UUID(int=uuid4().int & ~_LOW)
         self._numbers = itertools.count(1)
-        self._claiming: UUID | None = None
-        self._until_s = -math.inf
-        self._steady_s = math.inf  # since when it has been seen without a break
-        self._beat_s = -math.inf  # the last beat, on our clock ...
+        self._unconfirmed: UUID | None = None
+        self._alive_until_s = -math.inf
+        self._unbroken_since_s = math.inf  # start of the unbroken heartbeat
+        self._beat_s = -math.inf  # the last heartbeat, on this process's clock ...
         self._beat_at_s = 0.0  # ... and on the database's
-        self._mend_at_s = -math.inf
+        self._repair_at_s = -math.inf
 
     @property
-    def now(self) -> bool:
-        """True while nobody takes it for dead."""
-        return self._clock.monotonic_s() < self._until_s
+    def is_alive(self) -> bool:
+        """Whether no other worker can consider this one dead."""
+        return self._clock.monotonic_s() < self._alive_until_s
 
     def token(self) -> str:
-        """A new one for a claim, which is `lost` until it is in this worker's hands."""
-        self._claiming = UUID(int=self._id.int | next(self._numbers))
-        return str(self._claiming)
+        """Return the token of a new claim, which is unconfirmed until `confirm_claim`."""
+        self._unconfirmed = UUID(int=self._id.int | next(self._numbers))
+        return str(self._unconfirmed)
 
-    def took(self) -> None:
-        """What was claimed is in this worker's hands: it ends it by itself."""
-        self._claiming = None
-
-    async def free_lost(self, connection: Connection) -> None:
-        """A claim of which no answer came, or whose events could not be read, is nobody's: free it,
-        as its worker lives and holds it for long.
+    def confirm_claim(self) -> None:
+        """Record that the answer to the claim has arrived, so that this worker will finish or
+        release it.
         """
-        if self._claiming is not None:
-            await self._free_claims(connection, self._claiming, self._claiming)
-            self._claiming = None
+        self._unconfirmed = None
+
+    async def free_unconfirmed(self, connection: Connection) -> None:
+        """Free a claim whose answer never arrived or whose events could not be read. Nobody else
+        frees it before it expires, because its worker is alive.
+        """
+        if self._unconfirmed is not None:
+            await self._free_claims(connection, self._unconfirmed, self._unconfirmed)
+            self._unconfirmed = None
 
     async def run(self, connection: Connection) -> None:
-        """Until cancelled; raises what psycopg raises when the database is away. Between two beats
-        it listens for notices of new deliveries.
+        """Send heartbeats until cancelled, and listen for notifications of new deliveries in
+        between. Raise what psycopg raises when the database is unavailable.
         """
-        await connection.execute(SQL["hasty"])
-        connection.add_notify_handler(lambda _: self._seen())
+        await connection.execute(SQL["asynchronous_commit"])
+        connection.add_notify_handler(lambda _: self._wake())
         await connection.execute(f"LISTEN {CHANNEL}")
-        self._seen()  # notices before it are lost
+        self._wake()  # earlier notifications are lost
         while True:
             with answered_within(connection, limits.CALLBACK_SILENT_S):
                 silent = await self._beat(connection)
-            if silent and self._is_steady():
+            if silent and self._is_unbroken():
                 await self._free(connection, silent)
-            if self._clock.monotonic_s() >= self._mend_at_s:
-                await self._mend(connection)
-            holds = self._holds()
-            pause_s = limits.CALLBACK_HEARTBEAT_S if holds else limits.CALLBACK_IDLE_HEARTBEAT_S
+            if self._clock.monotonic_s() >= self._repair_at_s:
+                await self._repair_times(connection)
+            has_claims = self._has_claims()
+            pause_s = (
+                limits.CALLBACK_HEARTBEAT_S if has_claims else limits.CALLBACK_IDLE_HEARTBEAT_S
+            )
             await self._listen(connection, pause_s)
 
     async def _listen(self, connection: Connection, seconds: float) -> None:
         until_s = self._clock.monotonic_s() + seconds
         while (left_s := until_s - self._clock.monotonic_s()) > 0:
             if await heard(connection, left_s):
-                self._seen()
+                self._wake()
 
     async def leave(self, connection: Connection) -> None:
-        """It holds nothing any more."""
+        """Unregister the worker, which holds nothing any more."""
         await connection.execute(SQL["leave"], {"ids": [self._id]})
 
     async def _beat(self, connection: Connection) -> Sequence[UUID]:
-        """Returns the workers that have been silent for too long."""
-        asked_s = self._clock.monotonic_s()
+        """Send a heartbeat; return the workers whose heartbeat is overdue."""
+        sent_s = self._clock.monotonic_s()
         values = {"id": self._id, "silent_s": limits.CALLBACK_SILENT_S}
-        query = cursor_of(connection, _Beat)
-        at_s, silent = await (await query.execute(SQL["beat"], values)).fetchone() or _Beat(0.0, [])
-        lived, passed_s = self.now, asked_s - self._beat_s
+        query = cursor_of(connection, _Heartbeat)
+        at_s, silent = await (
+            await query.execute(SQL["heartbeat"], values)
+        ).fetchone() or _Heartbeat(0.0, [])
+        was_alive, passed_s = self.is_alive, sent_s - self._beat_s
         stepped = abs(at_s - self._beat_at_s - passed_s) > _STEP_S
-        if not lived or stepped or passed_s > limits.CALLBACK_SILENT_S / 2:
-            self._steady_s = asked_s
+        if not was_alive or stepped or passed_s > limits.CALLBACK_SILENT_S / 2:
+            self._unbroken_since_s = sent_s
         if stepped:
-            self._mend_at_s = asked_s
-        self._beat_s, self._beat_at_s = asked_s, at_s
-        self._until_s = asked_s + limits.CALLBACK_SILENT_S
-        if not lived:
-            self._seen()
+            self._repair_at_s = sent_s
+        self._beat_s, self._beat_at_s = sent_s, at_s
+        self._alive_until_s = sent_s + limits.CALLBACK_SILENT_S
+        if not was_alive:
+            self._wake()
         return silent
 
-    def _is_steady(self) -> bool:
-        return self._clock.monotonic_s() - self._steady_s > limits.CALLBACK_SILENT_S
+    def _is_unbroken(self) -> bool:
+        return self._clock.monotonic_s() - self._unbroken_since_s > limits.CALLBACK_SILENT_S
 
     async def _free(self, connection: Connection, silent: Sequence[UUID]) -> None:
         for each in silent:
@@ -140,60 +153,63 @@ class Alive:
             freed, lanes = await self._free_claims(connection, each, last)
             log.warning("callback_worker_silent", worker=str(each), freed=freed, lanes=lanes)
         await connection.execute(SQL["leave"], {"ids": list(silent)})
-        self._seen()
+        self._wake()
 
     async def _free_claims(
         self, connection: Connection, first: UUID, last: UUID
     ) -> tuple[int, int]:
-        """Of tokens between these: so many deliveries, and so many lanes."""
+        """Free the claims with tokens in a range; return the number of deliveries and of lanes."""
         values: dict[str, Any] = {
             "first": first,
             "last": last,
             "deliveries_max": 2 * limits.CALLBACK_LANE_DELIVERIES_MAX,
             "claim_s": limits.CALLBACK_CLAIM_S,
         }
-        freed = await self._in_pieces(connection, SQL["free_parallel"], values)
+        freed = await self._for_all_endpoints(connection, SQL["free_parallel"], values)
         lanes = await _free_lanes(connection, values)
         metrics.CALLBACK_FREED.inc(freed + lanes)
         return freed, lanes
 
-    async def _in_pieces(
+    async def _for_all_endpoints(
         self, connection: Connection, statement: LiteralString, values: dict[str, Any]
     ) -> int:
-        """Go through the endpoints, some in a statement, and show between two of them that this
-        worker lives; the number of deliveries that were changed.
+        """Run a statement for all endpoints, page by page, with heartbeats in between; return the
+        number of deliveries changed.
         """
         endpoints_max = limits.CALLBACK_SCAN_ENDPOINTS_MAX
         changed = 0
         after: int | None = 0
         while after is not None:
-            piece = {**values, "after": after, "endpoints_max": endpoints_max}
+            values_of_page = {**values, "after": after, "endpoints_max": endpoints_max}
             with answered_within(connection, limits.CALLBACK_SILENT_S):
-                query = await cursor_of(connection, _Piece).execute(statement, piece)
-                found = await query.fetchone() or _Piece(0, None)
+                query = await cursor_of(connection, _PageResult).execute(statement, values_of_page)
+                page = await query.fetchone() or _PageResult(0, None)
                 if self._clock.monotonic_s() - self._beat_s > limits.CALLBACK_HEARTBEAT_S:
                     await self._beat(connection)
-            after = found.after
-            changed += found.changed
+            after = page.after
+            changed += page.changed
         return changed
 
-    async def _mend(self, connection: Connection) -> None:
-        began_s, due_s = self._clock.monotonic_s(), self._mend_at_s
+    async def _repair_times(self, connection: Connection) -> None:
+        """Free deliveries and lanes whose times lie further in the future than they can have been
+        set.
+        """
+        started_s, due_s = self._clock.monotonic_s(), self._repair_at_s
         values = {
             "claim_s": limits.CALLBACK_CLAIM_S,
             "deliveries_max": limits.CALLBACK_REPAIR_DELIVERIES_MAX,
             **retry_pauses(),
         }
-        mended = await self._in_pieces(connection, SQL["mend_parallel"], values)
-        mended += await _free_lanes(connection, {**values, "first": _NONE, "last": _NONE})
+        repaired = await self._for_all_endpoints(connection, SQL["repair_parallel"], values)
+        repaired += await _free_lanes(connection, {**values, "first": _NONE, "last": _NONE})
         now_s = self._clock.monotonic_s()
-        pause_s = max(limits.CALLBACK_REPAIR_INTERVAL_S, _MEND_SHARE * (now_s - began_s))
-        if mended:
-            log.warning("callbacks_from_the_future", mended=mended)
+        pause_s = max(limits.CALLBACK_REPAIR_INTERVAL_S, _REPAIR_SHARE * (now_s - started_s))
+        if repaired:
+            log.warning("callback_times_repaired", repaired=repaired)
             pause_s = 0.0  # there may be more
-            self._seen()
-        if self._mend_at_s == due_s:  # no step was seen meanwhile
-            self._mend_at_s = now_s + pause_s
+            self._wake()
+        if self._repair_at_s == due_s:  # no clock step was detected meanwhile
+            self._repair_at_s = now_s + pause_s
 
 
 async def _free_lanes(connection: Connection, values: dict[str, Any]) -> int:

@@ -1,8 +1,8 @@
-"""What posting a delivery takes beside the delivery: the event's body, the segment's UUID, and the
-endpoint's key; each is made or looked up once and kept. SQL module.
+"""The data needed to post a delivery in addition to its row: the event's body, the segment's UUID
+and the endpoint's key. Each is read or built once and cached. SQL module.
 
-An event comes from its partition; one that left it, from wherever the log still reads it. Who
-cannot be given an event is told of the gap.
+An event is read from its partition, or after it left that, from the log or the archive. An event
+that is no longer available becomes a gap notice.
 """
 
 import asyncio
@@ -10,9 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from delivery.callbacks import claims
-from delivery.callbacks.body import Body, EventCache, Gap, Place, Whole, event_body, gap_body
-from delivery.callbacks.claims import Claimed, Endpoint
-from delivery.callbacks.post import Target, target_of
+from delivery.callbacks.body import (
+    Body,
+    EventCache,
+    GapNotice,
+    LoggedEvent,
+    SegmentName,
+    event_body,
+    gap_body,
+)
+from delivery.callbacks.claims import CallbackEndpoint, Claimed
+from delivery.callbacks.post import CallbackTarget, target_of
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
@@ -22,20 +30,20 @@ from eventhub.eventlog.read import ReadLimits, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
 from eventhub.postgresql.connections import Connection
 from registrations.endpoints.secrets import Unsealable, unseal
-from registrations.filters.report import Report, together
+from registrations.filters.report import Report, merged_report
 
 log = get_logger(__name__)
-_UNKNOWN = Place("", "")
-_Key = tuple[int, int]  # segment's number, sequence
+_UNKNOWN = SegmentName("", "")
+_Key = tuple[int, int]  # segment id, sequence
 
 
-class _Event(NamedTuple):
+class _EventBytes(NamedTuple):
     appended_at_us: int
     payload: bytes
 
 
 class Loader:
-    """The caches of one drain. Without an archive its events are gone."""
+    """The caches of one drain. Without an archive, archived events are unavailable."""
 
     def __init__(self, secret_key: str, clock: Clock, archive: ReadsArchive | None = None) -> None:
         self._secret_key = secret_key
@@ -45,15 +53,15 @@ class Loader:
             limits.CALLBACK_EVENT_CACHED_S_MAX,
             clock,
         )
-        self._places: dict[int, Place] = {}
+        self._segments: dict[int, SegmentName] = {}
         self._reports: dict[int, Report] = {}  # by version; a version never changes
-        self._targets: dict[int, tuple[Endpoint, Target]] = {}
+        self._targets: dict[int, tuple[CallbackEndpoint, CallbackTarget]] = {}
 
-    def target(self, endpoint: Endpoint) -> Target:
-        """How the endpoint is called."""
-        kept = self._targets.get(endpoint.id)
-        if kept is not None and kept[0] == endpoint:
-            return kept[1]
+    def target(self, endpoint: CallbackEndpoint) -> CallbackTarget:
+        """Return how to call the endpoint."""
+        cached = self._targets.get(endpoint.id)
+        if cached is not None and cached[0] == endpoint:
+            return cached[1]
         if len(self._targets) >= limits.CALLBACK_NAMES_CACHED_MAX:
             self._targets.clear()
         target = _target(self._secret_key, endpoint)
@@ -64,86 +72,94 @@ class Loader:
         self,
         connection: Connection,
         claimed: Sequence[Claimed],
-        endpoints: Mapping[int, Endpoint],
+        endpoints: Mapping[int, CallbackEndpoint],
     ) -> list[tuple[Body | None, str]]:
-        """For each delivery the body in its endpoint's format, and the segment's UUID; None if the
-        event cannot be read just now.
+        """Return for each delivery the body in its endpoint's format and the segment's UUID; the
+        body is None if the event cannot be read at present.
         """
-        await self._load_places(connection, claimed)
+        await self._load_segments(connection, claimed)
         await self._load_reports(connection, claimed)
-        found: list[Body | None] = [self._known(each, endpoints) for each in claimed]
+        found: list[Body | None] = [self._cached_body(each, endpoints) for each in claimed]
         missing = [each for each, body in zip(claimed, found, strict=True) if body is None]
         if missing:
             events = await self._read(connection, missing)
             found = [
-                body or self._made(each, endpoints, events)
+                body or self._build_body(each, endpoints, events)
                 for each, body in zip(claimed, found, strict=True)
             ]
         return [
-            (body, self._place(each).segment) for each, body in zip(claimed, found, strict=True)
+            (body, self._segment_of(each).segment)
+            for each, body in zip(claimed, found, strict=True)
         ]
 
-    def _known(self, claimed: Claimed, endpoints: Mapping[int, Endpoint]) -> Body | None:
-        """The body, if nothing needs to be read for it."""
-        place, format = self._place(claimed), endpoints[claimed.endpoint_id].format
+    def _cached_body(
+        self, claimed: Claimed, endpoints: Mapping[int, CallbackEndpoint]
+    ) -> Body | None:
+        """Return the body if nothing has to be read for it."""
+        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].format
         if claimed.gap_first is not None:
-            resume: dict[str, str | int] = {"segment": place.segment, "sequence": claimed.sequence}
-            gap = Gap(claimed.gap_first, claimed.sequence, resume, claimed.gap_reason or "")
-            return gap_body(format, place, gap)
+            resume: dict[str, str | int] = {
+                "segment": segment.segment,
+                "sequence": claimed.sequence,
+            }
+            gap = GapNotice(claimed.gap_first, claimed.sequence, resume, claimed.gap_reason or "")
+            return gap_body(format, segment, gap)
         if not self._has_reports(claimed):
             return None
         report = self._report(claimed)
         if claimed.payload is not None:
-            whole = Whole(place, claimed.sequence, claimed.created_at_us, claimed.payload)
+            whole = LoggedEvent(segment, claimed.sequence, claimed.created_at_us, claimed.payload)
             return event_body(format, whole, report)
         return self._events.get((*_key(claimed), format, report))
 
-    def _made(
+    def _build_body(
         self,
         claimed: Claimed,
-        endpoints: Mapping[int, Endpoint],
-        events: Mapping[_Key, _Event | Gap],
+        endpoints: Mapping[int, CallbackEndpoint],
+        events: Mapping[_Key, _EventBytes | GapNotice],
     ) -> Body | None:
-        place, format = self._place(claimed), endpoints[claimed.endpoint_id].format
+        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].format
         found = events.get(_key(claimed))
         if found is None:
             return None
-        if isinstance(found, Gap):
-            return gap_body(format, place, found)
+        if isinstance(found, GapNotice):
+            return gap_body(format, segment, found)
         if not self._has_reports(claimed):
             return None
         report = self._report(claimed)
         key = (*_key(claimed), format, report)
         body = self._events.get(key)
         if body is None:
-            body = event_body(format, Whole(place, claimed.sequence, *found), report)
+            body = event_body(format, LoggedEvent(segment, claimed.sequence, *found), report)
             self._events.put(key, body)
         return body
 
     async def _read(
         self, connection: Connection, missing: Sequence[Claimed]
-    ) -> Mapping[_Key, _Event | Gap]:
-        events: dict[_Key, _Event | Gap] = {
-            (found.segment_id, found.sequence): _Event(found.appended_at_us, found.payload)
+    ) -> Mapping[_Key, _EventBytes | GapNotice]:
+        events: dict[_Key, _EventBytes | GapNotice] = {
+            (found.segment_id, found.sequence): _EventBytes(found.appended_at_us, found.payload)
             for found in await claims.load_events(connection, missing)
         }
-        away = {_key(each): each for each in missing if _key(each) not in events}
+        elsewhere = {_key(each): each for each in missing if _key(each) not in events}
         try:
             async with asyncio.timeout(limits.CALLBACK_ARCHIVE_S_MAX):
-                for key, each in away.items():
-                    found = await self._through_the_log(connection, each)
+                for key, each in elsewhere.items():
+                    found = await self._read_log(connection, each)
                     if found is not None:
                         events[key] = found
         except TimeoutError:
-            log.warning("callback_events_late", events=len(away))
+            log.warning("callback_events_late", events=len(elsewhere))
         return events
 
-    async def _through_the_log(
+    async def _read_log(
         self, connection: Connection, claimed: Claimed
-    ) -> _Event | Gap | None:
-        """The event, or the gap it is in; None if neither can be said just now."""
+    ) -> _EventBytes | GapNotice | None:
+        """Return the event, or the gap that it is in; None if neither can be determined
+        at present.
+        """
         sequence = claimed.sequence
-        after = Cursor(self._place(claimed).segment, sequence - 1)
+        after = Cursor(self._segment_of(claimed).segment, sequence - 1)
         try:
             found = await read(connection, claimed.stream_id, after, ReadLimits(1, 1))
             if isinstance(found, ArchivedSegment):
@@ -151,59 +167,65 @@ class Loader:
                     raise Gone
                 found = await asyncio.to_thread(self._archive.read, found, sequence - 1, 1, 1)
             [stored] = found
-            return _Event(stored.appended_at_us, stored.payload)
+            return _EventBytes(stored.appended_at_us, stored.payload)
         except (Gone, SegmentMismatch) as error:
-            kept = await claims.kept_bytes(connection, claimed)
-            if kept is not None:  # before the event went, and after the claim
-                return _Event(claimed.created_at_us, kept)
-            why = await claims.why_lost(connection, claimed.segment_id)
+            cached = await claims.retained_bytes(connection, claimed)
+            if cached is not None:  # copied after the claim, before the event was removed
+                return _EventBytes(claimed.created_at_us, cached)
+            reason = await claims.removal_reason(connection, claimed.segment_id)
             resume = error.details.get("resume") or after._replace(sequence=sequence)._asdict()
-            return Gap(sequence, sequence, resume, why)
+            return GapNotice(sequence, sequence, resume, reason)
         except EventHubError as error:
             log.warning("callback_event_unreadable", error=error.code, at=claimed[:5])
             return None
 
-    def _place(self, claimed: Claimed) -> Place:
-        return self._places.get(claimed.segment_id, _UNKNOWN)
+    def _segment_of(self, claimed: Claimed) -> SegmentName:
+        return self._segments.get(claimed.segment_id, _UNKNOWN)
 
     def _has_reports(self, claimed: Claimed) -> bool:
-        """False if what is to be told is not known: then nothing is, rather than too much."""
+        """Return False if the delivery's reports are unknown: then nothing is sent rather than too
+        much.
+        """
         return claimed.version_ids is None or all(id in self._reports for id in claimed.version_ids)
 
     def _report(self, claimed: Claimed) -> Report | None:
         if claimed.version_ids is None:
             return None
-        return together(self._reports[id] for id in claimed.version_ids)
+        return merged_report(self._reports[id] for id in claimed.version_ids)
 
     async def _load_reports(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
-        wanted = {id for each in claimed if each.version_ids is not None for id in each.version_ids}
-        if wanted <= self._reports.keys():
+        requested = {
+            id for each in claimed if each.version_ids is not None for id in each.version_ids
+        }
+        if requested <= self._reports.keys():
             return
-        if len(self._reports) + len(wanted) > limits.CALLBACK_NAMES_CACHED_MAX:
+        if len(self._reports) + len(requested) > limits.CALLBACK_NAMES_CACHED_MAX:
             self._reports.clear()
-        missing = wanted - self._reports.keys()
+        missing = requested - self._reports.keys()
         found = await claims.load_reports(connection, missing)
         self._reports.update(found)
         if len(found) < len(missing):
             log.warning("callback_reports_unknown", versions=sorted(missing - found.keys())[:10])
 
-    async def _load_places(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
-        missing = {each.segment_id for each in claimed} - self._places.keys()
+    async def _load_segments(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
+        missing = {each.segment_id for each in claimed} - self._segments.keys()
         if not missing:
             return
-        if len(self._places) + len(missing) > limits.CALLBACK_NAMES_CACHED_MAX:
-            self._places.clear()
+        if len(self._segments) + len(missing) > limits.CALLBACK_NAMES_CACHED_MAX:
+            self._segments.clear()
             missing = {each.segment_id for each in claimed}
-        self._places.update(await claims.load_places(connection, missing))
+        self._segments.update(await claims.load_segments(connection, missing))
 
 
-def _target(secret_key: str, endpoint: Endpoint) -> Target:
-    """One endpoint that cannot be called must not keep the others from being called."""
+def _target(secret_key: str, endpoint: CallbackEndpoint) -> CallbackTarget:
+    """Return how to call an endpoint. An endpoint that cannot be called must not block
+    the others.
+    """
     try:
         secret = unseal(secret_key, endpoint.secret)
         return target_of(endpoint.url, secret)
     except (Unsealable, ValueError) as error:
-        return Target(endpoint.url, None, "", "", b"", str(error))
+        return CallbackTarget(endpoint.url, None, "", "", b"", str(error))
 
 
 def _key(claimed: Claimed) -> _Key:

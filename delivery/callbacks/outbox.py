@@ -1,7 +1,7 @@
-"""What the drain has to tell the database: results first, then what it gives back. SQL module.
+"""The results and releases that a drain has yet to write to the database. SQL module.
 
-Nothing is lost while the database is away: results wait here, and the drain claims no more when too
-many do. What never arrives is a claim that ends by itself, and its delivery is posted again.
+Nothing is lost while the database is unavailable: results wait here, and the drain stops claiming
+when too many do. A claim whose result is never written expires, and its delivery is posted again.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from typing import NamedTuple
 import psycopg
 
 from delivery.callbacks import claims
-from delivery.callbacks.backoffs import note, return_probes
-from delivery.callbacks.claims import Claimed, Lane
-from delivery.callbacks.health import Health
-from delivery.callbacks.results import Result, write_results
+from delivery.callbacks.backoffs import record_results, return_probes
+from delivery.callbacks.claims import Claimed, LaneKey
+from delivery.callbacks.failures import EndpointFailures
+from delivery.callbacks.results import DeliveryResult, write_results
 from eventhub.base import limits, metrics
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import AWAY, Connection, answered_within
@@ -28,12 +28,12 @@ Disable = Callable[[Connection, int, str], Awaitable[object]]
 
 
 class _Batch(NamedTuple):
-    """What is written in this order: a lane is left only when its results are there."""
+    """A batch that is written in this order: a lane is freed only after its results are written."""
 
-    results: list[Result]
+    results: list[DeliveryResult]
     returned: list[Claimed]
-    lanes: list[tuple[Lane, str]]
-    probes: list[int]  # endpoints
+    lanes: list[tuple[LaneKey, str]]
+    probes: list[int]  # endpoint ids
 
     @property
     def empty(self) -> bool:
@@ -41,25 +41,25 @@ class _Batch(NamedTuple):
 
 
 class Outbox:
-    """Collects and writes. `written` is called when something was, with true if lanes were left, so
-    that they are claimed again; `again` when there is more to claim: an endpoint answers again, or
-    may be probed at once.
+    """Collects and writes results. `written` is called after a write, with True if lanes were freed
+    and may be claimed again; `more_due` is called when an endpoint has recovered or may be probed
+    again.
 
-    One loop uses it; `run` writes, everything else only collects.
+    Used by one event loop; only `run` writes.
     """
 
     def __init__(
         self,
         disable: Disable,
-        health: Health,
+        failures: EndpointFailures,
         written: Callable[[bool], None],
-        again: Callable[[], None],
+        more_due: Callable[[], None],
     ) -> None:
         self._disable = disable
-        self._health = health
+        self._failures = failures
         self._written = written
         self._writing = False
-        self._again = again
+        self._more_due = more_due
         self._batch = _Batch([], [], [], [])
         self._some = asyncio.Event()
         self._many = asyncio.Event()
@@ -70,10 +70,10 @@ class Outbox:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits to be written, and nothing is being written."""
+        """Whether nothing waits to be written and nothing is being written."""
         return self._batch.empty and not self._writing
 
-    def add(self, result: Result) -> None:
+    def add(self, result: DeliveryResult) -> None:
         results = self._batch.results
         results.append(result)
         if len(results) == 1:
@@ -82,24 +82,24 @@ class Outbox:
             self._many.set()
 
     def give_back(self, claimed: Claimed) -> None:
-        """A claimed delivery that was not tried, or whose try was broken off."""
+        """Release a claimed delivery that was not attempted, or whose attempt was interrupted."""
         self._batch.returned.append(claimed)
         if claimed.probe:
             self._batch.probes.append(claimed.endpoint_id)
         self._some.set()
 
     def return_probe(self, endpoint_id: int) -> None:
-        """The one request to an endpoint that backs off was not made."""
+        """Return the probe of an endpoint that was not made."""
         self._batch.probes.append(endpoint_id)
         self._some.set()
 
-    def leave(self, lane: Lane, token: str) -> None:
-        """A lane is done with, for now."""
+    def leave(self, lane: LaneKey, token: str) -> None:
+        """Free a lane."""
         self._batch.lanes.append((lane, token))
         self._some.set()
 
     async def run(self, connection: Connection) -> None:
-        """Write until cancelled; raises what psycopg raises when the database is away."""
+        """Write until cancelled; raise what psycopg raises when the database is unavailable."""
         while True:
             await self._some.wait()
             if not self._many.is_set():
@@ -114,7 +114,7 @@ class Outbox:
             pass
 
     async def flush(self, connection: Connection) -> None:
-        """Write all that is there. What could not be written is there again."""
+        """Write everything collected. What cannot be written is put back."""
         self._some.clear()
         self._many.clear()
         batch, self._batch = self._batch, _Batch([], [], [], [])
@@ -128,14 +128,14 @@ class Outbox:
         self._written(lanes)
 
     async def _write(self, connection: Connection, batch: _Batch) -> None:
-        """Takes out of the batch what is written."""
+        """Write a batch and remove from it what is written."""
         while batch.results:
             part = batch.results[: limits.CALLBACK_FLUSH_RESULTS_MAX]
             await _write_part(connection, part)
-            if await note(connection, part, self._health):
-                self._again()
+            if await record_results(connection, part, self._failures):
+                self._more_due()
             del batch.results[: len(part)]
-            for endpoint_id in {r.claimed.endpoint_id for r in part if r.decision.gone}:
+            for endpoint_id in {r.claimed.endpoint_id for r in part if r.decision.disables}:
                 await self._disable(connection, endpoint_id, "gone")
         if batch.returned:
             await claims.give_back(connection, batch.returned)
@@ -143,7 +143,7 @@ class Outbox:
         if batch.probes:
             await return_probes(connection, batch.probes)
             batch.probes.clear()
-            self._again()
+            self._more_due()
         if batch.lanes:
             await claims.leave_lanes(connection, batch.lanes)
             batch.lanes.clear()
@@ -161,9 +161,9 @@ class Outbox:
         self._some.set()
 
 
-async def _write_part(connection: Connection, part: list[Result]) -> None:
-    """One statement, or one for each if it is refused; a single one that is refused is dropped, and
-    its claim ends by itself.
+async def _write_part(connection: Connection, part: list[DeliveryResult]) -> None:
+    """Write results in one statement, or one by one if that is refused. A single result that is
+    refused is dropped, and its claim expires.
     """
     try:
         written = await write_results(connection, part, time.monotonic())
@@ -186,11 +186,13 @@ async def _write_part(connection: Connection, part: list[Result]) -> None:
             metrics.CALLBACK_ATTEMPTS.labels(outcome).inc(count)
 
 
-async def _note_health(connection: Connection, part: list[Result]) -> None:
-    """What the attempts say of their endpoints; without it the results count all the same."""
+async def _note_health(connection: Connection, part: list[DeliveryResult]) -> None:
+    """Update the health of endpoints from their attempts; results count without it as well."""
     now_s = time.monotonic()
-    notes = health.noted(
-        health.Tried(each.claimed.endpoint_id, tried.outcome, tried.status, tried.age_us(now_s))
+    notes = health.health_updates(
+        health.EndpointAttempt(
+            each.claimed.endpoint_id, tried.outcome, tried.status, tried.age_us(now_s)
+        )
         for each, tried in ((result, result.attempt) for result in part)
         if tried is not None
     )

@@ -1,5 +1,5 @@
-"""Posts one delivery and says how it ended: no exception, and no longer than its time.
-Plain module.
+"""One attempt to post a delivery: always returns an outcome, never raises, and takes a bounded
+time. Plain module.
 """
 
 import socket
@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from delivery.callbacks.body import Content
-from delivery.callbacks.client import Answer, Client, NoHttp
-from delivery.callbacks.guard import AddressRefused, Place
-from delivery.callbacks.results import Attempt
-from delivery.callbacks.retry import Tried, outcome_of_status, read_retry_after
+from delivery.callbacks.body import RequestContent
+from delivery.callbacks.client import HttpClient, MalformedResponse, Response
+from delivery.callbacks.guard import AddressRefused, Origin
+from delivery.callbacks.results import AttemptRecord
+from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
 from delivery.callbacks.signature import sign
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
@@ -22,28 +22,28 @@ log = get_logger(__name__)
 USER_AGENT = "EventHub"
 
 
-class Target(NamedTuple):
-    """An endpoint as it is called. `secret` is the key of the signature itself; without a `place`,
-    `fault` says why it cannot be called. `head` begins every request.
+class CallbackTarget(NamedTuple):
+    """An endpoint as it is called. `secret` is the raw signing key. Without an `origin`, `fault`
+    says why the endpoint cannot be called. `head` starts every request.
     """
 
     url: str
-    place: Place | None
+    origin: Origin | None
     path: str
     head: str
     secret: bytes
     fault: str = ""
 
 
-class Ended(NamedTuple):
-    """A try: what follows from it, and what is kept of it."""
+class PostResult(NamedTuple):
+    """The outcome of an attempt, and the record that is stored of it."""
 
-    tried: Tried
-    attempt: Attempt
+    outcome: AttemptOutcome
+    attempt: AttemptRecord
 
 
-def target_of(text: str, secret: bytes) -> Target:
-    """How a URL is called. Raises ValueError."""
+def target_of(text: str, secret: bytes) -> CallbackTarget:
+    """Return how to call a URL. Raise ValueError."""
     url = URL(text)
     host, port = url.raw_host, url.port
     if url.scheme not in ("http", "https") or not host or port is None:
@@ -54,15 +54,19 @@ def target_of(text: str, secret: bytes) -> Target:
         f"host: {name if url.is_default_port() else f'{name}:{port}'}\r\n"
         f"user-agent: {USER_AGENT}\r\naccept: */*\r\n"
     )
-    return Target(text, Place(host, port, url.scheme == "https"), url.raw_path_qs, head, secret)
+    return CallbackTarget(
+        text, Origin(host, port, url.scheme == "https"), url.raw_path_qs, head, secret
+    )
 
 
-async def post(client: Client, target: Target, message: str, content: Content) -> Ended:
-    """Send a callback and take the answer."""
+async def post(
+    client: HttpClient, target: CallbackTarget, message: str, content: RequestContent
+) -> PostResult:
+    """Send a callback and return its outcome."""
     body = content.body
-    if target.place is None:
+    if target.origin is None:
         return not_sent(target, "internal", target.fault)
-    began_s = time.monotonic()
+    started_s = time.monotonic()
     timestamp_s = int(time.time())
     own = (
         f"{content.headers}content-length: {len(body)}\r\n"
@@ -72,47 +76,49 @@ async def post(client: Client, target: Target, message: str, content: Content) -
     head = f"{target.head}{own}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
     try:
-        answer = await client.post(target.place, request)
-        tried, response = _tried(answer), _shown(answer)
+        response = await client.post(target.origin, request)
+        outcome, response_text = _outcome_of(response), _response_text(response)
     except Exception as error:
-        tried, response = Tried(_outcome(error)), _words(error)
+        outcome, response_text = AttemptOutcome(_outcome_of_error(error)), _error_text(error)
     ended_s = time.monotonic()
-    return Ended(
-        tried,
-        Attempt(
-            tried.outcome,
-            tried.status,
-            began_s,
-            int((ended_s - began_s) * 1_000),
+    return PostResult(
+        outcome,
+        AttemptRecord(
+            outcome.code,
+            outcome.status,
+            started_s,
+            int((ended_s - started_s) * 1_000),
             target.url,
             f"POST {target.path}\n{own}".replace("\r", "").rstrip(),
-            response,
+            response_text,
         ),
     )
 
 
-def not_sent(target: Target, outcome: str, why: str) -> Ended:
-    """A try that ended before it began."""
-    attempt = Attempt(outcome, None, time.monotonic(), 0, target.url, "", why)
-    return Ended(Tried(outcome), attempt)
+def not_sent(target: CallbackTarget, outcome: str, reason: str) -> PostResult:
+    """Return the result of an attempt that was not sent."""
+    attempt = AttemptRecord(outcome, None, time.monotonic(), 0, target.url, "", reason)
+    return PostResult(AttemptOutcome(outcome), attempt)
 
 
-def _tried(answer: Answer) -> Tried:
-    outcome = outcome_of_status(answer.status)
-    asked = None if outcome == "delivered" else answer.header("retry-after")
-    if asked is None:
-        return Tried(outcome, answer.status)
-    retry_after_s = read_retry_after(asked, time.time_ns() // 1_000)
-    return Tried(outcome, answer.status, retry_after_s)
+def _outcome_of(response: Response) -> AttemptOutcome:
+    outcome = outcome_of_status(response.status)
+    retry_after = None if outcome == "delivered" else response.header("retry-after")
+    if retry_after is None:
+        return AttemptOutcome(outcome, response.status)
+    retry_after_s = read_retry_after(retry_after, time.time_ns() // 1_000)
+    return AttemptOutcome(outcome, response.status, retry_after_s)
 
 
-def _shown(answer: Answer) -> str:
-    """Status, headers and the beginning of the body, as text that PostgreSQL can hold."""
-    lines = [f"{answer.status} {answer.reason}".rstrip()]
-    lines += [f"{name}: {value}" for name, value in answer.headers]
+def _response_text(response: Response) -> str:
+    """Return the status, the headers and the start of the body as text that PostgreSQL
+    can store.
+    """
+    lines = [f"{response.status} {response.reason}".rstrip()]
+    lines += [f"{name}: {value}" for name, value in response.headers]
     text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
-    if answer.body:
-        text += "\n\n" + answer.body.decode("utf-8", "replace")
+    if response.body:
+        text += "\n\n" + response.body.decode("utf-8", "replace")
     return _storable(text)
 
 
@@ -126,13 +132,15 @@ _OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
     (socket.gaierror, "unknown_host"),
     (UnicodeError, "unknown_host"),
     (ssl.SSLError, "tls"),
-    (NoHttp, "protocol"),
+    (MalformedResponse, "protocol"),
     (OSError, "connection"),
 )
 
 
-def _outcome(error: Exception) -> str:
-    """The word for a failure to get any answer. Our own are logged, and tried again like others."""
+def _outcome_of_error(error: Exception) -> str:
+    """Return the outcome for a request without a response. The hub's own errors are logged and
+    retried.
+    """
     for kind, outcome in _OUTCOMES:
         if isinstance(error, kind):
             return outcome
@@ -140,6 +148,6 @@ def _outcome(error: Exception) -> str:
     return "internal"
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = str(error) or type(error).__name__
     return _storable(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX])

@@ -1,5 +1,5 @@
-"""Posts what was claimed and leaves the results to the outbox. Requests go on beside the unit of
-work that claimed them, so that one that hangs holds up nothing else. SQL module.
+"""Posts claimed deliveries and passes the results to the outbox. A request outlives the unit of
+work that claimed it, so one that hangs blocks nothing else. SQL module.
 """
 
 import asyncio
@@ -7,13 +7,13 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, NamedTuple
 
-from delivery.callbacks.claimed import Work
-from delivery.callbacks.client import Client
-from delivery.callbacks.health import Health
-from delivery.callbacks.heartbeat import Alive
+from delivery.callbacks.client import HttpClient
+from delivery.callbacks.failures import EndpointFailures
+from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.outbox import Outbox
-from delivery.callbacks.results import Result
-from delivery.callbacks.retry import Decision, decide
+from delivery.callbacks.prepared import PreparedDelivery
+from delivery.callbacks.results import DeliveryResult
+from delivery.callbacks.retry import RetryDecision, decide
 from delivery.callbacks.slots import Slots
 from eventhub.base import limits
 from eventhub.base.clock import Clock
@@ -22,102 +22,116 @@ from eventhub.base.logs import get_logger
 log = get_logger(__name__)
 
 
-class Parts(NamedTuple):
-    """What the parts of one drain share."""
+class DrainContext(NamedTuple):
+    """The objects that the parts of one drain share."""
 
     clock: Clock
     random: Random
     slots: Slots
-    health: Health
-    alive: Alive
+    failures: EndpointFailures
+    heartbeat: WorkerHeartbeat
     outbox: Outbox
 
 
 class Posting:
-    """The requests of one drain. `freed` is called when a slot is free, `ended` when no request is
-    left.
+    """The requests of one drain. `on_slot_free` is called when a slot becomes free, `on_idle` when
+    no request is left.
     """
 
     def __init__(
-        self, parts: Parts, client: Client, freed: Callable[[], None], ended: Callable[[], None]
+        self,
+        context: DrainContext,
+        client: HttpClient,
+        on_slot_free: Callable[[], None],
+        on_idle: Callable[[], None],
     ) -> None:
-        self._clock, self._random, self._slots, self._health, self._alive, self._outbox = parts
+        self._clock, self._random, self._slots, self._failures, self._heartbeat, self._outbox = (
+            context
+        )
         self._client = client
-        self._freed = freed
-        self._ended = ended
-        self.requests: set[asyncio.Task[None]] = set()  # some are lanes, of one request at a time
-        self.expiring: set[int] = set()  # endpoints whose last probe found its event expired
-        self.lanes_go_on = False  # a lane is left that holds more than was claimed of it
+        self._on_slot_free = on_slot_free
+        self._on_idle = on_idle
+        self.requests: set[asyncio.Task[None]] = (
+            set()
+        )  # a lane is one task with one request at a time
+        self.expired_probes: set[int] = set()  # endpoints whose last probe met an expired event
+        self.lanes_have_more = False  # a freed lane has more deliveries than were claimed
         self.stopping = False
 
-    def deliver(self, work: Work) -> None:
+    def deliver(self, delivery: PreparedDelivery) -> None:
         """Post a delivery."""
-        self._slots.hold(work.claimed.endpoint_id)
-        self._start(self._deliver(work))
+        self._slots.hold(delivery.claimed.endpoint_id)
+        self._start(self._deliver(delivery))
 
-    def probe(self, works: list[Work]) -> None:
+    def probe(self, deliveries: list[PreparedDelivery]) -> None:
         """Post the first of an endpoint's deliveries that has not expired, and no other."""
-        self._slots.hold(works[0].claimed.endpoint_id)
-        self._start(self._probe(works))
+        self._slots.hold(deliveries[0].claimed.endpoint_id)
+        self._start(self._probe(deliveries))
 
-    def deliver_lane(self, works: list[Work]) -> None:
-        """Post an ordered lane's deliveries, until one is to be tried again."""
-        self._slots.hold(works[0].claimed.endpoint_id)
-        self._start(self._deliver_lane(works))
+    def deliver_lane(self, deliveries: list[PreparedDelivery]) -> None:
+        """Post an ordered lane's deliveries until one has to be retried."""
+        self._slots.hold(deliveries[0].claimed.endpoint_id)
+        self._start(self._deliver_lane(deliveries))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
+    def _start(self, delivery: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(delivery)
         self.requests.add(task)
-        task.add_done_callback(self._over)
+        task.add_done_callback(self._on_done)
 
-    def _over(self, task: asyncio.Task[None]) -> None:
+    def _on_done(self, task: asyncio.Task[None]) -> None:
         self.requests.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.error("callback_failed", exc_info=task.exception())
         if not self.requests:
-            self._ended()
+            self._on_idle()
 
-    async def _deliver(self, work: Work) -> None:
+    async def _deliver(self, delivery: PreparedDelivery) -> None:
         try:
-            await self._try(work)
+            await self._attempt(delivery)
         finally:
-            self._slots.release(work.claimed.endpoint_id)
-            self._freed()
+            self._slots.release(delivery.claimed.endpoint_id)
+            self._on_slot_free()
 
-    async def _probe(self, works: list[Work]) -> None:
-        """Where one has expired, the next probe claims more: there may be a hundred thousand."""
-        endpoint_id, left = works[0].claimed.endpoint_id, list(works)
+    async def _probe(self, deliveries: list[PreparedDelivery]) -> None:
+        """Probe an endpoint. If all events have expired, the next probe claims more of them, since
+        there may be a hundred thousand.
+        """
+        endpoint_id, left = deliveries[0].claimed.endpoint_id, list(deliveries)
         try:
             while left:
-                decision = await self._try(left.pop(0))
+                decision = await self._attempt(left.pop(0))
                 if decision is None or decision.state != "expired":
-                    self.expiring.discard(endpoint_id)
+                    self.expired_probes.discard(endpoint_id)
                     return
-            if len(self.expiring) < limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX:
-                self.expiring.add(endpoint_id)
+            if len(self.expired_probes) < limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX:
+                self.expired_probes.add(endpoint_id)
             self._outbox.return_probe(endpoint_id)
         finally:
-            for work in left:
-                self._outbox.give_back(work.claimed._replace(probe=False))
+            for delivery in left:
+                self._outbox.give_back(delivery.claimed._replace(probe=False))
             self._slots.release(endpoint_id)
-            self._freed()
+            self._on_slot_free()
 
-    async def _deliver_lane(self, works: list[Work]) -> None:
-        """One after the other, until one is to be tried again: the lane is closed until then."""
-        first, left = works[0].claimed, list(works)
-        probe = first.probe  # until something is posted
+    async def _deliver_lane(self, deliveries: list[PreparedDelivery]) -> None:
+        """Post one delivery after another. After one that has to be retried the lane stays closed
+        until then.
+        """
+        first, left = deliveries[0].claimed, list(deliveries)
+        probe = first.probe  # until a request is made
         try:
             while left and not self.stopping:
-                work = left.pop(0)
+                delivery = left.pop(0)
                 if probe:
-                    own = work.claimed._replace(probe=True, spares=first.spares)
-                    work = work._replace(claimed=own)
-                decision = await self._try(work)
+                    own = delivery.claimed._replace(probe=True, spares=first.spares)
+                    delivery = delivery._replace(claimed=own)
+                decision = await self._attempt(delivery)
                 if decision is None or decision.state == "pending":
                     probe = False
                     break
                 probe = probe and decision.state == "expired"
-            self.lanes_go_on |= not left and len(works) >= limits.CALLBACK_LANE_DELIVERIES_MAX
+            self.lanes_have_more |= (
+                not left and len(deliveries) >= limits.CALLBACK_LANE_DELIVERIES_MAX
+            )
         finally:
             for each in left:
                 self._outbox.give_back(each.claimed)
@@ -126,32 +140,32 @@ class Posting:
             self._outbox.leave(first.lane, first.token)
             self._slots.release(first.endpoint_id)
 
-    async def _try(self, work: Work) -> Decision | None:
-        """Post once and hand the result to the outbox; None if there was no time for it. What has
-        expired is not posted.
+    async def _attempt(self, delivery: PreparedDelivery) -> RetryDecision | None:
+        """Make an attempt and pass its result to the outbox; None if the claim leaves no time for
+        it. An expired event is not posted.
         """
-        claimed = work.claimed
-        late = work.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX
-        if late or not self._alive.now:
+        claimed = delivery.claimed
+        late = delivery.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX
+        if late or not self._heartbeat.is_alive:
             self._outbox.give_back(claimed)
             return None
-        if work.body is not None and 0 < work.body.expires_at_us <= self._clock.now_us():
-            decision = Decision("expired")
-            self._outbox.add(Result(claimed, decision, None))
+        if delivery.body is not None and 0 < delivery.body.expires_at_us <= self._clock.now_us():
+            decision = RetryDecision("expired")
+            self._outbox.add(DeliveryResult(claimed, decision, None))
             return decision
-        request = self._slots.began(claimed.endpoint_id)
+        request = self._slots.start_request(claimed.endpoint_id)
         outcome = "internal"
         try:
-            tried, attempt = await work.posted(self._client)
-            outcome = tried.outcome
+            attempted, attempt = await delivery.post_once(self._client)
+            outcome = attempted.code
         except asyncio.CancelledError:
             self._outbox.give_back(claimed)
             raise
         finally:
-            self._slots.ended(claimed.endpoint_id, request, outcome)
-        self._health.ended(claimed.endpoint_id, outcome)
+            self._slots.end_request(claimed.endpoint_id, request, outcome)
+        self._failures.record_attempt(claimed.endpoint_id, outcome)
         number = claimed.attempts - claimed.uncounted_attempts + 1
-        how = {"probe": claimed.probe, "spares": claimed.spares}
-        decision = decide(tried, number, self._random, **how)
-        self._outbox.add(Result(claimed, decision, attempt))
+        how = {"probe": claimed.probe, "uncounted": claimed.spares}
+        decision = decide(attempted, number, self._random, **how)
+        self._outbox.add(DeliveryResult(claimed, decision, attempt))
         return decision

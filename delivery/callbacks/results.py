@@ -1,12 +1,12 @@
-"""Writes what became of deliveries, many in one statement, each with its attempt. SQL module."""
+"""Writes the results of deliveries and their attempts, many in one statement. SQL module."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import psycopg
 
-from delivery.callbacks.claims import SQL, Claimed, where
-from delivery.callbacks.retry import Decision
+from delivery.callbacks.claims import SQL, Claimed, delivery_keys
+from delivery.callbacks.retry import RetryDecision
 from eventhub.base.logs import get_logger
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection
@@ -15,82 +15,84 @@ from eventhub.postgresql.rows import cursor_of
 log = get_logger(__name__)
 
 
-class Attempt(NamedTuple):
-    """One try as it is kept. `began_s` is of the monotonic clock, the times are the database's
-    only when they are written.
+class AttemptRecord(NamedTuple):
+    """An attempt as it is stored. `started_s` is on the monotonic clock; the database assigns its
+    own time when the attempt is written.
     """
 
     outcome: str
     status: int | None
-    began_s: float
+    started_s: float
     duration_ms: int
     url: str
     request: str  # the headers, without the signature
-    response: str  # the answer's headers and the beginning of its body, or the error
+    response: str  # the response's headers and the start of its body, or the error
 
     def age_us(self, now_s: float) -> int:
-        """How long ago it was answered, or given up."""
-        return int((now_s - self.began_s) * 1e6) - self.duration_ms * 1_000
+        """Return how long ago the attempt ended."""
+        return int((now_s - self.started_s) * 1e6) - self.duration_ms * 1_000
 
 
-_NOTHING = Attempt("", None, 0.0, 0, "", "", "")  # its outcome is not written
+_NOTHING = AttemptRecord("", None, 0.0, 0, "", "", "")  # written without an outcome
 
 
-class Result(NamedTuple):
-    """What became of a claimed delivery; no attempt if nothing was sent."""
+class DeliveryResult(NamedTuple):
+    """The result of a claimed delivery; `attempt` is None if nothing was sent."""
 
     claimed: Claimed
-    decision: Decision
-    attempt: Attempt | None
+    decision: RetryDecision
+    attempt: AttemptRecord | None
 
     @property
     def outcome(self) -> str | None:
         return None if self.attempt is None else self.attempt.outcome
 
 
-class Written(NamedTuple):
-    """How many results were written, and how many of them end a delivery that was given up."""
+class WriteCounts(NamedTuple):
+    """The number of results written, and of the deliveries among them that were dead-lettered."""
 
     results: int = 0
     dead_lettered: int = 0
 
 
-async def write_results(connection: Connection, results: Sequence[Result], now_s: float) -> Written:
-    """Write results and attempts where the claim still holds. The others are as if never tried.
+async def write_results(
+    connection: Connection, results: Sequence[DeliveryResult], now_s: float
+) -> WriteCounts:
+    """Write results and attempts whose claim is still held. The others count as never attempted.
 
-    `now_s` is of the same clock as the attempts' `began_s`. Without a partition for the attempts'
-    day the results are written all the same.
+    `now_s` is on the clock of the attempts' `started_s`. Without a partition for the attempts' day
+    only the results are written.
     """
     try:
-        return await _write(connection, results, now_s, keep_attempts=True)
+        return await _write(connection, results, now_s, store_attempts=True)
     except psycopg.errors.CheckViolation as error:
-        log.warning("attempts_not_kept", reason=str(error).splitlines()[0])
-        return await _write(connection, results, now_s, keep_attempts=False)
+        log.warning("attempts_not_stored", reason=str(error).splitlines()[0])
+        return await _write(connection, results, now_s, store_attempts=False)
 
 
 async def _write(
-    connection: Connection, results: Sequence[Result], now_s: float, *, keep_attempts: bool
-) -> Written:
+    connection: Connection, results: Sequence[DeliveryResult], now_s: float, *, store_attempts: bool
+) -> WriteCounts:
     tokens: dict[str, int] = {}
-    places = [tokens.setdefault(each.claimed.token, len(tokens) + 1) for each in results]
-    tries = [each.attempt or _NOTHING for each in results]
+    token_positions = [tokens.setdefault(each.claimed.token, len(tokens) + 1) for each in results]
+    attempts = [each.attempt or _NOTHING for each in results]
     decisions = [each.decision for each in results]
     values = {
-        **where([each.claimed for each in results]),
+        **delivery_keys([each.claimed for each in results]),
         "tokens": text_array([*tokens]),
-        "token_places": int8_array(places),
+        "token_positions": int8_array(token_positions),
         "states": text_array([decision.state for decision in decisions]),
         "delays_us": int8_array([int(decision.delay_s * 1e6) for decision in decisions]),
-        "ages_us": int8_array([int((now_s - each.began_s) * 1e6) for each in tries]),
-        "spared": int8_array([int(decision.spared) for decision in decisions]),
-        "asked_s": int8_array([decision.asked_s for decision in decisions]),
+        "ages_us": int8_array([int((now_s - each.started_s) * 1e6) for each in attempts]),
+        "uncounted": int8_array([int(decision.uncounted) for decision in decisions]),
+        "retry_after_s": int8_array([decision.retry_after_s for decision in decisions]),
         "outcomes": text_array([each.outcome for each in results]),
-        "statuses": int8_array([each.status for each in tries]),
-        "durations_ms": int8_array([each.duration_ms for each in tries]),
-        "urls": text_array([each.url for each in tries]),
-        "requests": text_array([each.request for each in tries]),
-        "responses": text_array([each.response for each in tries]),
-        "keep_attempts": keep_attempts,
+        "statuses": int8_array([each.status for each in attempts]),
+        "durations_ms": int8_array([each.duration_ms for each in attempts]),
+        "urls": text_array([each.url for each in attempts]),
+        "requests": text_array([each.request for each in attempts]),
+        "responses": text_array([each.response for each in attempts]),
+        "store_attempts": store_attempts,
     }
-    query = cursor_of(connection, Written)
-    return await (await query.execute(SQL["write_results"], values)).fetchone() or Written()
+    query = cursor_of(connection, WriteCounts)
+    return await (await query.execute(SQL["write_results"], values)).fetchone() or WriteCounts()

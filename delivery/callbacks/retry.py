@@ -1,6 +1,7 @@
-"""What follows from one try of a delivery, as data: delivered, again later, or dead. Plain module.
+"""The retry schedule: decides after an attempt whether a delivery is delivered, retried with
+backoff, or dead-lettered. Plain module.
 
-A delivery whose event has expired is not tried, and ends as `expired`.
+A delivery whose event has expired is not attempted and ends as `expired`.
 """
 
 import math
@@ -12,66 +13,76 @@ from typing import Literal, NamedTuple
 
 from eventhub.base import limits
 
-State = Literal["delivered", "pending", "dead_lettered", "expired"]
-_SECONDS = re.compile(r"[0-9]+")
+DeliveryState = Literal["delivered", "pending", "dead_lettered", "expired"]
+_DIGITS = re.compile(r"[0-9]+")
 
 
-class Tried(NamedTuple):
-    """How one try ended.
+class AttemptOutcome(NamedTuple):
+    """The outcome of one attempt.
 
-    `outcome`: `delivered` (2xx), `redirect` (3xx), `status` (any other answer), `timeout`,
-    `refused_address`, `unknown_host`, `connection`, `tls`, `protocol` (no HTTP, or too much of it),
-    `unreadable` (the event, just now), `internal`. `retry_after_s`: what the answer asked for.
+    `code`: `delivered` (2xx), `redirect` (3xx), `status` (any other response), `timeout`,
+    `refused_address`, `unknown_host`, `connection`, `tls`, `protocol` (malformed or too large),
+    `unreadable` (the event, at present), `internal`. `retry_after_s`: the Retry-After of the
+    response.
     """
 
-    outcome: str
+    code: str
     status: int | None = None
     retry_after_s: float | None = None
 
 
-class Decision(NamedTuple):
-    """`pending`: try again in `delay_s`. `gone`: besides, disable the endpoint (410).
-    `asked_s`: what Retry-After asked for. `spared`: the try does not count.
+class RetryDecision(NamedTuple):
+    """The next state of a delivery. `pending`: retry after `delay_s`. `disables`: also disable the
+    endpoint (410). `retry_after_s`: the Retry-After of the response. `uncounted`: the attempt does
+    not count.
     """
 
-    state: State
+    state: DeliveryState
     delay_s: float = 0.0
-    gone: bool = False
-    asked_s: int | None = None
-    spared: bool = False
+    disables: bool = False
+    retry_after_s: int | None = None
+    uncounted: bool = False
 
 
 def decide(
-    tried: Tried, number: int, random: Random, *, probe: bool = False, spares: bool = False
-) -> Decision:
-    """Return the outcome of a delivery after its try `number` (1, 2, 3, …; of those that count).
+    outcome: AttemptOutcome,
+    number: int,
+    random: Random,
+    *,
+    probe: bool = False,
+    uncounted: bool = False,
+) -> RetryDecision:
+    """Return the decision after the attempt `number` (1, 2, 3, …, of those that count).
 
-    Full jitter: a pause from 0 to a bound that doubles, so that a crowd of retries spreads out. A
-    Retry-After makes the pause longer, never shorter, within the same longest pause. `probe`: the
-    endpoint backs off as a whole, whose pause is the delivery's; `spares`: and it does not count.
+    Exponential backoff with full jitter: the pause is random, from 0 to a bound that doubles, so
+    that many retries spread out. A Retry-After extends the pause, up to the same maximum. `probe`:
+    the endpoint as a whole backs off, and its pause applies; `uncounted`: the attempt does not
+    count either.
     """
-    if tried.outcome == "delivered":
-        return Decision("delivered")
-    gone = tried.status == 410
-    asked_s = min(limits.CALLBACK_RETRY_S_MAX, tried.retry_after_s or 0.0)
-    asked = math.ceil(asked_s) or None
-    if spares:
-        return Decision("pending", asked_s, gone, asked, spared=True)
+    if outcome.code == "delivered":
+        return RetryDecision("delivered")
+    disables = outcome.status == 410
+    retry_after_s = min(limits.CALLBACK_RETRY_S_MAX, outcome.retry_after_s or 0.0)
+    retry_after = math.ceil(retry_after_s) or None
+    if uncounted:
+        return RetryDecision("pending", retry_after_s, disables, retry_after, uncounted=True)
     if probe and number < limits.CALLBACK_ATTEMPTS_MAX:
-        return Decision("pending", asked_s, gone, asked)
+        return RetryDecision("pending", retry_after_s, disables, retry_after)
     if number >= limits.CALLBACK_ATTEMPTS_MAX:
-        return Decision("dead_lettered", gone=gone, asked_s=asked)
+        return RetryDecision("dead_lettered", disables=disables, retry_after_s=retry_after)
     bound_s = min(limits.CALLBACK_RETRY_S_MAX, limits.CALLBACK_RETRY_S_BASE * 2 ** (number - 1))
-    return Decision("pending", max(random.uniform(0.0, bound_s), asked_s), gone, asked)
+    return RetryDecision(
+        "pending", max(random.uniform(0.0, bound_s), retry_after_s), disables, retry_after
+    )
 
 
 def read_retry_after(text: str, now_us: int) -> float | None:
-    """The seconds that a Retry-After asks for, as a number (within the longest pause) or as an HTTP
-    date; None if it is neither.
+    """Return the seconds of a Retry-After header, given as a number (up to the longest pause) or as
+    an HTTP date; None if it is neither.
     """
     text = text.strip()
-    if _SECONDS.fullmatch(text):
-        return min(limits.CALLBACK_RETRY_S_MAX, float(text))  # of very many digits: inf
+    if _DIGITS.fullmatch(text):
+        return min(limits.CALLBACK_RETRY_S_MAX, float(text))  # inf for very many digits
     try:
         until = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
@@ -85,7 +96,7 @@ def read_retry_after(text: str, now_us: int) -> float | None:
 
 
 def outcome_of_status(status: int) -> str:
-    """2xx is success; a redirect is never followed."""
+    """Return the outcome for a status: 2xx is a success, and redirects are not followed."""
     if 200 <= status < 300:
         return "delivered"
     return "redirect" if 300 <= status < 400 else "status"

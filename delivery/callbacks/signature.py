@@ -1,11 +1,12 @@
-"""Standard Webhooks v1: what identifies a callback and proves who sent it. Plain module."""
+"""Standard Webhooks v1: the id and the signature of a callback. Plain module."""
 
 import base64
 import hmac
 
 
 def message_id(segment: str, sequence: int, endpoint_id: int) -> str:
-    """The id of a delivery, the same in every try: `msg_<segment>_<sequence>_<endpoint>`.
+    """Return the id of a delivery, the same for every attempt:
+    `msg_<segment>_<sequence>_<endpoint>`.
 
     `segment` is a UUID in any form.
     """
@@ -13,7 +14,8 @@ def message_id(segment: str, sequence: int, endpoint_id: int) -> str:
 
 
 def sign(secret: bytes, message: str, timestamp_s: int, body: bytes) -> str:
-    """The header `webhook-signature`: HMAC-SHA256 of `id.timestamp.body` in base64, as `v1,…`.
+    """Return the header `webhook-signature`: HMAC-SHA256 of `id.timestamp.body` in base64, as
+    `v1,…`.
 
     `secret` is the key itself, without `whsec_` and base64.
     """

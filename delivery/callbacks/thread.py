@@ -1,5 +1,5 @@
-"""The drain in a thread with an event loop of its own, beside whatever else the process does.
-SQL module.
+"""The drain in a thread with its own event loop, alongside the other work of the process. SQL
+module.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import uvloop
 
-from delivery.callbacks.drain import Drain, Terms
+from delivery.callbacks.drain import Drain, DrainSettings
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
 
@@ -18,17 +18,20 @@ log = get_logger(__name__)
 
 
 class DrainThread:
-    """Start it once, run units of its work from any thread, stop it once.
+    """A drain to start once, run units of work on from any thread, and stop once.
 
-    `begin` is called in the loop when a unit should begin; `on_failure` if the drain ends by
-    itself, which it never should.
+    `request_unit` is called in the loop when a unit should start; `on_failure` if the drain ends by
+    itself, which is a bug.
     """
 
     def __init__(
-        self, terms: Terms, begin: Callable[[], None], on_failure: Callable[[], None]
+        self,
+        settings: DrainSettings,
+        request_unit: Callable[[], None],
+        on_failure: Callable[[], None],
     ) -> None:
-        self._terms = terms
-        self._begin = begin
+        self._settings = settings
+        self._request_unit = request_unit
         self._on_failure = on_failure
         self._loop: asyncio.AbstractEventLoop | None = None
         self._drain: Drain | None = None
@@ -37,8 +40,9 @@ class DrainThread:
         self._thread = threading.Thread(target=self._main, name="callbacks", daemon=True)
 
     def start(self) -> None:
-        """Returns when units can be run; the database may be away. The process takes all
-        descriptors it may have: requests that hang hold one each, and connections are kept.
+        """Return when units can be run; the database may be unavailable. Raise the process's limit
+        of file descriptors to the maximum: each hanging request holds one, and connections are kept
+        alive.
         """
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -46,7 +50,7 @@ class DrainThread:
         self._ready.wait()
 
     def unit(self) -> int:
-        """Run a unit of delivery work; returns the number of deliveries claimed. Raises
+        """Run a unit of work; return the number of deliveries claimed. Raise
         DatabaseUnavailable.
         """
         loop, drain = self._loop, self._drain
@@ -56,18 +60,18 @@ class DrainThread:
 
     @property
     def under_way(self) -> dict[str, int]:
-        """For people: what is being delivered."""
+        """What is being delivered, for display."""
         drain = self._drain
         return {} if drain is None else drain.under_way
 
     def leave(self) -> None:
-        """Have it finish, or give back, what is under way; returns at once."""
+        """Finish or give back what is under way; return at once."""
         with suppress(RuntimeError):  # the loop is closed: it has ended
             if self._loop is not None and self._stop is not None:
                 self._loop.call_soon_threadsafe(self._stop.set)
 
     def stop(self) -> None:
-        """`leave`, and return when it has ended, within a bound."""
+        """Call `leave` and wait, for a bounded time, until the drain has ended."""
         self.leave()
         self._thread.join(limits.CALLBACK_STOP_S_MAX + 0.5)
 
@@ -84,7 +88,7 @@ class DrainThread:
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self._drain = Drain(self._terms, self._begin)
+        self._drain = Drain(self._settings, self._request_unit)
         self._ready.set()
         try:
             await self._drain.run(self._stop)

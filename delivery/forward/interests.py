@@ -33,7 +33,7 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 from eventhub.postgresql.rows import cursor_of, scalars
 from registrations.catalog import compiled, suspensions_of, versions_of_barriers
-from registrations.feed import Change, Feed
+from registrations.feed import CatalogChange, Feed
 from registrations.match_index.epochs.epoch import Epoch
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.metrics import Labels
@@ -112,7 +112,7 @@ class Interests:
         self._labels = Labels()
         self._shown: frozenset[str] = frozenset()  # labels of streams
         feed.listeners.add(self._told)
-        feed.policies.add(self._policy)
+        feed.policy_listeners.add(self._policy)
 
     async def run(self) -> None:
         """Apply changes also while no event comes, until cancelled."""
@@ -183,7 +183,7 @@ class Interests:
         else:
             await self._apply(lease.stream_id, kept)
         kept = self._kept[lease]
-        await kept.zone.learn([stored.event for stored in batch], through=self._feed.told)
+        await kept.zone.learn([stored.event for stored in batch], through=self._feed.applied)
         return kept.interest
 
     def tell_work(self) -> None:
@@ -197,7 +197,7 @@ class Interests:
         self._policies = True
         self._some.set()
 
-    def _told(self, change: Change | None) -> None:
+    def _told(self, change: CatalogChange | None) -> None:
         if change is None:
             for kept in self._kept.values():
                 kept.stale = "gap"

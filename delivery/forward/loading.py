@@ -8,7 +8,7 @@ from typing import NamedTuple
 from delivery.forward.indexes import AFTER, OLDER
 from eventhub.postgresql.connections import Connection
 from registrations.catalog import (
-    Written,
+    StoredVersion,
     client_names,
     ended_since,
     moment_of,
@@ -45,7 +45,7 @@ class Loaded(NamedTuple):
     """What a stream's interest is made of; `written` is beside the epoch if that is usable."""
 
     stand: Stand
-    written: list[Written]  # versions that are not compiled yet
+    written: list[StoredVersion]  # versions that are not compiled yet
     suspensions: dict[int, tuple[Suspension, ...]]
 
 

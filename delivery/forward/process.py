@@ -31,7 +31,7 @@ from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log, ReadsArchive
 from eventhub.postgresql.connections import AWAY, reading
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
 
@@ -74,7 +74,7 @@ class Forwarder:
 
     def __init__(self, hub_log: Log, url: str, data: Path) -> None:
         self._feed = Feed(hub_log)
-        self._zones = Zones(Book(hub_log), Groups(hub_log))
+        self._zones = Zones(TypeRegistry(hub_log), Groups(hub_log))
         self.interests = Interests(hub_log, self._feed, self._zones, data, self._look_now)
         self._url = url
         self._notices = Notices()
@@ -86,7 +86,7 @@ class Forwarder:
         holder = Holder(parts, self._url)
         beside: dict[str, Callable[[], Awaitable[None]]] = {
             "feed": self._feed.run,
-            "types": self._zones.book.run,
+            "types": self._zones.types.run,
             "groups": self._zones.groups.run,
             "interests": self.interests.run,
             "indexes": self.interests.follow_indexes,

@@ -12,7 +12,7 @@ from eventhub.access.client_groups import Groups, Members
 from eventhub.event.envelope import Event
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import scalars
-from eventhub.types.registry import Book, ZoneHierarchy
+from eventhub.types.registry import TypeRegistry, ZoneHierarchy
 
 _NOBODY: Members = {}
 _NO_GROUPS: frozenset[str] = frozenset()
@@ -22,7 +22,7 @@ _OF_STREAM = "SELECT zone_id FROM streams WHERE id = %s"
 class Zones(NamedTuple):
     """What this process knows of all zones."""
 
-    book: Book
+    types: TypeRegistry
     groups: Groups
 
 
@@ -30,7 +30,7 @@ class Zone:
     """One stream's view of its zone. `zone_id` None: the hub-wide `system`."""
 
     def __init__(self, zones: Zones, zone_id: int | None) -> None:
-        self.hierarchy = ZoneHierarchy(zones.book, zone_id)
+        self.hierarchy = ZoneHierarchy(zones.types, zone_id)
         self._groups = zones.groups
         self._zone_id = zone_id
         self._members = _NOBODY

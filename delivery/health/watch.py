@@ -13,7 +13,7 @@ import redis.asyncio as redis
 
 from delivery.health import facts, rules
 from delivery.health.facts import Facts
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.env import Env
@@ -33,7 +33,7 @@ class Watched(NamedTuple):
     """The parts of this process that know of their own health."""
 
     log: Log
-    gate: Gate
+    authorizer: Authorizer
     upkeep: Maintenance
 
 
@@ -122,7 +122,7 @@ class Watch:
         return DATABASE_DOWN if self._stale else Component("database", "ok")
 
     def _system(self) -> Component:
-        is_followed = self._watched.gate.age_s() < limits.HEALTH_STALE_S_MAX
+        is_followed = self._watched.authorizer.age_s() < limits.HEALTH_STALE_S_MAX
         return Component("system", "ok") if is_followed else SYSTEM_DOWN
 
     def _storage(self) -> Component:

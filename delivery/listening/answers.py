@@ -22,7 +22,7 @@ from eventhub.event.json_types import Int64, Time
 from eventhub.eventlog.history import StreamEnds
 from eventhub.eventlog.start_positions import cursor_text
 from eventhub.eventlog.stored import Cursor, CursorJson
-from eventhub.http.messages import Answer, Headers
+from eventhub.http.messages import Headers, Response
 
 
 class TakenJson(CursorJson):
@@ -62,7 +62,7 @@ def form_of(kind: bytes) -> Form[bytes]:
     return _FORMS[kind]
 
 
-def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: StreamEnds) -> Answer:
+def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: StreamEnds) -> Response:
     """A page: JSON around its items, or its items and a last line. `cursor`: where it ended."""
     bounds: BoundsJson = {
         "cursor": cursor.json(),
@@ -79,7 +79,7 @@ def whole(asked: Asked, items: list[bytes], cursor: Cursor, ends: StreamEnds) ->
     else:
         last = form_of(asked.kind).message({"op": "end", **bounds})
         body = b"".join([*items, last])
-    return Answer(200, body, headers, asked.kind)
+    return Response(200, body, headers, asked.kind)
 
 
 def position_headers(head: Cursor) -> Headers:

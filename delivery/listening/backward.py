@@ -39,9 +39,9 @@ async def read_back(sources: Sources, principal: Principal, asked: Asked, peer: 
     """
     log, wish = sources.log, asked.wish
     principal.require_listen(wish.stream)
-    stream = await sources.gate.stream(principal, wish.stream)
-    hierarchy = ZoneHierarchy(sources.book, stream.zone_id)
-    wanted = (await filter_of(sources.gate, principal, wish))._replace(hierarchy=hierarchy)
+    stream = await sources.authorizer.stream(principal, wish.stream)
+    hierarchy = ZoneHierarchy(sources.types, stream.zone_id)
+    wanted = (await filter_of(sources.authorizer, principal, wish))._replace(hierarchy=hierarchy)
     async with log.follow(stream, wish.start) as follower:
         cursor = follower.position.cursor
     ends = await stream_ends(log, stream)

@@ -19,7 +19,7 @@ from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField, NotFound, Unauthenticated
 from eventhub.base.logs import get_logger
-from eventhub.http.messages import Message, Receive, Scope, Send, problem_answer, read_head
+from eventhub.http.messages import Message, Receive, Scope, Send, problem_response, read_head
 
 log = get_logger(__name__)
 
@@ -28,7 +28,7 @@ CLOSE_FAILED = 1011
 
 
 class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """One socket. The handshake (SocketDoor) has authorised it already."""
+    """One socket. The handshake (WebSocketRoute) has authorised it already."""
 
     def __init__(self, *, sources: Sources, keeper: Keeper) -> None:
         super().__init__()
@@ -116,11 +116,11 @@ class SessionConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await asyncio.sleep(1)
 
 
-class SocketDoor:
+class WebSocketRoute:
     """The handshake of /v1/ws: authorises before accepting, and refuses with a problem document."""
 
     def __init__(self, sources: Sources, keeper: Keeper) -> None:
-        self._gate = sources.gate
+        self._authorizer = sources.authorizer
         self._keeper = keeper
         self._catch_up = sources.catch_up
         self._consumer = SessionConsumer.as_asgi(sources=sources, keeper=keeper)
@@ -149,7 +149,7 @@ class SocketDoor:
         headers = scope["headers"]
         token = token_of(scope.get("query_string", b""), headers, "token")
         credential = read_head(headers).credential if token is None else token
-        return credential, await self._gate.authorise(credential)
+        return credential, await self._authorizer.authenticate(credential)
 
 
 def chosen_subprotocol(scope: dict[str, Any] | Scope) -> str | None:
@@ -168,7 +168,7 @@ def chosen_subprotocol(scope: dict[str, Any] | Scope) -> str | None:
 
 
 async def _refuse(error: EventHubError, send: Send) -> None:
-    answer = problem_answer(error, "/v1/ws")
+    answer = problem_response(error, "/v1/ws")
     headers = [(b"content-type", answer.content_type), *answer.headers]
     await send(
         {"type": "websocket.http.response.start", "status": answer.status, "headers": headers}

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from delivery.listening.protocol import Filter
 from delivery.listening.request import Wish
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import UnknownChannel
@@ -29,7 +29,7 @@ _turns: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, int], asyncio.Lock]
 )  # by client, while some of its filters are read
 
 
-async def filter_of(gate: Gate, principal: Principal, wish: Wish) -> Filter:
+async def filter_of(authorizer: Authorizer, principal: Principal, wish: Wish) -> Filter:
     """What a caller's wish lets through.
 
     Raises UnknownChannel, and with its field what `parse_filter` raises for a registration.
@@ -37,7 +37,7 @@ async def filter_of(gate: Gate, principal: Principal, wish: Wish) -> Filter:
     mask = wish.mask
     if isinstance(mask, list):
         try:
-            mask = await gate.mask(principal.zone_id, mask)
+            mask = await authorizer.mask(principal.zone_id, mask)
         except UnknownChannel as error:
             error.field = "mask"
             raise

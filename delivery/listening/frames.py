@@ -35,7 +35,7 @@ T = TypeVar("T", covariant=True)
 class Heading:
     """What one listen is told beside the event itself; who tells many events may use one again."""
 
-    listen: str  # its name, as JSON; empty where a connection has one listen without a name
+    listener: str  # its name, as JSON; empty where a connection has one listen without a name
     prev: int
     liveness: Liveness
     registrations: Sequence[int] = ()  # of those that the listen names, the ones that matched
@@ -47,7 +47,7 @@ class Form(Protocol[T]):
 
     def event(self, heading: Heading, stored: StoredEvent) -> T: ...
 
-    def state(self, listen: str, key: str, stored: StoredEvent) -> T:
+    def state(self, listener: str, key: str, stored: StoredEvent) -> T:
         """The latest event of a key, in a snapshot."""
         ...
 
@@ -62,8 +62,8 @@ class JsonFrames:
     def event(self, heading: Heading, stored: StoredEvent) -> str:
         return f'{{"op":"event",{_about(heading)}{shared_json(stored)}}}'
 
-    def state(self, listen: str, key: str, stored: StoredEvent) -> str:
-        named = f'"listen":{listen},' if listen else ""
+    def state(self, listener: str, key: str, stored: StoredEvent) -> str:
+        named = f'"listener":{listener},' if listener else ""
         return f'{{"op":"state",{named}"key":{_text(key)},{shared_json(stored)}}}'
 
     def message(self, fields: dict[str, Any]) -> str:
@@ -77,12 +77,12 @@ class ProtobufFrames:
 
     def __init__(self) -> None:
         self._header = event_pb2.EventFrame()
-        self._listen = self._segment = ""  # those in it
+        self._listener = self._segment = ""  # those in it
 
     def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         header = self._header
-        if self._segment != stored.segment or self._listen != heading.listen:
-            header = self._begin(heading.listen, stored.segment)
+        if self._segment != stored.segment or self._listener != heading.listener:
+            header = self._begin(heading.listener, stored.segment)
         header.sequence = stored.sequence
         header.prev = heading.prev
         header.liveness = _LIVENESS[heading.liveness]
@@ -96,14 +96,14 @@ class ProtobufFrames:
         whole = varint(len(head) + 1 + len(size) + len(payload))
         return b"".join((_FRAME_EVENT_TAG, whole, head, _EVENT_BYTES_TAG, size, payload))
 
-    def _begin(self, listen: str, segment: str) -> event_pb2.EventFrame:
-        name = orjson.loads(listen) if listen else ""
-        self._header = event_pb2.EventFrame(listen=name, segment=segment)
-        self._listen, self._segment = listen, segment
+    def _begin(self, listener: str, segment: str) -> event_pb2.EventFrame:
+        name = orjson.loads(listener) if listener else ""
+        self._header = event_pb2.EventFrame(listener=name, segment=segment)
+        self._listener, self._segment = listener, segment
         return self._header
 
-    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
-        made: bytes = _server_frame(message=_json.state(listen, key, stored)).SerializeToString()
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        made: bytes = _server_frame(message=_json.state(listener, key, stored)).SerializeToString()
         return made
 
     def message(self, fields: dict[str, Any]) -> bytes:
@@ -117,8 +117,8 @@ class DelimitedFrames(ProtobufFrames):
     def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return _delimited(super().event(heading, stored))
 
-    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
-        return _delimited(super().state(listen, key, stored))
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        return _delimited(super().state(listener, key, stored))
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return _delimited(super().message(fields))
@@ -133,8 +133,8 @@ class SseFrames:
         frame = _json.event(heading, stored)
         return f"id: {stored.segment}:{stored.sequence}\nevent: event\ndata: {frame}\n\n".encode()
 
-    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
-        return f"event: state\ndata: {_json.state(listen, key, stored)}\n\n".encode()
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        return f"event: state\ndata: {_json.state(listener, key, stored)}\n\n".encode()
 
     def message(self, fields: dict[str, Any]) -> bytes:
         name = "problem" if fields["op"] == "error" else fields["op"]
@@ -149,8 +149,8 @@ class ItemFrames:
     def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return f"{{{_about(heading)}{shared_json(stored)}}}".encode()
 
-    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
-        return _json.state(listen, key, stored).encode()
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        return _json.state(listener, key, stored).encode()
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return orjson.dumps(fields)
@@ -169,8 +169,8 @@ class LineFrames(ItemFrames):
     def event(self, heading: Heading, stored: StoredEvent) -> bytes:
         return super().event(heading, stored) + b"\n"
 
-    def state(self, listen: str, key: str, stored: StoredEvent) -> bytes:
-        return super().state(listen, key, stored) + b"\n"
+    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
+        return super().state(listener, key, stored) + b"\n"
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return super().message(fields) + b"\n"
@@ -186,7 +186,7 @@ def frames_for(subprotocol: str | None) -> Frames:
 
 
 def _about(heading: Heading) -> str:
-    named = f'"listen":{heading.listen},' if heading.listen else ""
+    named = f'"listener":{heading.listener},' if heading.listener else ""
     matched = ""
     if heading.registrations:
         matched = f'"registrations":[{",".join(map(str, heading.registrations))}],'

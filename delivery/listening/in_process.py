@@ -23,7 +23,7 @@ from eventhub.event.json_codec import time_text
 from eventhub.eventlog import stored as log_types
 from eventhub.eventlog.read import Start as LogStart
 from eventhub.eventlog.start_positions import parse_start
-from eventhub.http.emit import Desk, Sender, emit
+from eventhub.http.emit import EmitServices, Sender, emit
 
 
 class LocalHub:
@@ -37,11 +37,17 @@ class LocalHub:
 
     async def emit(self, stream: str, events: dict[str, Any] | Sequence[dict[str, Any]]) -> Receipt:
         """Store one event or several, all or none. Raises HubProblem."""
-        log, gate, book = self._sources.log, self._sources.gate, self._sources.book
+        log, authorizer, types = (
+            self._sources.log,
+            self._sources.authorizer,
+            self._sources.types,
+        )
         try:
-            principal = await gate.authorise(self._credential)
+            principal = await authorizer.authenticate(self._credential)
             made = from_objects([events] if isinstance(events, dict) else list(events))
-            emitted = await emit(Desk(log, gate, book), Sender(principal), stream, made)
+            emitted = await emit(
+                EmitServices(log, authorizer, types), Sender(principal), stream, made
+            )
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
         return Receipt.of({**emitted.json()})
@@ -69,8 +75,8 @@ class LocalHub:
     async def _told(self, wish: Wish) -> AsyncGenerator[list[Delivered], None]:
         """Goes on by itself when the database comes back."""
         sources = self._sources
-        principal = await sources.gate.authorise(self._credential)
-        reader = Single(sources.gate, sources.clock, self._credential, principal)
+        principal = await sources.authorizer.authenticate(self._credential)
+        reader = Single(sources.authorizer, sources.clock, self._credential, principal)
         listening = await Listening.open(sources, principal, wish)
         try:
             while True:
@@ -106,7 +112,7 @@ class _Handed:
             time_text(stored.appended_at_us),
         )
 
-    def state(self, listen: str, key: str, stored: log_types.StoredEvent) -> Delivered:
+    def state(self, listener: str, key: str, stored: log_types.StoredEvent) -> Delivered:
         raise NotImplementedError("A listen inside a process has no snapshot.")
 
     def message(self, fields: dict[str, Any]) -> Delivered:

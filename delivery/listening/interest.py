@@ -19,9 +19,9 @@ from registrations.catalog import (
     versions_of_registrations,
 )
 from registrations.errors import UnknownRegistration
-from registrations.feed import Change, Feed
+from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
-from registrations.filters.report import Report, stored_report, together
+from registrations.filters.report import Report, merged_report, stored_report
 from registrations.matching.metrics import Work
 from registrations.matching.stream_matcher import AUTO, Matching
 from registrations.matching.versions import Suspension, Version
@@ -68,12 +68,12 @@ class Interest:
         that `matching` gets.
         """
         interest = cls(hub_log, feed, ids, stream_id, hierarchy)
-        feed.policies.add(interest._heard_policy)
+        feed.policy_listeners.add(interest._heard_policy)
         try:
-            with feed.told_of(ids, interest._heard):
+            with feed.subscription(ids, interest._heard):
                 yield interest
         finally:
-            feed.policies.discard(interest._heard_policy)
+            feed.policy_listeners.discard(interest._heard_policy)
             interest._tell_work()
 
     async def catch_up(self, after: int) -> None:
@@ -102,7 +102,7 @@ class Interest:
         """
         if not self._reporting:
             return stored
-        report = together(self._report(id, stored.sequence) for id in registrations)
+        report = merged_report(self._report(id, stored.sequence) for id in registrations)
         return stored if report is None else stored.derived(report.derive(stored.event))
 
     def _report(self, registration: int, sequence: int) -> Report | None:
@@ -116,7 +116,7 @@ class Interest:
             return version.holds(sequence)
         return not any(each.covers(sequence) for each in self._suspensions[version.group])
 
-    def _heard(self, change: Change | None) -> None:
+    def _heard(self, change: CatalogChange | None) -> None:
         if change is not None and change.group is not None:
             self._stale |= self._loading or change.group in self._suspensions
         else:

@@ -13,14 +13,14 @@ from typing import Any
 from delivery.listening.errors import InterestExists, UnknownInterest
 from delivery.listening.messages import Forget, InterestIn, Still
 from delivery.listening.protocol import refusal
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, TooManyRequests
 from registrations.filters.closure.shapes import Shape, parse_shape
-from registrations.interest.live import Closures, Demand
-from registrations.interest.routes import answer_of, audience_of, require_to_ask, shown
-from registrations.interest.stored import Asked
+from registrations.interest.live import Closures, StreamInterest
+from registrations.interest.routes import audience_of, interested_in, require_producer, shown
+from registrations.interest.stored import InterestScope
 
 Say = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -28,41 +28,41 @@ Say = Callable[[dict[str, Any]], Awaitable[None]]
 class Watch:
     """One interest, and what its socket was told of it."""
 
-    def __init__(self, message: InterestIn, asked: Asked, say: Say) -> None:
+    def __init__(self, message: InterestIn, scope: InterestScope, say: Say) -> None:
         self.name = message.interest
         self.stream = message.stream
-        self.asked = asked
+        self.scope = scope
         self.task: asyncio.Task[None] | None = None
         self._shape: Shape | None = None if message.shape is None else parse_shape(message.shape)
         self._say = say
         self._telling = asyncio.Lock()
-        self._made = -1  # number of the demand it knows
+        self._revision = -1  # of the interest that the reader knows
         self._told: dict[str, Any] = {}
 
-    async def tell(self, demand: Demand) -> None:
+    async def tell(self, interest: StreamInterest) -> None:
         """Say what is wanted, if that is not what was said last."""
         async with self._telling:
-            if demand.made < self._made:
+            if interest.revision < self._revision:
                 return
-            self._made = demand.made
-            found = await self._found(demand)
+            self._revision = interest.revision
+            found = await self._found(interest)
             if found != self._told:
                 self._told = found
-                sequence = {"sequence": demand.through}
+                sequence = {"sequence": interest.through}
                 head = {"op": "interest", "interest": self.name, "stream": self.stream}
                 await self._say({**head, **found, **sequence})
 
-    async def _found(self, demand: Demand) -> dict[str, Any]:
+    async def _found(self, interest: StreamInterest) -> dict[str, Any]:
         if self._shape is None:
-            return {name: told for name, told in shown(demand).items() if name != "sequence"}
-        return {"wanted": await answer_of(demand, self._shape), "quench": demand.quench}
+            return {name: told for name, told in shown(interest).items() if name != "sequence"}
+        return {"interested": await interested_in(interest, self._shape), "quench": interest.quench}
 
 
 class Watches:
     """Those of one socket by name."""
 
-    def __init__(self, gate: Gate, closures: Closures, say: Say) -> None:
-        self._gate = gate
+    def __init__(self, authorizer: Authorizer, closures: Closures, say: Say) -> None:
+        self._authorizer = authorizer
         self._closures = closures
         self._say = say
         self._watches: dict[str, Watch] = {}
@@ -75,9 +75,9 @@ class Watches:
             most = limits.INTERESTS_PER_SOCKET_MAX
             raise TooManyRequests("This socket asks for as many as it may.", interests_max=most)
         audience = audience_of(message.audience)
-        require_to_ask(principal, message.stream)
-        stream = await self._gate.stream(principal, message.stream)
-        watch = Watch(message, Asked(stream.id, audience), self._say)
+        require_producer(principal, message.stream)
+        stream = await self._authorizer.stream(principal, message.stream)
+        watch = Watch(message, InterestScope(stream.id, audience), self._say)
         self._watches[watch.name] = watch
         watch.task = asyncio.create_task(self._follow(watch))
 
@@ -86,10 +86,10 @@ class Watches:
         DatabaseUnavailable.
         """
         watch = self._find(message.interest)
-        demand = await self._closures.current(watch.asked)
-        await watch.tell(demand)
-        answer = {"op": "still", "interest": watch.name, "id": message.id, "tag": demand.tag}
-        await self._say({**answer, "quench": demand.quench, "sequence": demand.through})
+        interest = await self._closures.current(watch.scope)
+        await watch.tell(interest)
+        answer = {"op": "still", "interest": watch.name, "id": message.id, "tag": interest.tag}
+        await self._say({**answer, "quench": interest.quench, "sequence": interest.through})
 
     async def forget(self, message: Forget) -> None:
         """Raises UnknownInterest."""
@@ -100,7 +100,7 @@ class Watches:
         """End those that the socket may not have any more."""
         for watch in list(self._watches.values()):
             try:
-                require_to_ask(principal, watch.stream)
+                require_producer(principal, watch.stream)
             except EventHubError as error:
                 await self._refuse(watch, error)
 
@@ -110,9 +110,9 @@ class Watches:
 
     async def _follow(self, watch: Watch) -> None:
         try:
-            async with aclosing(self._closures.changes(watch.asked)) as changes:  # type: ignore[type-var]
-                async for demand in changes:
-                    await watch.tell(demand)
+            async with aclosing(self._closures.changes(watch.scope)) as changes:  # type: ignore[type-var]
+                async for interest in changes:
+                    await watch.tell(interest)
         except EventHubError as error:
             self._watches.pop(watch.name, None)
             await self._say({**refusal(error), "interest": watch.name})

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from delivery.listening.frames import Frame
 from delivery.listening.reader import Reader
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import Overloaded, TooManyRequests
@@ -69,8 +69,8 @@ class Kept:
 class Keeper:
     """The sockets of one process."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
         self._kept: dict[int, Kept] = {}
         self._some = asyncio.Event()
         self._by_client: Counter[int] = Counter()
@@ -125,7 +125,7 @@ class Keeper:
             metrics.SENT.flush()
 
     def _look_at_all(self) -> None:
-        fresh = self._gate.fresh()
+        fresh = self._authorizer.fresh()
         now_s = asyncio.get_running_loop().time()
         for kept in list(self._kept.values()):
             self._look(kept, now_s)

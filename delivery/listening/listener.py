@@ -22,7 +22,7 @@ from delivery.listening.protocol import Filter, Listen, refusal
 from delivery.listening.record import Record
 from delivery.listening.recorded import Trail, recorded
 from delivery.listening.request import Wish
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -33,7 +33,7 @@ from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql.connections import reading
-from eventhub.types.registry import Book, ZoneHierarchy
+from eventhub.types.registry import TypeRegistry, ZoneHierarchy
 from registrations.feed import Feed
 from registrations.interest.listeners import interest_text
 from registrations.interest.live import Closures
@@ -45,10 +45,10 @@ class Sources(NamedTuple):
     """What listens need of their process."""
 
     log: Log
-    gate: Gate
+    authorizer: Authorizer
     feed: Feed
     clock: Clock
-    book: Book
+    types: TypeRegistry
     closures: Closures
     record: Record
     catch_up: CatchUp
@@ -92,15 +92,15 @@ class Listening:
         UnknownStream, UnknownChannel, UnknownRegistration, and what Log.follow raises.
         """
         principal.require_listen(wish.stream)
-        info = await sources.gate.stream(principal, wish.stream)
+        info = await sources.authorizer.stream(principal, wish.stream)
         listen = listen or Listen("", wish.stream, Filter())
-        hierarchy = ZoneHierarchy(sources.book, info.zone_id)
-        listen.filter = (await filter_of(sources.gate, principal, wish))._replace(
+        hierarchy = ZoneHierarchy(sources.types, info.zone_id)
+        listen.filter = (await filter_of(sources.authorizer, principal, wish))._replace(
             hierarchy=hierarchy
         )
         known = isinstance(wish.start, Cursor) and not wish.history
         if info.zone_id is not None:
-            await sources.book.zone(info.zone_id)
+            await sources.types.zone(info.zone_id)
         listen.missed = "recovery" if known else "playback"
         made = cls(sources, info, wish, listen)
         made._hierarchy = hierarchy
@@ -126,7 +126,7 @@ class Listening:
             self._interest = await self._interested.enter_async_context(interest)
         else:
             self._text = interest_text(self.listen.filter.pairs, self.listen.filter.tree)
-            listens = self._sources.closures.listens
+            listens = self._sources.closures.listeners
             present = listens.present(self.info, principal.client_id, self._text)
             await self._interested.enter_async_context(present)
         if self._wish.state == "always" and self._restates():
@@ -241,7 +241,7 @@ class Listening:
         """Know what types the events are of, if that may decide."""
         if self._interest is None and self.listen.filter.tree is None:
             return
-        through = None if self._interest is None else self._sources.feed.told
+        through = None if self._interest is None else self._sources.feed.applied
         await self._hierarchy.learn([stored.event for stored in page], through=through)
 
     def _put(self, page: list[StoredEvent], *, read: bool) -> None:
@@ -281,7 +281,7 @@ class Listening:
         if self._keys:
             self._tell_state(form, turn, told, now_us)
             return told
-        types = self._sources.book.evolved(self.info.zone_id)
+        types = self._sources.types.evolved(self.info.zone_id)
         listen, page, at = self.listen, self._page, self._at
         end = min(len(page), at + listen.filter.looks)
         if listen.filter.plain and listen.window is None and not (self._interest or types):
@@ -303,7 +303,7 @@ class Listening:
         until_s = monotonic() + limits.TIME_SLICE_S
         end, now_us = bounds
         listen, interest, page = self.listen, self._interest, self._page
-        types = self._sources.book.evolved(self.info.zone_id)
+        types = self._sources.types.evolved(self.info.zone_id)
         size, at = 0, self._at
         while at < end and len(told) < turn.events_max and size <= turn.bytes_max:
             if listen.full:

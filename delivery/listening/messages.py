@@ -15,7 +15,7 @@ from eventhub.eventlog.start_positions import parse_start, parse_time
 from eventhub.eventlog.stored import Cursor
 from registrations.filter_source import FILTER_FIELDS
 
-ListenName = Annotated[str, Meta(min_length=1, max_length=64)]
+ListenerName = Annotated[str, Meta(min_length=1, max_length=64)]
 # without NUL, which no database takes; whether there is such a stream is asked later
 StreamName = Annotated[
     str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=r"^[^\0]*$")
@@ -47,7 +47,7 @@ class ListenIn(
 ):
     """Begin to listen. `window`: so many events may be unacknowledged; none: no acks are needed."""
 
-    listen: ListenName
+    listener: ListenerName
     stream: StreamName
     start: str | StartIn = "now"
     mask: int | str | list[str] | None = None
@@ -67,13 +67,13 @@ class ListenIn(
 class Stop(Struct, tag_field="op", tag="stop", forbid_unknown_fields=True):
     """End a listen."""
 
-    listen: ListenName
+    listener: ListenerName
 
 
 class Ack(Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
     """All events of the listen up to a sequence have been dealt with."""
 
-    listen: ListenName
+    listener: ListenerName
     sequence: Position
 
 
@@ -82,7 +82,7 @@ class InterestIn(Struct, tag_field="op", tag="interest", forbid_unknown_fields=T
     given, whether anybody wants it.
     """
 
-    interest: ListenName
+    interest: ListenerName
     stream: StreamName
     shape: Any = None
     audience: Any = None  # groups of clients, whose interest alone counts
@@ -91,14 +91,14 @@ class InterestIn(Struct, tag_field="op", tag="interest", forbid_unknown_fields=T
 class Still(Struct, tag_field="op", tag="still", forbid_unknown_fields=True):
     """Is what was told the truth at this moment? Answered with its tag, after what changed."""
 
-    interest: ListenName
+    interest: ListenerName
     id: Annotated[str, Meta(max_length=64)] = ""
 
 
 class Forget(Struct, tag_field="op", tag="forget", forbid_unknown_fields=True):
     """Be told no more of an interest."""
 
-    interest: ListenName
+    interest: ListenerName
 
 
 class Ping(Struct, tag_field="op", tag="ping", forbid_unknown_fields=True):
@@ -130,7 +130,7 @@ def parse_message(text: str | bytes) -> Incoming:
 
 def named(message: Incoming) -> dict[str, str]:
     """What a message is about, as the answer to it names that."""
-    names = {name: getattr(message, name, None) for name in ("listen", "interest")}
+    names = {name: getattr(message, name, None) for name in ("listener", "interest")}
     return {name: value for name, value in names.items() if value is not None}
 
 

@@ -11,7 +11,7 @@ from delivery.listening.raw_segments import RAW_KINDS, RawDoor
 from delivery.listening.routes import ListenDoor
 from eventhub.base import errors, limits
 from eventhub.eventlog.archive.reader import Archive
-from eventhub.http.routes import Door, Said, query_parameter, unbound
+from eventhub.http.routes import ResponseSpec, Route, query_parameter, unbound
 from registrations.errors import UnknownRegistration
 from registrations.filters.errors import FilterSyntax, FilterTooLarge, UnknownLanguage
 from registrations.filters.languages import LANGUAGES
@@ -112,8 +112,8 @@ _ASKS = (
 )
 
 
-LISTEN_DOORS: tuple[Door, ...] = (
-    Door(
+LISTEN_ROUTES: tuple[Route, ...] = (
+    Route(
         method="GET",
         path="/v1/streams/{stream}/events",
         summary="Listen to a stream, or read its history",
@@ -123,9 +123,9 @@ LISTEN_DOORS: tuple[Door, ...] = (
             " inside) up to the head; server-sent events without end; a batch of CloudEvents."
             " `cursor` is where to go on; `prev` proves that nothing is missing."
         ),
-        asks=_ASKS,
-        answers={
-            "200": Said(
+        parameters=_ASKS,
+        responses={
+            "200": ResponseSpec(
                 "Events in the stream's order, or backward.",
                 {
                     kind.decode(): EventPageJson if kind == query.JSON else {"type": "string"}
@@ -133,10 +133,10 @@ LISTEN_DOORS: tuple[Door, ...] = (
                 },
             )
         },
-        refuses=LISTEN_REFUSES,
-        run=unbound,
+        raises=LISTEN_REFUSES,
+        handler=unbound,
     ),
-    Door(
+    Route(
         method="GET",
         path="/v1/streams/{stream}/segments/{segment}/raw",
         summary="A sealed segment as it is stored",
@@ -145,22 +145,22 @@ LISTEN_DOORS: tuple[Door, ...] = (
             " the grant `listen`. An operator's token gets the Parquet file of an archived segment,"
             " unless `Accept` asks for messages."
         ),
-        answers={
-            "200": Said(
+        responses={
+            "200": ResponseSpec(
                 "The segment, piece by piece.",
                 {kind.decode(): {"type": "string", "format": "binary"} for kind in RAW_KINDS},
             )
         },
-        refuses=_SEGMENT_REFUSES,
-        run=unbound,
+        raises=_SEGMENT_REFUSES,
+        handler=unbound,
     ),
 )
 
 
-def listen_doors(sources: Sources, keeper: Keeper, archive: Archive | None) -> tuple[Door, ...]:
+def listen_routes(sources: Sources, keeper: Keeper, archive: Archive | None) -> tuple[Route, ...]:
     """The doors of the table, served."""
-    listen, raw = LISTEN_DOORS
+    listen, raw = LISTEN_ROUTES
     return (
-        listen._replace(run=ListenDoor(sources, keeper)),
-        raw._replace(run=RawDoor(sources, keeper, archive)),
+        listen._replace(handler=ListenDoor(sources, keeper)),
+        raw._replace(handler=RawDoor(sources, keeper, archive)),
     )

@@ -123,7 +123,7 @@ class Listen:
     @property
     def named(self) -> dict[str, str]:
         """The field `listen` of its messages."""
-        return {"listen": self.name} if self.name else {}
+        return {"listener": self.name} if self.name else {}
 
     def event(
         self,
@@ -169,11 +169,11 @@ class Session:
     def may_add(self, name: str) -> None:
         """Raises ListenerExists, TooManyRequests."""
         if name in self.listens:
-            raise ListenerExists(listen=name)
+            raise ListenerExists(listener=name)
         if len(self.listens) >= limits.LISTENERS_PER_SOCKET_MAX:
             raise TooManyRequests(
                 "This socket has as many listens as it may; open another.",
-                listens_max=limits.LISTENERS_PER_SOCKET_MAX,
+                listeners_max=limits.LISTENERS_PER_SOCKET_MAX,
             )
 
     def may_hold(self, filter: Filter) -> None:
@@ -187,7 +187,7 @@ class Session:
         """Raises UnknownListener."""
         found = self.listens.get(name)
         if found is None:
-            raise UnknownListener(listen=name)
+            raise UnknownListener(listener=name)
         return found
 
 
@@ -199,11 +199,11 @@ def hello(*, client: str, zone: str) -> dict[str, Any]:
         "client": client,
         "zone": zone,
         "ping_s": limits.PING_INTERVAL_S,
-        "listens_max": limits.LISTENERS_PER_SOCKET_MAX,
+        "listeners_max": limits.LISTENERS_PER_SOCKET_MAX,
     }
 
 
-def refusal(error: EventHubError, listen: str | None = None) -> dict[str, Any]:
+def refusal(error: EventHubError, listener: str | None = None) -> dict[str, Any]:
     """An error as a message;
 
     `gap` and `segment_mismatch` are messages of their own name, because they are answers.
@@ -214,6 +214,6 @@ def refusal(error: EventHubError, listen: str | None = None) -> dict[str, Any]:
         metrics.GAPS.labels(code=error.code).inc()
         op = error.code
     message = {"op": op, **error.problem()}
-    if listen is not None:
-        message["listen"] = listen
+    if listener is not None:
+        message["listener"] = listener
     return message

@@ -39,19 +39,19 @@ class Pump(Reader):
     def __init__(
         self, sources: Sources, outlet: Outlet, credential: str, principal: Principal
     ) -> None:
-        super().__init__(sources.gate, sources.clock, credential, principal)
+        super().__init__(sources.authorizer, sources.clock, credential, principal)
         self._sources = sources
         self._form: Form[Frame] = outlet.form
         self._send_frames = outlet.send
         self.session = Session()
         self._pings = 0
         self._running: dict[str, Listening] = {}
-        self._watches = Watches(sources.gate, sources.closures, self._say)
+        self._watches = Watches(sources.authorizer, sources.closures, self._say)
 
     async def run(self) -> None:
         """Serve until cancelled; raises Unauthenticated when the credential is no longer valid."""
         await self._say(hello(client=self.principal.client, zone=self.principal.zone))
-        self._gate.wakers.add(self.waker)
+        self._authorizer.wakers.add(self.waker)
         try:
             while True:
                 self.waker.clear()
@@ -61,7 +61,7 @@ class Pump(Reader):
                 if not await self._turn():
                     await self.waker.wait()
         finally:
-            self._gate.wakers.discard(self.waker)
+            self._authorizer.wakers.discard(self.waker)
 
     async def close(self) -> None:
         """End all listens, and what is told of interest."""
@@ -78,9 +78,9 @@ class Pump(Reader):
             if isinstance(message, messages.ListenIn):
                 await self._begin(message)
             elif isinstance(message, messages.Stop):
-                await self._stop(message.listen)
+                await self._stop(message.listener)
             elif isinstance(message, messages.Ack):
-                self.session.find(message.listen).acked(message.sequence)
+                self.session.find(message.listener).acked(message.sequence)
                 self.waker.set()
             elif isinstance(message, messages.Ping):
                 await self._say({"op": "pong", "id": message.id})
@@ -94,9 +94,9 @@ class Pump(Reader):
             await self._say({**refusal(error), **named})
 
     async def _begin(self, message: messages.ListenIn) -> None:
-        self.session.may_add(message.listen)
+        self.session.may_add(message.listener)
         wish = messages.wish_of(message)
-        listen = Listen(message.listen, message.stream, Filter(), message.window)
+        listen = Listen(message.listener, message.stream, Filter(), message.window)
         listening = await Listening.open(self._sources, self.principal, wish, listen)
         try:
             self.session.may_hold(listen.filter)
@@ -105,8 +105,8 @@ class Pump(Reader):
         except BaseException:
             await listening.close()
             raise
-        self._running[message.listen] = listening
-        self.session.listens[message.listen] = listen
+        self._running[message.listener] = listening
+        self.session.listens[message.listener] = listen
         listening.watch(self.waker)
         self.waker.set()
 
@@ -114,7 +114,7 @@ class Pump(Reader):
         self.session.find(name)
         cursor = self._running[name].cursor
         await self._end(name, "stopped")
-        await self._say({"op": "stopped", "listen": name, "cursor": cursor._asdict()})
+        await self._say({"op": "stopped", "listener": name, "cursor": cursor._asdict()})
 
     async def _end(self, name: str, why: str) -> None:
         listening = self._running.pop(name)

@@ -26,7 +26,7 @@ from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive
 from eventhub.eventlog.history import SegmentInfo, find_segment, stream_ends
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
-from eventhub.http.messages import Headers, Stream, read_head, utf8_path
+from eventhub.http.messages import Headers, StreamingResponse, read_head, utf8_path
 from eventhub.http.routes import Call
 
 PARQUET = PARQUET_TYPE.encode()
@@ -42,20 +42,20 @@ class RawDoor:
         self._keeper = keeper
         self._archive = archive
 
-    async def __call__(self, call: Call) -> Stream:
+    async def __call__(self, call: Call) -> StreamingResponse:
         """Raises Unauthenticated's kin, Forbidden, UnknownStream, UnknownSegment, SegmentOpen,
         Gone, NotAcceptable.
         """
         sources, headers = self._sources, call.scope["headers"]
         name, text = (utf8_path(raw) for raw in call.parameters)
         credential = read_head(headers).credential
-        principal = await sources.gate.authorise(credential)
+        principal = await sources.authorizer.authenticate(credential)
         _require(principal, name)
-        stream = await sources.gate.stream(principal, name)
+        stream = await sources.authorizer.stream(principal, name)
         run = await self._find(stream, text)
         kind = accepted(headers, self._kinds(run, principal))
         with self._keeper.place(principal):
-            reader = Single(sources.gate, sources.clock, credential, principal)
+            reader = Single(sources.authorizer, sources.clock, credential, principal)
             more = position_headers((await stream_ends(sources.log, stream)).head)
             body = self._events(reader, stream, run)
             if kind == PARQUET and self._archive is not None:
@@ -67,7 +67,7 @@ class RawDoor:
 
     def _stream(
         self, reader: Single, call: Call, answer: tuple[AsyncGenerator[bytes, None], Headers, bytes]
-    ) -> Stream:
+    ) -> StreamingResponse:
         peer = call.incoming.peer
         peer.waker = reader.waker
         self._keeper.add(reader, peer)
@@ -76,7 +76,7 @@ class RawDoor:
             peer.waker = None
             self._keeper.remove(reader)
 
-        return Stream(200, *answer, close)
+        return StreamingResponse(200, *answer, close)
 
     async def _find(self, stream: StreamInfo, text: str) -> SegmentInfo:
         try:

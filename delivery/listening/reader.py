@@ -6,7 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 
 from delivery.listening.frames import Frame
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base.clock import Clock
 from eventhub.base.errors import DatabaseUnavailable
@@ -15,14 +15,17 @@ from eventhub.base.errors import DatabaseUnavailable
 class Reader(ABC):
     """A credential and whom it stands for.
 
-    `waker` is set by whatever may have something for this reader: rings, the gate, the keeper.
+    `waker` is set by whatever may have something for this reader: rings, the authorizer,
+    the keeper.
     """
 
-    def __init__(self, gate: Gate, clock: Clock, credential: str, principal: Principal) -> None:
-        self._gate = gate
+    def __init__(
+        self, authorizer: Authorizer, clock: Clock, credential: str, principal: Principal
+    ) -> None:
+        self._authorizer = authorizer
         self._clock = clock
         self._credential = credential
-        self._changes = gate.changes
+        self._changes = authorizer.changes
         self.principal = principal
         self.waker = asyncio.Event()
         self.waiting = False  # authorisation cannot be confirmed: no event is sent
@@ -37,8 +40,8 @@ class Reader(ABC):
 
     @property
     def wakers(self) -> set[asyncio.Event]:
-        """Those that the gate sets when a key changed."""
-        return self._gate.wakers
+        """Those that the authorizer sets when a key changed."""
+        return self._authorizer.wakers
 
     def expired(self) -> bool:
         """True when the credential's time is over."""
@@ -47,11 +50,11 @@ class Reader(ABC):
 
     def changed(self) -> bool:
         """True if a key changed since this one was last asked about."""
-        return self._changes != self._gate.changes
+        return self._changes != self._authorizer.changes
 
     def known(self) -> bool:
         """True while what this reader may needs no look."""
-        return not (self.changed() or self.expired()) and self._gate.fresh()
+        return not (self.changed() or self.expired()) and self._authorizer.fresh()
 
     async def confirmed(self) -> bool:
         """True while it is known what this reader may; `waiting` is the opposite. The keeper wakes
@@ -59,7 +62,7 @@ class Reader(ABC):
 
         Raises Unauthenticated when its credential is no longer valid.
         """
-        if not await self._gate.confirmed():
+        if not await self._authorizer.confirmed():
             self.waiting = True
             return False
         try:
@@ -76,6 +79,6 @@ class Reader(ABC):
         Raises Unauthenticated, DatabaseUnavailable.
         """
         if not self.known():
-            changes = self._gate.changes
-            self.principal = await self._gate.authorise(self._credential)
+            changes = self._authorizer.changes
+            self.principal = await self._authorizer.authenticate(self._credential)
             self._changes = changes

@@ -22,7 +22,7 @@ from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.eventlog.history import StreamEnds, stream_ends
 from eventhub.eventlog.stored import Cursor
-from eventhub.http.messages import Answer, Headers, Peer, Stream, utf8_path
+from eventhub.http.messages import Headers, Peer, Response, StreamingResponse, utf8_path
 from eventhub.http.routes import Call
 
 _SSE_HEADERS: Headers = [(b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
@@ -60,12 +60,12 @@ class ListenDoor:
         self._sources = sources
         self._keeper = keeper
 
-    async def __call__(self, call: Call) -> Answer | Stream:
+    async def __call__(self, call: Call) -> Response | StreamingResponse:
         """Raises what BadRequest's kin, Unauthenticated's and Listening.open raise."""
         scope, sources = call.scope, self._sources
         stream = utf8_path(call.parameters[0])
         credential = query.credential_of(scope["query_string"], scope["headers"])
-        principal = await sources.gate.authorise(credential)
+        principal = await sources.authorizer.authenticate(credential)
         asked = query.asked_of(stream, query.read_query(scope["query_string"]), scope["headers"])
         with self._keeper.place(principal):
             if asked.backward:
@@ -80,7 +80,7 @@ class ListenDoor:
         finally:
             await self._leave(visit)
 
-    def _stream(self, visit: Visit) -> Stream:
+    def _stream(self, visit: Visit) -> StreamingResponse:
         headers, kind = position_headers(visit.head), visit.asked.kind
         if kind == query.SSE:
             body, headers = _events(visit), [*headers, *_SSE_HEADERS]
@@ -90,7 +90,7 @@ class ListenDoor:
         async def close() -> None:
             await self._leave(visit)
 
-        return Stream(200, body, headers, kind, close)
+        return StreamingResponse(200, body, headers, kind, close)
 
     async def _enter(
         self, asked: Asked, credential: str, principal: Principal, peer: Peer
@@ -103,7 +103,7 @@ class ListenDoor:
         except BaseException:
             await listening.close()
             raise
-        reader = Single(sources.gate, sources.clock, credential, principal)
+        reader = Single(sources.authorizer, sources.clock, credential, principal)
         peer.waker = reader.waker
         self._keeper.add(reader, peer)
         deadline_s = asyncio.get_running_loop().time() + asked.timeout_s

@@ -1,8 +1,8 @@
--- Endpoints that fail as a whole: when they may be called again, by all workers together.
+-- Backoffs: when endpoints that fail as a whole may be called again, by all workers together.
 
 -- name: take_probes
--- Of these endpoints those whose pause is over, or that were changed since: until its outcome is noted, or for `probe_s`,
--- the one request is this worker's.
+-- Takes the probes of endpoints whose pause is over or that were changed since. The probe belongs to this worker until its
+-- outcome is written, or for `probe_s`.
 WITH over AS (
     SELECT b.endpoint_id FROM backoffs b JOIN endpoints e ON e.id = b.endpoint_id
      WHERE b.endpoint_id = ANY (%(endpoints)s) AND b.pause_s > 0
@@ -16,29 +16,29 @@ UPDATE backoffs b SET probing = true, paused_until = now() + make_interval(secs 
 RETURNING b.endpoint_id
 
 -- name: return_probes
--- The request was not made, or says nothing of the endpoint: somebody else may, at once.
-WITH asked AS (
+-- The request was not made, or was inconclusive: any worker may probe at once.
+WITH probing AS (
     SELECT endpoint_id FROM backoffs WHERE endpoint_id = ANY (%(endpoints)s) AND probing
      ORDER BY endpoint_id FOR UPDATE
 )
-UPDATE backoffs b SET probing = false, paused_until = now() FROM asked WHERE b.endpoint_id = asked.endpoint_id
+UPDATE backoffs b SET probing = false, paused_until = now() FROM probing p WHERE b.endpoint_id = p.endpoint_id
 
--- name: note_answers
--- They took a delivery: the back-off is over.
+-- name: delete_backoffs
+-- The endpoints accepted a delivery: the backoff is over.
 WITH found AS (
     SELECT endpoint_id FROM backoffs WHERE endpoint_id = ANY (%(endpoints)s) ORDER BY endpoint_id FOR UPDATE
 )
 DELETE FROM backoffs b USING found WHERE b.endpoint_id = found.endpoint_id
 
--- name: note_failures
--- They failed so many times. From `failures_min` in a row on the endpoint backs off, and each probe that fails makes the pause
--- twice as long; what comes in between is of requests that were under way. Nobody waits less than Retry-After asked for.
+-- name: write_failures
+-- Adds failures. After `failures_min` in a row the endpoint backs off, and each failed probe doubles the pause; other failures
+-- meanwhile are of requests that were under way. The pause is at least the Retry-After.
 INSERT INTO backoffs AS b (endpoint_id, failures, failing_since, single_delivery, segment_id, sequence, retry_after_s, pause_s, paused_until)
 SELECT n.endpoint_id, n.failures, now(), n.single_delivery > 0, n.segment_id, n.sequence, n.retry_after_s, f.pause_s,
        now() + make_interval(secs => CASE WHEN f.pause_s = 0 THEN 0
                                           ELSE greatest(%(pause_s_base)s * (0.5 + random() / 2), n.retry_after_s) END)
-  FROM unnest(%(endpoints)s::bigint[], %(failures)s::bigint[], %(alone)s::bigint[], %(segments)s::bigint[],
-              %(sequences)s::bigint[], %(asked_s)s::bigint[])
+  FROM unnest(%(endpoints)s::bigint[], %(failures)s::bigint[], %(single)s::bigint[], %(segments)s::bigint[],
+              %(sequences)s::bigint[], %(retry_after_s)s::bigint[])
        AS n (endpoint_id, failures, single_delivery, segment_id, sequence, retry_after_s),
        LATERAL (SELECT CASE WHEN n.failures < %(failures_min)s THEN 0
                             ELSE greatest(%(pause_s_base)s, n.retry_after_s) END::double precision AS pause_s) AS f

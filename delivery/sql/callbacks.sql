@@ -1,15 +1,14 @@
--- Claiming deliveries that are due, writing what became of them, and what a claimed one needs to be posted. All times
--- are the database's.
+-- Claims due deliveries, reads what posting them needs, and writes their results. All times are the database's.
 
 -- name: settings
--- Every question here is answered from an index; statistics of a partition that was empty a moment ago say otherwise.
+-- Every statement here must use an index; the statistics of a partition that was empty a moment ago suggest otherwise.
 SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false),
        set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', false),
        set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false)
 
 -- name: scan_parallel
--- From one endpoint with pending deliveries to the next, one look into the index each: whether some may be posted now, and
--- how the endpoint fails, if it does (backoffs).
+-- Skip scan over the endpoints with pending deliveries, one index look-up each: whether some may be posted now, and the
+-- endpoint's failures, if any (backoffs).
 WITH RECURSIVE hop AS (
     (SELECT endpoint_id, next_attempt_at, 1 AS number FROM deliveries
       WHERE state = 'pending' AND NOT ordered AND endpoint_id > %(after)s
@@ -35,8 +34,8 @@ SELECT hop.endpoint_id AS id,
  ORDER BY hop.endpoint_id
 
 -- name: scan_ordered
--- The same from lane to lane: the oldest pending delivery of each, and whether the lane is free and may go so far. Who holds
--- the lane holds its deliveries: what an earlier claim of one says does not count.
+-- Skip scan over the lanes: the oldest pending delivery of each, and whether the lane is free and no fan-out is before it.
+-- Holding a lane means holding its deliveries: an earlier claim of one of them does not count.
 WITH RECURSIVE hop AS (
     (SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, attempts, retry_after_s, 1 AS number FROM deliveries
       WHERE state = 'pending' AND ordered
@@ -71,17 +70,17 @@ SELECT hop.endpoint_id AS id, hop.stream_id, hop.run,
  ORDER BY hop.endpoint_id, hop.stream_id, hop.run
 
 -- name: claim_parallel
--- So many due deliveries of each endpoint, those that nobody else is claiming. A claim that ends is due again by itself.
--- Nothing of an endpoint that backs off, unless this worker is to probe it.
+-- Claims the given number of due deliveries of each endpoint, skipping those that others are claiming. When a claim expires,
+-- its delivery is due again. Claims nothing of an endpoint in backoff unless this worker probes it.
 WITH due AS MATERIALIZED (
     SELECT found.* FROM (SELECT * FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
                           WHERE u.endpoint_id = ANY (%(probes)s)
                              OR NOT EXISTS (SELECT FROM backoffs b
-                                             WHERE b.endpoint_id = u.endpoint_id AND b.pause_s > 0)) AS wanted,
+                                             WHERE b.endpoint_id = u.endpoint_id AND b.pause_s > 0)) AS requested,
         LATERAL (SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
-                  WHERE endpoint_id = wanted.endpoint_id AND state = 'pending' AND NOT ordered
+                  WHERE endpoint_id = requested.endpoint_id AND state = 'pending' AND NOT ordered
                     AND next_attempt_at <= now()
-                  ORDER BY next_attempt_at LIMIT wanted.count
+                  ORDER BY next_attempt_at LIMIT requested.count
                     FOR UPDATE SKIP LOCKED) AS found
 )
 UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
@@ -93,36 +92,36 @@ RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stre
           d.claim::text AS token, false AS probe, false AS spares
 
 -- name: take_lanes
--- The lanes that are free at this moment; another worker may have been faster. None of an endpoint that backs off, unless
--- this worker is to probe it.
+-- Takes the lanes that are free at this moment; another worker may have been faster. Takes none of an endpoint in backoff
+-- unless this worker probes it.
 INSERT INTO lanes AS l (endpoint_id, stream_id, run, token, expires_at)
 SELECT endpoint_id, stream_id, run, %(token)s, now() + make_interval(secs => %(claim_s)s)
-  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[]) AS wanted (endpoint_id, stream_id, run)
+  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[]) AS requested (endpoint_id, stream_id, run)
  WHERE endpoint_id = ANY (%(probes)s)
-    OR NOT EXISTS (SELECT FROM backoffs b WHERE b.endpoint_id = wanted.endpoint_id AND b.pause_s > 0)
+    OR NOT EXISTS (SELECT FROM backoffs b WHERE b.endpoint_id = requested.endpoint_id AND b.pause_s > 0)
  ORDER BY 1, 2, 3
     ON CONFLICT (endpoint_id, stream_id, run)
     DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at WHERE l.expires_at <= now()
 RETURNING endpoint_id, stream_id, run
 
 -- name: claim_lanes
--- The oldest deliveries of lanes that were taken in a statement BEFORE this one: of each lane those that come before the
--- first that is not due, and none behind an event whose deliveries are still being written (a row of fanouts). Each has its
--- place in its lane: where one is missing, it was moved to another partition or dropped since the statement began, and what
--- comes behind it is not to be posted yet.
+-- Claims the oldest deliveries of lanes that were taken in a statement BEFORE this one: of each lane those before the first
+-- that is not due, and none after an event whose deliveries are still being written (a row of fanouts). Each has a position
+-- in its lane. Where a position is missing, the delivery was moved to another partition or dropped since the statement
+-- started, and the deliveries after it must not be posted yet.
 WITH oldest AS (
     SELECT found.*, bool_and(found.due) OVER lane AS reached, row_number() OVER lane AS place
       FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[])
-           AS wanted (endpoint_id, stream_id, run)
-      JOIN lanes l ON l.endpoint_id = wanted.endpoint_id AND l.stream_id = wanted.stream_id AND l.run = wanted.run
+           AS requested (endpoint_id, stream_id, run)
+      JOIN lanes l ON l.endpoint_id = requested.endpoint_id AND l.stream_id = requested.stream_id AND l.run = requested.run
                   AND l.token = %(token)s,
            LATERAL (SELECT partition_id, endpoint_id, stream_id, segment_id, sequence, run,
                            is_due(next_attempt_at, NULL, attempts, retry_after_s, %(retry_s_base)s, %(retry_s_max)s) AS due
                       FROM deliveries
-                     WHERE endpoint_id = wanted.endpoint_id AND stream_id = wanted.stream_id AND run = wanted.run
+                     WHERE endpoint_id = requested.endpoint_id AND stream_id = requested.stream_id AND run = requested.run
                        AND state = 'pending' AND ordered
                        AND sequence <= COALESCE((SELECT min(f.sequence) FROM fanouts f
-                                                  WHERE f.stream_id = wanted.stream_id AND wanted.run = 0),
+                                                  WHERE f.stream_id = requested.stream_id AND requested.run = 0),
                                               sequence)
                      ORDER BY sequence LIMIT %(deliveries_max)s) AS found
     WINDOW lane AS (PARTITION BY found.endpoint_id, found.stream_id, found.run ORDER BY found.sequence)
@@ -137,39 +136,39 @@ RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stre
           d.claim::text AS token, false AS probe, false AS spares, o.place
 
 -- name: events
--- Stored bytes, asked for by segment and sequence; the group is that of the segment, which may have moved.
+-- Stored bytes by segment and sequence, from the segment's current partition.
 SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::bigint AS appended_at_us, e.payload
-  FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS wanted (segment_id, sequence)
-  JOIN segments s ON s.id = wanted.segment_id
-  JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = wanted.segment_id AND e.sequence = wanted.sequence
+  FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS requested (segment_id, sequence)
+  JOIN segments s ON s.id = requested.segment_id
+  JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = requested.segment_id AND e.sequence = requested.sequence
 
--- name: places
+-- name: segments
 SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
 
 -- name: reports
--- What versions of registrations have told of an event. A version is never changed and never deleted.
+-- The reports of versions of registrations. A version is never changed and never deleted.
 SELECT id, report::text AS report FROM registration_versions WHERE id = ANY (%(versions)s) AND report IS NOT NULL
 
--- name: kept_bytes
--- A delivery's own bytes of its event, which it may have got after it was claimed, and in whatever partition it lies since.
+-- name: retained_bytes
+-- The delivery's own copy of its event, which it may have received after it was claimed; in any partition.
 SELECT payload FROM deliveries
  WHERE endpoint_id = %(endpoint)s AND segment_id = %(segment)s AND sequence = %(sequence)s AND run = %(run)s
    AND payload IS NOT NULL
 
--- name: why_lost
--- Why an event is not held any more.
+-- name: removal_reason
+-- Why an event was removed.
 SELECT removal_reason FROM segments WHERE id = %(segment)s
 
 -- name: write_results
--- What became of deliveries, written only where the claim still holds, and their attempts with them. Without an outcome
--- nothing was sent. `uncounted_attempts`: the try does not count.
+-- Results of deliveries and their attempts, written only where the claim is still held. Without an outcome nothing was sent.
+-- `uncounted_attempts`: 1 if the attempt does not count.
 WITH result AS (
-    SELECT r.*, (%(tokens)s::text[])[r.token_at]::uuid AS token
-      FROM unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
-                  %(runs)s::bigint[], %(token_places)s::bigint[], %(states)s::text[], %(delays_us)s::bigint[],
-                  %(spared)s::bigint[], %(asked_s)s::bigint[], %(ages_us)s::bigint[], %(outcomes)s::text[],
+    SELECT r.*, (%(tokens)s::text[])[r.token_position]::uuid AS token
+      FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
+                  %(runs)s::bigint[], %(token_positions)s::bigint[], %(states)s::text[], %(delays_us)s::bigint[],
+                  %(uncounted)s::bigint[], %(retry_after_s)s::bigint[], %(ages_us)s::bigint[], %(outcomes)s::text[],
                   %(statuses)s::bigint[], %(durations_ms)s::bigint[], %(urls)s::text[], %(requests)s::text[], %(responses)s::text[])
-           AS r (partition_id, endpoint_id, segment_id, sequence, run, token_at, state, delay_us, uncounted_attempts, retry_after_s, age_us,
+           AS r (partition_id, endpoint_id, segment_id, sequence, run, token_position, state, delay_us, uncounted_attempts, retry_after_s, age_us,
                  outcome, status, duration_ms, url, request, response)
 ), written AS (
     UPDATE deliveries AS d
@@ -181,12 +180,12 @@ WITH result AS (
      WHERE d.partition_id = r.partition_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
        AND d.sequence = r.sequence AND d.run = r.run AND d.claim = r.token AND d.state = 'pending'
     RETURNING d.attempts, r.*
-), kept AS (
+), stored AS (
     INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms,
                           url, request, response)
     SELECT now() - age_us * interval '1 microsecond', partition_id, endpoint_id, segment_id, sequence, run, attempts,
            outcome, status, duration_ms, url, request, response
-      FROM written WHERE outcome IS NOT NULL AND %(keep_attempts)s
+      FROM written WHERE outcome IS NOT NULL AND %(store_attempts)s
 ), lost AS (
     INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since)
     SELECT endpoint_id, 'dead_lettered', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now()
@@ -200,23 +199,23 @@ WITH result AS (
 SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead_lettered') AS dead_lettered FROM written
 
 -- name: give_back
--- Claimed and not tried: due again at once.
+-- Releases claims that were not attempted: due again at once.
 UPDATE deliveries AS d SET claim = NULL, next_attempt_at = now()
-  FROM unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
+  FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
               %(runs)s::bigint[], %(tokens)s::text[])
        AS r (partition_id, endpoint_id, segment_id, sequence, run, token)
  WHERE d.partition_id = r.partition_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
    AND d.sequence = r.sequence AND d.run = r.run AND d.claim = r.token::uuid AND d.state = 'pending'
 
 -- name: leave_lanes
--- The lanes are free again; the rows stay for whoever comes next, and are swept when nobody came for long.
+-- Frees lanes. The rows stay for the next claim, and are deleted when there is none for long.
 UPDATE lanes AS l SET expires_at = 'epoch'
   FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[], %(tokens)s::text[])
        AS r (endpoint_id, stream_id, run, token)
  WHERE l.endpoint_id = r.endpoint_id AND l.stream_id = r.stream_id AND l.run = r.run AND l.token = r.token::uuid
 
 -- name: cancel
--- Pending deliveries of an endpoint that was deleted, but those that are being posted.
+-- Cancels pending deliveries of a deleted endpoint, except those being posted.
 WITH doomed AS MATERIALIZED (
     SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered
@@ -229,7 +228,7 @@ UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now(
    AND d.sequence = doomed.sequence AND d.run = doomed.run
 
 -- name: cancel_ordered
--- The ordered deliveries of an endpoint that was deleted, but those that are being posted.
+-- Cancels pending ordered deliveries of a deleted endpoint, except those being posted.
 WITH doomed AS MATERIALIZED (
     SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered
@@ -242,11 +241,11 @@ UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now(
    AND d.sequence = doomed.sequence AND d.run = doomed.run
 
 -- name: forget_lanes
--- Lanes that nobody has held for a while, and back-offs of endpoints that are gone.
-WITH gone AS (
+-- Deletes lanes that were free for a while, and backoffs of deleted endpoints.
+WITH deleted AS (
     DELETE FROM backoffs b USING endpoints e WHERE e.id = b.endpoint_id AND e.deleted_at IS NOT NULL
 )
-DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(kept_s)s)
+DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(idle_s)s)
    AND NOT EXISTS (SELECT FROM deliveries d
                     WHERE d.endpoint_id = lanes.endpoint_id AND d.stream_id = lanes.stream_id AND d.run = lanes.run
                       AND d.state = 'pending' AND d.ordered)

@@ -1,38 +1,39 @@
--- Workers that live, what those that died held, and what a clock that stepped back holds up.
+-- Heartbeats of workers, the release of what dead workers held, and the repair of times after the clock stepped back.
 
--- name: hasty
--- Nothing here has to outlast a crash of the database: signs of life come again, and what is to be freed or mended is found again.
+-- name: asynchronous_commit
+-- Nothing here has to survive a crash of the database: heartbeats are repeated, and what has to be freed or repaired is found
+-- again.
 SELECT set_config('synchronous_commit', 'off', false)
 
--- name: beat
--- This worker lives; the time, and the others that have been silent for too long. Who was seen in the future was seen
+-- name: heartbeat
+-- Writes this worker's heartbeat; returns the time and the workers without one for too long. A heartbeat in the future is from
 -- before the clock stepped back.
-WITH seen AS (
+WITH written AS (
     INSERT INTO callback_workers (id, last_seen_at) VALUES (%(id)s, clock_timestamp())
         ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at
     RETURNING last_seen_at
 )
-SELECT extract(epoch FROM (SELECT last_seen_at FROM seen))::float8 AS at_s,
+SELECT extract(epoch FROM (SELECT last_seen_at FROM written))::float8 AS at_s,
        ARRAY(SELECT id FROM callback_workers
               WHERE id <> %(id)s AND is_over(last_seen_at + make_interval(secs => %(silent_s)s), %(silent_s)s)) AS silent
 
 -- name: notify
--- There are new deliveries; never inside of the transaction that writes them, whose commit it would serialise.
+-- Announces new deliveries. Never inside the transaction that writes them: NOTIFY would serialise its commit.
 SELECT pg_notify('eventhub_deliveries', '')
 
 -- name: leave
--- That they have gone; when the last of them was seen stays known.
-WITH gone AS (
+-- Unregisters workers; the last heartbeat of any of them is retained.
+WITH removed AS (
     DELETE FROM callback_workers WHERE id = ANY (%(ids)s) RETURNING last_seen_at
 )
 INSERT INTO heartbeats (part, last_seen_at)
-SELECT 'worker', max(last_seen_at) FROM gone HAVING count(*) > 0
+SELECT 'worker', max(last_seen_at) FROM removed HAVING count(*) > 0
     ON CONFLICT (part) DO UPDATE SET last_seen_at = greatest(heartbeats.last_seen_at, excluded.last_seen_at)
 
 -- name: free_parallel
--- Claims whose tokens are between these are due at once, of some endpoints behind one; how many, and the last endpoint that
--- was looked at if there may be more. Claimed deliveries are those whose time lies ahead, by a claim's time at most: what
--- lies further ahead waits for its next try, or is mended.
+-- Frees claims with tokens in a range, for a page of endpoints after the given one: how many, and the last endpoint of the page
+-- if there may be more. A claimed delivery is due in the future, by at most the time of a claim; one due later waits for a
+-- retry, or is repaired.
 WITH RECURSIVE hop AS (
     (SELECT endpoint_id, 1 AS number FROM deliveries
       WHERE state = 'pending' AND NOT ordered AND endpoint_id > %(after)s
@@ -62,9 +63,9 @@ WITH RECURSIVE hop AS (
 )
 SELECT (SELECT count(*) FROM freed) AS changed, CASE WHEN count(*) >= %(endpoints_max)s THEN max(endpoint_id) END AS after FROM hop
 
--- name: mend_parallel
--- Of some endpoints behind one the deliveries that lie furthest ahead: those that lie further ahead than they can have been
--- put off are due; how many, and the last endpoint as above. A claim of a worker that lives is its own until it ends.
+-- name: repair_parallel
+-- For a page of endpoints as above: of the deliveries due last, those due later than any pause allows become due at once. A
+-- claim of a worker that is alive stays until it expires.
 WITH RECURSIVE hop AS (
     (SELECT endpoint_id, 1 AS number FROM deliveries
       WHERE state = 'pending' AND NOT ordered AND endpoint_id > %(after)s
@@ -85,7 +86,7 @@ WITH RECURSIVE hop AS (
      WHERE is_due(d.next_attempt_at, d.claim, d.attempts, d.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
         OR d.claim IS NOT NULL AND is_over(d.next_attempt_at, %(claim_s)s)
            AND NOT EXISTS (SELECT FROM callback_workers w WHERE w.id = (left(d.claim::text, 18) || '-0000-000000000000')::uuid)
-), mended AS (
+), repaired AS (
     UPDATE deliveries d SET claim = NULL, next_attempt_at = now()
       FROM ahead a
      WHERE d.partition_id = a.partition_id AND d.endpoint_id = a.endpoint_id AND d.segment_id = a.segment_id
@@ -93,11 +94,11 @@ WITH RECURSIVE hop AS (
        AND d.state = 'pending' AND d.claim IS NOT DISTINCT FROM a.claim AND d.next_attempt_at = a.next_attempt_at
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM mended) AS changed, CASE WHEN count(*) >= %(endpoints_max)s THEN max(endpoint_id) END AS after FROM hop
+SELECT (SELECT count(*) FROM repaired) AS changed, CASE WHEN count(*) >= %(endpoints_max)s THEN max(endpoint_id) END AS after FROM hop
 
 -- name: free_lanes
--- Lanes that were taken with tokens between these, and those that are held further ahead than they can be by nobody that
--- lives; with what is claimed of them, which are the oldest deliveries, in the same moment. Who holds a lane holds these.
+-- Frees lanes taken with tokens in a range, and lanes held for longer than possible by no worker that is alive, together with
+-- their claimed deliveries, which are the oldest ones. Holding a lane means holding its deliveries.
 WITH held AS MATERIALIZED (
     SELECT endpoint_id, stream_id, run FROM lanes l
      WHERE l.token BETWEEN %(first)s AND %(last)s

@@ -57,7 +57,7 @@ class _Asked(NamedTuple):
         return not self.found.done() and self.begun_s >= came_s - limits.LOOKUP_SHARED_S_MAX
 
 
-class Gate:
+class Authorizer:
     """The authoriser of one process."""
 
     def __init__(self, hub_log: Log, *, secret: str, clock: Clock) -> None:
@@ -93,12 +93,12 @@ class Gate:
     async def confirmed(self) -> bool:
         """The same after a look at `system`, if nobody looked just now."""
         if not self.fresh():
-            await asyncio.sleep(0)  # what woke the caller may have woken the gate too
+            await asyncio.sleep(0)  # what woke the caller may have woken the authorizer too
         if not self.fresh():
             await self._log.tail.looked(limits.AUTHORISATION_FRESH_S_MAX)
         return self.fresh()
 
-    async def authorise(self, credential: str) -> Principal:
+    async def authenticate(self, credential: str) -> Principal:
         """The principal of an API key or connection token.
 
         Raises Unauthenticated's kin, DatabaseUnavailable.

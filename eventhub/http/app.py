@@ -5,7 +5,7 @@ body read. Plain module.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.errors import BodyTooLarge, EventHubError, MethodNotAllowed
 from eventhub.base.fair_queue import Admission
@@ -13,45 +13,45 @@ from eventhub.base.logs import get_logger
 from eventhub.eventlog.log import Log
 from eventhub.http.health import Health
 from eventhub.http.messages import (
-    Answer,
     Disconnected,
     Headers,
     Incoming,
     Message,
     Receive,
+    Response,
     Scope,
     Send,
-    Stream,
+    StreamingResponse,
     content_length,
     peer_of,
-    problem_answer,
+    problem_response,
     read_body,
     require_one_credential,
-    send_answer,
+    send_response,
     send_stream,
 )
-from eventhub.http.routes import Call, Door
-from eventhub.types.registry import Book
+from eventhub.http.routes import Call, Route
+from eventhub.types.registry import TypeRegistry
 
 log = get_logger(__name__)
 _CREDENTIALS = (b"authorization", b"cookie")
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class House(NamedTuple):
+class RouteServices(NamedTuple):
     """What the doors of a process share."""
 
     log: Log
-    gate: Gate
-    book: Book
+    authorizer: Authorizer
+    types: TypeRegistry
     health: Health
     emits: Admission  # requests that are parsed and appended at a time
 
 
-class Doors:
+class Router:
     """Answers the requests of a table of doors, passes all others to `inner`."""
 
-    def __init__(self, inner: AsgiApp, doors: Sequence[Door], house: House) -> None:
+    def __init__(self, inner: AsgiApp, doors: Sequence[Route], house: RouteServices) -> None:
         self._inner = inner
         self._house = house
         self._routes = [(door.method, door.pattern(), door) for door in doors]
@@ -69,7 +69,7 @@ class Doors:
                 allowed.append(route_method)
         if allowed:
             error = MethodNotAllowed(allow=", ".join(allowed))
-            await send_answer(send, problem_answer(error, path), incoming)
+            await send_response(send, problem_response(error, path), incoming)
             return
         await self._pass_on(scope, incoming, send)
 
@@ -82,7 +82,7 @@ class Doors:
         except Disconnected:
             return
         except EventHubError as error:
-            await send_answer(send, problem_answer(error, scope["path"]), incoming)
+            await send_response(send, problem_response(error, scope["path"]), incoming)
             return
         whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -95,19 +95,19 @@ class Doors:
 
         await self._inner(scope, receive_read, send)
 
-    async def _answer(self, door: Door, call: Call, incoming: Incoming, send: Send) -> None:
+    async def _answer(self, route: Route, call: Call, incoming: Incoming, send: Send) -> None:
         try:
-            answer = await _run(door, call)
+            answer = await _run(route, call)
         except Disconnected:
             return
-        metrics.http_requests(door.path, answer.status).inc()
-        if isinstance(answer, Answer):
-            await send_answer(send, answer, incoming)
+        metrics.http_requests(route.path, answer.status).inc()
+        if isinstance(answer, Response):
+            await send_response(send, answer, incoming)
             return
         try:
             await send_stream(send, answer, incoming, incoming.peer)
         except Exception:
-            log.exception("stream_failed", door=door.path)
+            log.exception("stream_failed", door=route.path)
 
 
 async def _body_for_django(headers: Headers, incoming: Incoming) -> bytes:
@@ -129,15 +129,15 @@ async def _body_for_django(headers: Headers, incoming: Incoming) -> bytes:
         return b" " * (limits.LOGIN_BODY_BYTES_MAX + 1)
 
 
-async def _run(door: Door, call: Call) -> Answer | Stream:
+async def _run(route: Route, call: Call) -> Response | StreamingResponse:
     try:
-        return await door.run(call)
+        return await route.handler(call)
     except EventHubError as error:
         if error.status == 500:
-            log.error("door_failed", door=door.path, code=error.code, detail=error.message)
-        return problem_answer(error, door.path)
+            log.error("door_failed", door=route.path, code=error.code, detail=error.message)
+        return problem_response(error, route.path)
     except Disconnected:
         raise
     except Exception:
-        log.exception("door_failed", door=door.path)
-        return problem_answer(EventHubError(), door.path)
+        log.exception("door_failed", door=route.path)
+        return problem_response(EventHubError(), route.path)

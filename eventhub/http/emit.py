@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, TypedDict
 import orjson
 from msgspec import Meta
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
@@ -26,9 +26,9 @@ from eventhub.event.json_types import Int64, Uuid
 from eventhub.event.requests import EmitRequest, read_events
 from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
 from eventhub.eventlog.log import Log
-from eventhub.http.messages import Answer, Headers, Incoming, Scope, read_body, read_head
+from eventhub.http.messages import Headers, Incoming, Response, Scope, read_body, read_head
 from eventhub.types.cost import Budget
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 
 
 class RangeJson(TypedDict):
@@ -88,12 +88,12 @@ class Emitted(NamedTuple):
         return found
 
 
-class Desk(NamedTuple):
+class EmitServices(NamedTuple):
     """What the door works with."""
 
     log: Log
-    gate: Gate
-    book: Book
+    authorizer: Authorizer
+    types: TypeRegistry
 
 
 class Sender(NamedTuple):
@@ -103,7 +103,9 @@ class Sender(NamedTuple):
     idempotency_key: str = ""
 
 
-async def emit(desk: Desk, sender: Sender, stream: str, events: Sequence[EventIn]) -> Emitted:
+async def emit(
+    services: EmitServices, sender: Sender, stream: str, events: Sequence[EventIn]
+) -> Emitted:
     """Append the events of one request, all or none (EMC-03); every other error refuses the request
     whole.
 
@@ -114,14 +116,14 @@ async def emit(desk: Desk, sender: Sender, stream: str, events: Sequence[EventIn
     if stream == "system":
         raise Forbidden("Only the hub itself writes to the stream `system`.")
     principal.require("emit", stream)
-    info = await desk.gate.stream(principal, stream)
-    types = await desk.book.zone(principal.zone_id)
+    info = await services.authorizer.stream(principal, stream)
+    types = await services.types.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
     drafts = []
-    async with Budget(desk.book.turn) as budget:
+    async with Budget(services.types.turn) as budget:
         for index, event in enumerate(events):
             try:
-                mask = await _mask(desk.gate, principal.zone_id, event)
+                mask = await _mask(services.authorizer, principal.zone_id, event)
                 checker = types.checker(event, undeclared=info.undeclared) if checked else None
                 payload = stored_bytes(event, client=principal.client, mask=mask)
                 if checker is not None:
@@ -131,7 +133,7 @@ async def emit(desk: Desk, sender: Sender, stream: str, events: Sequence[EventIn
                 error.index = index
                 raise
             drafts.append(_draft(sender, info.id, event, (index, mask, payload)))
-    return _emitted(stream, await desk.log.append(drafts, info, principal.party))
+    return _emitted(stream, await services.log.append(drafts, info, principal.party))
 
 
 def _draft(sender: Sender, stream_id: int, event: EventIn, made: tuple[int, int, bytes]) -> Draft:
@@ -141,12 +143,12 @@ def _draft(sender: Sender, stream_id: int, event: EventIn, made: tuple[int, int,
     return Draft(stream_id, mask, payload, producer, event.key, event.tombstone, token)
 
 
-async def _mask(gate: Gate, zone_id: int, event: EventIn) -> int:
+async def _mask(authorizer: Authorizer, zone_id: int, event: EventIn) -> int:
     mask = event_mask(event)
     if isinstance(mask, int):
         return mask
     try:
-        return await gate.mask(zone_id, mask)
+        return await authorizer.mask(zone_id, mask)
     except UnknownChannel as error:
         error.field = "channels"
         raise
@@ -190,15 +192,15 @@ def _emitted(stream: str, appended: list[Appended]) -> Emitted:
     return Emitted(stream, ranges, duplicates)
 
 
-async def emit_door(
-    desk: Desk, admission: Admission, scope: Scope, incoming: Incoming, stream: str
-) -> Answer:
+async def emit_route(
+    services: EmitServices, admission: Admission, scope: Scope, incoming: Incoming, stream: str
+) -> Response:
     """The door: credentials before the body, so that strangers cannot make the hub read; then a
     place in fair order, so that nobody waits for more than a few requests of another client.
     """
     headers = scope["headers"]
     head = read_head(headers)
-    principal = await desk.gate.authorise(head.credential)
+    principal = await services.authorizer.authenticate(head.credential)
     principal.require("emit", stream)
     key, ce_headers = _own_headers(headers)
     body = await read_body(incoming, head.content_length)
@@ -207,8 +209,8 @@ async def emit_door(
     request = EmitRequest(body, head.content_type, ce_headers, whole)
     async with admission.hold(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
         events = read_events(request, stream, principal.client)
-        emitted = await emit(desk, Sender(principal, key), stream, events)
-    return Answer(200, orjson.dumps(emitted.json()), emitted.headers())
+        emitted = await emit(services, Sender(principal, key), stream, events)
+    return Response(200, orjson.dumps(emitted.json()), emitted.headers())
 
 
 def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:

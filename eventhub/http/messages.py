@@ -31,7 +31,7 @@ class Disconnected(Exception):
     """The caller went away before its request was complete: nobody is there to be answered."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What a door answers."""
 
     status: int
@@ -44,7 +44,7 @@ async def _nothing() -> None:
     """There is nothing to close."""
 
 
-class Stream(NamedTuple):
+class StreamingResponse(NamedTuple):
     """What a door answers piece by piece: the next piece is asked for when the last one was taken,
     so a slow reader costs one piece. `close` is awaited in any case, begun or not.
     """
@@ -247,7 +247,7 @@ def utf8_path(raw: str) -> str:
     return raw
 
 
-def problem_answer(error: EventHubError, door: str) -> Answer:
+def problem_response(error: EventHubError, door: str) -> Response:
     """An error as its problem document, counted."""
     metrics.REFUSED.labels(code=error.code).inc()
     headers: Headers = []
@@ -260,10 +260,10 @@ def problem_answer(error: EventHubError, door: str) -> Answer:
     if isinstance(error, BodyTooLarge | RequestTimeout):
         headers.append((b"connection", b"close"))
     body = orjson.dumps(error.problem())
-    return Answer(error.status, body, headers, b"application/problem+json")
+    return Response(error.status, body, headers, b"application/problem+json")
 
 
-async def send_answer(send: Send, answer: Answer, incoming: Incoming) -> None:
+async def send_response(send: Send, answer: Response, incoming: Incoming) -> None:
     """Answer. After a refusal, what the caller is still sending is taken before the end: where the
     connection is closed then, closing at once would reset it, and the answer would be lost.
     """
@@ -284,7 +284,9 @@ async def send_answer(send: Send, answer: Answer, incoming: Incoming) -> None:
         await send({"type": "http.response.body", "body": b""})
 
 
-async def send_stream(send: Send, stream: Stream, incoming: Incoming, peer: Peer) -> None:
+async def send_stream(
+    send: Send, stream: StreamingResponse, incoming: Incoming, peer: Peer
+) -> None:
     """Answer piece by piece; whoever has gone ends it. An error in the middle drops the connection:
     an answer that is cut must not look complete.
     """

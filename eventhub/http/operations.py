@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import psutil
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     DatabaseUnavailable,
@@ -18,19 +18,19 @@ from eventhub.base.errors import (
 )
 from eventhub.eventlog.log import Log
 from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, Component, Health
-from eventhub.http.messages import Answer, Headers, read_head
+from eventhub.http.messages import Headers, Response, read_head
 from eventhub.postgresql.connections import reading
 from eventhub.postgresql.errors import DatabaseBusy
 
 DATABASE_OK = Component("database", "ok")
 
 
-async def metrics_door() -> Answer:
+async def metrics_route() -> Response:
     """All web processes' metrics when they share a folder, else this one's; made off the event
     loop.
     """
     body = await asyncio.to_thread(_metrics_text)
-    return Answer(200, body, [], metrics.CONTENT_TYPE)
+    return Response(200, body, [], metrics.CONTENT_TYPE)
 
 
 def _metrics_text() -> bytes:
@@ -47,12 +47,14 @@ def _forget_the_killed(folder: Path) -> None:
             gauges.unlink(missing_ok=True)  # another may be as fast
 
 
-async def health_door() -> Answer:
+async def health_route() -> Response:
     """This process answers; touches no dependency."""
-    return Answer(200, b'{"status":"ok"}', [])
+    return Response(200, b'{"status":"ok"}', [])
 
 
-async def ready_door(log: Log, gate: Gate, health: Health, headers: Headers) -> Answer:
+async def ready_route(
+    log: Log, authorizer: Authorizer, health: Health, headers: Headers
+) -> Response:
     """200 when this process can serve: database reached, `system` followed; what else does not work
     is told as `degraded`.
 
@@ -60,23 +62,23 @@ async def ready_door(log: Log, gate: Gate, health: Health, headers: Headers) -> 
     """
     now = [
         await _database(log),
-        Component("system", "ok") if await gate.confirmed() else SYSTEM_DOWN,
+        Component("system", "ok") if await authorizer.confirmed() else SYSTEM_DOWN,
     ]
     report = health.report().replacing(now)
     ready = report.overall() != "not ready"
-    known = ready and await _is_known(gate, headers)
+    known = ready and await _is_known(authorizer, headers)
     body = orjson.dumps(report.json() if known else report.public_json())
-    return Answer(200 if ready else 503, body, [] if ready else [(b"retry-after", b"1")])
+    return Response(200 if ready else 503, body, [] if ready else [(b"retry-after", b"1")])
 
 
-async def _is_known(gate: Gate, headers: Headers) -> bool:
+async def _is_known(authorizer: Authorizer, headers: Headers) -> bool:
     """True with a valid credential, False without any."""
     try:
         credential = read_head(headers).credential
     except (Unauthenticated, UnsupportedMediaType):
         return False
     with suppress(DatabaseUnavailable):
-        await gate.authorise(credential)
+        await authorizer.authenticate(credential)
         return True
     return False
 

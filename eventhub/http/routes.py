@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base import errors, limits
 from eventhub.base.fair_queue import Admission
 from eventhub.event import cloudevents, fox_xml, oif
@@ -16,21 +16,21 @@ from eventhub.event.inbound import JSON, NDJSON, EventIn
 from eventhub.event.json_types import schema_of
 from eventhub.eventlog.errors import StorageFull, TransientUnavailable
 from eventhub.eventlog.log import Log
-from eventhub.http.emit import Desk, EmittedJson, emit_door
+from eventhub.http.emit import EmitServices, EmittedJson, emit_route
 from eventhub.http.health import Health, ReadinessJson
-from eventhub.http.messages import Answer, Incoming, Scope, Stream, utf8_path
-from eventhub.http.operations import health_door, metrics_door, ready_door
+from eventhub.http.messages import Incoming, Response, Scope, StreamingResponse, utf8_path
+from eventhub.http.operations import health_route, metrics_route, ready_route
 from eventhub.postgresql.errors import DatabaseBusy
 from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 
 
 class Call(NamedTuple):
     """One request at a door."""
 
     log: Log
-    gate: Gate
-    book: Book
+    authorizer: Authorizer
+    types: TypeRegistry
     health: Health
     emits: Admission
     scope: Scope
@@ -38,28 +38,28 @@ class Call(NamedTuple):
     parameters: tuple[str, ...]  # of the path, in order
 
 
-Run = Callable[[Call], Awaitable[Answer | Stream]]
+Handler = Callable[[Call], Awaitable[Response | StreamingResponse]]
 
 
-class Said(NamedTuple):
+class ResponseSpec(NamedTuple):
     """What is answered with one status. `content`: by media type a type, or a JSON Schema."""
 
     description: str
     content: Mapping[str, Any] = {}
 
 
-class Door(NamedTuple):
+class Route(NamedTuple):
     """One method of one path. `run` answers or raises one of `refuses`."""
 
     method: str
     path: str
     summary: str
     description: str
-    answers: Mapping[str, Said]  # by status; those that are no errors
-    run: Run
-    refuses: tuple[type[errors.EventHubError], ...] = ()
-    takes: Mapping[str, Any] | None = None  # the body: by media type a type, or a JSON Schema
-    asks: tuple[dict[str, Any], ...] = ()  # OpenAPI parameters beside those of the path
+    responses: Mapping[str, ResponseSpec]  # by status; those that are no errors
+    handler: Handler
+    raises: tuple[type[errors.EventHubError], ...] = ()
+    body: Mapping[str, Any] | None = None  # the body: by media type a type, or a JSON Schema
+    parameters: tuple[dict[str, Any], ...] = ()  # OpenAPI parameters beside those of the path
 
     def pattern(self) -> re.Pattern[str]:
         """What the path matches; a parameter is one path segment."""
@@ -72,26 +72,26 @@ class Door(NamedTuple):
             "operationId": self.method.lower() + "_" + re.sub(r"\W+", "_", self.path).strip("_"),
             "summary": self.summary,
             "description": self.description,
-            "tags": ["hot doors"],
+            "tags": ["hot routes"],
             "parameters": [
                 {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
                 for name in names
             ]
-            + list(self.asks),
+            + list(self.parameters),
             "responses": {
-                **{status: _response(said) for status, said in self.answers.items()},
-                **_problem_responses((*_ALWAYS, *self.refuses)),
+                **{status: _response(said) for status, said in self.responses.items()},
+                **_problem_responses((*_ALWAYS, *self.raises)),
             },
         }
-        if self.takes is not None:
-            operation["requestBody"] = {"required": True, "content": _content(self.takes)}
-        known = errors.Unauthenticated in self.refuses
+        if self.body is not None:
+            operation["requestBody"] = {"required": True, "content": _content(self.body)}
+        known = errors.Unauthenticated in self.raises
         operation["security"] = [{"bearer": []}] if known else []
         return operation
 
     def schemas(self) -> dict[str, Any]:
         """The JSON Schemas that the operation refers to, by name."""
-        contents = [self.takes or {}, *(said.content for said in self.answers.values())]
+        contents = [self.body or {}, *(said.content for said in self.responses.values())]
         found: dict[str, Any] = {}
         for kind in chain.from_iterable(content.values() for content in contents):
             found |= schema_of(kind)[1]
@@ -104,7 +104,7 @@ def query_parameter(name: str, text: str, **schema: Any) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "description": text, "schema": shape}
 
 
-async def unbound(call: Call) -> Answer:
+async def unbound(call: Call) -> Response:
     """In a table whose doors are served with what one process has: nothing is there yet."""
     raise errors.NotFound
 
@@ -114,7 +114,7 @@ _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 _ALWAYS = (errors.BadRequest, errors.HeadersTooLarge, errors.RequestTimeout, errors.NotFound)
 
 
-def _response(said: Said) -> dict[str, Any]:
+def _response(said: ResponseSpec) -> dict[str, Any]:
     response: dict[str, Any] = {"description": said.description}
     return {**response, "content": _content(said.content)} if said.content else response
 
@@ -136,22 +136,22 @@ def _problem_responses(refuses: tuple[type[errors.EventHubError], ...]) -> dict[
     }
 
 
-async def _emit(call: Call) -> Answer:
+async def _emit(call: Call) -> Response:
     stream = utf8_path(call.parameters[0])
-    desk = Desk(call.log, call.gate, call.book)
-    return await emit_door(desk, call.emits, call.scope, call.incoming, stream)
+    services = EmitServices(call.log, call.authorizer, call.types)
+    return await emit_route(services, call.emits, call.scope, call.incoming, stream)
 
 
-async def _metrics(call: Call) -> Answer:
-    return await metrics_door()
+async def _metrics(call: Call) -> Response:
+    return await metrics_route()
 
 
-async def _health(call: Call) -> Answer:
-    return await health_door()
+async def _health(call: Call) -> Response:
+    return await health_route()
 
 
-async def _ready(call: Call) -> Answer:
-    return await ready_door(call.log, call.gate, call.health, call.scope["headers"])
+async def _ready(call: Call) -> Response:
+    return await ready_route(call.log, call.authorizer, call.health, call.scope["headers"])
 
 
 EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
@@ -195,8 +195,8 @@ _CLOUD_EVENT = {"type": "object", "description": "CloudEvents 1.0, JSON format."
 _STATUS = {"type": "object", "properties": {"status": {"type": "string"}}}
 _TEXT = {"type": "string"}
 
-DOORS: tuple[Door, ...] = (
-    Door(
+HTTP_ROUTES: tuple[Route, ...] = (
+    Route(
         method="POST",
         path="/v1/streams/{stream}/events",
         summary="Emit events",
@@ -208,7 +208,7 @@ DOORS: tuple[Door, ...] = (
             " `duplicates`. So may one whose `id` is a text, and any within a day in a request with"
             " an `Idempotency-Key`. With headers `ce-*`, the body is the data of a CloudEvent."
         ),
-        takes={
+        body={
             JSON: EventIn | list[EventIn],
             NDJSON: {"type": "string", "description": "one EventIn per line"},
             cloudevents.STRUCTURED: _CLOUD_EVENT,
@@ -216,19 +216,19 @@ DOORS: tuple[Door, ...] = (
             oif.CONTENT_TYPE: {"type": "string", "description": "`name: value; ...`"},
             fox_xml.CONTENT_TYPES[0]: _TEXT,
         },
-        answers={"200": Said("Stored and durable.", {JSON: EmittedJson})},
-        refuses=EMIT_REFUSES,
-        run=_emit,
+        responses={"200": ResponseSpec("Stored and durable.", {JSON: EmittedJson})},
+        raises=EMIT_REFUSES,
+        handler=_emit,
     ),
-    Door(
+    Route(
         method="GET",
         path="/healthz",
         summary="Is the process alive?",
         description="Touches no dependency.",
-        answers={"200": Said("Alive.", {JSON: _STATUS})},
-        run=_health,
+        responses={"200": ResponseSpec("Alive.", {JSON: _STATUS})},
+        handler=_health,
     ),
-    Door(
+    Route(
         method="GET",
         path="/readyz",
         summary="Can requests be served?",
@@ -237,19 +237,19 @@ DOORS: tuple[Door, ...] = (
             " hub is `degraded`: it emits and listens, but some component does not work. Lists each"
             " component; with a key or token also the reason and since when."
         ),
-        answers={
-            "200": Said("Ready, or degraded.", {JSON: ReadinessJson}),
-            "503": Said("Not ready.", {JSON: ReadinessJson}),
+        responses={
+            "200": ResponseSpec("Ready, or degraded.", {JSON: ReadinessJson}),
+            "503": ResponseSpec("Not ready.", {JSON: ReadinessJson}),
         },
-        refuses=(errors.InvalidCredentials, errors.TokenExpired),
-        run=_ready,
+        raises=(errors.InvalidCredentials, errors.TokenExpired),
+        handler=_ready,
     ),
-    Door(
+    Route(
         method="GET",
         path="/metrics",
         summary="Prometheus metrics",
         description="Of all web processes of this hub when run by `manage.py up`.",
-        answers={"200": Said("Prometheus text format.", {"text/plain": _TEXT})},
-        run=_metrics,
+        responses={"200": ResponseSpec("Prometheus text format.", {"text/plain": _TEXT})},
+        handler=_metrics,
     ),
 )

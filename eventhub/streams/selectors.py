@@ -60,14 +60,18 @@ def segments_of(*, actor: Actor, name: str) -> QuerySet[Segment]:
     """
     stream = find_stream(actor=actor, name=name)
     knows_all = actor.principal is None if name == SYSTEM else actor.manages_zone
-    size = Coalesce("bytes", "stream__head__bytes") if knows_all else Value(None, BigIntegerField())
-    ends = Coalesce("last", "stream__head__sequence")
+    size = (
+        Coalesce("bytes", "stream__streamhead__bytes")
+        if knows_all
+        else Value(None, BigIntegerField())
+    )
+    ends = Coalesce("last", "stream__streamhead__sequence")
     return Segment.objects.filter(stream=stream.id).annotate(ends=ends, shown_bytes=size)
 
 
 def current_segment(*, actor: Actor, name: str) -> Segment:
     """The segment being written (EMC-14)."""
-    segments = segments_of(actor=actor, name=name).filter(pk=F("stream__head__segment_id"))
+    segments = segments_of(actor=actor, name=name).filter(pk=F("stream__streamhead__segment_id"))
     found: Segment | None = segments.first()
     if found is None:
         raise NotFound("A transient stream has one segment; GET /v1/streams/{stream} shows it.")

@@ -1,9 +1,10 @@
-"""The definitions that a process knows: what the emit door checks events against, and whether a
-type has a newer version. SQL module.
+"""The type registry of a process: the definitions that emitted events are checked against, and the
+newest version of each type. SQL module.
 
-It follows `system` as the gate does: what is known of a zone counts only while the tail of `system`
-was confirmed within a second, and is read anew once a type of the zone was declared. Concurrency
-contract: one event loop; `run` is one task. What `zone` gives is never changed.
+It follows `system` as the authorizer does: the cached definitions of a zone count only while the
+tail of `system` was confirmed within a second, and are read again when a type of the zone is
+declared. Concurrency contract: one event loop; `run` is one task. The `ZoneTypes` that `zone`
+returns never change.
 """
 
 import asyncio
@@ -109,7 +110,7 @@ class ZoneTypes:
         return found
 
 
-class Book:
+class TypeRegistry:
     """The definitions of all zones that this process was asked about."""
 
     def __init__(self, hub_log: Log) -> None:
@@ -197,9 +198,9 @@ class ZoneHierarchy:
     each batch of events before you match it.
     """
 
-    def __init__(self, book: Book, zone_id: int | None) -> None:
+    def __init__(self, registry: TypeRegistry, zone_id: int | None) -> None:
         """Without a zone, that is of `system`, no types are declared."""
-        self._book = book
+        self._registry = registry
         self._zone_id = zone_id
         self._types = ZoneTypes([])
 
@@ -209,7 +210,7 @@ class ZoneHierarchy:
 
     async def learn(self, events: Sequence[Event], *, through: int | None = None) -> None:
         """Know what types the events are of; at once unless one is of a version not met before.
-        `through` as in `Book.knowing`. Raises DatabaseUnavailable.
+        `through` as in `TypeRegistry.knowing`. Raises DatabaseUnavailable.
         """
         if self._zone_id is not None and not all(map(self._types.knows, events)):
-            self._types = await self._book.knowing(self._zone_id, events, through=through)
+            self._types = await self._registry.knowing(self._zone_id, events, through=through)

@@ -1,6 +1,7 @@
-"""The lines of a bulk request: cut out of what arrives, in bounded memory, and read. Plain module.
+"""The lines of a bulk request: split from arriving bytes in bounded memory, and parsed. Plain
+module.
 
-A line is one registration's creation, change or end, and stands for itself.
+A line creates, changes or ends one registration, independently of the other lines.
 """
 
 from collections.abc import Iterator
@@ -21,85 +22,85 @@ from registrations.requests import (
 )
 
 OPS = ("create", "change", "end")
-_TARGET = ("id", "key")
+_REFERENCE = ("id", "key")
 
 
-class Target(NamedTuple):
-    """The registration that a line is about: by its ticket, or by the client's key for it."""
+class RegistrationReference(NamedTuple):
+    """The registration that a line names: by its ticket, or by the client's key for it."""
 
     id: int | None
     key: str | None
 
 
-class Create(NamedTuple):
+class CreateLine(NamedTuple):
     item: NewRegistration
 
     @property
-    def target(self) -> Target:
-        return Target(None, self.item.key)
+    def reference(self) -> RegistrationReference:
+        return RegistrationReference(None, self.item.key)
 
 
-class Change(NamedTuple):
-    target: Target
+class ChangeLine(NamedTuple):
+    reference: RegistrationReference
     item: RegistrationChange
 
 
-class End(NamedTuple):
-    target: Target
+class EndLine(NamedTuple):
+    reference: RegistrationReference
 
 
-Act = Create | Change | End
+LineOperation = CreateLine | ChangeLine | EndLine
 
 
 class Line(NamedTuple):
-    """A line by its number, from 1 on: what it asks for, or why it cannot be read."""
+    """A line by its number, from 1 on: its operation, or the error in it."""
 
     number: int
-    asked: Act | EventHubError
+    operation: LineOperation | EventHubError
 
 
-class Cutter:
-    """Cuts bytes into lines. Of a line that is too long only its number is kept."""
+class LineSplitter:
+    """Splits bytes into lines. Of a line that is too long only the number is retained."""
 
     def __init__(self) -> None:
-        self.number = 0  # of the last line that is complete
-        self._begun = bytearray()
+        self.number = 0  # of the last complete line
+        self._partial = bytearray()
         self._too_long = False
 
     def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes | None]]:
-        """The lines that are complete by now; None for one that is too long."""
+        """Yield the lines that the chunk completes; None for a line that is too long."""
         at = 0
         while (end := chunk.find(b"\n", at)) >= 0:
-            self._take(chunk[at:end])
-            yield self._cut()
+            self._append(chunk[at:end])
+            yield self._finish_line()
             at = end + 1
-        self._take(chunk[at:])
+        self._append(chunk[at:])
 
     def rest(self) -> Iterator[tuple[int, bytes | None]]:
-        """The last line, if no line end came after it."""
-        if self._begun or self._too_long:
-            yield self._cut()
+        """Yield the last line, if it has no line end."""
+        if self._partial or self._too_long:
+            yield self._finish_line()
 
-    def _take(self, part: bytes) -> None:
-        if self._too_long or len(self._begun) + len(part) > limits.BULK_LINE_BYTES_MAX:
+    def _append(self, part: bytes) -> None:
+        if self._too_long or len(self._partial) + len(part) > limits.BULK_LINE_BYTES_MAX:
             self._too_long = True
-            self._begun.clear()
+            self._partial.clear()
         else:
-            self._begun += part
+            self._partial += part
 
-    def _cut(self) -> tuple[int, bytes | None]:
-        line = None if self._too_long else bytes(self._begun)
-        self._begun.clear()
+    def _finish_line(self) -> tuple[int, bytes | None]:
+        line = None if self._too_long else bytes(self._partial)
+        self._partial.clear()
         self._too_long = False
         self.number += 1
         return self.number, line
 
 
 def read_line(number: int, text: bytes | None, addresses: CallbackAddresses) -> Line:
-    """A line with what it asks for."""
+    """Parse a line; an error becomes its operation."""
     try:
         if text is None:
-            message = f"A line has at most {limits.BULK_LINE_BYTES_MAX:,} bytes; shorten it."
+            message = f"A line has at most {limits.BULK_LINE_BYTES_MAX:,} bytes; shorten this one."
             raise BodyTooLarge(message, bytes_max=limits.BULK_LINE_BYTES_MAX)
         fields = parse_json(text)
         if not isinstance(fields, dict):
@@ -109,17 +110,17 @@ def read_line(number: int, text: bytes | None, addresses: CallbackAddresses) -> 
         return Line(number, error)
 
 
-def _parse(fields: dict[str, Any], addresses: CallbackAddresses) -> Act:
+def _parse(fields: dict[str, Any], addresses: CallbackAddresses) -> LineOperation:
     op = fields.pop("op", None)
     if op not in OPS:
         raise InvalidField(f"`op` is one of {', '.join(OPS)}.", field="op")
     if op == "create":
-        return Create(parse_one(fields, addresses))
-    target = Target(number_of(fields.get("id"), "id"), key_of(fields.get("key")))
-    if (target.id is None) == (target.key is None):
+        return CreateLine(parse_one(fields, addresses))
+    reference = RegistrationReference(number_of(fields.get("id"), "id"), key_of(fields.get("key")))
+    if (reference.id is None) == (reference.key is None):
         raise MissingField("Name the registration by its `id` or by its `key`.", field="id")
-    others = {name: value for name, value in fields.items() if name not in _TARGET}
+    others = {name: value for name, value in fields.items() if name not in _REFERENCE}
     if op == "change":
-        return Change(target, parse_change(others))
+        return ChangeLine(reference, parse_change(others))
     object_of(others, frozenset())
-    return End(target)
+    return EndLine(reference)

@@ -1,44 +1,44 @@
-"""The bulk door as the tables of doors want it: its path, what it takes and answers, its errors.
-Django module.
-"""
+"""The specification of the bulk route: path, body, responses and errors. Django module."""
 
 from eventhub.base import errors, limits
 from eventhub.event.inbound import NDJSON
-from eventhub.http.routes import Door, Said, query_parameter
-from registrations.bulk.route import bulk_door
+from eventhub.http.routes import ResponseSpec, Route, query_parameter
+from registrations.bulk.route import bulk_registrations
 
 _LINE = (
     'One JSON object per line: `{"op": "create", ...}` with the fields of a registration,'
-    ' `{"op": "change", "id": 7, ...}` with those of a change, `{"op": "end", "id": 7}`; `key`'
+    ' `{"op": "change", "id": 7, ...}` with the fields of a change, `{"op": "end", "id": 7}`; `key`'
     " instead of `id` names a registration by the client's own key."
 )
 _ANSWER = (
-    "One JSON object per line, while the request goes on: a refused line by its number with its"
-    " problem, and after each piece how far all is stored and what was done. The last one has"
+    "One JSON object per line, sent during the request: each refused line with its number and"
+    " problem, and after each batch the last stored line and the counts. The last object has"
     " `done`, or the `error` that ended the request."
 )
 
-BULK_DOORS: tuple[Door, ...] = (
-    Door(
+BULK_ROUTES: tuple[Route, ...] = (
+    Route(
         method="POST",
         path="/v1/registrations/bulk",
         summary="Create, change and end many registrations",
         description=(
-            f"Lines are stored in pieces of at most {limits.REGISTRATIONS_PER_REQUEST_MAX}, each in"
-            " one transaction; a refused line keeps no other from being stored. API keys only."
+            f"Lines are stored in batches of at most {limits.REGISTRATIONS_PER_REQUEST_MAX}, each"
+            " in one transaction. A refused line does not affect the others. API keys only."
         ),
-        takes={NDJSON: {"type": "string", "description": _LINE}},
-        answers={
-            "200": Said(
-                "Begun; what became of each line is in the lines.",
+        body={NDJSON: {"type": "string", "description": _LINE}},
+        responses={
+            "200": ResponseSpec(
+                "Started; the lines report the results.",
                 {NDJSON: {"type": "string", "description": _ANSWER}},
             )
         },
-        asks=(
-            query_parameter("client", "Whose they are; the key's own client if it is not given."),
-            query_parameter("tickets", "Tell the ticket of each new registration.", type="boolean"),
+        parameters=(
+            query_parameter("client", "The client that owns them; by default the key's own."),
+            query_parameter(
+                "tickets", "Report the ticket of each new registration.", type="boolean"
+            ),
         ),
-        refuses=(
+        raises=(
             errors.InvalidField,
             errors.InvalidName,
             errors.FieldTooLong,
@@ -51,6 +51,6 @@ BULK_DOORS: tuple[Door, ...] = (
             errors.UnsupportedMediaType,
             errors.DatabaseUnavailable,
         ),
-        run=bulk_door,
+        handler=bulk_registrations,
     ),
 )

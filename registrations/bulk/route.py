@@ -1,8 +1,8 @@
-"""POST /v1/registrations/bulk: lines in, lines out, both while the other one goes on.
-Django module.
+"""POST /v1/registrations/bulk: reads lines and answers with lines at the same time. Django module.
 
-It runs on the event loop and has pieces stored in threads of its own. What waits is bounded by one
-piece: more of the body is read only when the last piece is stored and its answer is taken.
+The route runs on the event loop and stores batches in its own threads. At most one batch is in
+memory: more of the body is read only when the last batch is stored and the client has read its
+answer.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import orjson
 from django.db import connection
 
 from eventhub.access.actor import Actor
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.keys import is_key
 from eventhub.access.names import valid_name
 from eventhub.access.principal import Principal
@@ -30,67 +30,70 @@ from eventhub.base.errors import (
     UnsupportedMediaType,
 )
 from eventhub.event.inbound import NDJSON
-from eventhub.http.messages import Disconnected, Headers, Stream, read_head
+from eventhub.http.messages import Disconnected, Headers, StreamingResponse, read_head
 from eventhub.http.routes import Call
-from registrations.bulk.chunks import Pieces, Text
+from registrations.bulk.batches import BatchReader, NumberedLine
 from registrations.bulk.lines import Line, read_line
-from registrations.bulk.services import Applied, apply_lines
+from registrations.bulk.services import BatchResult, apply_lines
 from registrations.endpoints.services import callback_addresses
 from registrations.owners import Owner, owner
 
 _THREADS = ThreadPoolExecutor(limits.BULK_THREADS, "bulk")
 
 
-class Asked(NamedTuple):
-    """What a request asks for beside its lines."""
+class BulkOptions(NamedTuple):
+    """The query parameters of a request, and its action id."""
 
     client: str | None
-    tickets: bool  # each new registration's is told
+    tickets: bool  # report the ticket of each new registration
     action: str
 
 
-class Visit(NamedTuple):
-    """A caller whose lines are being taken."""
+class BulkRequest(NamedTuple):
+    """A bulk request: its authorizer, credential and options."""
 
-    gate: Gate
+    authorizer: Authorizer
     credential: str
-    asked: Asked
+    options: BulkOptions
 
 
-async def bulk_door(call: Call) -> Stream:
-    """Raises Unauthenticated's kin, UnsupportedMediaType, UnknownField, InvalidField, Disconnected,
-    and for another one's client Forbidden and NotFound.
+async def bulk_registrations(call: Call) -> StreamingResponse:
+    """Answer POST /v1/registrations/bulk. Raises Unauthenticated and its subclasses,
+    UnsupportedMediaType, UnknownField, InvalidField, Disconnected, and for another client Forbidden
+    and NotFound.
     """
     head = read_head(call.scope["headers"])
     if head.content_type != NDJSON:
         raise UnsupportedMediaType(f"Lines are sent as {NDJSON}.")
-    asked = _asked(call.scope)
-    visit = Visit(call.gate, head.credential, asked)
-    await _in_thread(_owner, await _authorised(visit), asked)
-    pieces = Pieces(call.incoming)
-    await pieces.begin()  # before the answer begins: whoever waits for a go-ahead has it now
+    options = _parse_options(call.scope)
+    request = BulkRequest(call.authorizer, head.credential, options)
+    await _in_thread(_owner, await _authorized(request), options)
+    batches = BatchReader(call.incoming)
+    await batches.start()  # before the answer starts: a client that waits for `100 Continue` has it
     headers: Headers = [
         (b"cache-control", b"no-store"),
-        (b"eventhub-action", asked.action.encode()),
+        (b"eventhub-action", options.action.encode()),
     ]
-    return Stream(200, _answer(visit, pieces), headers, NDJSON.encode(), pieces.close)
+    return StreamingResponse(
+        200, _answer(request, batches), headers, NDJSON.encode(), batches.close
+    )
 
 
-async def _answer(visit: Visit, pieces: Pieces) -> AsyncGenerator[bytes, None]:
-    """Progress, refusals, and at the end whether that was all."""
+async def _answer(request: BulkRequest, batches: BatchReader) -> AsyncGenerator[bytes, None]:
+    """Yield progress and refused lines, and at the end `done` or the error."""
     totals = dict.fromkeys(("created", "changed", "ended", "repeated", "refused"), 0)
     through = 0
     try:
-        while texts := await pieces.next():
+        while texts := await batches.next():
             lines: Sequence[Line] = await _in_thread(_read, texts)
             while lines:
-                principal = await _authorised(visit)
-                applied = await _in_thread(_apply, principal, visit.asked, lines)
-                through = lines[applied.lines - 1].number
-                lines = lines[applied.lines :]
+                principal = await _authorized(request)
+                result = await _in_thread(_apply, principal, request.options, lines)
+                through = lines[result.lines - 1].number
+                lines = lines[result.lines :]
                 for name in totals:
-                    totals[name] += _count(applied, name)
-                yield _told(applied, through, tickets=visit.asked.tickets)
+                    totals[name] += _count(result, name)
+                yield _progress_lines(result, through, tickets=request.options.tickets)
         yield orjson.dumps({"done": True, "through": through, **totals}) + b"\n"
     except Disconnected:
         return
@@ -100,67 +103,67 @@ async def _answer(visit: Visit, pieces: Pieces) -> AsyncGenerator[bytes, None]:
         yield orjson.dumps({"error": found.problem(), "through": through, **totals}) + b"\n"
 
 
-def _told(applied: Applied, through: int, *, tickets: bool) -> bytes:
-    """The refused lines, then how far all is stored."""
-    told: list[dict[str, Any]] = []
-    for line, error in applied.refused:
+def _progress_lines(result: BatchResult, through: int, *, tickets: bool) -> bytes:
+    """Return the refused lines of a batch, followed by its progress line."""
+    refusals: list[dict[str, Any]] = []
+    for line, error in result.refused:
         metrics.REFUSED.labels(code=error.code).inc()
-        told.append({"line": line, "error": error.problem()})
-    counts = {"created": applied.created, "changed": applied.changed, "ended": applied.ended}
-    counts |= {"repeated": applied.repeated, "refused": len(applied.refused)}
-    progress: dict[str, Any] = {"through": through, **counts, "sequence": applied.sequence}
+        refusals.append({"line": line, "error": error.problem()})
+    counts = {"created": result.created, "changed": result.changed, "ended": result.ended}
+    counts |= {"repeated": result.repeated, "refused": len(result.refused)}
+    progress: dict[str, Any] = {"through": through, **counts, "sequence": result.sequence}
     if tickets:
-        progress["tickets"] = applied.tickets
-    return b"".join(orjson.dumps(one) + b"\n" for one in (*told, progress))
+        progress["tickets"] = result.tickets
+    return b"".join(orjson.dumps(one) + b"\n" for one in (*refusals, progress))
 
 
-def _count(applied: Applied, name: str) -> int:
-    found = getattr(applied, name)
+def _count(result: BatchResult, name: str) -> int:
+    found = getattr(result, name)
     return len(found) if isinstance(found, list) else int(found)
 
 
-async def _authorised(visit: Visit) -> Principal:
-    """The caller, asked anew for each piece: its key may end meanwhile."""
-    if not is_key(visit.credential):
-        raise InvalidCredentials("This door takes API keys only.")
-    return await visit.gate.authorise(visit.credential)
+async def _authorized(request: BulkRequest) -> Principal:
+    """Authorize the caller again for each batch: its key may expire meanwhile."""
+    if not is_key(request.credential):
+        raise InvalidCredentials("This route accepts API keys only.")
+    return await request.authorizer.authenticate(request.credential)
 
 
-def _asked(scope: Any) -> Asked:
+def _parse_options(scope: Any) -> BulkOptions:
     found: dict[str, str] = {}
     for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
         if name not in ("client", "tickets"):
-            raise UnknownField("This query parameter is not known here.", field=name[:100])
+            raise UnknownField("The route has no such query parameter.", field=name[:100])
         found[name] = value
     if found.get("tickets", "false") not in ("true", "false"):
         raise InvalidField("This is `true` or `false`.", field="tickets")
     client = found.get("client")
     action = dict(scope["headers"]).get(b"eventhub-action")
-    return Asked(
+    return BulkOptions(
         None if client is None else valid_name(client, field="client"),
         found.get("tickets") == "true",
         action_id(None if action is None else action.decode("latin-1")),
     )
 
 
-def _read(texts: list[Text]) -> list[Line]:
+def _read(texts: list[NumberedLine]) -> list[Line]:
     addresses = callback_addresses()
     return [read_line(number, text, addresses) for number, text in texts]
 
 
-def _apply(principal: Principal, asked: Asked, lines: Sequence[Line]) -> Applied:
+def _apply(principal: Principal, options: BulkOptions, lines: Sequence[Line]) -> BatchResult:
     actor = Actor(principal.zone_id, principal.zone, principal)
-    with replying(asked.action):
-        return apply_lines(actor=actor, owner=_owner(principal, asked), lines=lines)
+    with replying(options.action):
+        return apply_lines(actor=actor, owner=_owner(principal, options), lines=lines)
 
 
-def _owner(principal: Principal, asked: Asked) -> Owner:
+def _owner(principal: Principal, options: BulkOptions) -> Owner:
     actor = Actor(principal.zone_id, principal.zone, principal)
-    return owner(actor=actor, name=asked.client)
+    return owner(actor=actor, name=options.client)
 
 
 async def _in_thread(work: Callable[..., Any], *args: Any) -> Any:
-    """In one of the door's threads, whose connection is given back afterwards."""
+    """Run `work` in one of the route's threads and close its connection afterwards."""
     return await asyncio.get_running_loop().run_in_executor(_THREADS, _closing, work, *args)
 
 

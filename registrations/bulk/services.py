@@ -1,5 +1,5 @@
-"""Does a piece of a bulk request: many lines in one transaction with one barrier, each line for
-itself. What cannot be done is refused by its line, and the others are done. Django module.
+"""Applies a batch of a bulk request: many lines in one transaction with one barrier. A refused line
+does not affect the others. Django module.
 """
 
 from collections.abc import Sequence
@@ -12,91 +12,103 @@ from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField, LimitReached
 from registrations import rows
-from registrations.bulk.lines import Act, Change, Create, Line, Target
+from registrations.bulk.lines import (
+    ChangeLine,
+    CreateLine,
+    Line,
+    LineOperation,
+    RegistrationReference,
+)
 from registrations.errors import KeyTaken, UnknownRegistration
-from registrations.expensive import Budget
+from registrations.expensive import EvaluationBudget
 from registrations.owners import Owner
 from registrations.requests import NewRegistration
-from registrations.rows import Known, Registration
-from registrations.services import Plan, require_all, session_with_room
-from registrations.terms import Names, same
+from registrations.resolver import Resolver, is_same_definition
+from registrations.rows import KnownRegistration, RegistrationRow
+from registrations.services import ChangePlan, lock_session_with_room, require_listen_to_all
 
 
-class Applied(NamedTuple):
-    """What became of the lines that were looked at, the first ones of those given. The counts and
-    `tickets` (of lines: the number and the new registration) tell what is stored now.
+class BatchResult(NamedTuple):
+    """The result of the applied lines, which are the first ones of those given. The counts and
+    `tickets` (pairs of a line's number and the new registration) are what is stored now.
     """
 
-    lines: int  # so many were looked at
+    lines: int  # number of applied lines
     created: int
     changed: int
     ended: int
-    repeated: int  # lines that were done before, or change nothing
+    repeated: int  # lines that were applied before, or change nothing
     refused: list[tuple[int, EventHubError]]  # lines, by their numbers
     tickets: list[tuple[int, int]]
-    sequence: int | None  # in `system`, of the last change; None: nothing was changed
+    sequence: int | None  # of the last change in `system`; None: nothing was changed
 
 
-def apply_lines(*, actor: Actor, owner: Owner, lines: Sequence[Line]) -> Applied:
-    """Do the first of the lines: those before one that is about a registration which another one
-    of them is about, so that they are done one after the other.
+def apply_lines(*, actor: Actor, owner: Owner, lines: Sequence[Line]) -> BatchResult:
+    """Apply the first of the lines: up to a line that names the same registration as an earlier
+    one, which has to be applied after it.
 
-    Raises NotFound when the client has ended.
+    Raises NotFound if the client has ended.
     """
     with transaction.atomic():
-        session = session_with_room(owner.id, 0)
-        named = {key for act in _acts(lines) if (key := act.target.key)}
+        session = lock_session_with_room(owner.id, 0)
+        named = {key for operation in _operations(lines) if (key := operation.reference.key)}
         keys = rows.by_key(raw_connection(), owner.id, named)
-        turn = _turn(lines, keys)
-        return _Turn(Plan(actor, owner, session), turn, keys).apply()
+        batch = _independent_lines(lines, keys)
+        return _Batch(ChangePlan(actor, owner, session), batch, keys).apply()
 
 
-def _turn(lines: Sequence[Line], keys: dict[str, Known]) -> Sequence[Line]:
-    """The lines before the first one whose registration is named by one before it."""
-    met: set[int | str] = set()
+def _independent_lines(lines: Sequence[Line], keys: dict[str, KnownRegistration]) -> Sequence[Line]:
+    """Return the lines before the first one that names a registration of an earlier line."""
+    named: set[int | str] = set()
     for at, line in enumerate(lines):
-        if isinstance(line.asked, EventHubError):
+        if isinstance(line.operation, EventHubError):
             continue
-        target = line.asked.target
-        keyed = keys.get(target.key or "")
-        id = keyed.id if keyed is not None and keyed.live else target.id
-        names = {name for name in (id, target.key) if name is not None}
-        if met & names:
+        reference = line.operation.reference
+        keyed = keys.get(reference.key or "")
+        id = keyed.id if keyed is not None and keyed.live else reference.id
+        names = {name for name in (id, reference.key) if name is not None}
+        if named & names:
             return lines[:at]
-        met |= names
+        named |= names
     return lines
 
 
-def _acts(lines: Sequence[Line]) -> list[Act]:
-    return [line.asked for line in lines if not isinstance(line.asked, EventHubError)]
+def _operations(lines: Sequence[Line]) -> list[LineOperation]:
+    return [line.operation for line in lines if not isinstance(line.operation, EventHubError)]
 
 
-class _Turn:
-    """Lines that are done together: what they are about is locked, and what they name is known."""
+class _Batch:
+    """Lines that are applied together: their registrations are locked, their names are resolved."""
 
-    def __init__(self, plan: Plan, lines: Sequence[Line], keys: dict[str, Known]) -> None:
+    def __init__(
+        self, plan: ChangePlan, lines: Sequence[Line], keys: dict[str, KnownRegistration]
+    ) -> None:
         connection = raw_connection()
         self._plan, self._lines, self._keys = plan, lines, keys
-        self._creating: list[int] = []  # the numbers of the lines that make something
+        self._creating: list[int] = []  # numbers of the lines that create a registration
         self._repeated = 0
         self._refused: list[tuple[int, EventHubError]] = []
-        acts = _acts(lines)
-        asked = {id for act in acts if (id := self._id_of(act.target))}
-        self._own = rows.own(connection, plan.owner.id, asked) if asked else {}
+        operations = _operations(lines)
+        ids = {id for operation in operations if (id := self._id_of(operation.reference))}
+        self._own = rows.own(connection, plan.owner.id, ids) if ids else {}
         live = [id for id, is_live in self._own.items() if is_live]
         self._live = {one.id: one for one in rows.lock_registrations(connection, live)}
         found = self._live.values()
         streams = {id for one in found for id in one.streams}
         self._names = rows.stream_names(connection, streams) if streams else {}
-        items = [act.item for act in acts if isinstance(act, Create | Change)]
-        self._terms = Names(plan.actor, plan.owner.id)
+        items = [
+            operation.item
+            for operation in operations
+            if isinstance(operation, CreateLine | ChangeLine)
+        ]
+        self._resolver = Resolver(plan.actor, plan.owner.id)
         named = (name for item in items for name in item.streams or ())
-        self._terms.look_up((*self._names.values(), *named))
-        self._terms.hold(items, found)
-        self._budget = Budget(connection, plan.owner.id, self._live)
+        self._resolver.look_up((*self._names.values(), *named))
+        self._resolver.lock(items, found)
+        self._budget = EvaluationBudget(connection, plan.owner.id, self._live)
 
-    def apply(self) -> Applied:
-        """Plan line by line, then write all that is planned."""
+    def apply(self) -> BatchResult:
+        """Plan line by line, then store the whole plan."""
         for line in self._lines:
             try:
                 self._plan_line(line)
@@ -108,66 +120,66 @@ class _Turn:
         tickets: list[tuple[int, int]] = []
         sequence = None
         if any(counts[:3]):
-            ids = plan.store(self._names | self._terms.by_id())
+            ids = plan.store(self._names | self._resolver.stream_names())
             tickets = list(zip(self._creating, ids, strict=True))
             _, sequence = plan.announce()
-        return Applied(len(self._lines), *counts, self._refused, tickets, sequence)
+        return BatchResult(len(self._lines), *counts, self._refused, tickets, sequence)
 
     def _plan_line(self, line: Line) -> None:
-        """Raises what refuses the line."""
-        act = line.asked
-        if isinstance(act, EventHubError):
-            raise act
-        if isinstance(act, Create):
-            if self._create(act.item):
+        """Add the line to the plan. Raises the error that refuses it."""
+        operation = line.operation
+        if isinstance(operation, EventHubError):
+            raise operation
+        if isinstance(operation, CreateLine):
+            if self._create(operation.item):
                 self._creating.append(line.number)
             return
-        id = self._id_of(act.target)
+        id = self._id_of(operation.reference)
         found = self._live.get(id)
         if found is None:
-            if id in self._own and not isinstance(act, Change):
+            if id in self._own and not isinstance(operation, ChangeLine):
                 self._repeated += 1
                 return
-            raise UnknownRegistration(field="key" if act.target.key else "id")
-        require_all(self._plan.actor, found, self._names)
-        if isinstance(act, Change):
-            self._change(found, act)
+            raise UnknownRegistration(field="key" if operation.reference.key else "id")
+        require_listen_to_all(self._plan.actor, found, self._names)
+        if isinstance(operation, ChangeLine):
+            self._change(found, operation)
         else:
             self._budget.free(found.id)
             self._plan.ends.append(found)
 
-    def _id_of(self, target: Target) -> int:
-        """Also of a registration that has ended; 0: none."""
-        if target.key is None:
-            return target.id or 0
-        found = self._keys.get(target.key)
+    def _id_of(self, reference: RegistrationReference) -> int:
+        """Return the id of the registration, live or ended; 0: there is none."""
+        if reference.key is None:
+            return reference.id or 0
+        found = self._keys.get(reference.key)
         return 0 if found is None else found.id
 
     def _create(self, item: NewRegistration) -> bool:
-        """False if it is there."""
+        """Plan a creation; return False if the same registration exists."""
         plan = self._plan
         if item.client not in (None, plan.owner.name):
-            message = "All lines are of one client, which the query may name."
+            message = "All lines belong to one client; name another one in the query (`client`)."
             raise InvalidField(message, field="client")
-        wanted = self._terms.first(item)
+        definition = self._resolver.new_definition(item)
         keyed = self._keys.get(item.key or "")
         if keyed is not None and keyed.live:
-            if not same(self._live[keyed.id], wanted):
+            if not is_same_definition(self._live[keyed.id], definition):
                 raise KeyTaken(field="key", registration=keyed.id)
             self._repeated += 1
             return False
         count = plan.session.registrations + len(plan.creates) - len(plan.ends)
         if count >= limits.REGISTRATIONS_PER_CLIENT_MAX:
             raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
-        self._budget.take(wanted.streams, wanted.expensive)
-        plan.creates.append((item.key, wanted))
+        self._budget.take(definition.streams, definition.expensive)
+        plan.creates.append((item.key, definition))
         return True
 
-    def _change(self, found: Registration, act: Change) -> None:
+    def _change(self, found: RegistrationRow, operation: ChangeLine) -> None:
         streams = [self._names[id] for id in found.streams]
-        wanted = self._terms.next(found, streams, act.item)
-        if same(found, wanted):
+        definition = self._resolver.changed_definition(found, streams, operation.item)
+        if is_same_definition(found, definition):
             self._repeated += 1
         else:
-            self._budget.take(wanted.streams, wanted.expensive, found.id)
-            self._plan.changes.append((found, wanted))
+            self._budget.take(definition.streams, definition.expensive, found.id)
+            self._plan.changes.append((found, definition))

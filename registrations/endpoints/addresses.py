@@ -1,9 +1,9 @@
-"""Which addresses the hub may call back. Plain module.
+"""The address guard of callbacks (SSRF protection). Plain module.
 
-Everything in IANA's special-purpose registries is refused, also what they call globally reachable
-(anycast services, AS112: no host of a client answers there), and with it multicast and whatever
-IPv6 is not global unicast, unless EVENTHUB_CALLBACK_ALLOW names it: `host-or-CIDR[:port]`,
-comma-separated; an IPv6 address with a port stands in brackets.
+Refused are all addresses in IANA's special-purpose registries, including those listed as globally
+reachable (anycast services, AS112: no host of a client answers there), multicast, and IPv6 outside
+of global unicast, unless EVENTHUB_CALLBACK_ALLOW names them: `host-or-CIDR[:port]`, separated by
+commas, with an IPv6 address in brackets if a port follows.
 """
 
 import ipaddress
@@ -55,8 +55,8 @@ _SPECIAL_IPV6 = tuple(
 )
 
 
-class Allowed(NamedTuple):
-    """One entry of the list: a network or a host's name, on one port or on all (None)."""
+class AllowedAddress(NamedTuple):
+    """An entry of the setting: a network or a host name, on one port or on all (None)."""
 
     network: Network | None
     host: str  # empty if there is a network
@@ -64,15 +64,15 @@ class Allowed(NamedTuple):
 
 
 class CallbackAddresses:
-    """The rules with their exceptions."""
+    """The rules, with the exceptions of the setting."""
 
-    def __init__(self, exceptions: Iterable[Allowed] = ()) -> None:
+    def __init__(self, exceptions: Iterable[AllowedAddress] = ()) -> None:
         self._exceptions = tuple(exceptions)
 
     def allowed(self, address: str | Address, host: str, port: int) -> bool:
-        """True if a callback to `host` that leads to this address and port may be sent.
+        """Return whether a callback to `host` may connect to this address and port.
 
-        A name in the exceptions stands for whatever address it leads to.
+        A host name in the exceptions allows every address that it resolves to.
         """
         found = plain_address(address)
         if found is None:
@@ -83,13 +83,13 @@ class CallbackAddresses:
 
 
 def parse_allowed(entries: Iterable[str]) -> CallbackAddresses:
-    """The rules with the exceptions of the setting. Raises ValueError that names a bad entry."""
+    """Parse the exceptions of the setting. Raises ValueError that names a bad entry."""
     return CallbackAddresses([_entry(text) for text in entries])
 
 
 def plain_address(address: str | Address) -> Address | None:
-    """Return the address that is really called: of an IPv4 address mapped or translated (NAT64)
-    into IPv6, the IPv4 address; None if the text is no address.
+    """Return the address that a connection reaches: for an IPv4 address that is mapped or
+    translated (NAT64) into IPv6, the IPv4 address; None if the text is not an address.
     """
     try:
         found = ipaddress.ip_address(str(address).partition("%")[0])
@@ -103,13 +103,13 @@ def plain_address(address: str | Address) -> Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Return True for an address that the whole Internet can reach, and one host answers."""
+    """Return whether the whole Internet can reach the address, and one host answers there."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _SPECIAL_IPV4)
     return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_IPV6)
 
 
-def _entry(text: str) -> Allowed:
+def _entry(text: str) -> AllowedAddress:
     host, port = text.strip(), None
     found = _BRACKETS.fullmatch(host) or _PORT.fullmatch(host)
     if found is not None:
@@ -119,15 +119,15 @@ def _entry(text: str) -> Allowed:
     if not host or (port is not None and not 0 < port < 1 << 16):
         raise ValueError(f"EVENTHUB_CALLBACK_ALLOW: not host-or-CIDR[:port]: {text!r}")
     try:
-        return Allowed(ipaddress.ip_network(host, strict=False), "", port)
+        return AllowedAddress(ipaddress.ip_network(host, strict=False), "", port)
     except ValueError:
         if not re.fullmatch(r"[A-Za-z0-9._-]+", host):
             message = f"EVENTHUB_CALLBACK_ALLOW: not host-or-CIDR[:port]: {text!r}"
             raise ValueError(message) from None
-        return Allowed(None, host.lower().rstrip("."), port)
+        return AllowedAddress(None, host.lower().rstrip("."), port)
 
 
-def _names(exception: Allowed, address: Address, host: str, port: int) -> bool:
+def _names(exception: AllowedAddress, address: Address, host: str, port: int) -> bool:
     if exception.port not in (None, port):
         return False
     if exception.network is not None:

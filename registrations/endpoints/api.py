@@ -1,4 +1,4 @@
-"""Endpoints: where the hub calls back. Django module."""
+"""The API of endpoints, the URLs to which the hub posts events. Django module."""
 
 from typing import Any, get_args
 
@@ -11,16 +11,16 @@ from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelS
 from eventhub.base import errors, limits
 from registrations.endpoints import secrets, services
 from registrations.endpoints.callback_url import valid_url
-from registrations.endpoints.health import State
+from registrations.endpoints.health import HealthState
 from registrations.errors import EndpointInUse, RefusedAddress, UnknownEndpoint
 from registrations.models import Endpoint, EndpointHealth
 from registrations.resource import OwnedView
 
-_FORMAT = {"help_text": "Of the body: the hub's own, or a CloudEvent in structured or binary mode."}
+_FORMAT = {"help_text": "Of the body: the hub's own, or CloudEvents in structured or binary mode."}
 
 
 class UrlField(TextField):
-    """Where the hub may call."""
+    """A URL that the hub may call."""
 
     raises = (RefusedAddress,)
 
@@ -29,7 +29,7 @@ class UrlField(TextField):
 
 
 class SecretField(TextField):
-    """The text of a secret; its value is the bytes."""
+    """The text of a secret; its value is in bytes."""
 
     def to_internal_value(self, data: Any) -> Any:
         try:
@@ -39,7 +39,7 @@ class SecretField(TextField):
 
 
 class EndpointChangeSerializer(ModelSerializer):
-    url = UrlField(help_text="http or https; not to a private address.")
+    url = UrlField(help_text="An http or https URL that does not lead to a private address.")
 
     class Meta:
         model = Endpoint
@@ -47,7 +47,7 @@ class EndpointChangeSerializer(ModelSerializer):
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
             "format": _FORMAT,
-            "enabled": {"help_text": "While it is false, deliveries wait."},
+            "enabled": {"help_text": "While it is false, deliveries stay pending."},
         }
 
 
@@ -56,7 +56,7 @@ class NewEndpointSerializer(EndpointChangeSerializer):
         required=False, help_text="The client that owns it; by default the key's own client."
     )
     secret = SecretField(
-        required=False, help_text="`whsec_` and base64 of 24 to 64 bytes; the hub makes one if not."
+        required=False, help_text="`whsec_` and base64 of 24 to 64 bytes; by default generated."
     )
 
     class Meta(EndpointChangeSerializer.Meta):
@@ -64,12 +64,12 @@ class NewEndpointSerializer(EndpointChangeSerializer):
 
 
 class EndpointHealthSerializer(AnswerSerializer):
-    """How the endpoint answers; the times are right to some seconds."""
+    """The health of an endpoint; times are accurate to some seconds."""
 
     state = serializers.SerializerMethodField()
     last_attempt_at = MomentField(source="attempted_at", allow_null=True)
     outcome = serializers.CharField(
-        allow_null=True, help_text="Of the last attempt, as a delivery's attempts have it."
+        allow_null=True, help_text="Of the last attempt, as in a delivery's attempts."
     )
 
     class Meta:
@@ -78,7 +78,8 @@ class EndpointHealthSerializer(AnswerSerializer):
 
     @extend_schema_field(
         serializers.ChoiceField(
-            choices=get_args(State), help_text="Of the last attempt; `untried`: there was none yet."
+            choices=get_args(HealthState),
+            help_text="By the last attempt; `untried`: there was no attempt yet.",
         )
     )
     def get_state(self, endpoint: Endpoint) -> str:
@@ -100,10 +101,10 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
         extra_kwargs = {"format": _FORMAT}  # noqa: RUF012 (DRF's own form)
 
 
-class MadeEndpointSerializer(EndpointSerializer):
+class CreatedEndpointSerializer(EndpointSerializer):
     shown_once = True
     secret = serializers.CharField(
-        source="secret_text", help_text="Signs the callbacks. It is shown this once."
+        source="secret_text", help_text="Signs the callbacks. It is shown only once."
     )
 
     class Meta(EndpointSerializer.Meta):
@@ -125,13 +126,13 @@ class Endpoints(OwnedView):
     )
 
     @operation(
-        "Create an endpoint; its secret is shown this once",
+        "Create an endpoint; its secret is shown only once",
         errors.LimitReached,
         body=NewEndpointSerializer,
-        answer=MadeEndpointSerializer,
+        answer=CreatedEndpointSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
-        owner, terms = self.owner(body), services.EndpointTerms(**body)
+        owner, terms = self.owner(body), services.NewEndpoint(**body)
         return services.create_endpoint(actor=self.actor, owner=owner, terms=terms)
 
     @operation("Change an endpoint, disable or enable it", body=EndpointChangeSerializer)

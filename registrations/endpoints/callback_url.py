@@ -1,6 +1,4 @@
-"""Which URL the hub takes for a callback, as far as its text says (the address it leads to is
-checked again when the hub calls). Plain module.
-"""
+"""Validation of the text of callback URLs; each callback checks the address. Plain module."""
 
 import re
 from typing import Any
@@ -19,18 +17,22 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")  # as a name's last part: an a
 
 
 def valid_url(url: Any, addresses: CallbackAddresses, *, field: str) -> str:
-    """The URL itself; InvalidField, FieldTooLong or RefusedAddress at `field`."""
+    """Return the URL if it is valid. Raises InvalidField, FieldTooLong or RefusedAddress at
+    `field`.
+    """
     if not isinstance(url, str):
-        raise InvalidField("A URL is a text.", field=field)
+        raise InvalidField("A URL is a string.", field=field)
     if len(url) > limits.URL_CHARS_MAX:
         raise FieldTooLong(field=field, chars_max=limits.URL_CHARS_MAX)
     if not _TEXT.fullmatch(url):
-        raise InvalidField("A URL has no spaces and no characters beyond ASCII.", field=field)
+        raise InvalidField(
+            "A URL has printable ASCII characters only, without spaces.", field=field
+        )
     parts, port = _split(url, field)
     if "@" in parts.netloc:
-        raise InvalidField("A callback's URL has no user and no password.", field=field)
+        raise InvalidField("A callback URL has no user name and no password.", field=field)
     if "#" in url:
-        raise InvalidField("A callback's URL has no fragment.", field=field)
+        raise InvalidField("A callback URL has no fragment.", field=field)
     _check_host(parts, port, addresses, field)
     return url
 
@@ -42,21 +44,21 @@ def _split(url: str, field: str) -> tuple[SplitResult, int]:
     except ValueError:
         raise InvalidField("This is not a URL.", field=field) from None
     if parts.scheme not in _PORTS or not url.lower().startswith(f"{parts.scheme}://"):
-        raise InvalidField("A callback's URL begins with http:// or https://.", field=field)
+        raise InvalidField("A callback URL begins with http:// or https://.", field=field)
     if not parts.hostname or port == 0:
-        raise InvalidField("A callback's URL names a host.", field=field)
+        raise InvalidField("A callback URL names a host.", field=field)
     return parts, port or _PORTS[parts.scheme]
 
 
 def _check_host(parts: SplitResult, port: int, addresses: CallbackAddresses, field: str) -> None:
     host = parts.hostname or ""
     if "%" in host:
-        raise InvalidField("A callback's URL names no zone of an address.", field=field)
+        raise InvalidField("The address in a callback URL has no zone.", field=field)
     labels = host.removesuffix(".").split(".")
     address = plain_address(host)
     if address is None:
         if "[" in parts.netloc or not all(map(_is_label, labels)) or len(host) > _HOST_CHARS_MAX:
-            raise InvalidField("A callback's URL names a host.", field=field)
+            raise InvalidField("A callback URL names a host.", field=field)
         if _NUMBER.fullmatch(labels[-1]):
             raise InvalidField("Write the address as four decimal numbers.", field=field)
         if labels[-1] == "localhost":

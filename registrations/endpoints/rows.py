@@ -1,6 +1,6 @@
-"""What of endpoints is done under other locks or by other processes than the API's. SQL module.
+"""Statements on endpoints that run under the locks of registrations, or in workers. SQL module.
 
-Who may is said by the callers. `disable` alone has a transaction of its own, for those who call.
+Callers authorize. Only `disable` opens its own transaction, for workers.
 """
 
 from collections.abc import Iterable
@@ -20,54 +20,53 @@ Connection = psycopg.Connection[Any]
 Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
 
 
-class _Held(NamedTuple):
+class _EndpointUrl(NamedTuple):
     id: int
     url: str
 
 
-class _Disabled(NamedTuple):
-    """Whose the endpoint was that was disabled, and what is told of it now."""
+class _DisabledEndpoint(NamedTuple):
+    """A disabled endpoint: its zone, and the attributes of its announcement."""
 
     zone_id: int
     zone: str
     attributes: dict[str, Any]
 
 
-def hold(
+def lock_endpoints(
     connection: Connection, client_id: int, ids: Iterable[int], urls: Iterable[str]
 ) -> dict[int, str]:
-    """The client's endpoints of those ids or URLs, {id: URL} by id, kept from deletion to the end
-    of the transaction.
+    """Lock the client's endpoints with these ids or URLs against deletion, to the end of the
+    transaction; return them as {id: URL}, by id.
     """
     values = {"client_id": client_id, "ids": list(ids), "urls": list(urls)}
-    return dict(cursor_of(connection, _Held).execute(SQL["hold_endpoints"], values))
+    return dict(cursor_of(connection, _EndpointUrl).execute(SQL["lock_endpoints"], values))
 
 
 def delete_of_client(connection: Connection, client_id: int) -> int:
-    """Delete all endpoints of a client: how many."""
+    """Delete all endpoints of a client and return their number."""
     return connection.execute(SQL["delete_endpoints_of_client"], (client_id,)).rowcount
 
 
 async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, reason: str) -> bool:
-    """Call the endpoint no more until it is enabled again, and announce it; False if it was not
-    enabled, or is deleted.
+    """Disable the endpoint and announce the change; return False if it is disabled or deleted.
 
-    On a connection in autocommit mode, in a transaction of its own.
+    Needs a connection in autocommit mode and opens its own transaction.
     """
     async with connection.transaction():
-        query = cursor_of(connection, _Disabled)
+        query = cursor_of(connection, _DisabledEndpoint)
         values = {"id": endpoint_id, "reason": reason}
         row = await (await query.execute(SQL["disable"], values)).fetchone()
         if row is None:
             return False
-        told = announcement("changed", row.zone_id, row.attributes)
-        place = await announce_in(connection, zone=row.zone, announcement=told)
-    heads = append.heads_text({place.stream_id: place.sequence})
+        change = announcement("changed", row.zone_id, row.attributes)
+        appended = await announce_in(connection, zone=row.zone, announcement=change)
+    heads = append.heads_text({appended.stream_id: appended.sequence})
     await connection.execute(append.SQL["notify"], (heads,))
     return True
 
 
 def announcement(change: str, zone_id: int, attributes: dict[str, Any]) -> Announcement:
-    """What is told of an endpoint: never its URL, which may hold secrets of its own."""
+    """Return an announcement of an endpoint. It has no URL, which may contain secrets."""
     resource = Resource("endpoint", zone_id, str(attributes["endpoint"]))
     return Announcement(f"endpoint.{change}", attributes, resource)

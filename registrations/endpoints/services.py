@@ -1,5 +1,5 @@
-"""Makes, changes and deletes endpoints; each change is announced in its own transaction.
-Django module.
+"""Creates, changes and deletes endpoints. Each change is announced in its own transaction. Django
+module.
 """
 
 import functools
@@ -25,16 +25,16 @@ from registrations.models import CURRENT, Endpoint, EndpointHealth, Registration
 from registrations.owners import Owner
 from registrations.rows import lock_session
 
-# How an endpoint answers; all null of one that was not tried.
+# The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
-# As they are shown.
+# With the fields of the API.
 ENDPOINTS = Endpoint.objects.annotate(
     client_name=F("client__name"), **{name: F(f"health__{name}") for name in HEALTH}
 )
 
 
-class EndpointTerms(NamedTuple):
-    """What a new endpoint is; without a secret the hub makes one."""
+class NewEndpoint(NamedTuple):
+    """The fields of an endpoint to be created; without a secret the hub generates one."""
 
     url: str
     description: str = ""
@@ -45,12 +45,14 @@ class EndpointTerms(NamedTuple):
 
 @functools.cache
 def callback_addresses() -> CallbackAddresses:
-    """The rules of EVENTHUB_CALLBACK_ALLOW. Raises ValueError that names a bad entry."""
+    """Return the address guard with EVENTHUB_CALLBACK_ALLOW. Raises ValueError that names a bad
+    entry.
+    """
     return parse_allowed(settings.ENV.callback_allow)
 
 
-def create_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> Endpoint:
-    """A new endpoint of the client, with its secret as `secret_text`."""
+def create_endpoint(*, actor: Actor, owner: Owner, terms: NewEndpoint) -> Endpoint:
+    """Create an endpoint of the client; the result has its secret as `secret_text`."""
     with transaction.atomic():
         lock_client(owner)
         made = add_endpoint(actor=actor, owner=owner, terms=terms)
@@ -61,14 +63,16 @@ def create_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> Endp
 
 
 def lock_client(owner: Owner) -> None:
-    """Keep the client from ending, and others from adding to what it has; NotFound if it ended."""
+    """Lock the client's session, so that the client cannot end and nothing else is added to it.
+    Raises NotFound if it has ended.
+    """
     if lock_session(raw_connection(), owner.id) is None:
         raise NotFound("This zone has no such client.", field="client")
 
 
-def add_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> Endpoint:
-    """The endpoint's row, with its secret as `secret_text`, for a caller that has locked the
-    client's session and announces it.
+def add_endpoint(*, actor: Actor, owner: Owner, terms: NewEndpoint) -> Endpoint:
+    """Insert an endpoint, for a caller that has locked the client's session and announces it. The
+    result has the secret as `secret_text`.
     """
     there = Endpoint.objects.live().filter(client_id=owner.id)
     if there.count() >= limits.ENDPOINTS_PER_CLIENT_MAX:
@@ -80,58 +84,60 @@ def add_endpoint(*, actor: Actor, owner: Owner, terms: EndpointTerms) -> Endpoin
     return made
 
 
-def created(zone_id: int, client: str, endpoint_id: int) -> Announcement:
-    """What is told of an endpoint that `add_endpoint` made of a URL alone."""
+def created_announcement(zone_id: int, client: str, endpoint_id: int) -> Announcement:
+    """Return the announcement of an endpoint that `add_endpoint` created from a URL alone."""
     attributes = {"client": client, "endpoint": endpoint_id, "ordered": False}
     return announcement("created", zone_id, attributes)
 
 
 def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any]) -> Endpoint:
-    """Change what is given of an endpoint whose row is locked. The same again changes nothing;
-    enabling forgets the reason. Where events go, and when, is for who may listen to all that the
-    endpoint is sent.
+    """Change the given fields of an endpoint whose row is locked. Equal values change nothing;
+    enabling clears the reason. Except for the description, the actor must be allowed to listen to
+    every stream whose events are sent to the endpoint; else Forbidden.
     """
-    wanted = {name: value for name, value in given.items() if getattr(endpoint, name) != value}
-    if not wanted:
+    changes = {name: value for name, value in given.items() if getattr(endpoint, name) != value}
+    if not changes:
         return endpoint
-    if "enabled" in wanted:
-        wanted["reason"] = None if wanted["enabled"] else "request"
-    if wanted.keys() != {"description"}:
-        _require_all_behind(actor, endpoint)
-    if "url" in wanted:  # how another URL answers is not known yet
+    if "enabled" in changes:
+        changes["reason"] = None if changes["enabled"] else "request"
+    if changes.keys() != {"description"}:
+        _require_listen_to_all(actor, endpoint)
+    if "url" in changes:  # the health of another URL is unknown
         EndpointHealth.objects.filter(endpoint=endpoint).delete()
-    Endpoint.objects.filter(pk=endpoint.pk).update(**wanted, changed_at=TransactionNow())
+    Endpoint.objects.filter(pk=endpoint.pk).update(**changes, changed_at=TransactionNow())
     changed = ENDPOINTS.get(pk=endpoint.pk)
     _announce(actor, "changed", changed, "ordered", "format", "enabled", "reason")
     return changed
 
 
 def delete_endpoint(*, actor: Actor, endpoint: Endpoint) -> None:
-    """End an endpoint, whose row is locked, that no registration names; else EndpointInUse."""
-    _require_all_behind(actor, endpoint)
-    if _behind(endpoint).exists():
+    """Delete an endpoint, whose row is locked. Raises EndpointInUse if a registration names it,
+    Forbidden.
+    """
+    _require_listen_to_all(actor, endpoint)
+    if _current_versions(endpoint).exists():
         raise EndpointInUse(field="endpoint")
     ended = {"deleted_at": TransactionNow(), "changed_at": TransactionNow()}
     Endpoint.objects.filter(pk=endpoint.pk).update(**ended, enabled=False)
     _announce(actor, "deleted", endpoint)
 
 
-def _behind(endpoint: Endpoint) -> QuerySet[RegistrationVersion]:
-    """What of registrations names the endpoint."""
+def _current_versions(endpoint: Endpoint) -> QuerySet[RegistrationVersion]:
+    """Return the current versions of registrations that name the endpoint."""
     return RegistrationVersion.objects.filter(CURRENT, endpoint=endpoint)
 
 
-def _require_all_behind(actor: Actor, endpoint: Endpoint) -> None:
-    """Forbidden unless the actor may listen to every stream that the endpoint is sent events of."""
+def _require_listen_to_all(actor: Actor, endpoint: Endpoint) -> None:
+    """Raise Forbidden unless the actor may listen to every stream of the endpoint."""
     if actor.principal is None:
         return
-    ids = _behind(endpoint).values_list(Func(F("streams"), function="unnest"))
+    ids = _current_versions(endpoint).values_list(Func(F("streams"), function="unnest"))
     for name in Stream.objects.filter(pk__in=ids).order_by("name").values_list("name", flat=True):
         actor.require_listen(name, field="endpoint")
 
 
 def _announce(actor: Actor, change: str, endpoint: Endpoint, *names: str) -> None:
-    """Tell what the endpoint has by those names now; last in the transaction."""
-    shown = {name: getattr(endpoint, name) for name in names}
-    attributes = {"client": endpoint.client_name, "endpoint": endpoint.pk, **shown}
+    """Announce the named fields of the endpoint; last in the transaction."""
+    fields = {name: getattr(endpoint, name) for name in names}
+    attributes = {"client": endpoint.client_name, "endpoint": endpoint.pk, **fields}
     announce_all(zone=actor.zone, announcements=[announcement(change, actor.zone_id, attributes)])

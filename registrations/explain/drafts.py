@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from eventhub.base.errors import EventHubError, UnknownField
-from registrations.filter_source import FILTER_FIELDS, PAIRS, Filter, parse_filter
+from registrations.filter_source import FILTER_FIELDS, PAIRS, FilterSource, parse_filter
 from registrations.filters.ast import Node
 
 
 class Draft(NamedTuple):
     """A filter as it was read. `variable`: the name that a READY filter binds."""
 
-    filter: Filter
+    filter: FilterSource
     node: Node
     variable: str | None
 
@@ -29,7 +29,7 @@ def parse_draft(fields: Mapping[str, Any]) -> Draft:
 
 def checked(draft: Draft) -> dict[str, Any]:
     """What registering would answer of the filter."""
-    predicate, warnings, cost = draft.filter.reading()
+    predicate, warnings, cost = draft.filter.summary()
     return {
         "language": draft.filter.language,
         "predicate": predicate,

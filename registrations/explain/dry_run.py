@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Literal, NamedTuple, TypedDict
 
 from eventhub.access.audience import is_shown
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone
@@ -20,8 +20,8 @@ from eventhub.eventlog.stored import CursorJson, StoredEvent, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.http.messages import Peer
 from eventhub.types.registry import ZoneHierarchy
-from registrations.explain.dry_run_request import Range, Wanted
-from registrations.explain.slots import Turns
+from registrations.explain.dry_run_request import DryRunOptions, EventRange
+from registrations.explain.slots import TimeSlice
 from registrations.explain.tally import CountsJson, Tally, TallyJson
 from registrations.filters.evaluate import holds
 from registrations.filters.printed import printed
@@ -49,35 +49,35 @@ class DryRunJson(_From, ProgressJson, TallyJson):
     took_s: float
 
 
-class Caller(NamedTuple):
+class DryRunCaller(NamedTuple):
     """Who runs it."""
 
-    gate: Gate
+    authorizer: Authorizer
     credential: str
     principal: Principal
     peer: Peer
 
 
-class Course(NamedTuple):
+class DryRunInput(NamedTuple):
     """What is run over which events."""
 
     stream: StreamInfo
-    wanted: Wanted
+    options: DryRunOptions
     mask: int
-    range: Range
+    range: EventRange
     hierarchy: ZoneHierarchy
 
 
 class DryRun:
     """One run. `steps` does the work; ask `counts` on the way and `json` at the end."""
 
-    def __init__(self, log: Log, caller: Caller, course: Course) -> None:
-        self.tally = Tally(course.wanted.samples)
+    def __init__(self, log: Log, caller: DryRunCaller, input: DryRunInput) -> None:
+        self.tally = Tally(input.options.samples)
         self.stopped: Stopped = "end"
         self._log = log
         self._caller = caller
-        self._course = course
-        self._cursor = course.range.after
+        self._course = input
+        self._cursor = input.range.after
         self._passed = 0  # events, those for others too
         self._clock = asyncio.get_running_loop().time
         self._began_s = self._clock()
@@ -110,24 +110,24 @@ class DryRun:
 
     def json(self) -> DryRunJson:
         """What it came to."""
-        course = self._course
+        input = self._course
         return {
-            "stream": course.stream.name,
-            "predicate": printed(course.wanted.draft.node),
-            "from": course.range.after.json(),
+            "stream": input.stream.name,
+            "predicate": printed(input.options.draft.node),
+            "from": input.range.after.json(),
             "cursor": self._cursor.json(),
-            "to": course.range.last,
+            "to": input.range.last,
             "stopped": self.stopped,
             "took_s": round(self._clock() - self._began_s, 3),
             **self.tally.json(),
         }
 
     async def _look(self, page: list[StoredEvent], principal: Principal) -> AsyncIterator[None]:
-        turns, course = Turns(), self._course
+        turns, input = TimeSlice(), self._course
         for at, stored in enumerate(page):
             if at % _CHUNK_EVENTS == 0:
                 chunk = page[at : at + _CHUNK_EVENTS]
-                await course.hierarchy.learn([one.event for one in chunk if one.mask & course.mask])
+                await input.hierarchy.learn([one.event for one in chunk if one.mask & input.mask])
             self._passed += 1
             if self._is_shown(stored.event, principal):
                 self.tally.add(stored, matched=self._matches(stored))
@@ -148,10 +148,10 @@ class DryRun:
         return own and is_shown(event, principal)
 
     def _matches(self, stored: StoredEvent) -> bool:
-        course = self._course
-        if not stored.mask & course.mask:
+        input = self._course
+        if not stored.mask & input.mask:
             return False
-        return holds(course.wanted.draft.node, stored.event, course.hierarchy)
+        return holds(input.options.draft.node, stored.event, input.hierarchy)
 
     def _over(self) -> bool:
         """True when the run has to stop, which is noted."""
@@ -165,6 +165,6 @@ class DryRun:
 
     async def _confirmed(self) -> Principal:
         """The caller as it may now: a key that was revoked sees nothing more."""
-        principal = await self._caller.gate.authorise(self._caller.credential)
+        principal = await self._caller.authorizer.authenticate(self._caller.credential)
         principal.require_listen(self._course.stream.name)
         return principal

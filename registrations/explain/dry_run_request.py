@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, Required, TypedDict
 
 from msgspec import Meta
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.names import valid_name
 from eventhub.base import limits
 from eventhub.base.errors import (
@@ -58,7 +58,7 @@ class DryRunRequest(FilterJson, _From, total=False):
 _FIELDS = frozenset(DryRunRequest.__annotations__)
 
 
-class Wanted(NamedTuple):
+class DryRunOptions(NamedTuple):
     """`start` None: the last so many events; else those after it, up to `end` (None: the head)."""
 
     stream: str
@@ -70,14 +70,14 @@ class Wanted(NamedTuple):
     samples: int
 
 
-class Range(NamedTuple):
+class EventRange(NamedTuple):
     """The events after a cursor, up to a sequence."""
 
     after: Cursor
     last: int
 
 
-def parse_wanted(body: Mapping[str, Any]) -> Wanted:
+def parse_dry_run(body: Mapping[str, Any]) -> DryRunOptions:
     """The body of a dry run. Raises with the field what filters and starts raise, InvalidField,
     MissingField, UnknownField.
     """
@@ -90,7 +90,7 @@ def parse_wanted(body: Mapping[str, Any]) -> Wanted:
         raise InvalidField("Give `last`, or a range by `from` and `to`.", field="last")
     last = _count(body, "last", limits.DRY_RUN_EVENTS_DEFAULT, limits.DRY_RUN_EVENTS_MAX)
     samples = _count(body, "samples", limits.DRY_RUN_SAMPLES_DEFAULT, limits.DRY_RUN_SAMPLES_MAX)
-    return Wanted(stream_of(body), draft, mask_of(body), last, start, end, samples)
+    return DryRunOptions(stream_of(body), draft, mask_of(body), last, start, end, samples)
 
 
 def stream_of(body: Mapping[str, Any]) -> str:
@@ -118,28 +118,28 @@ def mask_of(body: Mapping[str, Any]) -> Mask:
     return list(channels)
 
 
-async def bits_of(gate: Gate, zone_id: int, mask: Mask) -> int:
+async def bits_of(authorizer: Authorizer, zone_id: int, mask: Mask) -> int:
     """The bits of a mask in a zone. Raises UnknownChannel."""
     if not isinstance(mask, list):
         return ALL_MASK if mask is None else mask
     try:
-        return await gate.mask(zone_id, mask)
+        return await authorizer.mask(zone_id, mask)
     except UnknownChannel as error:
         error.field = "channels"
         raise
 
 
-async def range_of(log: Log, stream: StreamInfo, wanted: Wanted) -> Range:
+async def range_of(log: Log, stream: StreamInfo, options: DryRunOptions) -> EventRange:
     """Where the run begins and ends by what the log holds now. Raises SegmentMismatch, Gone,
     DatabaseUnavailable, TransientUnavailable.
     """
     head = (await stream_ends(log, stream)).head
-    if wanted.start is None:
-        return Range(await before(log, stream, head, wanted.last) or head, head.sequence)
-    after = await _cursor(log, stream, wanted.start)
-    if wanted.end is None:
-        return Range(after, head.sequence)
-    return Range(after, (await _cursor(log, stream, wanted.end)).sequence)
+    if options.start is None:
+        return EventRange(await before(log, stream, head, options.last) or head, head.sequence)
+    after = await _cursor(log, stream, options.start)
+    if options.end is None:
+        return EventRange(after, head.sequence)
+    return EventRange(after, (await _cursor(log, stream, options.end)).sequence)
 
 
 async def _cursor(log: Log, stream: StreamInfo, start: Start) -> Cursor:

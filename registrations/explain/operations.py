@@ -5,10 +5,10 @@ and OpenAPI. Plain module.
 from eventhub.base import errors, limits
 from eventhub.event.inbound import JSON, NDJSON
 from eventhub.eventlog.errors import TransientUnavailable
-from eventhub.http.routes import Door, Said, query_parameter
+from eventhub.http.routes import ResponseSpec, Route, query_parameter
 from registrations.explain.dry_run import DryRunJson
 from registrations.explain.dry_run_request import DryRunRequest
-from registrations.explain.routes import UnderstandDoors
+from registrations.explain.routes import ExplainRoutes
 from registrations.explain.search import EventMatchesJson
 from registrations.filters import errors as filter_errors
 
@@ -46,10 +46,10 @@ _FILTER: tuple[type[errors.EventHubError], ...] = (
     errors.UnsupportedMediaType,
 )
 
-_DOORS = UnderstandDoors()
+_ROUTES = ExplainRoutes()
 
-UNDERSTAND_DOORS: tuple[Door, ...] = (
-    Door(
+EXPLAIN_ROUTES: tuple[Route, ...] = (
+    Route(
         method="POST",
         path="/v1/filters/dry-run",
         summary="Run a draft of a filter over events of the log",
@@ -59,17 +59,17 @@ UNDERSTAND_DOORS: tuple[Door, ...] = (
             " whether a bound did. With `Accept: application/x-ndjson` lines of progress come on"
             " the way (`op`: `progress`, then `end` or `error`); closing the connection ends it."
         ),
-        takes={JSON: DryRunRequest},
-        answers={
-            "200": Said(
+        body={JSON: DryRunRequest},
+        responses={
+            "200": ResponseSpec(
                 "How many matched, when, and some of them.",
                 {JSON: DryRunJson, NDJSON: {"type": "string"}},
             )
         },
-        refuses=(*_LOG, *_FILTER),
-        run=_DOORS.dry_run,
+        raises=(*_LOG, *_FILTER),
+        handler=_ROUTES.dry_run,
     ),
-    Door(
+    Route(
         method="GET",
         path="/v1/streams/{stream}/events/{sequence}/matches",
         summary="Which registrations an event matched, and which it nearly did",
@@ -78,13 +78,13 @@ UNDERSTAND_DOORS: tuple[Door, ...] = (
             f" {limits.MATCHES_SCANNED_MAX} registrations or {limits.MATCHES_S_MAX:.0f} s at a"
             " time: then `truncated` is true, and `next` goes on."
         ),
-        asks=(query_parameter("after", "The `next` of the answer before."),),
-        answers={
-            "200": Said(
+        parameters=(query_parameter("after", "The `next` of the answer before."),),
+        responses={
+            "200": ResponseSpec(
                 "The matches, and the nearest misses with what failed.", {JSON: EventMatchesJson}
             )
         },
-        refuses=(*_LOG, errors.UnknownEvent),
-        run=_DOORS.matches,
+        raises=(*_LOG, errors.UnknownEvent),
+        handler=_ROUTES.matches,
     ),
 )

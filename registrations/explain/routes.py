@@ -23,45 +23,52 @@ from eventhub.event.audience import is_visible_in_zone
 from eventhub.event.inbound import JSON, NDJSON
 from eventhub.eventlog.stored import StoredEvent, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.http.messages import Answer, Scope, Stream, read_body, read_head, utf8_path
+from eventhub.http.messages import (
+    Response,
+    Scope,
+    StreamingResponse,
+    read_body,
+    read_head,
+    utf8_path,
+)
 from eventhub.http.routes import Call
 from eventhub.types.registry import ZoneHierarchy
-from registrations.explain.circumstances import Moment
-from registrations.explain.dry_run import Caller, Course, DryRun, DryRunJson
-from registrations.explain.dry_run_request import bits_of, parse_wanted, range_of
-from registrations.explain.rows import Asked, event_at
-from registrations.explain.search import EventMatchesJson, Search
-from registrations.explain.slots import Slots
+from registrations.explain.conditions import EvaluatedEvent
+from registrations.explain.dry_run import DryRun, DryRunCaller, DryRunInput, DryRunJson
+from registrations.explain.dry_run_request import bits_of, parse_dry_run, range_of
+from registrations.explain.rows import ExplainScope, event_at
+from registrations.explain.search import EventMatchesJson, MatchSearch
+from registrations.explain.slots import ExplainSlots
 
 _NUMBER_CHARS_MAX = 18
 
 
-class UnderstandDoors:
+class ExplainRoutes:
     """The doors of one process."""
 
     def __init__(self) -> None:
-        self._slots = Slots()
+        self._slots = ExplainSlots()
 
-    async def dry_run(self, call: Call) -> Answer | Stream:
+    async def dry_run(self, call: Call) -> Response | StreamingResponse:
         """POST /v1/filters/dry-run. Raises what filters, starts and streams raise."""
         head = read_head(call.scope["headers"])
-        principal = await call.gate.authorise(head.credential)
+        principal = await call.authorizer.authenticate(head.credential)
         if head.content_type not in ("", JSON):
             raise UnsupportedMediaType("The body is JSON.")
         body = await read_body(
             call.incoming, head.content_length, bytes_max=limits.MANAGE_BODY_BYTES_MAX
         )
-        wanted = parse_wanted(parse_object(body))
-        principal.require_listen(wanted.stream)
-        stream = await call.gate.stream(principal, wanted.stream)
-        mask = await bits_of(call.gate, principal.zone_id, wanted.mask)
-        hierarchy = ZoneHierarchy(call.book, stream.zone_id)
+        options = parse_dry_run(parse_object(body))
+        principal.require_listen(options.stream)
+        stream = await call.authorizer.stream(principal, options.stream)
+        mask = await bits_of(call.authorizer, principal.zone_id, options.mask)
+        hierarchy = ZoneHierarchy(call.types, stream.zone_id)
         closing = ExitStack()
         closing.enter_context(self._slots.one(principal))
         try:
-            bounds = await range_of(call.log, stream, wanted)
-            caller = Caller(call.gate, head.credential, principal, call.incoming.peer)
-            run = DryRun(call.log, caller, Course(stream, wanted, mask, bounds, hierarchy))
+            bounds = await range_of(call.log, stream, options)
+            caller = DryRunCaller(call.authorizer, head.credential, principal, call.incoming.peer)
+            run = DryRun(call.log, caller, DryRunInput(stream, options, mask, bounds, hierarchy))
             closing.enter_context(metrics.EXPLAIN_S.labels(operation="dry_run").time())
             if _wants_lines(call.scope):
                 return _stream(run, caller, closing)
@@ -73,39 +80,43 @@ class UnderstandDoors:
         closing.close()
         return _answer(run.json())
 
-    async def matches(self, call: Call) -> Answer:
+    async def matches(self, call: Call) -> Response:
         """GET /v1/streams/{stream}/events/{sequence}/matches. Raises UnknownStream, UnknownEvent,
         Gone, and their kin.
         """
-        principal = await call.gate.authorise(read_head(call.scope["headers"]).credential)
+        principal = await call.authorizer.authenticate(read_head(call.scope["headers"]).credential)
         name, text = (utf8_path(raw) for raw in call.parameters)
         after = _after(call.scope)
         principal.require_listen(name)
-        stream = await call.gate.stream(principal, name)
+        stream = await call.authorizer.stream(principal, name)
         if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_CHARS_MAX):
             raise UnknownEvent(stream=name)
         with self._slots.one(principal), metrics.EXPLAIN_S.labels(operation="matches").time():
             stored = await event_at(call.log, stream, int(text))
             _require_shown(stored, stream, principal)
-            moment = Moment(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
-            hierarchy = ZoneHierarchy(call.book, stream.zone_id)
+            evaluated = EvaluatedEvent(
+                stored.event, stored.mask, stored.sequence, stored.appended_at_us
+            )
+            hierarchy = ZoneHierarchy(call.types, stream.zone_id)
             await hierarchy.learn([stored.event])
-            search = Search(principal, moment, hierarchy)
+            search = MatchSearch(principal, evaluated, hierarchy)
             client = None if principal.manages_zone else principal.client_id
-            asked = Asked(principal.zone_id, client, stream.id, stored.sequence)
+            asked = ExplainScope(principal.zone_id, client, stream.id, stored.sequence)
             await search.run(call.log, asked, after, call.incoming.peer)
         found: EventMatchesJson = {"stream": name, **stored.cursor.json(), **search.json()}
         return _answer(found)
 
 
-def _stream(run: DryRun, caller: Caller, closing: ExitStack) -> Stream:
+def _stream(run: DryRun, caller: DryRunCaller, closing: ExitStack) -> StreamingResponse:
     async def close() -> None:
         closing.close()
 
-    return Stream(200, _lines(run, caller, closing), [], NDJSON.encode(), close)
+    return StreamingResponse(200, _lines(run, caller, closing), [], NDJSON.encode(), close)
 
 
-async def _lines(run: DryRun, caller: Caller, closing: ExitStack) -> AsyncGenerator[bytes, None]:
+async def _lines(
+    run: DryRun, caller: DryRunCaller, closing: ExitStack
+) -> AsyncGenerator[bytes, None]:
     """Lines of progress, unless the last was not taken yet, and what it came to. The place is free
     before the last line: who takes long to read it holds nobody up.
     """
@@ -129,13 +140,13 @@ def _line(message: Mapping[str, Any]) -> bytes:
     return orjson.dumps(message) + b"\n"
 
 
-def _answer(body: DryRunJson | EventMatchesJson) -> Answer:
-    return Answer(200, orjson.dumps(body), [(b"cache-control", b"no-store")])
+def _answer(body: DryRunJson | EventMatchesJson) -> Response:
+    return Response(200, orjson.dumps(body), [(b"cache-control", b"no-store")])
 
 
 def _wants_lines(scope: Scope) -> bool:
-    wanted = b",".join(value for name, value in scope["headers"] if name == b"accept")
-    return NDJSON.encode() in wanted.lower()
+    options = b",".join(value for name, value in scope["headers"] if name == b"accept")
+    return NDJSON.encode() in options.lower()
 
 
 def _after(scope: Scope) -> int:

@@ -11,12 +11,12 @@ from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
-from registrations.explain.circumstances import Standing
+from registrations.explain.conditions import VersionStatus
 
-SQL = queries.load("registrations/sql/understand.sql")
+SQL = queries.load("registrations/sql/explain.sql")
 
 
-class Asked(NamedTuple):
+class ExplainScope(NamedTuple):
     """Whose registrations stand to which event; a client that is None: of the whole zone."""
 
     zone_id: int
@@ -25,29 +25,29 @@ class Asked(NamedTuple):
     sequence: int
 
 
-async def naming(
-    connection: psycopg.AsyncConnection[Any], asked: Asked, after: int, count: int
+async def read_registrations_naming(
+    connection: psycopg.AsyncConnection[Any], asked: ExplainScope, after: int, count: int
 ) -> list[int]:
     """At most so many live registrations after one that name the stream, or did."""
     values = {**asked._asdict(), "after": after, "count": count}
-    return await (await scalars(connection).execute(SQL["naming"], values)).fetchall()
+    return await (await scalars(connection).execute(SQL["registrations_naming"], values)).fetchall()
 
 
-async def standing(
-    connection: psycopg.AsyncConnection[Any], asked: Asked, registrations: list[int]
-) -> list[Standing]:
+async def read_statuses(
+    connection: psycopg.AsyncConnection[Any], asked: ExplainScope, registrations: list[int]
+) -> list[VersionStatus]:
     """By registration and version."""
     values = {**asked._asdict(), "registrations": registrations}
-    query = cursor_of(connection, Standing)
-    return await (await query.execute(SQL["standing"], values)).fetchall()
+    query = cursor_of(connection, VersionStatus)
+    return await (await query.execute(SQL["version_statuses"], values)).fetchall()
 
 
-def standing_now(
-    connection: psycopg.Connection[Any], asked: Asked, registrations: list[int]
-) -> list[Standing]:
+def read_statuses_sync(
+    connection: psycopg.Connection[Any], asked: ExplainScope, registrations: list[int]
+) -> list[VersionStatus]:
     """The same on a connection that waits."""
     values = {**asked._asdict(), "registrations": registrations}
-    return cursor_of(connection, Standing).execute(SQL["standing"], values).fetchall()
+    return cursor_of(connection, VersionStatus).execute(SQL["version_statuses"], values).fetchall()
 
 
 async def event_at(log: Log, stream: StreamInfo, sequence: int) -> StoredEvent:

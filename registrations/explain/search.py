@@ -14,15 +14,15 @@ from eventhub.eventlog.stored import CursorJson
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.http.messages import Peer
 from eventhub.postgresql.connections import reading
-from registrations.explain.circumstances import (
-    Circumstance,
-    CircumstanceJson,
-    Moment,
-    Standing,
-    StandingJson,
-    chosen,
-    circumstances_of,
-    standing_json,
+from registrations.explain.conditions import (
+    ConditionJson,
+    DeliveryCondition,
+    EvaluatedEvent,
+    VersionJson,
+    VersionStatus,
+    applicable_versions,
+    conditions_of,
+    version_json,
 )
 from registrations.explain.nearest import (
     Alternatives,
@@ -33,13 +33,13 @@ from registrations.explain.nearest import (
     failed_json,
     miss_of,
 )
-from registrations.explain.rows import Asked, naming, standing
-from registrations.explain.slots import Turns
+from registrations.explain.rows import ExplainScope, read_registrations_naming, read_statuses
+from registrations.explain.slots import TimeSlice
 from registrations.filter_source import stored_filter
 from registrations.filters.evaluate import TypeHierarchy
 
 
-class NearJson(StandingJson):
+class NearMissJson(VersionJson):
     """A registration that an event did not match. `failed`: of its `tests`; `against`: what else
     is.
     """
@@ -47,7 +47,7 @@ class NearJson(StandingJson):
     predicate: str
     tests: int
     failed: list[FailedJson]
-    against: list[CircumstanceJson]
+    against: list[ConditionJson]
 
 
 class SearchJson(TypedDict):
@@ -57,8 +57,8 @@ class SearchJson(TypedDict):
     truncated: bool
     next: Annotated[str | None, Meta(description="Pass as `after` to go on.")]
     matched: int
-    matches: list[StandingJson]
-    nearest: list[NearJson]
+    matches: list[VersionJson]
+    nearest: list[NearMissJson]
 
 
 class EventMatchesJson(SearchJson, CursorJson):
@@ -67,39 +67,43 @@ class EventMatchesJson(SearchJson, CursorJson):
     stream: str
 
 
-class Near(NamedTuple):
+class NearMiss(NamedTuple):
     """A registration that an event did not match."""
 
-    version: Standing
+    version: VersionStatus
     miss: Miss
-    against: list[Circumstance]
+    against: list[DeliveryCondition]
 
 
-class Search:
+class MatchSearch:
     """One look at registrations from one on, in their order."""
 
-    def __init__(self, principal: Principal, moment: Moment, hierarchy: TypeHierarchy) -> None:
+    def __init__(
+        self, principal: Principal, evaluated: EvaluatedEvent, hierarchy: TypeHierarchy
+    ) -> None:
         self.looked_at = 0
         self.matched = 0
         self.next: int | None = None  # the last one looked at, if there may be more
         self._principal = principal
-        self._moment = moment
+        self._moment = evaluated
         self._hierarchy = hierarchy
-        self._shown: list[Standing] = []
-        self._near: Nearest[Near] = Nearest(limits.NEAREST_SHOWN_MAX)
+        self._shown: list[VersionStatus] = []
+        self._near: Nearest[NearMiss] = Nearest(limits.NEAREST_SHOWN_MAX)
         self._compiled: dict[tuple[str, str], Alternatives] = {}
 
-    async def run(self, log: Log, asked: Asked, after: int, peer: Peer) -> None:
+    async def run(self, log: Log, asked: ExplainScope, after: int, peer: Peer) -> None:
         """Look at all after one, or as many as a bound allows: then `next` is set."""
         clock = asyncio.get_running_loop().time
-        until_s, turns = clock() + limits.MATCHES_S_MAX, Turns()
+        until_s, turns = clock() + limits.MATCHES_S_MAX, TimeSlice()
         async with reading(log.pool) as connection:
-            ids = await naming(connection, asked, after, limits.MATCHES_SCANNED_MAX)
+            ids = await read_registrations_naming(
+                connection, asked, after, limits.MATCHES_SCANNED_MAX
+            )
         for at in range(0, len(ids), limits.MATCHES_PAGE):
             piece = ids[at : at + limits.MATCHES_PAGE]
             async with reading(log.pool) as connection:
-                page = await standing(connection, asked, piece)
-            for version in chosen(page, self._moment.sequence):
+                page = await read_statuses(connection, asked, piece)
+            for version in applicable_versions(page, self._moment.sequence):
                 self._look(version, asked)
                 if turns.over:
                     await turns.rest()
@@ -116,11 +120,11 @@ class Search:
             "truncated": self.next is not None,
             "next": None if self.next is None else str(self.next),
             "matched": self.matched,
-            "matches": [standing_json(version) for version in self._shown],
+            "matches": [version_json(version) for version in self._shown],
             "nearest": [self._near_json(near) for near in self._near],
         }
 
-    def _look(self, version: Standing, asked: Asked) -> None:
+    def _look(self, version: VersionStatus, asked: ExplainScope) -> None:
         if not all(map(self._principal.may_listen, version.streams)):
             return
         self.looked_at += 1
@@ -128,29 +132,29 @@ class Search:
         if miss is None:
             return
         zone = self._principal.zone if asked.stream_id == SYSTEM_STREAM_ID else None
-        circumstances = circumstances_of(version, zone, self._moment)
-        against = [one for one in circumstances if not one.held]
+        conditions = conditions_of(version, zone, self._moment)
+        against = [one for one in conditions if not one.held]
         failed = len(miss.failed) + len(against)
         if failed:
-            self._near.offer(failed, miss.held, Near(version, miss, against))
+            self._near.offer(failed, miss.held, NearMiss(version, miss, against))
             return
         self.matched += 1
         if len(self._shown) < limits.MATCHES_SHOWN_MAX:
             self._shown.append(version)
 
-    def _tests(self, version: Standing) -> Alternatives:
+    def _tests(self, version: VersionStatus) -> Alternatives:
         key = (version.language, version.filter_json)
         found = self._compiled.get(key)
         if found is None:
             found = self._compiled[key] = alternatives_of(stored_filter(*key).specs())
         return found
 
-    def _near_json(self, near: Near) -> NearJson:
+    def _near_json(self, near: NearMiss) -> NearMissJson:
         version, miss, against = near
         filter = stored_filter(version.language, version.filter_json)
         return {
-            **standing_json(version),
-            "predicate": filter.reading().predicate,
+            **version_json(version),
+            "predicate": filter.summary().predicate,
             "tests": miss.tests,
             "failed": failed_json(miss, self._moment.event, self._hierarchy),
             "against": [one.json() for one in against],

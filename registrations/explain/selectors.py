@@ -22,35 +22,35 @@ from eventhub.streams.selectors import find_stored, place_of
 from eventhub.types.selectors import lineage_of
 from registrations import rows
 from registrations.errors import UnknownRegistration
-from registrations.explain.circumstances import (
-    Circumstance,
-    Moment,
-    channels,
-    chosen,
-    circumstances_of,
-    expiry,
-    seen_by,
-    standing_json,
+from registrations.explain.conditions import (
+    DeliveryCondition,
+    EvaluatedEvent,
+    applicable_versions,
+    audience_conditions,
+    channel_condition,
+    conditions_of,
+    expiry_condition,
+    version_json,
 )
 from registrations.explain.drafts import checked, mistaken, parse_draft, require_known
 from registrations.explain.dry_run_request import mask_of, stream_of
-from registrations.explain.rows import Asked, standing_now
-from registrations.filter_source import FILTER_FIELDS, Filter, stored_filter
+from registrations.explain.rows import ExplainScope, read_statuses_sync
+from registrations.filter_source import FILTER_FIELDS, FilterSource, stored_filter
 from registrations.filters.explain import explain
 from registrations.models import CURRENT, RegistrationVersion
 from registrations.owners import owner, scope
 from registrations.requests import name_of, number_of, streams_of
+from registrations.resolver import Resolver
 from registrations.selectors import list_registrations
-from registrations.terms import Names
 
 _CHECKED = frozenset((*FILTER_FIELDS, "streams", "client"))
 _EXPLAINED = frozenset((*FILTER_FIELDS, "event", "stream", "sequence", "mask", "channels"))
 
 
-class Seen(NamedTuple):
+class EventToExplain(NamedTuple):
     """An event to be explained, and where it is stored, if it is."""
 
-    moment: Moment
+    evaluated: EvaluatedEvent
     stored: dict[str, Any] | None
     place: Cursor | None  # where its stream stands
 
@@ -77,7 +77,7 @@ def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
     try:
         known = client is not None or actor.principal is not None  # an operator may not say
         client_id = owner(actor=actor, name=client).id if known else None
-        ids = None if names is None else Names(actor, client_id or 0).stream_ids(names)
+        ids = None if names is None else Resolver(actor, client_id or 0).stream_ids(names)
     except EventHubError as error:
         return {**found, "mistake": error.problem()}
     if client_id is not None and ids is not None:
@@ -99,22 +99,22 @@ def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> Explanation:
     if body.get("event") is not None:
         if body.get("stream") is not None or body.get("sequence") is not None:
             raise InvalidField("Give an `event`, or `stream` and `sequence`.", field="event")
-        seen = _made(actor, body["event"])
+        subject = _made(actor, body["event"])
     else:
         stream = stream_of(body)
         sequence = number_of(body.get("sequence"), "sequence", "A sequence")
         if sequence is None:
             raise MissingField("Give an `event`, or `stream` and `sequence`.", field="sequence")
-        seen = _stored(actor, stream, sequence)
-    found: list[Circumstance] = []
+        subject = _stored(actor, stream, sequence)
+    found: list[DeliveryCondition] = []
     if mask is not None:
-        found.append(channels(mask, seen.moment))
+        found.append(channel_condition(mask, subject.evaluated))
     own = actor.principal
     if own is None:
-        found += expiry(seen.moment)
+        found += expiry_condition(subject.evaluated)
     else:
-        found += seen_by(own.client, own.groups, seen.moment)
-    return _explained(actor, draft.filter, seen, found)
+        found += audience_conditions(own.client, own.groups, subject.evaluated)
+    return _explained(actor, draft.filter, subject, found)
 
 
 def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -> Explanation:
@@ -123,39 +123,43 @@ def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -
     """
     if not list_registrations(actor=actor, ids=[id]):
         raise UnknownRegistration(field="registration")
-    seen = _stored(actor, stream, sequence)
+    subject = _stored(actor, stream, sequence)
     [known] = rows.streams_by_name(raw_connection(), actor.zone_id, [stream])
-    asked = Asked(actor.zone_id, scope(actor=actor), known.id, sequence)
-    version = next(chosen(standing_now(raw_connection(), asked, [id]), sequence), None)
+    asked = ExplainScope(actor.zone_id, scope(actor=actor), known.id, sequence)
+    version = next(
+        applicable_versions(read_statuses_sync(raw_connection(), asked, [id]), sequence), None
+    )
     if version is None:
         message = "The registration does not name this stream, so nothing of it is matched."
         raise InvalidField(message, field="stream")
     filter = stored_filter(version.language, version.filter_json)
     zone = actor.zone if stream == SYSTEM else None
-    found, place = _explained(actor, filter, seen, circumstances_of(version, zone, seen.moment))
+    found, place = _explained(
+        actor, filter, subject, conditions_of(version, zone, subject.evaluated)
+    )
     bounds = {"from": version.since, "until": version.until}
-    return {"registration": {**standing_json(version), **bounds}, **found}, place
+    return {"registration": {**version_json(version), **bounds}, **found}, place
 
 
 def _explained(
-    actor: Actor, filter: Filter, seen: Seen, circumstances: list[Circumstance]
+    actor: Actor, filter: FilterSource, subject: EventToExplain, conditions: list[DeliveryCondition]
 ) -> Explanation:
-    event = seen.moment.event
+    event = subject.evaluated.event
     hierarchy = lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type).hierarchy
     tree = explain(filter.read().parsed.node, event, hierarchy)
     body = {
-        "matches": tree.held and all(one.held for one in circumstances),
+        "matches": tree.held and all(one.held for one in conditions),
         "held": tree.held,
         "language": filter.language,
         "filter": filter.source,
         "tree": tree.json(),
-        "circumstances": [one._asdict() for one in circumstances],
-        "event": seen.stored,
+        "conditions": [one._asdict() for one in conditions],
+        "event": subject.stored,
     }
-    return body, seen.place
+    return body, subject.place
 
 
-def _made(actor: Actor, given: Any) -> Seen:
+def _made(actor: Actor, given: Any) -> EventToExplain:
     """An event as it would be stored if the actor emitted it."""
     if not isinstance(given, dict):
         raise InvalidField("An event is an object.", field="event")
@@ -169,15 +173,17 @@ def _made(actor: Actor, given: Any) -> Seen:
         error.field = f"event.{error.field}" if error.field else "event"
         raise
     at_us = SystemClock().now_us()
-    return Seen(Moment(protobuf_codec.decode(payload), mask or DEFAULT_MASK, 0, at_us), None, None)
+    return EventToExplain(
+        EvaluatedEvent(protobuf_codec.decode(payload), mask or DEFAULT_MASK, 0, at_us), None, None
+    )
 
 
-def _stored(actor: Actor, name: str, sequence: int) -> Seen:
+def _stored(actor: Actor, name: str, sequence: int) -> EventToExplain:
     row, stored = find_stored(actor=actor, name=name, sequence=sequence)
-    moment = Moment(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
+    evaluated = EvaluatedEvent(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
     place = {"stream": row.name, **stored.cursor._asdict()}
     place["appended_at"] = time_text(stored.appended_at_us)
-    return Seen(moment, place, place_of(row))
+    return EventToExplain(evaluated, place, place_of(row))
 
 
 def _bits(actor: Actor, mask: int | list[str] | None) -> int | None:

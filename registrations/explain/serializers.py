@@ -9,7 +9,7 @@ from rest_framework import serializers
 from eventhub.api.fields import MomentField, NameField, ObjectField
 from eventhub.api.serializers import Serializer
 from eventhub.streams.serializers import CursorSerializer
-from registrations.explain.circumstances import Name
+from registrations.explain.conditions import ConditionName
 from registrations.filters.languages import LANGUAGES
 from registrations.serializers import CostSerializer, DraftSerializer, FilterField
 
@@ -51,7 +51,7 @@ class ExplainRequestSerializer(DraftSerializer):
     channels = serializers.ListField(child=serializers.CharField(), required=False)
 
 
-class SeenSerializer(Serializer):
+class EvaluatedValueSerializer(Serializer):
     path = serializers.CharField()
     kind = serializers.ChoiceField(
         choices=["missing", "null", "boolean", "integer", "number", "text", "list", "object"]
@@ -70,12 +70,12 @@ class PartSerializer(Serializer):
     held = serializers.BooleanField()
     decides = serializers.BooleanField(help_text="The answer for the whole hangs on it.")
     why = serializers.CharField(help_text="In words.")
-    seen = SeenSerializer(many=True)
+    evaluated = EvaluatedValueSerializer(many=True)
     parts = serializers.ListField(child=ObjectField())
 
 
-class CircumstanceSerializer(Serializer):
-    name = serializers.ChoiceField(choices=get_args(Name))
+class ConditionSerializer(Serializer):
+    name = serializers.ChoiceField(choices=get_args(ConditionName))
     held = serializers.BooleanField()
     why = serializers.CharField()
 
@@ -86,12 +86,12 @@ class StoredPlaceSerializer(CursorSerializer):
 
 
 class ExplanationSerializer(Serializer):
-    matches = serializers.BooleanField(help_text="The filter holds, and all circumstances.")
+    matches = serializers.BooleanField(help_text="The filter holds, and all conditions.")
     held = serializers.BooleanField(help_text="What the filter says.")
     language = serializers.ChoiceField(choices=list(LANGUAGES))
     filter = FilterField(allow_null=True, help_text="As it was written; null for pairs.")
     tree = PartSerializer()
-    circumstances = CircumstanceSerializer(many=True, help_text="What else has a say.")
+    conditions = ConditionSerializer(many=True, help_text="What else has a say.")
     event = StoredPlaceSerializer(allow_null=True, help_text="Null if it is not stored.")
 
 

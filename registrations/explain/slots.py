@@ -12,7 +12,7 @@ from eventhub.base import limits
 from eventhub.base.errors import TooManyRequests
 
 
-class Slots:
+class ExplainSlots:
     """The runs under way in one process, by client. One event loop."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Slots:
                 del self._clients[client]
 
 
-class Turns:
+class TimeSlice:
     """Work in pieces: `over` is true when others should have the event loop; `rest` gives it."""
 
     def __init__(self) -> None:

@@ -125,7 +125,7 @@ class Series:
         return times
 
 
-class Sample(NamedTuple):
+class MatchedSample(NamedTuple):
     """An event that matched."""
 
     stored: StoredEvent
@@ -149,8 +149,8 @@ class Tally:
         self.matched = 0
         self.series = Series()
         self._samples = samples
-        self._first: list[Sample] = []
-        self._last: deque[Sample] = deque(maxlen=samples)
+        self._first: list[MatchedSample] = []
+        self._last: deque[MatchedSample] = deque(maxlen=samples)
         self._span_us: tuple[int, int] | None = None  # times of the first and the last event
 
     def add(self, stored: StoredEvent, *, matched: bool) -> None:
@@ -162,9 +162,9 @@ class Tally:
             return
         self.matched += 1
         if len(self._first) < self._samples:
-            self._first.append(Sample(stored))
+            self._first.append(MatchedSample(stored))
         elif self._samples:
-            self._last.append(Sample(stored))
+            self._last.append(MatchedSample(stored))
 
     def counts(self) -> CountsJson:
         """What is told on the way."""

@@ -1,8 +1,7 @@
-"""The one tree that every filter language is read into. Plain module.
+"""The abstract syntax tree (AST) that every filter language is parsed into. Plain module.
 
-A node knows the place in the text it came from, which does not count when nodes are compared; two
-filters that say the same in other words differ as trees (see normal.py for what they have in
-common).
+A node has its position in the source text; comparisons of nodes ignore it. Filters that mean the
+same but are written differently are different trees (normal.py compares their meaning).
 """
 
 from dataclasses import dataclass, field
@@ -10,18 +9,18 @@ from typing import Literal, NamedTuple
 
 from registrations.filters.wildcard import wildcard_parts
 
-Scalar = str | int | float | bool | None  # what a constant is: JSON's, integers of 64 bits
+Scalar = str | int | float | bool | None  # a JSON scalar; integers have 64 bits
 Space = Literal["attributes", "envelope", "environment"]
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
-FLIPPED: dict[Comparison, Comparison] = {  # with its sides exchanged each is another one
+FLIPPED: dict[Comparison, Comparison] = {  # the same relation with its sides exchanged
     **{"=": "=", "!=": "!="},
     **{"<": ">", "<=": ">=", ">": "<", ">=": "<="},
 }
 TextTest = Literal["prefix", "suffix", "substring", "wildcard"]
 
 
-class Place(NamedTuple):
-    """Where something stands in a text; both from 1, columns in characters."""
+class TextPosition(NamedTuple):
+    """A line and a column of a text, both from 1; columns count characters."""
 
     line: int
     column: int
@@ -29,23 +28,24 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A field of the event: of its attributes the exact name first, then dotted into objects; of
-    its envelope (`@type`) or its environment (`env.trace`) a name.
+    """A field of the event: an attribute, a field of the envelope (`@type`) or of the environment
+    (`env.trace`). An attribute is looked up by its exact name first, then by its dotted path into
+    objects.
     """
 
     name: str
     space: Space = "attributes"
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A value. `kind` keeps 1 apart from true and from 1.0, as Python does not: in arithmetic the
-    two numbers differ.
+    """A constant. `kind` separates 1 from true and from 1.0, which are equal in Python; the two
+    numbers differ in arithmetic.
     """
 
     value: Scalar
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
     kind: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -54,12 +54,12 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Two numbers made one; of anything else, and of a division by zero, nothing comes."""
+    """An operation on two numbers. It has no result for other values or a division by zero."""
 
     op: Literal["+", "-", "*", "/"]
     left: "Operand"
     right: "Operand"
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 Operand = Path | Const | Arithmetic
@@ -67,34 +67,34 @@ Operand = Path | Const | Arithmetic
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Two operands in a relation; false when either is missing."""
+    """A relation of two operands; false when either is missing."""
 
     op: Comparison
     left: Operand
     right: Operand
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """A path has one of the values, by `=`."""
+    """A test that a path has one of several values, by `=`."""
 
     path: Path
     values: tuple[Const, ...]
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A test of a text. In a wildcard `*` stands for any characters, a backslash before `*` and
-    itself for the one behind it. `parts`: of a wildcard what stands between its stars. Raises
-    ValueError for a lone backslash in one.
+    """A test of a text. In a wildcard, `*` matches any characters and a backslash escapes `*` and
+    itself. `parts`: the texts between the stars of a wildcard. Raises ValueError for a wildcard
+    with a lone backslash.
     """
 
     op: TextTest
     path: Path
     text: str
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
     parts: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -104,67 +104,67 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """The path is there, whatever its value, null too."""
+    """A test that a path exists, with any value, including null."""
 
     path: Path
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """One object at a path holds the whole of `item`, whose paths begin in that object: the object
-    that stands there, or one member of a list (languages.md, "Objects in lists"). The path is into
-    the attributes, by its steps.
+    """A test that one object at a path satisfies all of `item`, whose paths are relative to that
+    object: the object at the path, or one member of a list there (languages.md, "Objects in
+    lists"). The path is into the attributes, by its steps.
     """
 
     path: Path
     item: "Node"
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class OfType:
-    """The event is of a type or of a declared subtype of it (RDY-13, RDY-44). None: any; `below`:
-    of the types whose names begin with `type` and a dot (RDY-14).
+    """A test that the event has a type or a declared subtype of it (RDY-13, RDY-44). None matches
+    any; `below` matches the types whose names begin with `type` and a dot (RDY-14).
     """
 
     domain: str | None
     type: str | None
     below: bool = False
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class And:
     items: tuple["Node", ...]
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
     items: tuple["Node", ...]
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
     item: "Node"
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Every event, or none."""
+    """A constant filter: it matches every event, or none."""
 
     value: bool
-    place: Place | None = field(default=None, compare=False, repr=False)
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
 Node = Compare | In | Text | Exists | Within | OfType | And | Or | Not | Truth
 
 
 def kind_of(value: Scalar) -> str:
-    """`null`, `boolean`, `integer`, `number` or `text`."""
+    """Return `null`, `boolean`, `integer`, `number` or `text`."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,7 +1,6 @@
-"""How large a filter may be, whatever language it came from. Plain module.
+"""The size limits of a filter, in every language. Plain module.
 
-What passes is safe for code that follows the tree by calling itself, and its predicate form can be
-read back.
+A tree within the limits is safe for recursive code, and its predicate form can be parsed again.
 """
 
 from math import isfinite
@@ -29,14 +28,15 @@ from registrations.filters.errors import FilterTooLarge
 from registrations.filters.printed import printed
 
 Part = Node | Operand
-_LEAVES = (Path, Const, Truth)  # what stands in no parentheses of its own
-_WITH_TEXT = (Text, OfType)  # which is a part of its own
+_LEAVES = (Path, Const, Truth)  # printed without parentheses
+_WITH_TEXT = (Text, OfType)  # their text counts as a part
 _OF_TWO = (Compare, Arithmetic)
 
 
 def bounded(node: Node) -> str:
-    """The tree in predicate form. Raises FilterTooLarge for its depth, parts, paths and the length
-    of this form, NumberOutOfRange for what 64 bits do not hold, InvalidUtf8 for half characters.
+    """Return the tree in predicate form. Raises FilterTooLarge if its depth, parts, paths or this
+    form exceed a limit, NumberOutOfRange for numbers beyond 64 bits, InvalidUtf8 for unpaired
+    surrogates.
     """
     waiting: list[tuple[Part, int]] = [(node, 1)]
     parts = 0
@@ -44,12 +44,12 @@ def bounded(node: Node) -> str:
         part, depth = waiting.pop()
         parts += 1 + isinstance(part, _WITH_TEXT)
         if parts > limits.FILTER_PARTS_MAX:
-            raise FilterTooLarge(place=part.place, parts_max=limits.FILTER_PARTS_MAX)
+            raise FilterTooLarge(position=part.position, parts_max=limits.FILTER_PARTS_MAX)
         if isinstance(part, _LEAVES):
             _check(part)
             continue
         if depth > limits.FILTER_DEPTH_MAX:
-            raise FilterTooLarge(place=part.place, depth_max=limits.FILTER_DEPTH_MAX)
+            raise FilterTooLarge(position=part.position, depth_max=limits.FILTER_DEPTH_MAX)
         waiting += [(one, depth + 1) for one in _inner(part)[::-1]]
     text = printed(node)
     _check_text(text)
@@ -75,13 +75,13 @@ def _inner(part: Part) -> tuple[Part, ...]:
 
 def _check(part: Part) -> None:
     if isinstance(part, Path) and len(part.name) > limits.PATH_CHARS_MAX:
-        raise FilterTooLarge(place=part.place, path_chars_max=limits.PATH_CHARS_MAX)
+        raise FilterTooLarge(position=part.position, path_chars_max=limits.PATH_CHARS_MAX)
     if isinstance(part, Const):
         check_number(part.value)
 
 
 def check_number(value: object, field: str | None = None) -> None:
-    """Raises NumberOutOfRange with the field for a number that no event can have."""
+    """Raise NumberOutOfRange with the field for a number that no event can have."""
     if isinstance(value, int) and not limits.INTEGER_MIN <= value <= limits.INTEGER_MAX:
         raise NumberOutOfRange(field=field)
     if isinstance(value, float) and not isfinite(value):

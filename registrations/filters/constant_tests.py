@@ -1,6 +1,6 @@
-"""Tests that hold for every event, or for none, whatever it has: probable mistakes. Plain module.
+"""Tests with the same result for every event: probable mistakes. Plain module.
 
-Sound and no more: what is not found may be certain all the same.
+The analysis is sound but incomplete: a test that it does not find may still be constant.
 """
 
 from eventhub.event.envelope import Event
@@ -21,9 +21,9 @@ from registrations.filters.values import number_of
 _NOTHING = Event("", "", {})
 
 
-def certain(test: Node) -> bool | None:
-    """Whether a single test, without `not`, surely holds or surely does not; None if that depends
-    on the event.
+def constant_result(test: Node) -> bool | None:
+    """Return the result of a single test (without `not`) if it is the same for every event; None if
+    it may depend on the event.
     """
     match test:
         case Compare(op, Path(_, "attributes"), right) if isinstance(right, Const):  # most are
@@ -45,7 +45,7 @@ def certain(test: Node) -> bool | None:
 
 
 def _never(op: str, one: Operand, other: Operand) -> bool:
-    """True if a relation of something to a constant cannot hold."""
+    """Return whether a relation of an operand to a constant can never hold."""
     if not isinstance(other, Const) or isinstance(one, Const):
         return False
     is_truth = other.value is None or isinstance(other.value, bool)  # which have no order
@@ -58,12 +58,12 @@ def _never(op: str, one: Operand, other: Operand) -> bool:
 
 
 def _apart(one: Operand, other: Operand) -> bool:
-    """True if both are always there and never equal."""
+    """Return whether both operands always exist and are never equal."""
     return _is_priority(one) and isinstance(other, Const) and _kind(other) != "number"
 
 
 def _kind(operand: Operand) -> str | None:
-    """What an operand is where it is something; None for what may be anything."""
+    """Return the kind of an operand's values; None if it may have any."""
     match operand:
         case Const(value):
             if value is None or isinstance(value, bool):
@@ -77,12 +77,12 @@ def _kind(operand: Operand) -> str | None:
 
 
 def _is_priority(operand: Operand) -> bool:
-    """The one field of the envelope that is a number, and always there."""
+    """Return whether the operand is `@priority`: the envelope's only number, always present."""
     return isinstance(operand, Path) and (operand.space, operand.name) == ("envelope", "priority")
 
 
 def _looks(operand: Operand) -> bool:
-    """True if an event is looked into for it."""
+    """Return whether the operand reads the event."""
     if isinstance(operand, Arithmetic):
         return _looks(operand.left) or _looks(operand.right)
     return isinstance(operand, Path)

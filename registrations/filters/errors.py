@@ -1,38 +1,37 @@
-"""Errors of filters, part of the one tree of eventhub/base/errors.py. Plain module."""
+"""The errors of filters, part of the error tree of eventhub/base/errors.py. Plain module."""
 
 from eventhub.base.errors import BadRequest, EventHubError
 
 _TOO_LARGE = {
-    "chars_max": "A filter has at most {:,} characters, as a text and as the predicate language "
-    "shows it; split it into several.",
-    "parts_max": "A filter has at most {:,} words and constants, as the predicate language shows "
-    "it; split it into several.",
-    "depth_max": "Forms stand in each other at most {} deep; write them beside each other, or "
-    "split the filter into several.",
-    "path_chars_max": "A path has at most {:,} characters; take a shorter name.",
-    "alternatives_max": "Taken apart, a filter comes to at most {} alternatives, each without an "
-    "`or`; split it into several.",
-    "tests_max": "Taken apart into alternatives, each without an `or`, a filter comes to at most "
-    "{:,} tests; split it into several.",
-    "steps_max": "Taking the filter apart into alternatives, each without an `or`, is too much "
-    "work; put fewer of these into one `and`, or split it into several filters.",
+    "chars_max": "A filter has at most {:,} characters, as a text and in predicate form; split it "
+    "into several.",
+    "parts_max": "A filter has at most {:,} words and constants in predicate form; split it into "
+    "several.",
+    "depth_max": "Forms are nested at most {} deep; flatten the filter, or split it into several.",
+    "path_chars_max": "A path has at most {:,} characters; use a shorter name.",
+    "alternatives_max": "A filter expands to at most {} alternatives without `or`; split it into "
+    "several.",
+    "tests_max": "The alternatives of a filter (without `or`) have at most {:,} tests in all; "
+    "split it into several.",
+    "steps_max": "Expanding the filter into alternatives without `or` takes too much work; put "
+    "fewer `or` into one `and`, or split it into several filters.",
 }
 
 
 class FilterSyntax(BadRequest):
-    """The filter is not of its language; `line` and `column`, both from 1, say where."""
+    """The filter has a syntax error at `line` and `column`, both from 1."""
 
     code = "filter_syntax"
 
 
 class UnknownLanguage(BadRequest):
-    """There is no such filter language; GET /v1/languages lists them."""
+    """The filter language does not exist; GET /v1/languages lists the languages."""
 
     code = "unknown_language"
 
 
 class FilterTooLarge(EventHubError):
-    """The filter is larger than the hub takes; the message says in what."""
+    """The filter exceeds a limit, which the message names."""
 
     code = "filter_too_large"
     status = 422
@@ -40,11 +39,11 @@ class FilterTooLarge(EventHubError):
     def __init__(
         self,
         *,
-        place: tuple[int, int] | None = None,
+        position: tuple[int, int] | None = None,
         field: str | None = None,
         **bound: int,
     ) -> None:
-        """With the one bound that is passed, and the line and column where that is, if known."""
+        """Build the error of one limit, with the line and column where it is exceeded, if known."""
         message = " ".join(_TOO_LARGE[name].format(most) for name, most in bound.items())
-        where = {} if place is None else {"line": place[0], "column": place[1]}
+        where = {} if position is None else {"line": position[0], "column": position[1]}
         super().__init__(message or None, field=field, **bound, **where)

@@ -1,7 +1,7 @@
-"""What a filter says of an event, straight from the tree. Plain module.
+"""The reference evaluation of a filter for an event, on the tree. Plain module.
 
-This is what every strategy of matching must agree with. It is asked for every event and filter by
-the naive scan, and for what is left of a conjunction by the others.
+Every matching strategy must agree with it. The naive scan calls it for every event and filter, the
+other strategies for the tests of a conjunction that no index decides.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ def no_supertypes(event: Event) -> tuple[str, ...]:
 
 
 def holds(node: Node, event: Event | EventValues, hierarchy: TypeHierarchy = no_supertypes) -> bool:
-    """True if the event is what the filter asks for. Whoever asks more than once about one event
-    gives its `EventValues`.
+    """Return whether the filter matches the event. To evaluate several filters for one event, pass
+    its `EventValues`.
     """
     values = EventValues(event) if isinstance(event, Event) else event
     return _holds(node, values, hierarchy)
@@ -58,7 +58,7 @@ def _holds(node: Node, values: EventValues, hierarchy: TypeHierarchy) -> bool:
 
 
 def _holding(node: Node, objects: Objects, values: EventValues, hierarchy: TypeHierarchy) -> int:
-    """Which objects hold a filter, as bits."""
+    """Return the objects that satisfy a filter, as bits."""
     match node:
         case And(items):
             found = objects.every
@@ -75,7 +75,7 @@ def _holding(node: Node, objects: Objects, values: EventValues, hierarchy: TypeH
     found_at_once = objects.holding(node)
     if found_at_once is not None:
         return found_at_once
-    if not any(attributes_of(node)):  # it is of the event
+    if not any(attributes_of(node)):  # it tests the event, not the objects
         return objects.every if _test_holds(node, values, hierarchy) else 0
     return _one_by_one(node, objects, values, hierarchy)
 
@@ -84,7 +84,7 @@ def _one_by_one(test: Node, objects: Objects, values: EventValues, hierarchy: Ty
     found = objects.verdicts.get(test)
     if found is None:
         verdicts = (_test_holds(test, one, hierarchy) for one in values.of_each(objects))
-        found = sum(1 << place for place, holds in enumerate(verdicts) if holds)
+        found = sum(1 << index for index, holds in enumerate(verdicts) if holds)
         objects.verdicts[test] = found
     return found
 
@@ -100,14 +100,14 @@ def _test_holds(node: Node, values: EventValues, hierarchy: TypeHierarchy) -> bo
         case Exists(path):
             return values.value(path) is not MISSING
         case OfType():
-            return is_of(node, values.event, hierarchy)
+            return has_type(node, values.event, hierarchy)
         case Truth(value):
             return value
     raise TypeError(node)
 
 
 def _compares(node: Compare, values: EventValues) -> bool:
-    """One relation; `!=` holds where both sides are there and no two of their values are equal."""
+    """Evaluate a relation; `!=` holds if both sides exist and no two of their values are equal."""
     left, right = values.of(node.left), values.of(node.right)
     if not left or not right:
         return False
@@ -120,11 +120,11 @@ def _compares(node: Compare, values: EventValues) -> bool:
 
 def _is_in(node: In, values: EventValues) -> bool:
     keys = keys_of(values.of(node.path))
-    return any(key_of(wanted.value) in keys for wanted in node.values) if keys else False
+    return any(key_of(constant.value) in keys for constant in node.values) if keys else False
 
 
-def is_of(node: OfType, event: Event, hierarchy: TypeHierarchy = no_supertypes) -> bool:
-    """True if the event's type, or a declared one above it, is meant."""
+def has_type(node: OfType, event: Event, hierarchy: TypeHierarchy = no_supertypes) -> bool:
+    """Return whether the node names the event's type or one of its supertypes."""
     if node.domain is not None and event.domain != node.domain:
         return False
     if node.type is None:

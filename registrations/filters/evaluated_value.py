@@ -1,5 +1,5 @@
-"""What a test saw in an event, as a person is shown it: bounded, and what is missing is said to be.
-Plain module.
+"""The values that a test evaluated, rendered for people: cut to limits, and missing values are
+reported as missing. Plain module.
 """
 
 import json
@@ -12,10 +12,10 @@ from registrations.filters.printed import printed_operand
 from registrations.filters.values import MISSING, members
 
 
-class Seen(NamedTuple):
-    """A path and what it led to. `kind`: `missing`, `null`, `boolean`, `integer`, `number`, `text`,
-    `list`, `object`. `values`: what of it is compared, cut to what can be shown; `more`: how many
-    are left out.
+class EvaluatedValue(NamedTuple):
+    """A path and its value. `kind`: `missing`, `null`, `boolean`, `integer`, `number`, `text`,
+    `list` or `object`. `values`: the compared values, cut to the limits; `more`: how many are
+    omitted.
     """
 
     path: str
@@ -23,47 +23,47 @@ class Seen(NamedTuple):
     values: tuple[Any, ...]
     more: int
 
-    def said(self) -> str:
-        """In words, as `priority is 3`."""
+    def text(self) -> str:
+        """Return it in words, such as `priority is 3`."""
         if self.kind == "missing":
             return f"{self.path} is missing"
         if self.kind == "object":
             return f"{self.path} is an object"
         if self.kind != "list":
-            return f"{self.path} is {shown(self.values[0])}"
+            return f"{self.path} is {rendered(self.values[0])}"
         if not self.values:
             return f"{self.path} is a list without values"
         more = [f"{self.more} more"] if self.more else []
-        return f"{self.path} has {', '.join([*map(shown, self.values), *more])}"
+        return f"{self.path} has {', '.join([*map(rendered, self.values), *more])}"
 
 
-def seen_at(path: Path, event: EventValues) -> Seen:
-    """What a path leads to in an event."""
+def value_at_path(path: Path, event: EventValues) -> EvaluatedValue:
+    """Evaluate a path in an event."""
     value = event.value(path)
     name = printed_operand(path)
     if value is MISSING:
-        return Seen(name, "missing", (), 0)
+        return EvaluatedValue(name, "missing", (), 0)
     if isinstance(value, dict):
-        return Seen(name, "object", (), 0)
+        return EvaluatedValue(name, "object", (), 0)
     found = list(members(value))
     some = tuple(map(_cut, found[: limits.EXPLAIN_VALUES_MAX]))
     kind = "list" if isinstance(value, list | tuple) else kind_of(value)
-    return Seen(name, kind, some, len(found) - len(some))
+    return EvaluatedValue(name, kind, some, len(found) - len(some))
 
 
-def comes_to(operand: Arithmetic, event: EventValues) -> str:
-    """What a calculation comes to, in words."""
+def result_text(operand: Arithmetic, event: EventValues) -> str:
+    """Return the result of a calculation, in words."""
     found = event.of(operand)
     text = printed_operand(operand)
     if not found:
-        return f"{text} comes to nothing"
-    some = [shown(one) for one in found[: limits.EXPLAIN_VALUES_MAX]]
+        return f"{text} has no result"
+    some = [rendered(one) for one in found[: limits.EXPLAIN_VALUES_MAX]]
     more = [f"{len(found) - len(some)} more"] if len(found) > len(some) else []
     return f"{text} is {', '.join([*some, *more])}"
 
 
-def shown(value: Any) -> str:
-    """A value as JSON, cut."""
+def rendered(value: Any) -> str:
+    """Return a value as JSON, cut to the limit."""
     return json.dumps(_cut(value), ensure_ascii=False)
 
 

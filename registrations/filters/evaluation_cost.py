@@ -1,9 +1,9 @@
-"""What it takes to try a filter for an event, in units of about 2 us: a test of one value.
+"""The cost to evaluate a filter for an event. The unit, about 2 us, is the test of one value.
 Plain module.
 
-An event of usual size is meant. What is looked for in a text of 64 KiB takes thirty times as long,
-and a wildcard that each of a thousand texts nearly fits a hundred times. Objects in a list are
-looked at together (objects.py), but one by one for sums and comparisons of two attributes.
+The estimate is for an event of usual size. A search in a text of 64 KiB takes thirty times as long,
+and a wildcard that nearly matches each of a thousand texts a hundred times. Objects in a list are
+evaluated all at once (objects.py), but one by one for sums and comparisons of two attributes.
 """
 
 from registrations.filters.ast import (
@@ -20,14 +20,14 @@ from registrations.filters.ast import (
     Within,
 )
 
-_VALUES = 8  # of a list that are compared in the time of a test
-_OBJECTS = 4  # a test of all objects of a list, ...
-_ONE_BY_ONE = 16  # ... and times as much where each is looked at by itself
+_VALUES = 8  # list values that are compared in the time of one test
+_OBJECTS = 4  # cost of a test of all objects of a list ...
+_ONE_BY_ONE = 16  # ... and its factor where objects are evaluated one by one
 
 
 def weight(node: Node, *, each: int = 1) -> int:
-    """As if no test decided before the last. `each`: times a test counts that is asked of objects
-    one by one.
+    """Return the cost if every test is evaluated. `each`: the factor of a test that is evaluated
+    for objects one by one.
     """
     match node:
         case And(items) | Or(items):
@@ -43,7 +43,7 @@ def weight(node: Node, *, each: int = 1) -> int:
             sums = _sums(left) + _sums(right)
             return (1 + sums) * (1 if is_of_one and not sums else each)
         case Text("wildcard", parts=parts):
-            return max(len(parts) - 2, 1)  # what stands between two stars is looked for
+            return max(len(parts) - 2, 1)  # each part between two stars is a search
     return 1
 
 

@@ -1,8 +1,8 @@
-"""What tests ask of one event, found out once: the hundredth test of a long list costs what a test
-of a single value does. Plain module.
+"""The values of one event, cached while filters are evaluated: the hundredth test of a long list
+costs as much as a test of a single value. Plain module.
 
-Without this an event would cost the tests times the members of its lists, and both are chosen by
-others.
+Without the cache the cost of an event would be its tests times the members of its lists, and
+clients choose both.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Arithmetic, Const, Operand, Path, Text
 from registrations.filters.objects import Objects, objects_at
-from registrations.filters.value_sets import Many, Values
+from registrations.filters.value_sets import Values, ValueSet
 from registrations.filters.values import (
     MISSING,
     key_of,
@@ -25,11 +25,11 @@ from registrations.filters.values import (
 )
 from registrations.filters.wildcard import fits
 
-FEW = 8  # values that are looked at one by one
+FEW = 8  # up to so many values are tested one by one
 
 
 class EventValues:
-    """One event while it is matched. It is not asked after its event was changed."""
+    """The values of one event while it is matched. Not valid once the event changes."""
 
     __slots__ = ("_inside", "_lists", "_nested", "_results", "_verdicts", "event")
 
@@ -42,7 +42,7 @@ class EventValues:
         self._inside: dict[str, Objects] = {}  # by path
 
     def value(self, path: Path) -> Any:
-        """What a path leads to, or MISSING."""
+        """Return the value at a path, or MISSING."""
         if path.space != "attributes" or "." not in path.name:
             return value_of(path, self.event)
         found = self._nested.get(path.name, self)
@@ -51,8 +51,9 @@ class EventValues:
         return found
 
     def within(self, path: str) -> Objects:
-        """The objects at a path, whose values an exact name of the event comes before. Where there
-        is none, but names of attributes begin with the path and a dot, these are one.
+        """Return the objects at a path. An attribute with the exact full name takes precedence over
+        a value in an object. If there is no object, but attribute names begin with the path and a
+        dot, these attributes are one object.
         """
         found = self._inside.get(path)
         if found is None:
@@ -60,11 +61,11 @@ class EventValues:
         return found
 
     def of_each(self, objects: Objects) -> "Iterator[EventValues]":
-        """Each object as an event whose attributes are in that object."""
+        """Yield each object as an event whose attributes are the object's."""
         return (_ObjectValues(self.event, objects.base, one) for one in objects.objects)
 
     def of(self, operand: Operand) -> Values:
-        """The values that an operand stands for."""
+        """Return the values of an operand."""
         if isinstance(operand, Const):
             return (operand.value,)
         if isinstance(operand, Arithmetic):
@@ -78,9 +79,9 @@ class EventValues:
         return () if value is MISSING or isinstance(value, dict) else (value,)
 
     def has(self, test: Text) -> bool:
-        """Whether a text at the test's path is so."""
+        """Return whether a text at the test's path passes it."""
         found = self.of(test.path)
-        if not isinstance(found, Many):
+        if not isinstance(found, ValueSet):
             return any(_is_so(test, one) for one in found)
         verdict = self._verdicts.get(test)
         if verdict is None:
@@ -99,7 +100,7 @@ class EventValues:
         return found
 
     def _calculated(self, operand: Arithmetic) -> Values:
-        """Each with each; nothing where these are too many."""
+        """Calculate each value with each; return none if there are too many."""
         lefts, rights = self.of(operand.left), self.of(operand.right)
         if len(lefts) * len(rights) > limits.ARITHMETIC_RESULTS_MAX:
             return ()
@@ -115,7 +116,7 @@ class EventValues:
 
 
 class _ObjectValues(EventValues):
-    """One object of an event, while a test asks what is in it. `base`: the path to it."""
+    """The values of one object of an event. `base`: the path to the object."""
 
     __slots__ = ("_base", "_object")
 
@@ -125,7 +126,7 @@ class _ObjectValues(EventValues):
         self._object = inner
 
     def value(self, path: Path) -> Any:
-        """By the whole path an exact name of the event comes first, as everywhere."""
+        """Return the value at a path; the event's attribute with the exact full name goes first."""
         if path.space != "attributes":
             return value_of(path, self.event)
         found = self._nested.get(path.name, self)
@@ -140,26 +141,26 @@ class _ObjectValues(EventValues):
 
 
 def meet(some: Values, others: Values) -> bool:
-    """True if one of each are the same; in a time that grows with both, not with their product."""
+    """Return whether both share a value, in time linear in both (not in their product)."""
     if len(some) == 1 and len(others) == 1:
         return same(some[0], others[0])
     return not keys_of(some).isdisjoint(keys_of(others))
 
 
 def deciding(values: Values, *, least: bool) -> list[Any] | Values:
-    """Of values those that decide whether an order holds for any."""
-    if isinstance(values, Many):
+    """Return the values that decide whether an order holds for any of them."""
+    if isinstance(values, ValueSet):
         return values.least if least else values.greatest
     return values
 
 
 def keys_of(values: Values) -> frozenset[Any]:
-    """What `key_of` makes of them."""
-    return values.keys if isinstance(values, Many) else frozenset(map(key_of, values))
+    """Return the keys (`key_of`) of the values."""
+    return values.keys if isinstance(values, ValueSet) else frozenset(map(key_of, values))
 
 
 def _some(values: Values) -> Values:
-    return Many(values) if len(values) > FEW else values
+    return ValueSet(values) if len(values) > FEW else values
 
 
 def _is_so(test: Text, value: Any) -> bool:

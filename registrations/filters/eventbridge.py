@@ -1,9 +1,9 @@
-"""The patterns of Amazon EventBridge, because people bring them: a JSON object in the shape of the
-event, with lists of what its values may be. Plain module.
+"""The event patterns of Amazon EventBridge: a JSON object in the shape of the event, with lists of
+allowed values. Plain module.
 
-Fields beside each other must all hold, of a list one is enough; below a list of objects they must
-hold of one object (pattern_tree.py). Where the hub's rules for values differ from Amazon's, the
-hub's hold (docs/languages.md, "EventBridge").
+All fields of an object must match, of a list one entry; below a list of objects they must match the
+same object (pattern_tree.py). Where the hub's rules for values differ from Amazon's, the hub's
+apply (docs/languages.md, "EventBridge").
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from registrations.filters.ast import (
 )
 from registrations.filters.bounds import bounded
 from registrations.filters.errors import FilterTooLarge
-from registrations.filters.pattern_tree import All, Field, OneOf, Tree, node_of
+from registrations.filters.pattern_tree import AllOf, AnyOf, PatternField, Tree, node_of
 from registrations.filters.wildcard import wildcard_parts
 
 ENVELOPE = {
@@ -41,28 +41,28 @@ ENVELOPE = {
 }
 DETAIL, OR = "detail", "$or"
 FIELDS = (*ENVELOPE, DETAIL, OR)
-_FIELD_CHARS = 300  # of a place in an error
+_FIELD_CHARS = 300  # of a field path in an error
 _TESTS = ("prefix", "suffix", "wildcard")
 _LOWER, _UPPER = (">", ">="), ("<", "<=")
 _REFUSED = {
-    "equals-ignore-case": "Texts are compared as they are, because small and large letters differ "
-    "by language; name the spellings in the list.",
-    "cidr": "An address is a text to a filter; take a prefix that ends at a dot, as in "
+    "equals-ignore-case": "Texts are compared exactly, because case folding depends on the "
+    "language; list the spellings.",
+    "cidr": "A filter compares an address as a text; use a prefix that ends at a dot, as in "
     '{"prefix": "10.1."}.',
 }
 
 
 class Leaf(NamedTuple):
-    """A path of the event, and where in the pattern it is asked for."""
+    """A path of the event, and the field of the pattern that tests it."""
 
     path: Path
     field: str
 
 
 def parse_eventbridge(pattern: dict[str, Any]) -> Node:
-    """The tree of a pattern.
+    """Parse a pattern into a tree.
 
-    Raises InvalidField and UnknownField with the place as a dotted path, FilterTooLarge.
+    Raises InvalidField and UnknownField with the field as a dotted path, FilterTooLarge.
     """
     tree = _object(pattern, (), within=False)
     try:
@@ -75,107 +75,111 @@ def parse_eventbridge(pattern: dict[str, Any]) -> Node:
     return node
 
 
-def _object(fields: Any, place: tuple[str, ...], *, within: bool) -> Tree:
-    """All of an object; `within` the detail, else at the top."""
-    where = ".".join(place) or None
+def _object(fields: Any, field_path: tuple[str, ...], *, within: bool) -> Tree:
+    """Parse an object, `within` the detail or at the top."""
+    where = ".".join(field_path) or None
     if not isinstance(fields, dict):
-        raise InvalidField("Here an object is wanted, of names and what they may be.", field=where)
+        raise InvalidField("Expected an object of field names and allowed values.", field=where)
     if not fields:
-        message = "An empty object asks for nothing; leave it out, or use pairs for every event."
+        message = "The object is empty; omit it, or use pairs to match every event."
         raise InvalidField(message, field=where)
-    if len(place) > 2 * limits.FILTER_DEPTH_MAX:  # a step may be no form of the filter
-        raise FilterTooLarge(field=_shown(place), depth_max=limits.FILTER_DEPTH_MAX)
-    return All(tuple(_field(name, one, place, within=within) for name, one in fields.items()))
+    if len(field_path) > 2 * limits.FILTER_DEPTH_MAX:  # not every step becomes a form
+        raise FilterTooLarge(field=_shown(field_path), depth_max=limits.FILTER_DEPTH_MAX)
+    return AllOf(
+        tuple(_field(name, one, field_path, within=within) for name, one in fields.items())
+    )
 
 
 def _field(name: str, value: Any, outer: tuple[str, ...], *, within: bool) -> Tree:
-    place = (*outer, name)
+    field_path = (*outer, name)
     if name == OR:
-        return _or(value, place, within=within)
+        return _or(value, field_path, within=within)
     if within:
-        return _attribute(value, place)
+        return _attribute(value, field_path)
     if name == DETAIL:
-        return _object(value, place, within=True)
-    field = ".".join(place)
+        return _object(value, field_path, within=True)
+    field = ".".join(field_path)
     if name in ("body", "body_base64"):
         raise BodyNotFilterable(field=field)
     if name not in ENVELOPE:
-        message = f"A pattern names {', '.join(FIELDS)}; attributes of the event are in `detail`."
+        message = f"A pattern has {', '.join(FIELDS)}; attributes of the event are in `detail`."
         raise UnknownField(message, field=field)
-    return Field((), _leaf(Leaf(Path(ENVELOPE[name], "envelope"), field), value))
+    return PatternField((), _leaf(Leaf(Path(ENVELOPE[name], "envelope"), field), value))
 
 
-def _or(value: Any, place: tuple[str, ...], *, within: bool) -> Tree:
+def _or(value: Any, field_path: tuple[str, ...], *, within: bool) -> Tree:
     if not isinstance(value, list) or len(value) < 2:
-        raise InvalidField("`$or` is a list of two objects at least.", field=".".join(place))
-    nodes = (_object(one, (*place, str(number)), within=within) for number, one in enumerate(value))
-    return OneOf(tuple(nodes))
+        raise InvalidField("`$or` is a list of at least two objects.", field=".".join(field_path))
+    nodes = (
+        _object(one, (*field_path, str(number)), within=within) for number, one in enumerate(value)
+    )
+    return AnyOf(tuple(nodes))
 
 
-def _attribute(value: Any, place: tuple[str, ...]) -> Tree:
+def _attribute(value: Any, field_path: tuple[str, ...]) -> Tree:
     if isinstance(value, dict):
-        return _object(value, place, within=True)
-    steps = _steps(place)
+        return _object(value, field_path, within=True)
+    steps = _steps(field_path)
     if len(steps) > 1 and any("." in step for step in steps):
-        message = "A name inside an object has no dot; write the objects in each other."
-        raise InvalidField(message, field=".".join(place))
+        message = "A name inside an object has no dot; nest the objects."
+        raise InvalidField(message, field=".".join(field_path))
     path = ".".join(steps)
     if len(path) > limits.PATH_CHARS_MAX:
-        raise FilterTooLarge(field=_shown(place), path_chars_max=limits.PATH_CHARS_MAX)
-    return _alternatives(tuple(steps), Leaf(Path(path), ".".join(place)), value)
+        raise FilterTooLarge(field=_shown(field_path), path_chars_max=limits.PATH_CHARS_MAX)
+    return _alternatives(tuple(steps), Leaf(Path(path), ".".join(field_path)), value)
 
 
-def _alternatives(steps: tuple[str, ...], leaf: Leaf, wanted: Any) -> Tree:
-    """What an attribute may be. That it is not there is said of the whole event, and so apart from
-    the rest if it is in an object.
+def _alternatives(steps: tuple[str, ...], leaf: Leaf, allowed: Any) -> Tree:
+    """Return the tests of an attribute. A test that it is absent applies to the whole event, so it
+    is separate from the others if the attribute is in an object.
     """
-    node = _leaf(leaf, wanted)
+    node = _leaf(leaf, allowed)
     parts = node.items if isinstance(node, Or) else (node,)
     absent = [part for part in parts if part == Not(Exists(leaf.path))]
     if len(steps) == 1 or not absent:
-        return Field(steps, node)
+        return PatternField(steps, node)
     there = [part for part in parts if part not in absent]
-    missing = Field(steps, absent[0], is_absent=True)
-    return OneOf((Field(steps, _any(there)), missing)) if there else missing
+    missing = PatternField(steps, absent[0], is_absent=True)
+    return AnyOf((PatternField(steps, _any(there)), missing)) if there else missing
 
 
-def _steps(place: tuple[str, ...]) -> list[str]:
-    """The names of attributes in a place: without `detail`, and without `$or` and its numbers."""
-    steps = list(place)
+def _steps(field_path: tuple[str, ...]) -> list[str]:
+    """Return the attribute names in a path: without `detail`, and without `$or` and its indexes."""
+    steps = list(field_path)
     while OR in steps:
         at = steps.index(OR)
         del steps[at : at + 2]
     return steps[1:]
 
 
-def _leaf(leaf: Leaf, wanted: Any) -> Node:
-    if not isinstance(wanted, list) or not wanted:
-        message = 'What a field may be stands in a list, as in ["online", {"prefix": "off"}].'
+def _leaf(leaf: Leaf, allowed: Any) -> Node:
+    if not isinstance(allowed, list) or not allowed:
+        message = 'Allowed values are in a list, as in ["online", {"prefix": "off"}].'
         raise InvalidField(message, field=leaf.field)
-    nodes = [_matcher(leaf, one) for one in wanted if isinstance(one, dict)]
-    values = [_const(leaf, one) for one in wanted if not isinstance(one, dict)]
+    nodes = [_matcher(leaf, one) for one in allowed if isinstance(one, dict)]
+    values = [_const(leaf, one) for one in allowed if not isinstance(one, dict)]
     if values:
         nodes.insert(0, _equal(leaf.path, values))
     return _any(nodes)
 
 
 def _deepest(pattern: Any) -> tuple[str, ...]:
-    """Where in a pattern most stands in each other."""
+    """Return the path of the deepest nesting in a pattern."""
     found: tuple[str, ...] = ()
     waiting: list[tuple[Any, tuple[str, ...]]] = [(pattern, ())]
     while waiting:
-        value, place = waiting.pop()
-        found = max(found, place, key=len)
+        value, field_path = waiting.pop()
+        found = max(found, field_path, key=len)
         if isinstance(value, dict):
-            waiting += [(one, (*place, name)) for name, one in value.items()]
-        elif isinstance(value, list) and place[-1] == OR:
-            waiting += [(one, (*place, str(at))) for at, one in enumerate(value)]
+            waiting += [(one, (*field_path, name)) for name, one in value.items()]
+        elif isinstance(value, list) and field_path[-1] == OR:
+            waiting += [(one, (*field_path, str(at))) for at, one in enumerate(value)]
     return found
 
 
-def _shown(place: tuple[str, ...]) -> str:
-    """A place as an error may repeat it."""
-    field = ".".join(place)
+def _shown(field_path: tuple[str, ...]) -> str:
+    """Return a field path, cut for an error."""
+    field = ".".join(field_path)
     return field if len(field) <= _FIELD_CHARS else f"{field[:_FIELD_CHARS]}…"
 
 
@@ -189,27 +193,27 @@ def _equal(path: Path, values: list[Const]) -> Node:
 
 def _const(leaf: Leaf, value: Any) -> Const:
     if isinstance(value, list | dict):
-        message = "Here a text, a number, true, false or null is wanted."
+        message = "Expected a text, a number, true, false or null."
         raise InvalidField(message, field=leaf.field)
     return Const(cast(Scalar, value))
 
 
 def _matcher(leaf: Leaf, matcher: dict[str, Any]) -> Node:
-    """One of a list, as in `{"prefix": "x"}`."""
+    """Parse one matcher of a list, as in `{"prefix": "x"}`."""
     name, argument = _only(leaf, matcher, _MATCHERS)
     return _MATCHERS[name](Leaf(leaf.path, f"{leaf.field}.{name}"), name, argument)
 
 
 def _only(leaf: Leaf, matcher: dict[str, Any], known: Any) -> tuple[str, Any]:
-    """The one name of an object, and what stands with it."""
+    """Return the only name of an object and its value."""
     for name in matcher:
         if name in _REFUSED:
             raise InvalidField(_REFUSED[name], field=f"{leaf.field}.{name}")
         if name not in known:
-            message = f"Here one of {', '.join(known)} is wanted."
+            message = f"Expected one of {', '.join(known)}."
             raise UnknownField(message, field=f"{leaf.field}.{name}")
     if len(matcher) != 1:
-        message = "Each object in the list has one name; put several into objects of their own."
+        message = "Each object in the list has one name; use one object for each."
         raise InvalidField(message, field=leaf.field)
     return next(iter(matcher.items()))
 
@@ -218,7 +222,7 @@ def _text(leaf: Leaf, name: str, argument: Any) -> Node:
     if isinstance(argument, dict) and "equals-ignore-case" in argument:
         raise InvalidField(_REFUSED["equals-ignore-case"], field=leaf.field)
     if not isinstance(argument, str):
-        raise InvalidField(f"`{name}` is of a text.", field=leaf.field)
+        raise InvalidField(f"`{name}` takes a text.", field=leaf.field)
     if name == "wildcard":
         try:
             wildcard_parts(argument)
@@ -228,7 +232,7 @@ def _text(leaf: Leaf, name: str, argument: Any) -> Node:
 
 
 def _anything_but(leaf: Leaf, _: str, argument: Any) -> Node:
-    """The path is there, and none of its values is one of those."""
+    """Parse `anything-but`: the path exists, and none of its values is in the list."""
     if isinstance(argument, dict):
         name, text = _only(leaf, argument, _TESTS)
         inner = Leaf(leaf.path, f"{leaf.field}.{name}")
@@ -242,23 +246,23 @@ def _anything_but(leaf: Leaf, _: str, argument: Any) -> Node:
 def _listed(leaf: Leaf, argument: Any) -> list[Any]:
     values = argument if isinstance(argument, list) else [argument]
     if not values:
-        raise InvalidField("An empty list leaves nothing out.", field=leaf.field)
+        raise InvalidField("The list is empty; list at least one value.", field=leaf.field)
     return values
 
 
 def _numeric(leaf: Leaf, _: str, argument: Any) -> Node:
     if not isinstance(argument, list) or len(argument) not in (2, 4):
-        message = '`numeric` is a list as ["=", 5] or [">", 0, "<=", 5].'
+        message = '`numeric` takes a list, as in ["=", 5] or [">", 0, "<=", 5].'
         raise InvalidField(message, field=leaf.field)
     signs, numbers = argument[::2], argument[1::2]
     if any(isinstance(one, bool) or not isinstance(one, int | float) for one in numbers):
-        raise InvalidField("`numeric` compares with numbers.", field=leaf.field)
+        raise InvalidField("`numeric` compares numbers only.", field=leaf.field)
     if any(sign not in ("=", *_LOWER, *_UPPER) for sign in signs):
-        raise InvalidField("`numeric` knows = < <= > >= alone.", field=leaf.field)
+        raise InvalidField("`numeric` takes = < <= > and >= only.", field=leaf.field)
     if len(signs) == 2 and {sign in _LOWER for sign in signs} != {True, False}:
-        raise InvalidField("Of two bounds one is > or >=, one < or <=.", field=leaf.field)
+        raise InvalidField("Of two bounds, one is > or >=, the other < or <=.", field=leaf.field)
     if len(signs) == 2 and "=" in signs:
-        raise InvalidField("`=` in `numeric` stands alone.", field=leaf.field)
+        raise InvalidField("`=` cannot be combined with another bound.", field=leaf.field)
     bounds = [
         Compare(cast(Comparison, sign), leaf.path, Const(number))
         for sign, number in zip(signs, numbers, strict=True)

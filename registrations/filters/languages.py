@@ -1,7 +1,7 @@
-"""Every language that a filter may be written in, and the one way in (OIF-16). Plain module.
+"""The filter languages, and `parse`, which parses any of them (OIF-16). Plain module.
 
-Whatever the language, what comes out is a tree that is bounded (bounds.py) and that can be shown in
-predicate form (printed.py).
+Every language produces a tree within the size limits (bounds.py) that can be printed in predicate
+form (printed.py). To add a language, write a parser that returns a tree, and list it here.
 """
 
 import json
@@ -19,7 +19,7 @@ from registrations.filters.ready import read_ready
 
 
 class Language(NamedTuple):
-    """A language as it is listed. `fields`: the names at the top of a JSON language."""
+    """A language in the list of languages. `fields`: the top-level names of a JSON language."""
 
     name: str
     about: str
@@ -28,9 +28,9 @@ class Language(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-class Parsed(NamedTuple):
-    """A filter as it was given, its tree, and this in predicate form; `variable`: the name that a
-    READY filter binds.
+class ParsedFilter(NamedTuple):
+    """A filter's source, its tree and its predicate form. `variable`: the name that a READY filter
+    binds.
     """
 
     language: str
@@ -40,24 +40,24 @@ class Parsed(NamedTuple):
     variable: str | None = None
 
 
-_Read = tuple[Node, str | None]
+_NodeAndVariable = tuple[Node, str | None]
 _ALL = (
     Language(
         "pairs",
-        "Values that the event must have, all by equality.",
+        "Fields and the values that they must equal.",
         {"type": "state", "attributes": {"state": "online"}},
         "json",
         pairs.FIELDS,
     ),
     Language(
         "propositional",
-        "Attributes that the event must have, whatever their values.",
+        "Attributes that must exist, with any value.",
         "(and state (or node host))",
         "text",
     ),
     Language(
         "predicate",
-        "Comparisons of fields and constants, joined by and, or and not; says all that any says.",
+        "Comparisons of fields and constants with and, or and not. It can express all others.",
         "(and (= state 'online) (> size 9))",
         "text",
     ),
@@ -78,11 +78,11 @@ _ALL = (
 LANGUAGES = {language.name: language for language in _ALL}
 
 
-def parse(language: str, source: Any) -> Parsed:
-    """The filter of a source in a language: a text, or an object where the language is of JSON.
+def parse(language: str, source: Any) -> ParsedFilter:
+    """Parse a filter: a text, or an object for a JSON language.
 
-    Raises UnknownLanguage, FilterSyntax with its place, FilterTooLarge, and for JSON InvalidField
-    and its like with the field.
+    Raises UnknownLanguage, FilterSyntax with its position, FilterTooLarge, and for JSON
+    InvalidField, UnknownField and others with the field.
     """
     if language not in LANGUAGES:
         raise UnknownLanguage(f"The filter languages are {', '.join(LANGUAGES)}.")
@@ -92,10 +92,10 @@ def parse(language: str, source: Any) -> Parsed:
     except FilterSyntax as error:
         others = [name for name in _TEXTS if name != language and _reads(name, source)]
         if others:
-            hint = f"{error.message} As a filter in {' or '.join(others)} it can be read."
+            hint = f"{error.message} It is a valid filter in {' or '.join(others)}."
             raise FilterSyntax(hint, **error.details) from error
         raise
-    return Parsed(language, source, node, bounded(node), variable)
+    return ParsedFilter(language, source, node, bounded(node), variable)
 
 
 def _check_kind(language: Language, source: Any) -> None:
@@ -114,7 +114,7 @@ def _reads(language: str, source: str) -> bool:
     return True
 
 
-def _pairs(source: dict[str, Any]) -> _Read:
+def _pairs(source: dict[str, Any]) -> _NodeAndVariable:
     found = pairs.parse_pairs(source)
     gate = (("domain", found.domain), ("type", found.type), ("application", found.application))
     nodes = [_equal(name, value, "envelope") for name, value in gate if value is not None]
@@ -128,12 +128,12 @@ def _equal(name: str, value: Any, space: Space) -> Node:
     return Compare("=", Path(name, space), Const(value))
 
 
-def _ready(source: str) -> _Read:
+def _ready(source: str) -> _NodeAndVariable:
     found = read_ready(source)
     return found.node, found.variable or None
 
 
-_READERS: dict[str, Callable[[Any], _Read]] = {
+_READERS: dict[str, Callable[[Any], _NodeAndVariable]] = {
     "pairs": _pairs,
     "propositional": lambda source: (parse_propositional(source), None),
     "predicate": lambda source: (parse_predicate(source), None),

@@ -1,8 +1,8 @@
-"""The normal form of a filter: alternatives, of each of which all parts must hold. Plain module.
+"""The disjunctive normal form of a filter: alternatives, each a conjunction of tests. Plain module.
 
-Negations stand before single tests only; what is false, what stands twice, and alternatives that
-ask for more than another one are left out. Two filters with equal forms match the same events; the
-opposite is not promised.
+Negations apply to single tests only. False alternatives, duplicates, and alternatives that another
+one absorbs are dropped. Filters with equal normal forms match the same events; the converse does
+not always hold.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,24 +21,24 @@ from registrations.filters.ast import (
     Operand,
     Or,
     Path,
-    Place,
+    TextPosition,
     Truth,
     Within,
 )
-from registrations.filters.constant_tests import certain
+from registrations.filters.constant_tests import constant_result
 from registrations.filters.errors import FilterTooLarge
 from registrations.filters.object_tests import implied_by
 from registrations.filters.printed import printed
 
-Alternative = frozenset[Node]  # tests, and tests behind a `Not`
-Form = tuple[Alternative, ...]  # (): never; one without parts: always
+Alternative = frozenset[Node]  # tests and negated tests
+NormalForm = tuple[Alternative, ...]  # (): never; one without parts: always
 
 _ONE_TEXT = ("domain", "type", "source", "name", "version", "node", "key", "id")
 
 
-def normal(node: Node) -> Form:
-    """Raises FilterTooLarge, with the place of the `and` or `or`, if the alternatives, the tests in
-    all of them, or the work to find them are too much.
+def normal(node: Node) -> NormalForm:
+    """Return the normal form of a tree. Raises FilterTooLarge, with the position of the `and` or
+    `or`, if the alternatives, all their tests, or the work to find them exceed a limit.
     """
     tests = _Tests()
     found = tests.form(node, positive=True)
@@ -47,9 +47,9 @@ def normal(node: Node) -> Form:
     return tests.sorted(found)
 
 
-def normal_of_pairs(node: Node) -> Form:
-    """The same of a tree of the pairs language: equalities of different fields, all of which must
-    hold, so that none excludes or contains another.
+def normal_of_pairs(node: Node) -> NormalForm:
+    """Return the normal form of a tree of the pairs language: a conjunction of equalities of
+    different fields, of which none excludes or implies another.
     """
     match node:
         case And(items):
@@ -59,13 +59,13 @@ def normal_of_pairs(node: Node) -> Form:
     return (frozenset((_plain(node),)),)
 
 
-def always(form: Form) -> bool:
+def always(form: NormalForm) -> bool:
     return frozenset() in form
 
 
-def in_order(form: Form) -> Iterator[list[tuple[str, Node]]]:
-    """Of each alternative the parts with their predicate form, in the order of these. A form has
-    its parts in common, so each is printed once.
+def printed_parts(form: NormalForm) -> Iterator[list[tuple[str, Node]]]:
+    """Yield the parts of each alternative with their predicate forms, sorted by these. Alternatives
+    share parts, so each part is printed once.
     """
     texts: dict[int, str] = {}
     for alternative in form:
@@ -78,19 +78,19 @@ def in_order(form: Form) -> Iterator[list[tuple[str, Node]]]:
         yield sorted(found, key=itemgetter(0))
 
 
-# an alternative while the form is made: its tests as bits, and those that surely exclude it, as far
-# as they were known when its own were; so of two that exclude each other one says so
+# An alternative while the form is built: its tests as bits, and the known tests that exclude it. Of
+# two alternatives that exclude each other, at least one has this entry.
 _Bits = dict[int, int]
 
 
 class _Tests:
-    """The tests of one filter, each once, by number."""
+    """The distinct tests of one filter, each as a bit."""
 
     def __init__(self) -> None:
         self._tests: dict[str, Node] = {}  # by their predicate forms
         self._bits: dict[str, int] = {}
-        self._opposites: dict[int, int] = {}  # of a test the one that holds where it does not
-        self._texts: dict[str, int] = {}  # tests for one text, by the field of the envelope
+        self._opposites: dict[int, int] = {}  # a test and its negation
+        self._texts: dict[str, int] = {}  # equality tests, by the field of the envelope
         self._steps = 0
 
     def form(self, node: Node, *, positive: bool) -> _Bits:
@@ -101,27 +101,27 @@ class _Tests:
                 return {0: 0} if value == positive else {}
             case Not(item):
                 return self.form(item, positive=not positive)
-            case And(items, place) | Or(items, place):
+            case And(items, position) | Or(items, position):
                 forms = (self.form(item, positive=positive) for item in items)
                 together = self._all if isinstance(node, And) == positive else self._any
-                return together(forms, place)
+                return together(forms, position)
             case Within():
                 return self._within(node, positive=positive)
         return self._test(node, positive=positive)
 
     def _within(self, node: Within, *, positive: bool) -> _Bits:
-        """Beside the test what follows from it for the whole event, by which it is found."""
+        """Add the tests that follow for the whole event, by which an index finds it."""
         if not _Tests().form(node.item, positive=True):
             return {} if positive else {0: 0}
         if not positive:
             return self._test(node, positive=False)
         found = self._test(node, positive=True)
-        return self._both(found, self.form(implied_by(node), positive=True), node.place)
+        return self._both(found, self.form(implied_by(node), positive=True), node.position)
 
     def _test(self, node: Node, *, positive: bool) -> _Bits:
-        """Of what is no connective."""
+        """Build the form of a single test."""
         test = _plain(node)
-        known = certain(test)
+        known = constant_result(test)
         if known is not None:
             return {0: 0} if known == positive else {}
         text = printed(test)
@@ -130,9 +130,9 @@ class _Tests:
             return self._one(test, text, opposite)
         return self._one(Not(test), opposite, text)
 
-    def sorted(self, found: Iterable[int]) -> Form:
-        """Alternatives as they are known outside, in the order of their predicate forms. Sets of
-        one test are joined, because that takes no hash anew.
+    def sorted(self, found: Iterable[int]) -> NormalForm:
+        """Return the alternatives as sets, sorted by predicate form. Sets of one test are joined,
+        because this computes no hash again.
         """
         order = sorted(self._bits)
         ranks = {self._bits[text]: rank for rank, text in enumerate(order)}
@@ -152,8 +152,8 @@ class _Tests:
         return {bit: self._opposites.get(bit, 0) | self._other_texts(test, bit)}
 
     def _other_texts(self, test: Node, bit: int) -> int:
-        """Two texts of one field of the envelope exclude each other. Two values of an attribute do
-        not: it may be a list.
+        """Return the equality tests for another text of the same envelope field; these exclude each
+        other. Two values of an attribute do not, because it may be a list.
         """
         match test:
             case Compare("=", Path(name, "envelope"), Const()) if name in _ONE_TEXT:
@@ -161,52 +161,54 @@ class _Tests:
                 return self._texts[name] & ~bit
         return 0
 
-    def _any(self, forms: Iterable[_Bits], place: Place | None) -> _Bits:
+    def _any(self, forms: Iterable[_Bits], position: TextPosition | None) -> _Bits:
         found: _Bits = {}
         for form in forms:
             for one, against in form.items():
                 if self._opposites.get(one) in found:
                     return {0: 0}  # one of the two holds
-                if one in found or self._asks_for_more(one, found, place):
+                if one in found or self._implies_one(one, found, position):
                     continue
                 for other in [other for other in found if other & one == one]:
                     del found[other]
                 found[one] = against
-            _check(found, place)
+            _check(found, position)
         return found
 
-    def _all(self, forms: Iterable[_Bits], place: Place | None) -> _Bits:
-        """The small ones first: single tests come to one alternative before others are joined."""
+    def _all(self, forms: Iterable[_Bits], position: TextPosition | None) -> _Bits:
+        """Join forms that must all hold, the small ones first: single tests become one alternative
+        before the others multiply.
+        """
         found, *others = sorted(forms, key=len) or [{0: 0}]
         for form in others:
-            found = self._both(found, form, place)
-            _check(found, place)
+            found = self._both(found, form, position)
+            _check(found, position)
         return found
 
-    def _both(self, found: _Bits, form: _Bits, place: Place | None) -> _Bits:
-        """The alternatives of two that must both hold. What both have, and what asks for all that
-        one of the others does, stays as it is; the rest is joined, each with each.
+    def _both(self, found: _Bits, form: _Bits, position: TextPosition | None) -> _Bits:
+        """Return the alternatives of two forms that must both hold. Alternatives that both have, or
+        that imply one of the other form, remain; the rest is multiplied.
         """
         if len(found) == len(form) == 1:
-            return self._joined(found, form, place)  # a part of the other adds nothing to it
+            return self._joined(found, form, position)  # a subset of the other adds nothing
         common = {one: against for one, against in found.items() if one in form}
         mine, theirs = _without(found, common), _without(form, common)
         if not common and not _tests_of(mine) & _tests_of(theirs) and 0 not in (*mine, *theirs):
-            return self._joined(mine, theirs, place)  # none comes to ask for more than another
-        kept = self._that_ask_for_more(mine, theirs, place)
+            return self._joined(mine, theirs, position)  # no product can imply another
+        kept = self._implying(mine, theirs, position)
         if len(kept) == len(mine):
             return found
-        others = self._that_ask_for_more(theirs, mine, place)
+        others = self._implying(theirs, mine, position)
         if len(others) == len(theirs):
             return form
-        joined = self._joined(_without(mine, kept), _without(theirs, others), place)
-        return self._least({**joined, **kept, **others}, common, place)
+        joined = self._joined(_without(mine, kept), _without(theirs, others), position)
+        return self._least({**joined, **kept, **others}, common, position)
 
-    def _joined(self, found: _Bits, form: _Bits, place: Place | None) -> _Bits:
+    def _joined(self, found: _Bits, form: _Bits, position: TextPosition | None) -> _Bits:
         count = len(found) * len(form)
         if count > limits.FILTER_PRODUCT_MAX:
-            raise _too_many(place)
-        self._take(count, place)
+            raise _too_many(position)
+        self._count_work(count, position)
         return {
             one | other: against | opposed
             for one, against in found.items()
@@ -214,34 +216,34 @@ class _Tests:
             if not (one & opposed or other & against)
         }
 
-    def _that_ask_for_more(self, found: _Bits, form: _Bits, place: Place | None) -> _Bits:
+    def _implying(self, found: _Bits, form: _Bits, position: TextPosition | None) -> _Bits:
         return {
-            one: against for one, against in found.items() if self._asks_for_more(one, form, place)
+            one: against for one, against in found.items() if self._implies_one(one, form, position)
         }
 
-    def _least(self, found: _Bits, least: _Bits, place: Place | None) -> _Bits:
-        """Those that are the least, and of the others what does not ask for more than another."""
+    def _least(self, found: _Bits, least: _Bits, position: TextPosition | None) -> _Bits:
+        """Return the minimal alternatives `least`, and those of `found` that imply no other."""
         kept = dict(least)
         for one in sorted(found, key=int.bit_count):
-            if not self._asks_for_more(one, kept, place):
+            if not self._implies_one(one, kept, position):
                 kept[one] = found[one]
-                _check(kept, place)
+                _check(kept, position)
         return kept
 
-    def _asks_for_more(self, one: int, found: _Bits, place: Place | None) -> bool:
-        """Or for the same."""
-        self._take(len(found), place)
+    def _implies_one(self, one: int, found: _Bits, position: TextPosition | None) -> bool:
+        """Return whether an alternative implies one of `found`, or equals it."""
+        self._count_work(len(found), position)
         return one in map(one.__or__, found)
 
-    def _take(self, steps: int, place: Place | None) -> None:
-        """What the bounds of what comes out do not hold back: work that comes to little."""
+    def _count_work(self, steps: int, position: TextPosition | None) -> None:
+        """Count work, which limits of the result alone would not bound. Raises FilterTooLarge."""
         self._steps += steps
         if self._steps > limits.FILTER_STEPS_MAX:
-            raise FilterTooLarge(place=place, steps_max=limits.FILTER_STEPS_MAX)
+            raise FilterTooLarge(position=position, steps_max=limits.FILTER_STEPS_MAX)
 
 
 def _plain(test: Node) -> Node:
-    """A test as all that say the same are written."""
+    """Return a test in its canonical form."""
     match test:
         case In(path, (value,)):
             test = Compare("=", path, value)
@@ -253,7 +255,7 @@ def _plain(test: Node) -> Node:
         return test
     sides = _whole(test.left), _whole(test.right)
     same = sides[0] is test.left and sides[1] is test.right
-    return test if same else Compare(test.op, *sides, test.place)
+    return test if same else Compare(test.op, *sides, test.position)
 
 
 def _whole(operand: Operand) -> Operand:
@@ -261,14 +263,14 @@ def _whole(operand: Operand) -> Operand:
 
 
 def _whole_const(const: Const) -> Const:
-    """1 for 1.0: they compare alike, though they do not calculate alike."""
+    """Return 1 for 1.0: they compare as equal, though arithmetic differs."""
     value = const.value
     if not isinstance(value, float) or not value.is_integer():
         return const
     whole = int(value)
     if not limits.INTEGER_MIN <= whole <= limits.INTEGER_MAX:
         return const
-    return Const(whole, const.place)
+    return Const(whole, const.position)
 
 
 def _without(found: _Bits, some: _Bits) -> _Bits:
@@ -286,10 +288,10 @@ def _each(bits: int) -> Iterator[int]:
         bits ^= last
 
 
-def _check(found: _Bits, place: Place | None) -> None:
+def _check(found: _Bits, position: TextPosition | None) -> None:
     if len(found) > limits.FILTER_ALTERNATIVES_MAX:
-        raise _too_many(place)
+        raise _too_many(position)
 
 
-def _too_many(place: Place | None) -> FilterTooLarge:
-    return FilterTooLarge(place=place, alternatives_max=limits.FILTER_ALTERNATIVES_MAX)
+def _too_many(position: TextPosition | None) -> FilterTooLarge:
+    return FilterTooLarge(position=position, alternatives_max=limits.FILTER_ALTERNATIVES_MAX)

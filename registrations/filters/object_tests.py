@@ -1,5 +1,5 @@
-"""What a test of one object says of the whole event, so that it is found by keys as any other
-filter. Plain module.
+"""The tests on the whole event that a test of one object implies; indexes find the filter by them.
+Plain module.
 """
 
 from registrations.filters.ast import (
@@ -21,8 +21,8 @@ from registrations.filters.paths import moved, paths_of
 
 
 def implied_by(node: Within) -> Node:
-    """What holds of the event wherever one object holds the item: a value that the object has is
-    among those that the path leads to. Nothing follows from what the object does not have.
+    """Return a test that the event passes if one of its objects passes the item: each value of the
+    object is also a value at the whole path. A negated test implies nothing.
     """
     return _of_all(node.item, node.path.name)
 
@@ -49,7 +49,9 @@ def _of_all(node: Node, base: str) -> Node:
 
 
 def _compared(node: Compare, base: str) -> Node:
-    """Of `!=` and of sums, which look at all values together, that there are some."""
+    """Return what a comparison implies; `!=` and arithmetic, which depend on all values, imply only
+    that their paths exist.
+    """
     if node.op == "!=" or isinstance(node.left, Arithmetic) or isinstance(node.right, Arithmetic):
         return And(tuple(Exists(moved(path, base)) for path in paths_of(node)))
     return Compare(node.op, _side(node.left, base), _side(node.right, base))

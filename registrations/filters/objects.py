@@ -1,9 +1,9 @@
-"""Objects at one path of an event, and which of them hold a test: a set of them is a number with a
-bit for each. Plain module.
+"""The objects at one path of an event, and the set of them that pass a test: an integer with a bit
+for each object. Plain module.
 
-A test is asked of all objects at once, of the values that they have at its path: the hundredth test
-of a long list costs what a test of a single object does. Without this an event would cost the tests
-times the objects, and both are chosen by others.
+A test is evaluated for all objects at once, over a column of their values: the hundredth test of a
+long list costs as much as a test of a single object. Otherwise the cost of an event would be its
+tests times its objects, and clients choose both.
 """
 
 from bisect import bisect_left, bisect_right
@@ -24,7 +24,7 @@ from registrations.filters.ast import (
     Path,
     Text,
 )
-from registrations.filters.value_sets import Many
+from registrations.filters.value_sets import ValueSet
 from registrations.filters.values import (
     MISSING,
     key_of,
@@ -34,12 +34,12 @@ from registrations.filters.values import (
     value_inside,
 )
 
-Cell = tuple[int, Any]  # objects, and what they have
+Cell = tuple[int, Any]  # objects as bits, and the value that they have
 
 
 class Objects:
-    """`base`: the path to them. By a whole path an exact name of the event (`attributes`) comes
-    before what is in an object.
+    """The objects at the path `base`. An attribute of the event (`attributes`) with the exact full
+    name takes precedence over a value in an object.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class Objects:
         self.base = base
         self.objects = objects
         self.every = (1 << len(objects)) - 1
-        self.verdicts: dict[Node, int] = {}  # of tests that are asked of one after the other
+        self.verdicts: dict[Node, int] = {}  # of tests that are evaluated object by object
         self._attributes = attributes
-        self._owners = list(owners)  # each with those that are in it
+        self._owners = list(owners)  # each outer object with the objects in it
         self._columns: dict[str, _Column] = {}
         self._within: dict[str, Objects] = {}
 
     def holding(self, test: Node) -> int | None:
-        """Those that hold a test of one attribute; None if it is another test."""
+        """Return the objects that pass a test of one attribute; None for any other test."""
         match test:
             case Compare(op, Path(name, "attributes"), Const(value)):
                 return self._column(name).compared(op, value)
@@ -75,24 +75,24 @@ class Objects:
         return None
 
     def within(self, path: str) -> "Objects":
-        """The objects at a path of each of these."""
+        """Return the objects at a path within these objects."""
         found = self._within.get(path)
         if found is None:
             found = self._within[path] = self._opened(path)
         return found
 
     def owning(self, inner: int) -> int:
-        """Those in which some of the objects are of which this was made by `within`."""
+        """Return the outer objects, from which `within` built this, that have any of `inner`."""
         return reduce(or_, (owner for owner, of in self._owners if of & inner), 0)
 
     def _opened(self, path: str) -> "Objects":
         base = f"{self.base}.{path}"
         found: list[dict[str, Any]] = []
         owners: list[Cell] = []
-        for place, one in enumerate(self.objects):
+        for index, one in enumerate(self.objects):
             first = len(found)
             found += objects_at(self._attributes, base, value_inside(one, path))
-            owners.append((1 << place, (1 << len(found)) - (1 << first)))
+            owners.append((1 << index, (1 << len(found)) - (1 << first)))
         return Objects(self._attributes, base, found, owners)
 
     def _column(self, name: str) -> "_Column":
@@ -115,15 +115,15 @@ class Objects:
     @cached_property
     def _fields(self) -> dict[str, list[Cell]]:
         found: dict[str, list[Cell]] = {}
-        for place, one in enumerate(self.objects):
+        for index, one in enumerate(self.objects):
             for name, value in one.items():
-                found.setdefault(name, []).append((1 << place, value))
+                found.setdefault(name, []).append((1 << index, value))
         return found
 
 
 def objects_at(attributes: dict[str, Any], path: str, value: Any) -> list[dict[str, Any]]:
-    """The objects that a value at a path is or has. Where there is none, but names of attributes
-    begin with the path and a dot, these are one.
+    """Return the object that is the value at a path, or the objects in a list there. If there is
+    none, but attribute names begin with the path and a dot, these attributes are one object.
     """
     found = objects_inside(value)
     if not found and any(name.startswith(f"{path}.") for name in attributes):
@@ -132,18 +132,18 @@ def objects_at(attributes: dict[str, Any], path: str, value: Any) -> list[dict[s
 
 
 class _Column:
-    """What objects have at one path. `there`: those that have something."""
+    """The values of objects at one path. `there`: the objects that have a value."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:
         self.there = 0
-        self._cells: list[Cell] = []  # each value that is compared
+        self._cells: list[Cell] = []  # each comparable value
         for bits, value in cells:
             self.there |= bits
             self._cells += [(bits, one) for one in members(value)]
 
     def compared(self, op: Comparison, value: Any) -> int:
-        """Those of which one value is in a relation to this one; `!=`: that have values, and none
-        is equal.
+        """Return the objects with a value in relation `op` to this one; for `!=` those that have
+        values, none of them equal.
         """
         if op == "=":
             return self.keys.get(key_of(value), 0)
@@ -161,7 +161,7 @@ class _Column:
 
     @cached_property
     def keys(self) -> dict[Any, int]:
-        """Which objects have each value."""
+        """The objects that have each value, by its key."""
         found: dict[Any, int] = {}
         for bits, value in self._cells:
             key = key_of(value)
@@ -173,8 +173,8 @@ class _Column:
         return reduce(or_, (bits for bits, _ in self._cells), 0)
 
     @cached_property
-    def _many(self) -> Many:
-        return Many(value for _, value in self._cells)
+    def _many(self) -> ValueSet:
+        return ValueSet(value for _, value in self._cells)
 
     @cached_property
     def _texts(self) -> "_Ordered":
@@ -182,7 +182,7 @@ class _Column:
 
     @cached_property
     def _numbers(self) -> "_Ordered":
-        """Without texts: these are compared with texts as texts."""
+        """Numbers without numeric texts, which compare with a text as texts."""
         return _numbers(cell for cell in self._cells if not isinstance(cell[1], str))
 
     @cached_property
@@ -191,7 +191,7 @@ class _Column:
 
 
 class _Ordered:
-    """Values in order, and which objects have those before and after each place."""
+    """Sorted values, and the objects that have a value before or after each position."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:
         ordered = sorted(cells, key=lambda cell: cell[1])

@@ -1,9 +1,9 @@
-"""The pairs language: a domain, a type, an application and attributes that an event must have, all
-by equality (SUN-01, SUN-03, FOX-03). Plain module.
+"""The pairs language: a domain, a type, an application and attributes that an event must equal
+(SUN-01, SUN-03, FOX-03). Plain module.
 
-A name is a path into `attributes`: the exact name first, then dotted into nested objects. Values
-keep their JSON type: 1 equals 1.0, but not "1", and not true; a list has the values of its members.
-The body is opaque and cannot be filtered on (RDY-10).
+A name is a path into `attributes`: the exact name first, then a dotted path into nested objects.
+Values keep their JSON type: 1 equals 1.0, but neither "1" nor true; a list has the values of its
+members. The body is opaque and cannot be filtered on (RDY-10).
 """
 
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from registrations.filters.ast import Scalar
 from registrations.filters.bounds import check_number
 from registrations.filters.values import MISSING, members, same, value_at
 
-FIELDS = ("domain", "type", "application", "attributes")  # what a filter may name
+FIELDS = ("domain", "type", "application", "attributes")
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Interest in events of a domain, a type and an application (None: any) whose attributes hold
+    """A filter for events of a domain, a type and an application (None: any) whose attributes have
     all the pairs.
     """
 
     domain: str | None = None
     type: str | None = None
     attributes: tuple[tuple[str, Scalar], ...] = ()
-    application: str | None = None  # one of the event's (FOX-03)
+    application: str | None = None  # one of the event's applications (FOX-03)
 
     @property
     def everything(self) -> bool:
         return self == Pairs()
 
     def matches(self, event: Event) -> bool:
-        """True if the pairs are a subset of the event's."""
+        """Return whether the event has all the pairs."""
         if self.domain is not None and event.domain != self.domain:
             return False
         if self.type is not None and event.type != self.type:
@@ -46,9 +46,10 @@ class Pairs:
 
 
 def parse_pairs(fields: dict[str, Any]) -> Pairs:
-    """Pairs from JSON fields `domain`, `type`, `application`, `attributes`.
+    """Parse pairs from the JSON fields `domain`, `type`, `application`, `attributes`.
 
-    Raises with the field: a body is never filterable.
+    Raises BodyNotFilterable, UnknownField, InvalidField, FieldTooLong or NumberOutOfRange with the
+    field.
     """
     for name in fields:
         if name in ("body", "body_base64"):
@@ -60,11 +61,15 @@ def parse_pairs(fields: dict[str, Any]) -> Pairs:
     if not isinstance(attributes, dict):
         raise InvalidField("`attributes` is an object of names and values.", field="attributes")
     if len(attributes) > limits.PAIRS_MAX:
-        message = f"A filter of pairs has at most {limits.PAIRS_MAX}; another language takes more."
+        message = (
+            f"A filter has at most {limits.PAIRS_MAX} pairs; other languages allow more tests."
+        )
         raise FieldTooLong(message, field="attributes", pairs_max=limits.PAIRS_MAX)
     for name, value in attributes.items():
         if len(name) > limits.PATH_CHARS_MAX:
-            message = f"A path has at most {limits.PATH_CHARS_MAX:,} characters; shorten the name."
+            message = (
+                f"A path has at most {limits.PATH_CHARS_MAX:,} characters; use a shorter name."
+            )
             raise FieldTooLong(message, field="attributes", chars_max=limits.PATH_CHARS_MAX)
         if isinstance(value, dict | list):
             message = "A pair's value is a text, a number, true, false or null; use a dotted path."
@@ -76,7 +81,7 @@ def parse_pairs(fields: dict[str, Any]) -> Pairs:
 
 def _has(attributes: dict[str, Any], path: str, value: Scalar) -> bool:
     found = value_at(attributes, path)
-    if isinstance(found, list | tuple):  # of many most are passed over at once
+    if isinstance(found, list | tuple):  # `in` skips most lists at once
         return value in found and any(same(one, value) for one in members(found))
     return found is not MISSING and same(found, value)
 

@@ -1,4 +1,4 @@
-"""What a test looks at. Plain module."""
+"""The paths that tests and filters read. Plain module."""
 
 from collections.abc import Iterator
 
@@ -20,8 +20,8 @@ from registrations.filters.ast import (
 
 
 def paths_of(part: Node | Operand) -> Iterator[Path]:
-    """The paths of a test or an operand, as they stand: what must be there for a test to hold. None
-    of a connective, of `not`, of `within`, and of a type.
+    """Yield the paths of a test or an operand, which must exist for the test to hold. A connective,
+    `not`, `within` and a type test have none.
     """
     match part:
         case Path():
@@ -34,12 +34,12 @@ def paths_of(part: Node | Operand) -> Iterator[Path]:
 
 
 def attributes_of(part: Node | Operand) -> Iterator[str]:
-    """The names of those that are attributes."""
+    """Yield the names of the attributes among the paths."""
     return (path.name for path in paths_of(part) if path.space == "attributes")
 
 
 def all_paths(node: Node, base: str = "") -> Iterator[Path]:
-    """All paths that a filter looks at, those in `within` as they are from the event on."""
+    """Yield all paths that a filter reads; those in `within` as full paths of the event."""
     match node:
         case And(items) | Or(items):
             for item in items:
@@ -56,7 +56,7 @@ def all_paths(node: Node, base: str = "") -> Iterator[Path]:
 
 
 def asks_of_type(node: Node) -> bool:
-    """Whether a filter asks for a type and what is declared below it."""
+    """Return whether a filter tests for a type and its subtypes."""
     match node:
         case And(items) | Or(items):
             return any(map(asks_of_type, items))
@@ -66,7 +66,7 @@ def asks_of_type(node: Node) -> bool:
 
 
 def moved(path: Path, base: str) -> Path:
-    """A path into an object, as it is from the event on; `base` leads to the object."""
+    """Return the full path of a path into the object at `base`."""
     if not base or path.space != "attributes":
         return path
-    return Path(f"{base}.{path.name}", place=path.place)
+    return Path(f"{base}.{path.name}", position=path.position)

@@ -1,9 +1,9 @@
-"""Fields of a pattern that lie below one list of objects must hold of one of its objects: the tree
-of a pattern by the steps of its fields, made into a filter. Plain module.
+"""The tree of an EventBridge pattern, by the steps of its fields, and its conversion to a filter.
+Plain module.
 
-The rule is event-ruler's, by which Amazon EventBridge matches: of each list that fields have in
-common, one member has to satisfy all of them, across `$or` as well. That a field is not there is
-said of the whole event.
+Fields below one list of objects must match the same object. The rule is that of event-ruler, by
+which Amazon EventBridge matches: of each list that fields share, one member has to satisfy all of
+them, also across `$or`. A test that a field is absent applies to the whole event.
 """
 
 from collections import Counter
@@ -18,9 +18,9 @@ Steps = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """What a field may be, as a test of its whole path. `steps`: the way to it through objects;
-    none of the envelope. `is_absent`: it must not be there.
+class PatternField:
+    """A test of a field, with its full path. `steps`: the path through objects; empty for the
+    envelope. `is_absent`: the test is that the field does not exist.
     """
 
     steps: Steps
@@ -29,35 +29,35 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class AllOf:
     items: tuple["Tree", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class AnyOf:
     items: tuple["Tree", ...]
 
 
-Tree = Field | All | OneOf
+Tree = PatternField | AllOf | AnyOf
 
 
 def node_of(tree: Tree) -> Node:
-    """The filter that a pattern is. Raises FilterTooLarge, as soon as it is known to be.
+    """Convert a pattern to a filter. Raises FilterTooLarge as soon as it exceeds a limit.
 
-    Alternatives that look into the same object as what stands beside them are joined with that,
-    each by itself: then one object can be asked for all of it.
+    Alternatives that test the same object as their siblings are distributed over these, so that one
+    `within` has all tests of the object.
     """
-    return _Making().node(tree, 1)
+    return _NodeBuilder().node(tree, 1)
 
 
-class _Making:
-    """A filter while it is made. Where alternatives multiply, what stands beside them does."""
+class _NodeBuilder:
+    """The builder of one filter. Where alternatives are distributed, their siblings multiply."""
 
     def __init__(self) -> None:
-        self._parts = 0  # that it has at least
+        self._parts = 0  # a lower bound
 
     def node(self, tree: Tree, product: int) -> Node:
-        """`product`: how many alternatives there are of those that were joined before."""
+        """Build the filter of a tree. `product`: the alternatives distributed so far."""
         items = _together(tree)
         joined = _first_joined(items)
         if joined is None:
@@ -66,55 +66,55 @@ class _Making:
         count = product * len(joined.items)
         if count > limits.FILTER_PRODUCT_MAX:
             raise FilterTooLarge(alternatives_max=limits.FILTER_ALTERNATIVES_MAX)
-        return Or(tuple(self.node(All((*others, one)), count) for one in joined.items))
+        return Or(tuple(self.node(AllOf((*others, one)), count) for one in joined.items))
 
-    def _together(self, items: tuple[Field | OneOf, ...], product: int) -> Node:
+    def _together(self, items: tuple[PatternField | AnyOf, ...], product: int) -> Node:
         self._parts += len(items)
         if self._parts > limits.FILTER_PARTS_MAX:
             raise FilterTooLarge(parts_max=limits.FILTER_PARTS_MAX)
-        fields = [item for item in items if isinstance(item, Field)]
-        alternatives = [item for item in items if isinstance(item, OneOf)]
+        fields = [item for item in items if isinstance(item, PatternField)]
+        alternatives = [item for item in items if isinstance(item, AnyOf)]
         several = [
             Or(tuple(self.node(one, product) for one in item.items)) for item in alternatives
         ]
         return _all([*_of_fields(fields, 0), *several])
 
 
-def _first_joined(items: tuple[Field | OneOf, ...]) -> OneOf | None:
-    """Alternatives that look into the same object as something beside them."""
+def _first_joined(items: tuple[PatternField | AnyOf, ...]) -> AnyOf | None:
+    """Return the first alternatives that test the same object as a sibling."""
     firsts = [_firsts(item) for item in items]
     looked = Counter(name for each in firsts for name in each)
     for item, names in zip(items, firsts, strict=True):
-        if isinstance(item, OneOf) and any(looked[name] > 1 for name in names):
+        if isinstance(item, AnyOf) and any(looked[name] > 1 for name in names):
             return item
     return None
 
 
-def _together(tree: Tree) -> tuple[Field | OneOf, ...]:
-    """What must hold at once, without `All` in it."""
-    if isinstance(tree, All):
+def _together(tree: Tree) -> tuple[PatternField | AnyOf, ...]:
+    """Return the items that must all hold, with nested `AllOf` flattened."""
+    if isinstance(tree, AllOf):
         return tuple(one for item in tree.items for one in _together(item))
     return (tree,)
 
 
 def _firsts(tree: Tree) -> set[str]:
-    """The attributes into whose objects a pattern looks."""
-    if isinstance(tree, Field):
+    """Return the attributes whose objects a pattern tests."""
+    if isinstance(tree, PatternField):
         return {tree.steps[0]} if len(tree.steps) > 1 else set()
     return {name for item in tree.items for name in _firsts(item)}
 
 
-def _of_fields(fields: Iterable[Field], depth: int) -> list[Node]:
-    """Tests of fields that must hold at once. Their paths begin after `depth` steps."""
-    groups: dict[object, list[Field]] = {}
+def _of_fields(fields: Iterable[PatternField], depth: int) -> list[Node]:
+    """Build the tests of fields that must all hold. Their paths begin after `depth` steps."""
+    groups: dict[object, list[PatternField]] = {}
     for number, field in enumerate(fields):
         is_inside = len(field.steps) > depth + 1 and not field.is_absent
         groups.setdefault(field.steps[depth] if is_inside else number, []).append(field)
     return [_of_group(group, depth) for group in groups.values()]
 
 
-def _of_group(fields: list[Field], depth: int) -> Node:
-    """Of fields in one object. One test of one field needs no object of its own."""
+def _of_group(fields: list[PatternField], depth: int) -> Node:
+    """Build the test of fields in one object. A single test of one field needs no `within`."""
     first = fields[0]
     if len(fields) == 1 and (len(first.steps) <= depth + 1 or _is_one_test(first)):
         return _beginning(first.node, depth)
@@ -124,14 +124,14 @@ def _of_group(fields: list[Field], depth: int) -> Node:
     return Within(Path(".".join(first.steps[depth:inner])), _all(_of_fields(fields, inner)))
 
 
-def _is_one_test(field: Field) -> bool:
-    """Whether one value decides it, so that it does not matter of which object that is."""
+def _is_one_test(field: PatternField) -> bool:
+    """Return whether one value decides the test, so that it may be of any object."""
     parts = field.node.items if isinstance(field.node, Or) else (field.node,)
     return field.is_absent or all(isinstance(part, Compare | In | Text | Exists) for part in parts)
 
 
 def _beginning(node: Node, depth: int) -> Node:
-    """The same test with its path shorter by some steps."""
+    """Remove the first `depth` steps from the paths of a test."""
     if not depth:
         return node
     match node:

@@ -1,4 +1,6 @@
-"""Any filter in predicate form: what `parse_predicate` reads into an equal tree. Plain module."""
+"""The predicate form of any filter, which `parse_predicate` parses into an equal tree.
+Plain module.
+"""
 
 import json
 import re
@@ -22,17 +24,17 @@ from registrations.filters.ast import (
     Within,
 )
 
-# what a path may be without back quotes: a word that nobody could mean otherwise
+# a path without back quotes: a word that has no other meaning
 _PLAIN = re.compile(r"(?!env\.)(?!(?i:true|false|null|nan|infinity)\Z)[^\W\d][\w.-]*")
 
 
 def is_plain(name: str) -> bool:
-    """True if a path into the attributes needs no back quotes, and may be read without them."""
+    """Return whether a path into the attributes needs no back quotes."""
     return _PLAIN.fullmatch(name) is not None
 
 
 def printed(node: Node) -> str:
-    """The predicate form, on one line."""
+    """Print the predicate form, on one line."""
     if isinstance(node, Compare):  # most are
         return f"({node.op} {printed_operand(node.left)} {printed_operand(node.right)})"
     match node:
@@ -63,7 +65,7 @@ def _printed_test(node: Node) -> str:
 
 
 def type_text(node: OfType) -> str:
-    """`D::T` with `*` where it may be any."""
+    """Print `D::T`, with `*` for any domain or type."""
     name = node.type or "*"
     return f"{node.domain or '*'}::{name}{'.*' if node.below else ''}"
 
@@ -73,7 +75,7 @@ def _form(*words: str) -> str:
 
 
 def printed_operand(operand: Operand) -> str:
-    """The same of a path, a constant or a calculation."""
+    """Print a path, a constant or a calculation."""
     if isinstance(operand, Path):
         return _path(operand)
     if isinstance(operand, Const):

@@ -1,47 +1,47 @@
-"""The propositional language: which properties an event has, whatever their values: `(and A B)`,
+"""The propositional language: the properties that an event has, with any values: `(and A B)`,
 `(or A B)`, and `(A B)` for both (OIF-17). Plain module.
 
-Only top-level attributes count, so a name has no dot.
+Properties are top-level attributes, so a name has no dot.
 """
 
 from registrations.filters.ast import And, Exists, Node, Or, Path
 from registrations.filters.predicate import check_plain
-from registrations.filters.sexpr import Item, Literal, Word, read, wrong
+from registrations.filters.sexpr import Item, Literal, Word, read, syntax_error
 
 _COMPARING = frozenset(("=", "!=", "<", "<=", ">", ">=", "not", "in", "exists"))
 
 
 def parse_propositional(text: str) -> Node:
-    """The tree of a text. Raises FilterSyntax with its place, FilterTooLarge."""
+    """Parse a text into a tree. Raises FilterSyntax with its position, FilterTooLarge."""
     return _node(read(text))
 
 
 def _node(item: Item) -> Node:
     if isinstance(item, Literal):
-        raise wrong("Here is a value; the propositional language knows names only.", item.place)
+        raise syntax_error("The propositional language has names only, no values.", item.position)
     if isinstance(item, Word):
         return _property(item)
     if not item.items:
-        raise wrong("There is nothing between these parentheses.", item.place)
+        raise syntax_error("The parentheses are empty.", item.position)
     head = item.items[0]
     how = head.text if isinstance(head, Word) and head.plain else ""
     if how not in ("and", "or"):
-        return And(tuple(_node(one) for one in item.items), item.place)
+        return And(tuple(_node(one) for one in item.items), item.position)
     if len(item.items) == 1:
-        raise wrong(f"`{how}` is of one name at least.", head.place)
+        raise syntax_error(f"`{how}` takes at least one name.", head.position)
     items = tuple(_node(one) for one in item.items[1:])
-    return Or(items, item.place) if how == "or" else And(items, item.place)
+    return Or(items, item.position) if how == "or" else And(items, item.position)
 
 
 def _property(word: Word) -> Node:
     if word.plain and word.text in _COMPARING:
-        message = f"`{word.text}` is no property; the predicate language compares values."
-        raise wrong(message, word.place)
+        message = f"`{word.text}` is not a property; use the predicate language to compare values."
+        raise syntax_error(message, word.position)
     if "." in word.text or (word.plain and word.text[0] in "@$"):
         message = (
-            f"`{word.text}` is no property of the top; the predicate language reaches further."
+            f"`{word.text}` is not a top-level property; use the predicate language for paths."
         )
-        raise wrong(message, word.place)
+        raise syntax_error(message, word.position)
     if word.plain:
         check_plain(word)
-    return Exists(Path(word.text, place=word.place), word.place)
+    return Exists(Path(word.text, position=word.position), word.position)

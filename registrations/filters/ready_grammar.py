@@ -1,7 +1,6 @@
-"""The grammar of READY's simple expressions, and what is wrong with a text that it does not fit.
-Plain module.
+"""The grammar of READY's simple expressions, and its syntax errors. Plain module.
 
-It knows which words may stand where; what they come to is ready.py's.
+It has the syntax only; ready.py builds the tree.
 """
 
 import re
@@ -10,12 +9,12 @@ from typing import Any, cast
 from lark import Token
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
-from registrations.filters.ast import Place
+from registrations.filters.ast import TextPosition
 from registrations.filters.errors import FilterSyntax
-from registrations.filters.sexpr import wrong
+from registrations.filters.sexpr import syntax_error
 
-# Types are words in one half of a filter, components and constants in the other: the lexer looks
-# for those only which may come next.
+# Types are words in one half of a filter, components and constants in the other: the lexer matches
+# only the tokens that may come next.
 GRAMMAR = r"""
 ?start: _BRACE simple _CLOSE_BRACE | simple
 simple: [VARIABLE _COLON] types [_BAR expression]
@@ -67,24 +66,24 @@ _BAR: "|"
 %ignore /\s+/
 """
 CLOSES = {"_OPEN": "_CLOSE", "_BRACE": "_CLOSE_BRACE"}
-_HELP = (  # by what stands where the text cannot go on
+_HELP = (  # by the text where parsing fails
     (r"=(?!=)", "Equality is written ==."),
     (
         r"'(?:[^'\\]|\\['\\])*\\(?!['\\])",
-        "In a text a backslash stands before a quote or another one.",
+        "In a text, a backslash escapes a quote or a backslash only.",
     ),
-    (r"'(?:[^'\\]|\\['\\])*\Z", "This text does not end."),
-    (r'"', "A text stands in single quotes, as in 'error'."),
+    (r"'(?:[^'\\]|\\['\\])*\Z", "The text has no closing quote."),
+    (r'"', "Texts are in single quotes, as in 'error'."),
     (
         r"\$'(?!(?:[^'\\\x00-\x1f]|\\['\\])+')",
-        "This component does not end, is empty, or has a control character in it.",
+        "The component is empty, has no closing quote, or contains a control character.",
     ),
     (r"\$(?!\.?[^\W\d]|')", "After $ comes the name of a component, as in $Priority or $pos.x."),
-    (r"\[", "Members have no numbers here; of a list each one counts, as in 'a' in $list."),
-    (r"&&|\|\||!(?!=)", "These are words here: and, or, not."),
+    (r"\[", "List members cannot be indexed; test all of them, as in 'a' in $list."),
+    (r"&&|\|\||!(?!=)", "Write the operators as words: and, or, not."),
     (
         r"(?!(?:and|or|not|in|exist|TRUE|FALSE)\b)(?i:and|or|not|in|exist|true|false)\b",
-        "It is written: and, or, not, in, exist, TRUE, FALSE.",
+        "Keywords are written and, or, not, in, exist, TRUE, FALSE.",
     ),
 )
 _NUMBER = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
@@ -94,53 +93,51 @@ _COMPARING = re.compile(r"[=!]=|[<>]")
 
 
 def unfit(text: str, at: int, state: InteractiveParser, opened: list[Token]) -> str:
-    """What to do where the text cannot go on; `opened`: what is not closed there."""
+    """Return the message for the text where parsing fails; `opened`: the open brackets there."""
     rest = text[at:]
     for pattern, message in _HELP:
         if re.match(pattern, rest):
             return message
     if rest[0] in ")}":
         if not opened or (rest[0] == ")" and opened[-1].type == "_BRACE"):
-            return "This closes nothing."
+            return "There is no matching opening bracket."
         if rest[0] == "}" and opened[-1].type == "_OPEN":
             return "A parenthesis before this brace is not closed."
     if _DIGIT.match(rest) and not _NUMBER.match(rest):
         return "A number is written as in JSON: 5, 0.5, 1e6."
     if "PATH" in _choices(state) and _WORD.match(rest):
-        return "A component begins with $; names that are no words, and texts, stand in quotes."
-    return _wanted(rest, state)
+        return "A component begins with $; quote texts and names that are not words."
+    return _expected(rest, state)
 
 
-def _wanted(rest: str, state: InteractiveParser) -> str:
+def _expected(rest: str, state: InteractiveParser) -> str:
     choices = _choices(state)
     if "TYPE" in choices:
-        return "Here a type is wanted, as in MyAlarm or Mail::Msg.*; any is *::*."
+        return "Expected a type, as in MyAlarm or Mail::Msg.*; *::* is any type."
     if "NUMBER" in choices:
-        return "Here a component or a value is wanted, as in $Priority > 5."
+        return "Expected a component or a value, as in $Priority > 5."
     if "PATH" in choices:
-        return "Here a component is wanted, as in $list."
+        return "Expected a component, as in $list."
     if "_BAR" in choices:
-        return (
-            "A type, domain::type, is followed by | and an expression; with blanks, it is quoted."
-        )
+        return "After a type, domain::type, expected | and an expression; quote a type with spaces."
     if _COMPARING.match(rest):
-        return "Comparisons do not follow each other; join them with `and`."
-    return "Here the filter ends, or goes on with `and` or `or`."
+        return "Comparisons cannot be chained; join them with `and`."
+    return "Expected `and`, `or` or the end of the filter."
 
 
 def unfinished(text: str, state: InteractiveParser, opened: list[Token]) -> FilterSyntax:
-    """The error of a text that ends before the filter does."""
+    """Return the error of an incomplete filter."""
     if opened and CLOSES[opened[-1].type] in _choices(state):
         name = "parenthesis" if opened[-1].type == "_OPEN" else "brace"
-        return wrong(f"This {name} is not closed.", place_of(opened[-1]))
-    end = Place(text.count("\n") + 1, len(text) - text.rfind("\n"))
-    return wrong(f"The filter ends too early. {_wanted('', state)}", end)
+        return syntax_error(f"This {name} is not closed.", position_of(opened[-1]))
+    end = TextPosition(text.count("\n") + 1, len(text) - text.rfind("\n"))
+    return syntax_error(f"The filter ends too early. {_expected('', state)}", end)
 
 
-def place_of(token: Token) -> Place:
-    return Place(token.line or 1, token.column or 1)
+def position_of(token: Token) -> TextPosition:
+    return TextPosition(token.line or 1, token.column or 1)
 
 
 def _choices(state: InteractiveParser) -> dict[str, Any]:
-    """By name, the kinds of words that may come next."""
+    """Return the tokens that may come next, by name."""
     return cast(dict[str, Any], state.choices())  # type: ignore[no-untyped-call]

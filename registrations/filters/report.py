@@ -1,13 +1,12 @@
-"""What a registration has told of an event that matched: fields of it, under their own names or
-others, and constants (OIF-04, OIF-06). Plain module.
+"""Reports: the fields of a matched event that a registration requests, under their own or other
+names, and constants (OIF-04, OIF-06). Plain module.
 
     ["user", "env.host"]
     {"who": "user", "host": "env.host", "from": {"const": "hub 1"}}
 
-A path is written as in the languages: `a.b` of the attributes, `@type` of the envelope, `env.trace`
-of the environment; in back quotes it is a path into the attributes whatever it looks like. What is
-told is a derived event: what identifies the event stays, its attributes are exactly these, and
-nothing else of it is sent.
+A path is written as in filters: `a.b` in the attributes, `@type` in the envelope, `env.trace` in
+the environment; in back quotes it is always a path into the attributes. The client receives a
+derived event: it keeps the identity of the event, has exactly these attributes, and nothing else.
 
 Source: OIF, "Architecture" (OIF-04); requirements, decisions 27 and 30.
 """
@@ -21,20 +20,20 @@ import orjson
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, FieldTooLong, InvalidField, NumberOutOfRange
 from eventhub.event.envelope import Event
-from registrations.filters.ast import Const, Path, Place
+from registrations.filters.ast import Const, Path, TextPosition
 from registrations.filters.predicate import path_of
 from registrations.filters.values import MISSING, value_of
 
-_START = Place(1, 1)
+_START = TextPosition(1, 1)
 
 
 class Report(NamedTuple):
-    """The attributes of the derived event: their names, and where each comes from."""
+    """The attributes of a derived event: their names and sources."""
 
     fields: tuple[tuple[str, Path | Const], ...]
 
     def apply(self, event: Event) -> dict[str, Any]:
-        """The attributes of the derived event; without those that the event has nothing for."""
+        """Return the attributes of the derived event, without those that the event lacks."""
         found: dict[str, Any] = {}
         for name, source in self.fields:
             value = source.value if isinstance(source, Const) else value_of(source, event)
@@ -43,8 +42,8 @@ class Report(NamedTuple):
         return found
 
     def derive(self, event: Event) -> Event:
-        """The event that is sent instead: `id`, `source`, `node`, `domain`, `type`, `time` and the
-        channels are those of the event, which name it and which the log has given.
+        """Return the event to send instead. It keeps `id`, `source`, `node`, `domain`, `type`,
+        `time` and the channels, which identify the event or were set by the log.
         """
         return Event(
             event.domain,
@@ -59,11 +58,11 @@ class Report(NamedTuple):
 
 
 def parse_report(given: Any) -> Report:
-    """A report as it is written in JSON. Raises InvalidField, FieldTooLong and NumberOutOfRange at
-    the field, such as `report.1` or `report.host`.
+    """Parse a report from JSON. Raises InvalidField, FieldTooLong and NumberOutOfRange with the
+    field, such as `report.1` or `report.host`.
     """
     if isinstance(given, list | dict) and len(given) > limits.REPORT_FIELDS_MAX:
-        message = f"A report has at most {limits.REPORT_FIELDS_MAX} fields; leave some out."
+        message = f"A report has at most {limits.REPORT_FIELDS_MAX} fields; omit some."
         raise FieldTooLong(message, field="report", fields_max=limits.REPORT_FIELDS_MAX)
     found: dict[str, Path | Const]
     if isinstance(given, list):
@@ -74,21 +73,21 @@ def parse_report(given: Any) -> Report:
         message = 'A report is a list of paths, as in ["user", "env.host"], or an object of names.'
         raise InvalidField(message, field="report")
     if len(orjson.dumps(given)) > limits.REPORT_BYTES_MAX:
-        message = f"A report has at most {limits.REPORT_BYTES_MAX:,} bytes; leave some of it out."
+        message = f"A report has at most {limits.REPORT_BYTES_MAX:,} bytes; omit some fields."
         raise FieldTooLong(message, field="report", bytes_max=limits.REPORT_BYTES_MAX)
     return Report(tuple(found.items()))
 
 
 @lru_cache(maxsize=limits.REPORTS_CACHED_MAX)
 def stored_report(text: str) -> Report:
-    """A report as it is stored: the JSON that `parse_report` took."""
+    """Parse a stored report: the JSON that `parse_report` accepted."""
     return parse_report(orjson.loads(text))
 
 
-def together(reports: Iterable[Report | None]) -> Report | None:
-    """What one notification tells that several registrations get (decision 30), their reports in
-    ascending order: the whole event (None) if one of them wants that, else the fields of all. Of
-    two of one name the first counts.
+def merged_report(reports: Iterable[Report | None]) -> Report | None:
+    """Merge the reports of the registrations that share one notification (decision 30), in
+    ascending order: the whole event (None) if one of them requests it, else all fields. Of two
+    fields with one name the first wins.
     """
     found: dict[str, Path | Const] = {}
     for report in reports:
@@ -100,7 +99,7 @@ def together(reports: Iterable[Report | None]) -> Report | None:
 
 
 def _named(item: Any, field: str) -> tuple[str, Path | Const]:
-    """A path of a list, under its own name."""
+    """Return a path of a list under its own name."""
     path = _path(item, field)
     return (path.name if _is_quoted(item) else item), path
 
@@ -115,7 +114,7 @@ def _source(item: Any, field: str) -> Path | Const:
 
 def _path(item: Any, field: str) -> Path:
     if not isinstance(item, str) or not item:
-        message = 'A field of a report is a path, as in "env.host", or {"const": …} under a name.'
+        message = 'A report field is a path, as in "env.host", or {"const": …} under a name.'
         raise InvalidField(message, field=field)
     if len(item) > limits.PATH_CHARS_MAX:
         raise FieldTooLong(field=field, chars_max=limits.PATH_CHARS_MAX)

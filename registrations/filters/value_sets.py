@@ -1,4 +1,4 @@
-"""Many values of an event, and what tests ask of all of them together. Plain module."""
+"""Many values of an event, with caches for the tests on all of them. Plain module."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -9,12 +9,12 @@ from registrations.filters.ast import Text
 from registrations.filters.values import key_of, outermost
 from registrations.filters.wildcard import fits
 
-_BETWEEN = "\0"  # joined texts: what is looked for and does not have it is found within one
-Values = tuple[Any, ...]  # that an operand stands for; none if it is missing
+_BETWEEN = "\0"  # the separator of joined texts: a needle without it is found within one text
+Values = tuple[Any, ...]  # of an operand; empty if it is missing
 
 
-class Many(Values):
-    """Values. What is found out about them is found once."""
+class ValueSet(Values):
+    """Values with cached results."""
 
     @cached_property
     def keys(self) -> frozenset[Any]:
@@ -33,13 +33,13 @@ class Many(Values):
         return sorted({one for one in self if isinstance(one, str)})
 
     def has(self, test: Text) -> bool:
-        """Whether one of the texts is so."""
+        """Return whether one of the texts passes the test."""
         if test.op == "substring" and _BETWEEN not in test.text:
             return bool(self.texts) and test.text in self._joined
         return any(True for _ in self.fitting(test))
 
     def fitting(self, test: Text) -> Iterable[str]:
-        """The texts that are so, each once."""
+        """Return the texts that pass the test, each once."""
         if test.op == "prefix":
             return _beginning(self.texts, test.text)
         if test.op == "suffix":
@@ -51,7 +51,7 @@ class Many(Values):
         return (one for one in self.texts if test.text in one)
 
     def _may_fit(self, parts: tuple[str, ...]) -> list[str]:
-        """Few texts, if one can: each costs more than all do here."""
+        """Return as few candidates as possible: each costs more than the search here."""
         if any(part not in self._joined for part in parts if _BETWEEN not in part):
             return []
         found = _beginning(self.texts, parts[0])
@@ -68,7 +68,7 @@ class Many(Values):
 
 
 def _beginning(texts: list[str], prefix: str) -> list[str]:
-    """Of texts in order those that begin so."""
+    """Return those of sorted texts that begin with the prefix."""
     first = bisect_left(texts, prefix)
     end = bisect_left(texts, True, first, key=lambda one: not one.startswith(prefix))
     return texts[first:end]

@@ -1,16 +1,15 @@
-"""What the values of an event are to a filter: how a path finds them and how they compare.
-Plain module.
+"""The values of an event in filters: lookup by path, and comparison. Plain module.
 
-One set of rules for all languages (decisions 3, 4 and 27 of the requirements; docs/languages.md):
+All languages share these rules (decisions 3, 4 and 27 of the requirements; docs/languages.md):
 
-* Values keep their JSON type: 1 equals 1.0, "1" and true equal neither.
-* An order is of two numbers or of two texts, these by code points. A text that is written as a JSON
-  number counts as that number where the other side is one (OIF-14).
-* Of a list each member counts: a comparison holds if it holds for one of them. A list in a list and
+* Values keep their JSON type: 1 equals 1.0; "1" and true equal neither.
+* Two numbers have an order, and two texts, by code points. A text that is written as a JSON number
+  counts as that number if the other side is a number (OIF-14).
+* Each member of a list counts: a comparison holds if it holds for one of them. A list in a list and
   an object equal nothing.
-* A path leads into the objects of a list: the values that they have there are one list.
-* What is missing makes every comparison false.
-* Arithmetic of lists is of each member with each (event_values.py).
+* A path leads into the objects of a list: their values at the path are one list.
+* A comparison with a missing value is false.
+* Arithmetic on lists combines each member with each (event_values.py).
 """
 
 import re
@@ -28,11 +27,11 @@ _NUMBER_CHARS_MAX = 64
 _TEXTS = ("domain", "type", "source", "name", "version", "node", "key", "bundle", "correlation",
           "cause", "summary")  # fmt: skip
 _TIMES = {"time": "time_us", "expires_at": "expires_at_us"}
-ENVELOPE = frozenset((*_TEXTS, *_TIMES, "id", "application", "priority"))  # what `@name` may be
+ENVELOPE = frozenset((*_TEXTS, *_TIMES, "id", "application", "priority"))  # names of `@name`
 
 
 def value_at(attributes: dict[str, Any], name: str) -> Any:
-    """The value of an attribute or at a dotted path into objects, or MISSING."""
+    """Return the value of an attribute or at a dotted path into objects, or MISSING."""
     found = attributes.get(name, MISSING)
     if found is not MISSING or "." not in name:
         return found
@@ -40,8 +39,8 @@ def value_at(attributes: dict[str, Any], name: str) -> Any:
 
 
 def value_inside(value: Any, path: str) -> Any:
-    """What the steps of a path lead to in an object or in the objects of a list, or MISSING. What
-    several objects of a list have is one list, in which the members of lists stand by themselves.
+    """Return the value at a path in an object or in the objects of a list, or MISSING. The values
+    of several objects are one list, flattened by one level.
     """
     for step in path.split("."):
         if isinstance(value, dict):
@@ -55,7 +54,7 @@ def value_inside(value: Any, path: str) -> Any:
 
 
 def joined(values: Iterable[Any]) -> list[Any]:
-    """Values of several objects as one list, in which the members of lists stand by themselves."""
+    """Return the values of several objects as one list, flattened by one level."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, list | tuple):
@@ -66,8 +65,8 @@ def joined(values: Iterable[Any]) -> list[Any]:
 
 
 def fields_inside(value: Any) -> dict[str, Any]:
-    """All that one step leads to, by name: the fields of an object, and of a list those of its
-    objects, as `value_inside` finds them. Of anything else none.
+    """Return the values one step below, by name: the fields of an object, or those of the objects
+    of a list, as `value_inside` finds them. Other values have none.
     """
     if isinstance(value, dict):
         return value
@@ -80,7 +79,7 @@ def fields_inside(value: Any) -> dict[str, Any]:
 
 
 def objects_inside(value: Any) -> list[dict[str, Any]]:
-    """The objects that a value is or has as members of a list."""
+    """Return the value itself if it is an object, or the objects in a list."""
     if isinstance(value, dict):
         return [value]
     several = value if isinstance(value, list | tuple) else ()
@@ -88,14 +87,14 @@ def objects_inside(value: Any) -> list[dict[str, Any]]:
 
 
 def value_of(path: Path, event: Event) -> Any:
-    """What a path leads to in an event, or MISSING; of the envelope, what was not given is."""
+    """Return the value at a path in an event, or MISSING, also for an empty envelope field."""
     if path.space == "attributes":
         return value_at(event.attributes, path.name)
     if path.space == "environment":
         return (event.environment or {}).get(path.name, MISSING)
     if path.name in _TIMES:
         time_us = getattr(event, _TIMES[path.name])
-        return time_text(time_us) if time_us else MISSING  # a later one is a greater text
+        return time_text(time_us) if time_us else MISSING  # a later time is a greater text
     if path.name == "id":
         return event.id if isinstance(event.id, str) else MISSING
     if path.name == "priority":
@@ -104,7 +103,7 @@ def value_of(path: Path, event: Event) -> Any:
 
 
 def members(value: Any) -> Iterator[Any]:
-    """What of a value is compared: of a list its members, of anything else itself; no lists and no
+    """Yield the comparable values: the members of a list, or the value itself; no lists and no
     objects.
     """
     for one in value if isinstance(value, list | tuple) else (value,):
@@ -113,14 +112,14 @@ def members(value: Any) -> Iterator[Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equality of JSON values: numbers by value, and true is not 1."""
+    """Return whether JSON values are equal: numbers by value, and true is not 1."""
     return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
 def key_of(value: Any) -> Any:
-    """A value as a hashable: two are equal if and only if the values are. 1 equals 1.0 and -0.0
-    equals 0.0, integers of any size are exact, true is not 1, null equals null only. An array, an
-    object or a NaN becomes a key that equals nothing.
+    """Return a hashable key: two keys are equal if and only if the values are. 1 equals 1.0 and
+    -0.0 equals 0.0, integers of any size are exact, true is not 1, null equals null only. The key
+    of an array, an object or a NaN equals nothing.
     """
     if isinstance(value, bool):
         return (value,)  # (True,) != 1
@@ -132,8 +131,8 @@ def key_of(value: Any) -> Any:
 
 
 def outermost(values: Iterable[Any], *, least: bool) -> list[Any]:
-    """Of values those that decide whether an order holds for any: the least, or the greatest, text,
-    number, and text that is a number.
+    """Return the values that decide whether an order holds for any: the least (or greatest) text,
+    number, and numeric text.
     """
     choose: Callable[..., Any] = min if least else max
     texts: list[Any] = []
@@ -148,7 +147,7 @@ def outermost(values: Iterable[Any], *, least: bool) -> list[Any]:
 
 
 def ordered(op: Comparison, one: Any, other: Any) -> bool:
-    """`<`, `<=`, `>`, `>=` of two values; false if they have no order."""
+    """Compare two values by `<`, `<=`, `>` or `>=`; false if they have no order."""
     if isinstance(one, str) and isinstance(other, str):
         return _holds(op, one, other)
     left, right = number_of(one), number_of(other)
@@ -156,11 +155,11 @@ def ordered(op: Comparison, one: Any, other: Any) -> bool:
 
 
 def number_of(value: Any) -> int | float | None:
-    """A number, or a text that is written as a JSON number, as a number; None for anything else."""
+    """Return a number, or the number that a text is in JSON; None for any other value."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):
-        return value  # also one that no float holds
+        return value  # a float may not represent it
     if isinstance(value, float):
         return value if isfinite(value) else None
     if not isinstance(value, str) or len(value) > _NUMBER_CHARS_MAX:
@@ -174,7 +173,7 @@ def number_of(value: Any) -> int | float | None:
 
 
 def result(op: str, left: float, right: float) -> Iterator[float]:
-    """What comes of two numbers: one, or nothing."""
+    """Yield the result of an operation on two numbers, if there is one."""
     try:
         if op == "+":
             found = left + right

@@ -1,4 +1,4 @@
-"""Wildcards: texts with a star for any characters. Plain module."""
+"""Wildcards: texts in which a star matches any characters. Plain module."""
 
 import re
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
 
 
 def wildcard_parts(pattern: str) -> tuple[str, ...]:
-    """The texts between the stars, without the escapes; stars in a row are one. Raises ValueError
-    for a lone backslash.
+    """Return the texts between the stars, without escapes; consecutive stars are one. Raises
+    ValueError for a lone backslash.
     """
     if "\\" not in pattern:
         first, *rest = pattern.split("*")
@@ -20,8 +20,8 @@ def wildcard_parts(pattern: str) -> tuple[str, ...]:
 
 
 def fits(parts: Sequence[str], text: str) -> bool:
-    """True if a text has the parts of a wildcard in their order: the first at its beginning, the
-    last at its end. Linear: each is looked for once.
+    """Return whether a text has the parts of a wildcard in order, the first at its beginning and
+    the last at its end. Linear: each part is searched once.
     """
     if len(parts) == 1:
         return text == parts[0]
@@ -37,11 +37,11 @@ def fits(parts: Sequence[str], text: str) -> bool:
 
 
 def _unescaped(pattern: str) -> list[str]:
-    """Split at the stars that stand for themselves nowhere."""
+    """Split at the unescaped stars."""
     found, at = [""], 0
     for escape in _ESCAPED.finditer(pattern):
         if escape[1] not in ("*", "\\"):
-            raise ValueError("In a wildcard a backslash stands before `*` or another one.")
+            raise ValueError("In a wildcard, a backslash escapes `*` or a backslash only.")
         before, *after = pattern[at : escape.start()].split("*")
         found[-1] += before
         found += after

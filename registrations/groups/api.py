@@ -1,4 +1,4 @@
-"""Groups of registrations: what is suspended and resumed in one act. Django module."""
+"""The API of registration groups, which are suspended and resumed together. Django module."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from registrations.groups import services
 from registrations.models import RegistrationGroup
 from registrations.resource import OwnedView
 
-_SUSPENDED = "Nothing matches its registrations while it is true."
+_SUSPENDED = "While it is true, the group's registrations match nothing."
 
 
 class GroupChangeSerializer(Serializer):
@@ -30,7 +30,7 @@ class NewGroupSerializer(GroupChangeSerializer):
 class GroupSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
-    registrations = serializers.IntegerField(help_text="How many are in it.")
+    registrations = serializers.IntegerField(help_text="Number of live registrations in the group.")
 
     class Meta:
         model = RegistrationGroup
@@ -38,7 +38,7 @@ class GroupSerializer(ChangedSerializer, AnswerSerializer):
 
 
 class Groups(OwnedView):
-    """The groups of a client, or of all clients of a zone. Another client's is not found."""
+    """The groups of a client, or of all clients of a zone. Another client's group is not found."""
 
     noun = "a registration group", "registration groups"
     kind = "registration_group"

@@ -1,5 +1,5 @@
-"""What of groups of registrations is done under the locks of registrations, in the caller's
-transaction. Who may is said by the callers. SQL module.
+"""Statements on groups of registrations that run under the locks of registrations, in the caller's
+transaction. Callers authorize. SQL module.
 """
 
 from collections.abc import Iterable
@@ -15,19 +15,19 @@ SQL = queries.load("registrations/sql/groups.sql")
 Connection = psycopg.Connection[Any]
 
 
-class _Held(NamedTuple):
+class _GroupName(NamedTuple):
     name: str
     id: int
 
 
-def hold(connection: Connection, client_id: int, names: Iterable[str]) -> dict[str, int]:
-    """The client's groups of those names, {name: id}, kept as they are to the end of the
-    transaction.
+def lock_groups(connection: Connection, client_id: int, names: Iterable[str]) -> dict[str, int]:
+    """Lock the client's groups with these names FOR SHARE to the end of the transaction and return
+    them as {name: id}.
     """
     asked = list(names)
     if not asked:
         return {}
-    return dict(cursor_of(connection, _Held).execute(SQL["hold_groups"], (client_id, asked)))
+    return dict(cursor_of(connection, _GroupName).execute(SQL["lock_groups"], (client_id, asked)))
 
 
 def delete_of_client(connection: Connection, client_id: int) -> None:

@@ -1,5 +1,5 @@
-"""Makes, suspends, resumes and deletes groups of registrations; each change is announced in its own
-transaction, and has a barrier if it says what is matched. Django module.
+"""Creates, suspends, resumes and deletes groups of registrations. Each change is announced in its
+own transaction; suspending and resuming have a barrier. Django module.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from registrations.models import CURRENT, GroupStream, RegistrationGroup, Suspen
 from registrations.owners import Owner
 from registrations.rows import new_barrier, raise_barrier
 
-# As they are shown; `suspended`: since a barrier that has no end yet.
+# With the fields of the API; `suspended`: there is a suspension without an end.
 GROUPS = RegistrationGroup.objects.annotate(
     client_name=F("client__name"),
     suspended=Exists(Suspension.objects.filter(CURRENT, group=OuterRef("pk"))),
@@ -30,7 +30,7 @@ GROUPS = RegistrationGroup.objects.annotate(
 def create_group(
     *, actor: Actor, owner: Owner, name: str, suspended: bool = False
 ) -> RegistrationGroup:
-    """A new group of the client, in which is nothing yet."""
+    """Create an empty group of the client. Raises GroupExists, LimitReached, NotFound."""
     with transaction.atomic():
         lock_client(owner)
         there = RegistrationGroup.objects.live().filter(client_id=owner.id)
@@ -40,29 +40,29 @@ def create_group(
             raise GroupExists(field="name")
         made = there.create(zone_id=actor.zone_id, client_id=owner.id, name=name)
         made.client_name, made.suspended = owner.name, suspended
-        _announce(actor, "created", made, _switched(made) if suspended else None)
+        _announce(actor, "created", made, _switch(made) if suspended else None)
     return made
 
 
 def change_group(
     *, actor: Actor, group: RegistrationGroup, suspended: bool | None = None
 ) -> RegistrationGroup:
-    """Suspend or resume all of a group, whose row is locked, at one place of every stream, by one
-    row (RDY-07). The same again changes nothing. Forbidden unless the actor may listen to every
+    """Suspend or resume a group, whose row is locked, at one position of every stream, by one row
+    (RDY-07). Repeating it changes nothing. Raises Forbidden unless the actor may listen to every
     stream of the group's registrations.
     """
-    behind = [*streams_ever(group.pk)]
-    for each in behind:
+    streams = [*streams_ever(group.pk)]
+    for each in streams:
         if each.registrations:
             actor.require_listen(each.stream.name, field="group")
     if suspended not in (None, group.suspended):
         group.suspended = suspended
-        _announce(actor, "changed", group, _switched(group), behind)
+        _announce(actor, "changed", group, _switch(group), streams)
     return group
 
 
 def delete_group(*, actor: Actor, group: RegistrationGroup) -> None:
-    """End a group, whose row is locked, that no registration names; else GroupInUse."""
+    """Delete a group, whose row is locked. Raises GroupInUse if a registration names it."""
     if group.registrations:
         raise GroupInUse(field="group")
     RegistrationGroup.objects.filter(pk=group.pk).update(deleted_at=TransactionNow())
@@ -70,15 +70,17 @@ def delete_group(*, actor: Actor, group: RegistrationGroup) -> None:
 
 
 def streams_ever(group_id: int) -> QuerySet[GroupStream]:
-    """What a barrier of the group, whose row is locked, must have: a stream that is not there had
-    none of its registrations before.
+    """Return the streams that a barrier of the group, whose row is locked, must hold: a stream that
+    is absent had none of the group's registrations before.
     """
     found = GroupStream.objects.filter(group_id=group_id).select_related("stream")
     return found.order_by("stream_id")
 
 
-def _switched(group: RegistrationGroup) -> int:
-    """Suspend or resume it, as it says now, at a barrier, which is yet to be raised."""
+def _switch(group: RegistrationGroup) -> int:
+    """Suspend or resume the group as its field `suspended` says, at a new barrier, which the caller
+    raises.
+    """
     barrier = new_barrier(raw_connection())
     if group.suspended:
         Suspension.objects.create(group=group, from_barrier_id=barrier)
@@ -92,20 +94,20 @@ def _announce(
     change: str,
     group: RegistrationGroup,
     barrier: int | None = None,
-    behind: Iterable[GroupStream] = (),
+    streams: Iterable[GroupStream] = (),
 ) -> None:
-    """Raise the barrier, if there is one, and tell; last in the transaction."""
+    """Raise the barrier, if there is one, and announce the change; last in the transaction."""
     attributes = {
         "client": group.client_name,
         "group": group.pk,
         "name": group.name,
         "suspended": group.suspended,
         "barrier": barrier,
-        "streams": [each.stream.name for each in behind if each.registrations],
+        "streams": [each.stream.name for each in streams if each.registrations],
     }
     resource = Resource("registration_group", actor.zone_id, str(group.pk))
-    told = Announcement(f"registration_group.{change}", attributes, resource)
-    prepared = prepare(zone=actor.zone, announcements=[told])
+    announcement = Announcement(f"registration_group.{change}", attributes, resource)
+    prepared = prepare(zone=actor.zone, announcements=[announcement])
     if barrier is not None:
-        raise_barrier(raw_connection(), barrier, [each.stream_id for each in behind])
+        raise_barrier(raw_connection(), barrier, [each.stream_id for each in streams])
     append_announced(prepared)

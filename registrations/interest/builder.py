@@ -19,94 +19,96 @@ from eventhub.postgresql.connections import reading
 from registrations.filter_source import stored_filter
 from registrations.filters.closure.union import Closure, Union
 from registrations.filters.languages import parse
-from registrations.filters.normal import Form, normal
+from registrations.filters.normal import NormalForm, normal
 from registrations.interest.stored import (
-    Above,
-    Asked,
-    Text,
-    read_above,
+    FilterText,
+    InterestScope,
+    Supertypes,
+    read_added,
     read_listened,
-    read_news,
     read_registered,
+    read_supertypes,
 )
 
-_ALWAYS: Form = (frozenset(),)
-_aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="closures")
+_ALWAYS: NormalForm = (frozenset(),)
+_THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="closures")
 
 
-class Made(NamedTuple):
+class BuiltClosure(NamedTuple):
     """A union of what is wanted. `many`: of so many registrations that it is added to later, and
     made anew now and then only.
     """
 
     union: Union
     closure: Closure
-    above: Above
+    supertypes: Supertypes
     many: bool
 
 
-class Maker:
+class ClosureBuilder:
     """For one process; it remembers how filters read."""
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
-        self._forms: OrderedDict[Text, Form] = OrderedDict()
+        self._forms: OrderedDict[FilterText, NormalForm] = OrderedDict()
         self._tests = 0  # in these
 
-    async def make(self, asked: Asked, *, listens: bool) -> Made:
+    async def build(self, scope: InterestScope, *, listeners: bool) -> BuiltClosure:
         """Of all that is there. Raises DatabaseUnavailable."""
         union, count = Union(), 0
-        async for piece in self._registered(asked):
+        async for piece in self._registered(scope):
             count += len(piece)
             if count > limits.CLOSURE_SCAN_MAX:
-                union.give_up()
+                union.match_everything()
                 break
-            await self._take(union, piece)
-        return await self._made(union, asked, listens=listens, count=count)
+            await self._add_filters(union, piece)
+        return await self._close(union, scope, listeners=listeners, count=count)
 
     async def add(
-        self, made: Made, asked: Asked, barriers: Sequence[int], *, listens: bool
-    ) -> Made | None:
-        """With what came at some barriers, and the listens that are there; None: too much came.
+        self, built: BuiltClosure, scope: InterestScope, barriers: Sequence[int], *, listeners: bool
+    ) -> BuiltClosure | None:
+        """With what came at some barriers, and the listeners that are there; None: too much came.
         What has ended since stays in it. Raises DatabaseUnavailable.
         """
         async with reading(self._log.pool) as connection:
-            news = await read_news(connection, asked, barriers)
-        if len(news) > limits.CLOSURE_ADDED_MAX:
+            added = await read_added(connection, scope, barriers)
+        if len(added) > limits.CLOSURE_ADDED_MAX:
             return None
-        await self._take(made.union, news)
-        return await self._made(made.union, asked, listens=listens, count=None)
+        await self._add_filters(built.union, added)
+        return await self._close(built.union, scope, listeners=listeners, count=None)
 
-    async def _registered(self, asked: Asked) -> AsyncIterator[list[Text]]:
+    async def _registered(self, scope: InterestScope) -> AsyncIterator[list[FilterText]]:
         after = 0
         while True:
             async with reading(self._log.pool) as connection:
-                found = await read_registered(connection, asked, after)
+                found = await read_registered(connection, scope, after)
             if found:
                 after = found[-1].id
-                yield [Text(one.language, one.filter) for one in found]
+                yield [FilterText(one.language, one.filter) for one in found]
             if len(found) < limits.CLOSURE_CHUNK:
                 return
 
-    async def _made(self, union: Union, asked: Asked, *, listens: bool, count: int | None) -> Made:
+    async def _close(
+        self, union: Union, scope: InterestScope, *, listeners: bool, count: int | None
+    ) -> BuiltClosure:
         async with reading(self._log.pool) as connection:
-            listened = await read_listened(connection, asked) if listens else []
-            above = await read_above(connection, asked.stream_id)
+            listened = await read_listened(connection, scope) if listeners else []
+            supertypes = await read_supertypes(connection, scope.stream_id)
         if len(listened) > limits.CLOSURE_LISTENERS_MAX:
-            union.give_up()
-        await self._take(union, listened)
+            union.match_everything()
+        await self._add_filters(union, listened)
         loop = asyncio.get_running_loop()
-        closure = await loop.run_in_executor(_aside, union.closure, rests())
+        closure = await loop.run_in_executor(_THREAD, union.closure, pauses())
         many = count is None or count > limits.CLOSURE_FILTERS_MAX
-        return Made(union if many else Union(), closure, above, many)
+        return BuiltClosure(union if many else Union(), closure, supertypes, many)
 
-    async def _take(self, union: Union, texts: Sequence[Text]) -> None:
+    async def _add_filters(self, union: Union, texts: Sequence[FilterText]) -> None:
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(_aside, self._taken, union, texts)
+        await loop.run_in_executor(_THREAD, self._add_in_thread, union, texts)
 
-    def _taken(self, union: Union, texts: Sequence[Text]) -> None:
+    def _add_in_thread(self, union: Union, texts: Sequence[FilterText]) -> None:
         """In the thread."""
-        rest = rests()
+        pause = pauses()
         for text in texts:
             form = self._forms.get(text)
             if form is None:
@@ -115,29 +117,29 @@ class Maker:
             union.add(form)
             while self._tests > limits.CLOSURE_TESTS_MAX:  # not all at once: that takes long
                 self._tests -= _weight(self._forms.popitem(last=False)[1])
-            rest()
+            pause()
 
 
-def _weight(form: Form) -> int:
+def _weight(form: NormalForm) -> int:
     return 1 + sum(map(len, form))
 
 
-def rests() -> Callable[[], None]:
+def pauses() -> Callable[[], None]:
     """What a thread calls between its steps so that the event loop goes on beside it: without, each
     turn of the loop waits 5 ms for the interpreter, and with it about one.
     """
     until_s = perf_counter() + limits.CLOSURE_WORK_S
 
-    def rest() -> None:
+    def pause() -> None:
         nonlocal until_s
         if perf_counter() >= until_s:
             sleep(limits.CLOSURE_REST_S)
             until_s = perf_counter() + limits.CLOSURE_WORK_S
 
-    return rest
+    return pause
 
 
-def _form(language: str, source: str) -> Form:
+def _form(language: str, source: str) -> NormalForm:
     """Without a language a text in predicate form. Everything, where it cannot be read any more."""
     try:
         if not language:

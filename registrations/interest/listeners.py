@@ -1,4 +1,4 @@
-"""The listens of this process, as far as producers must know of them: on streams that may be
+"""The listeners of this process, as far as producers must know of them: on streams that may be
 quenched, what nobody registered for may still be listened for. SQL module.
 
 A listen counts from before it begins until a while after its end, so that a reader which comes back
@@ -19,23 +19,28 @@ from registrations.filters.ast import Node
 from registrations.filters.languages import parse
 from registrations.filters.pairs import Pairs
 from registrations.filters.printed import printed
-from registrations.interest.stored import Present, forget_gone, read_quenched, write_present
+from registrations.interest.stored import (
+    ListenerInterest,
+    delete_expired,
+    read_quenched,
+    write_present,
+)
 
-_PIECE = 200  # listens that are said at once; a filter has up to 16 KiB
+_PIECE = 200  # listeners that are said at once; a filter has up to 16 KiB
 
 
-class Listens:
-    """Which listens are there, said to the database before they begin and again and again."""
+class ListenerInterests:
+    """Which listeners are there, said to the database before they begin and again and again."""
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
-        self._present: Counter[Present] = Counter()
+        self._present: Counter[ListenerInterest] = Counter()
         self._rests_until_s = 0.0
 
     @asynccontextmanager
     async def present(self, info: StreamInfo, client_id: int, filter: str) -> AsyncIterator[None]:
         """A listen is there until the block is left. Raises DatabaseUnavailable."""
-        one = Present(info.id, client_id, filter)
+        one = ListenerInterest(info.id, client_id, filter)
         self._present[one] += 1
         try:
             if info.quench:
@@ -54,7 +59,7 @@ class Listens:
             await asyncio.sleep(pause_s)
 
     async def _renewed(self) -> bool:
-        """False if the database is away. Where nobody listens it is hardly asked for anything."""
+        """False if the database is away. Where nobody listeners it is hardly scope for anything."""
         streams = {one.stream_id for one in self._present}
         now_s = asyncio.get_running_loop().time()
         if not streams and now_s < self._rests_until_s:
@@ -62,7 +67,7 @@ class Listens:
         try:
             async with reading(self._log.pool) as connection:
                 quenched = await read_quenched(connection, streams)
-                await forget_gone(connection)
+                await delete_expired(connection)
             self._rests_until_s = now_s + limits.LISTENER_INTEREST_S
             present = [one for one in self._present if one.stream_id in quenched]
             for at in range(0, len(present), _PIECE):
@@ -71,7 +76,7 @@ class Listens:
             return False
         return True
 
-    async def _say(self, present: list[Present]) -> None:
+    async def _say(self, present: list[ListenerInterest]) -> None:
         if present:
             async with reading(self._log.pool) as connection:
                 await write_present(connection, present)

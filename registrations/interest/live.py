@@ -1,9 +1,9 @@
-"""What is wanted of the streams that this process was asked about, kept current. SQL module.
+"""What is wanted of the streams that this process was scope about, cached current. SQL module.
 
 Whatever was registered, or listened for, before `current` was called is in what it gives. A closure
 is made anew only when something changed that is about its stream. One of many registrations is
 added to when more come, and made anew beside that, now and then, to lose what has ended; and who
-would wait for it too long is told that everything is wanted.
+would wait for it too long is yielded that everything is wanted.
 Concurrency contract: one event loop; what was given is never changed.
 """
 
@@ -19,34 +19,40 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError, Overloaded
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
 from eventhub.postgresql.connections import reading
-from registrations.feed import Change, Feed
+from registrations.feed import CatalogChange, Feed
 from registrations.filters.closure.union import EVERYTHING, Closure, alternative_node
 from registrations.filters.printed import printed
-from registrations.interest.audiences import Audiences
-from registrations.interest.builder import Made, Maker
-from registrations.interest.listeners import Listens
-from registrations.interest.stored import Above, Asked, Marks, read_marks, read_touched
+from registrations.interest.audiences import AudienceThrottle
+from registrations.interest.builder import BuiltClosure, ClosureBuilder
+from registrations.interest.listeners import ListenerInterests
+from registrations.interest.stored import (
+    ClosureMarks,
+    InterestScope,
+    Supertypes,
+    read_changed_streams,
+    read_marks,
+)
 
 
-class Demand(NamedTuple):
-    """What is wanted of a stream. `quench`: listens are in it, and an emitter may leave out what
-    does not match; else it is of registrations alone. `tag`: equal for the same demand.
+class StreamInterest(NamedTuple):
+    """What is wanted of a stream. `quench`: listeners are in it, and an emitter may leave out what
+    does not match; else it is of registrations alone. `tag`: equal for the same interest.
     """
 
     closure: Closure
     alternatives: tuple[str, ...]  # of the closure, in predicate form
-    above: Above
+    supertypes: Supertypes
     quench: bool
     tag: str
     through: int = 0  # everything that `system` held up to this sequence is in it
-    made: int = 0  # later ones of a process have greater numbers
+    revision: int = 0  # a later one of the same process has a greater number
 
     @classmethod
-    def of(cls, closure: Closure, above: Above, *, quench: bool) -> "Demand":
+    def of(cls, closure: Closure, supertypes: Supertypes, *, quench: bool) -> "StreamInterest":
         texts = tuple(printed(alternative_node(parts)) for parts in closure.form)
-        types = sorted([*at, *names] for at, names in above.items())
+        types = sorted([*at, *names] for at, names in supertypes.items())
         whole = orjson.dumps([texts, closure.widened, types, quench])
-        return cls(closure, texts, above, quench, hashlib.sha256(whole).hexdigest()[:16])
+        return cls(closure, texts, supertypes, quench, hashlib.sha256(whole).hexdigest()[:16])
 
     @property
     def filter(self) -> str:
@@ -59,97 +65,97 @@ class Demand(NamedTuple):
 
     def hierarchy(self, event: Event) -> tuple[str, ...]:
         """Return the event's type, then its supertypes."""
-        return (event.type, *self.above.get((event.domain, event.type), ()))
+        return (event.type, *self.supertypes.get((event.domain, event.type), ()))
 
 
-_Making = asyncio.Task[EventHubError | None]
+_BuildTask = asyncio.Task[EventHubError | None]
 
 
-class _Begun(NamedTuple):
+class _PendingBuild(NamedTuple):
     """A making that is to be waited for."""
 
-    making: _Making
+    task: _BuildTask
     quench: bool
 
 
-class _Kept:
-    """One closure. `demand` holds what there was at `began_s`, and what was added to it since."""
+class _CachedClosure:
+    """A cached closure. `interest` is of the time `started_s`, with later additions."""
 
     def __init__(self) -> None:
-        self.looking = asyncio.Lock()  # held for short reads only
-        self.making: _Making | None = None
+        self.lock = asyncio.Lock()  # held for short reads only
+        self.task: _BuildTask | None = None
         self.stale = True  # what there is, is to be read anew ...
         self.lost = True  # ... also what is being made
-        self.news: set[int] = set()  # barriers that are not looked at
+        self.added: set[int] = set()  # barriers that are not looked at
         self.since: set[int] = set()  # those that came while it is being made
         self.ended = False  # it may hold what is wanted no more
-        self.began_s = float("-inf")
-        self.again_s = float("-inf")  # when one of many may be made anew
-        self.marks: Marks | None = None
-        self.made: Made | None = None
-        self.demand: Demand
-        self.meanwhile: Demand | None = None  # everything, while it is not known
+        self.started_s = float("-inf")
+        self.rebuild_s = float("-inf")  # when one of many may be made anew
+        self.marks: ClosureMarks | None = None
+        self.built: BuiltClosure | None = None
+        self.interest: StreamInterest
+        self.meanwhile: StreamInterest | None = None  # everything, while it is not known
 
     def touch(self, barriers: Sequence[int]) -> None:
         self.ended = True
-        self.news.update(barriers)
-        if self.making is not None:
+        self.added.update(barriers)
+        if self.task is not None:
             self.since.update(barriers)
-        if len(self.news) > limits.CLOSURE_ADDED_MAX:
+        if len(self.added) > limits.CLOSURE_ADDED_MAX:
             self.lose()
 
     def lose(self) -> None:
         """What changed is not known."""
         self.stale = self.lost = True
-        self.news.clear()
+        self.added.clear()
         self.since.clear()
 
 
 class Closures:
-    """Those of one process; `listens` are its own."""
+    """Those of one process; `listeners` are its own."""
 
     def __init__(self, hub_log: Log, feed: Feed) -> None:
-        self.listens = Listens(hub_log)
+        self.listeners = ListenerInterests(hub_log)
         self._log = hub_log
         self._feed = feed
-        self._kept: dict[Asked, _Kept] = {}
+        self._cached: dict[InterestScope, _CachedClosure] = {}
         self._barriers: list[int] = []  # of changes that are not yet looked at
-        self._looking = asyncio.Lock()
-        self._made = 0
-        self._maker = Maker(hub_log)
-        self._audiences = Audiences()
+        self._lock = asyncio.Lock()
+        self._revisions = 0
+        self._builder = ClosureBuilder(hub_log)
+        self._throttle = AudienceThrottle()
         self._wakers: set[asyncio.Event] = set()
-        feed.listeners.add(self._heard)
+        feed.listeners.add(self._on_change)
 
-    async def current(self, asked: Asked) -> Demand:
+    async def current(self, scope: InterestScope) -> StreamInterest:
         """What is wanted now. Raises DatabaseUnavailable."""
-        asked_s = asyncio.get_running_loop().time()
+        requested_s = asyncio.get_running_loop().time()
         await self._feed.confirm()
-        through = self._feed.told
-        await self._look()
-        kept = self._kept.pop(asked, None) or _Kept()
-        self._kept[asked] = kept  # the one asked for last is the last to go
-        while len(self._kept) > limits.CLOSURES_CACHED_MAX:
-            del self._kept[next(iter(self._kept))]
-        return (await self._known(kept, asked, asked_s))._replace(through=through)
+        through = self._feed.applied
+        await self._sort_changes()
+        cached = self._cached.pop(scope, None) or _CachedClosure()
+        self._cached[scope] = cached  # the one scope for last is the last to go
+        while len(self._cached) > limits.CLOSURES_CACHED_MAX:
+            del self._cached[next(iter(self._cached))]
+        return (await self._known(cached, scope, requested_s))._replace(through=through)
 
-    async def changes(self, asked: Asked) -> AsyncIterator[Demand]:
+    async def changes(self, scope: InterestScope) -> AsyncIterator[StreamInterest]:
         """What is wanted now, and again whenever it was made anew, without end; who tells of it
-        compares with what was told last, here or by another way. Raises Overloaded.
+        compares with what was yielded last, here or by another way. Raises Overloaded.
         """
         if len(self._wakers) >= limits.INTERESTS_PER_PROCESS_MAX:
             raise Overloaded("This process tells as many producers as it may; ask instead.")
         waker = asyncio.Event()
         self._wakers.add(waker)
-        told = -1
+        yielded = -1
         try:
             while True:
                 waker.clear()
                 try:
-                    demand = await self.current(asked)
-                    if demand.made != told:
-                        told = demand.made
-                        yield demand
+                    interest = await self.current(scope)
+                    if interest.revision != yielded:
+                        yielded = interest.revision
+                        yield interest
                 except DatabaseUnavailable:
                     pass
                 await asyncio.sleep(limits.INTEREST_PAUSE_S)  # many changes are one
@@ -157,16 +163,16 @@ class Closures:
                     async with asyncio.timeout(limits.INTEREST_CHECK_S):
                         await waker.wait()
                 except TimeoutError:
-                    pass  # listens come without a word in `system`
+                    pass  # listeners come without a word in `system`
         finally:
             self._wakers.discard(waker)
 
-    def _heard(self, change: Change | None) -> None:
+    def _on_change(self, change: CatalogChange | None) -> None:
         if change is None or len(self._barriers) >= limits.CLOSURE_BARRIERS_MAX:
             self._barriers.clear()
-            for kept in self._kept.values():
-                kept.lose()
-        elif self._kept:
+            for cached in self._cached.values():
+                cached.lose()
+        elif self._cached:
             self._barriers.append(change.barrier)
         self._wake()
 
@@ -174,127 +180,147 @@ class Closures:
         for waker in self._wakers:
             waker.set()
 
-    async def _look(self) -> None:
-        """Which of the kept ones the changes so far are about; who comes second waits."""
-        async with self._looking:
+    async def _sort_changes(self) -> None:
+        """Which of the cached ones the changes so far are about; who comes second waits."""
+        async with self._lock:
             if not self._barriers:
                 return
             barriers, self._barriers = self._barriers, []
             try:
                 async with reading(self._log.pool) as connection:
-                    touched = await read_touched(connection, barriers)
+                    changed_streams = await read_changed_streams(connection, barriers)
             except BaseException:
                 self._barriers += barriers
                 raise
-            for asked, kept in self._kept.items():
-                if asked.stream_id in touched:
-                    kept.touch(touched[asked.stream_id])
+            for scope, cached in self._cached.items():
+                if scope.stream_id in changed_streams:
+                    cached.touch(changed_streams[scope.stream_id])
 
-    async def _known(self, kept: _Kept, asked: Asked, asked_s: float) -> Demand:
+    async def _known(
+        self, cached: _CachedClosure, scope: InterestScope, requested_s: float
+    ) -> StreamInterest:
         """What holds all that there was at a time, waiting for it only so long."""
-        until_s = asked_s + limits.CLOSURE_WAIT_S
+        until_s = requested_s + limits.CLOSURE_WAIT_S
         while True:
-            async with kept.looking:
-                found = await self._begun(kept, asked, asked_s)
-            if isinstance(found, Demand):
+            async with cached.lock:
+                found = await self._cached_or_pending(cached, scope, requested_s)
+            if isinstance(found, StreamInterest):
                 return found
             left_s = until_s - asyncio.get_running_loop().time()
-            done, _ = await asyncio.wait([found.making], timeout=max(0.0, left_s))
+            done, _ = await asyncio.wait([found.task], timeout=max(0.0, left_s))
             if not done:
-                return self._everything(kept, quench=found.quench)
-            error = found.making.result()
+                return self._everything(cached, quench=found.quench)
+            error = found.task.result()
             if error is not None:
                 raise error
 
-    async def _begun(self, kept: _Kept, asked: Asked, asked_s: float) -> Demand | _Begun:
+    async def _cached_or_pending(
+        self, cached: _CachedClosure, scope: InterestScope, requested_s: float
+    ) -> StreamInterest | _PendingBuild:
         """What is known, or what is to be waited for."""
-        if kept.began_s >= asked_s:
-            return kept.demand
+        if cached.started_s >= requested_s:
+            return cached.interest
         async with reading(self._log.pool) as connection:
-            marks = await read_marks(connection, asked)
-        made = kept.made
-        if made is not None and not kept.stale:
-            same = marks == kept.marks and not kept.news
-            if same or (made.many and await self._add(kept, made, asked, marks)):
-                if made.many and kept.ended and self._is_time(kept, asked):
-                    self._start(kept, asked, marks)
-                return kept.demand
-        if kept.making is None and not self._is_time(kept, asked):
-            return self._everything(kept, quench=marks.quench)
-        return _Begun(self._start(kept, asked, marks), marks.quench)
+            marks = await read_marks(connection, scope)
+        built = cached.built
+        if built is not None and not cached.stale:
+            same = marks == cached.marks and not cached.added
+            if same or (built.many and await self._add(cached, built, scope, marks)):
+                if built.many and cached.ended and self._is_time(cached, scope):
+                    self._start(cached, scope, marks)
+                return cached.interest
+        if cached.task is None and not self._is_time(cached, scope):
+            return self._everything(cached, quench=marks.quench)
+        return _PendingBuild(self._start(cached, scope, marks), marks.quench)
 
-    def _is_time(self, kept: _Kept, asked: Asked) -> bool:
+    def _is_time(self, cached: _CachedClosure, scope: InterestScope) -> bool:
         """One of many is not made anew all the time, nor one for each audience."""
         now_s = asyncio.get_running_loop().time()
-        return now_s >= kept.again_s and self._audiences.may_begin(asked, now_s)
+        return now_s >= cached.rebuild_s and self._throttle.may_start(scope, now_s)
 
-    def _everything(self, kept: _Kept, *, quench: bool) -> Demand:
-        if kept.meanwhile is None or kept.meanwhile.quench != quench:
-            kept.meanwhile = Demand.of(EVERYTHING, {}, quench=quench)._replace(made=self._next())
-        return kept.meanwhile
+    def _everything(self, cached: _CachedClosure, *, quench: bool) -> StreamInterest:
+        if cached.meanwhile is None or cached.meanwhile.quench != quench:
+            cached.meanwhile = StreamInterest.of(EVERYTHING, {}, quench=quench)._replace(
+                revision=self._next()
+            )
+        return cached.meanwhile
 
-    def _start(self, kept: _Kept, asked: Asked, marks: Marks) -> _Making:
-        if kept.making is None:
-            kept.making = asyncio.create_task(self._make(kept, asked, marks))
-        return kept.making
+    def _start(
+        self, cached: _CachedClosure, scope: InterestScope, marks: ClosureMarks
+    ) -> _BuildTask:
+        if cached.task is None:
+            cached.task = asyncio.create_task(self._build(cached, scope, marks))
+        return cached.task
 
-    async def _add(self, kept: _Kept, made: Made, asked: Asked, marks: Marks) -> bool:
+    async def _add(
+        self, cached: _CachedClosure, built: BuiltClosure, scope: InterestScope, marks: ClosureMarks
+    ) -> bool:
         """True if what came could be added to one of many."""
-        if kept.marks is None or marks.members != kept.marks.members:
-            kept.lose()
+        if cached.marks is None or marks.members != cached.marks.members:
+            cached.lose()
             return False
-        barriers, kept.news = sorted(kept.news), set()
+        barriers, cached.added = sorted(cached.added), set()
         try:
-            wider = await self._maker.add(made, asked, barriers, listens=marks.quench)
+            wider = await self._builder.add(built, scope, barriers, listeners=marks.quench)
             if wider is None:
-                kept.lose()
+                cached.lose()
                 return False
-            demand = await _demand(wider, marks)
+            interest = await _stream_interest(wider, marks)
         except BaseException:
-            kept.news.update(barriers)  # else what was added would be told by nothing
+            cached.added.update(barriers)  # else what was added would be yielded by nothing
             raise
-        self._keep(kept, wider, marks, demand)
+        self._cache(cached, wider, marks, interest)
         return True
 
-    async def _make(self, kept: _Kept, asked: Asked, marks: Marks) -> EventHubError | None:
+    async def _build(
+        self, cached: _CachedClosure, scope: InterestScope, marks: ClosureMarks
+    ) -> EventHubError | None:
         """A change that is heard meanwhile is looked at after it."""
         clock = asyncio.get_running_loop().time
-        began_s = clock()
-        kept.lost = kept.ended = False
-        kept.since.clear()
+        started_s = clock()
+        cached.lost = cached.ended = False
+        cached.since.clear()
         try:
-            async with self._audiences.turn(asked):
+            async with self._throttle.slot(scope):
                 turn_s = clock()
-                made = await self._maker.make(asked, listens=marks.quench)
-                took_s, many = clock() - turn_s, made.many
-                self._audiences.made(asked, took_s=took_s, many=many, now_s=clock())
-            demand = await _demand(made, marks)
+                built = await self._builder.build(scope, listeners=marks.quench)
+                took_s, many = clock() - turn_s, built.many
+                self._throttle.built(scope, took_s=took_s, many=many, now_s=clock())
+            interest = await _stream_interest(built, marks)
         except BaseException as error:
-            kept.making = None
-            kept.lose()
+            cached.task = None
+            cached.lose()
             if not isinstance(error, EventHubError):
                 raise
             return error
-        async with kept.looking:  # nobody is adding to the one that there was
-            kept.making = None
-            kept.stale = kept.lost
-            kept.began_s = began_s
+        async with cached.lock:  # nobody is adding to the one that there was
+            cached.task = None
+            cached.stale = cached.lost
+            cached.started_s = started_s
             pause_s = max(limits.CLOSURE_REBUILD_S, limits.CLOSURE_REBUILD_SHARE * took_s)
-            kept.again_s = clock() + pause_s if many else float("-inf")
-            kept.news, kept.since = kept.since, set()
-            self._keep(kept, made, marks, demand)
+            cached.rebuild_s = clock() + pause_s if many else float("-inf")
+            cached.added, cached.since = cached.since, set()
+            self._cache(cached, built, marks, interest)
         self._wake()
         return None
 
-    def _keep(self, kept: _Kept, made: Made, marks: Marks, demand: Demand) -> None:
-        kept.demand = demand._replace(made=self._next())
-        kept.made, kept.marks = made, marks
+    def _cache(
+        self,
+        cached: _CachedClosure,
+        built: BuiltClosure,
+        marks: ClosureMarks,
+        interest: StreamInterest,
+    ) -> None:
+        cached.interest = interest._replace(revision=self._next())
+        cached.built, cached.marks = built, marks
 
     def _next(self) -> int:
-        self._made += 1
-        return self._made
+        self._revisions += 1
+        return self._revisions
 
 
-async def _demand(made: Made, marks: Marks) -> Demand:
+async def _stream_interest(built: BuiltClosure, marks: ClosureMarks) -> StreamInterest:
     """In a thread: printing a large one takes as long as many requests do."""
-    return await asyncio.to_thread(Demand.of, made.closure, made.above, quench=marks.quench)
+    return await asyncio.to_thread(
+        StreamInterest.of, built.closure, built.supertypes, quench=marks.quench
+    )

@@ -2,12 +2,12 @@
 OpenAPI. Plain module.
 """
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base import errors
 from eventhub.event.inbound import JSON
-from eventhub.http.routes import Door, Said, query_parameter, unbound
+from eventhub.http.routes import ResponseSpec, Route, query_parameter, unbound
 from registrations.interest.live import Closures
-from registrations.interest.routes import ClosureDoors, ClosureJson, InterestJson, InterestRequest
+from registrations.interest.routes import ClosureJson, InterestJson, InterestRequest, InterestRoutes
 
 _REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.InvalidUtf8,
@@ -22,8 +22,8 @@ _REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.DatabaseUnavailable,
 )
 
-CLOSURE_DOORS: tuple[Door, ...] = (
-    Door(
+INTEREST_ROUTES: tuple[Route, ...] = (
+    Route(
         method="GET",
         path="/v1/streams/{stream}/closure",
         summary="What is wanted of a stream",
@@ -32,19 +32,19 @@ CLOSURE_DOORS: tuple[Door, ...] = (
             " `quench` any listen. For who may emit into the stream, or manages it. With"
             " `If-None-Match` 304 says that it is still the same."
         ),
-        asks=(
+        parameters=(
             query_parameter(
                 "audience", "Groups, commas between: only what their clients want counts."
             ),
         ),
-        answers={
-            "200": Said("The closure.", {JSON: ClosureJson}),
-            "304": Said("The one with that tag is current."),
+        responses={
+            "200": ResponseSpec("The closure.", {JSON: ClosureJson}),
+            "304": ResponseSpec("The one with that tag is current."),
         },
-        refuses=_REFUSES,
-        run=unbound,
+        raises=_REFUSES,
+        handler=unbound,
     ),
-    Door(
+    Route(
         method="POST",
         path="/v1/streams/{stream}/interest",
         summary="Would anybody want an event of a shape?",
@@ -52,9 +52,9 @@ CLOSURE_DOORS: tuple[Door, ...] = (
             "A shape is what is known of an event; the rest may be anything. `no` is certain:"
             " nobody wants any event of that shape."
         ),
-        takes={JSON: InterestRequest},
-        answers={"200": Said("Wanted, or not.", {JSON: InterestJson})},
-        refuses=(
+        body={JSON: InterestRequest},
+        responses={"200": ResponseSpec("Interested, or not.", {JSON: InterestJson})},
+        raises=(
             *_REFUSES,
             errors.MalformedJson,
             errors.TooDeep,
@@ -63,13 +63,13 @@ CLOSURE_DOORS: tuple[Door, ...] = (
             errors.BodyTooLarge,
             errors.RequestTimeout,
         ),
-        run=unbound,
+        handler=unbound,
     ),
 )
 
 
-def closure_doors(gate: Gate, closures: Closures) -> tuple[Door, ...]:
+def interest_routes(authorizer: Authorizer, closures: Closures) -> tuple[Route, ...]:
     """The doors of the table, served."""
-    doors = ClosureDoors(gate, closures)
-    closure, interest = CLOSURE_DOORS
-    return closure._replace(run=doors.closure), interest._replace(run=doors.interest)
+    doors = InterestRoutes(authorizer, closures)
+    closure, interest = INTEREST_ROUTES
+    return closure._replace(handler=doors.closure), interest._replace(handler=doors.interest)

@@ -11,29 +11,42 @@ import msgspec
 import orjson
 from msgspec import Meta
 
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import errors, limits
 from eventhub.base.time_slices import run_in_slices
 from eventhub.event.inbound import refuse_json
 from eventhub.event.json_types import Int64
 from eventhub.eventlog.stored import StreamInfo
-from eventhub.http.messages import Answer, Headers, content_length, read_body, read_head, utf8_path
+from eventhub.http.messages import (
+    Headers,
+    Response,
+    content_length,
+    read_body,
+    read_head,
+    utf8_path,
+)
 from eventhub.http.routes import Call
-from registrations.filters.closure.shapes import Question, Shape, ShapeJson, Wanted, parse_shape
-from registrations.interest.live import Closures, Demand
-from registrations.interest.stored import Asked, Audience
+from registrations.filters.closure.shapes import (
+    InterestAnswer,
+    InterestCheck,
+    Shape,
+    ShapeJson,
+    parse_shape,
+)
+from registrations.interest.live import Closures, StreamInterest
+from registrations.interest.stored import Audience, InterestScope
 
 
-class AboveJson(TypedDict):
-    """A declared type that has others above it."""
+class SupertypesJson(TypedDict):
+    """A declared type that has others supertypes it."""
 
     domain: str
     type: str
-    above: tuple[str, ...]
+    supertypes: tuple[str, ...]
 
 
-class DemandJson(TypedDict):
+class StreamInterestJson(TypedDict):
     """What is wanted of a stream, as producers are told."""
 
     filter: Annotated[str, Meta(description="`false` if nothing is wanted.")]
@@ -43,11 +56,11 @@ class DemandJson(TypedDict):
     widened: Annotated[
         bool, Meta(description="It lets through more than is wanted: it would be too large.")
     ]
-    above: list[AboveJson]
+    supertypes: list[SupertypesJson]
     quench: Annotated[
         bool,
         Meta(
-            description="Listens are in it, and an emitter may leave out what it does not let"
+            description="Listeners are in it, and an emitter may leave out what it does not let"
             " through."
         ),
     ]
@@ -55,7 +68,7 @@ class DemandJson(TypedDict):
     sequence: Annotated[Int64, Meta(description="Of `system`: what came up to it is in.")]
 
 
-class ClosureJson(DemandJson):
+class ClosureJson(StreamInterestJson):
     """The closure of a stream."""
 
     stream: str
@@ -66,7 +79,7 @@ class InterestJson(TypedDict):
     """Whether anybody wants events of a shape."""
 
     stream: str
-    wanted: Wanted
+    interested: InterestAnswer
     quench: bool
     tag: str
     sequence: Int64
@@ -79,55 +92,55 @@ class InterestRequest(TypedDict):
     audience: NotRequired[list[str]]
 
 
-class ClosureDoors:
+class InterestRoutes:
     """Those of one process."""
 
-    def __init__(self, gate: Gate, closures: Closures) -> None:
-        self._gate = gate
+    def __init__(self, authorizer: Authorizer, closures: Closures) -> None:
+        self._authorizer = authorizer
         self._closures = closures
 
-    async def closure(self, call: Call) -> Answer:
+    async def closure(self, call: Call) -> Response:
         """GET /v1/streams/{stream}/closure. Raises Unauthenticated's kin, Forbidden, UnknownStream,
         InvalidField, UnknownField, DatabaseUnavailable.
         """
         stream = await self._stream(call)
-        asked = Asked(stream.id, _asked_audience(call.scope["query_string"]))
-        demand = await self._closures.current(asked)
+        scope = InterestScope(stream.id, _asked_audience(call.scope["query_string"]))
+        interest = await self._closures.current(scope)
         headers: Headers = [
-            (b"etag", f'"{demand.tag}"'.encode()),
-            (b"eventhub-system-sequence", str(demand.through).encode()),
+            (b"etag", f'"{interest.tag}"'.encode()),
+            (b"eventhub-system-sequence", str(interest.through).encode()),
         ]
-        if _has_tag(call.scope["headers"], demand.tag):
-            return Answer(304, b"", headers=headers)
-        found: ClosureJson = {"stream": stream.name, "language": "predicate", **shown(demand)}
-        return Answer(200, orjson.dumps(found), headers=headers)
+        if _has_tag(call.scope["headers"], interest.tag):
+            return Response(304, b"", headers=headers)
+        found: ClosureJson = {"stream": stream.name, "language": "predicate", **shown(interest)}
+        return Response(200, orjson.dumps(found), headers=headers)
 
-    async def interest(self, call: Call) -> Answer:
+    async def interest(self, call: Call) -> Response:
         """POST /v1/streams/{stream}/interest. Raises the same, and what a bad body raises."""
         stream = await self._stream(call)
         length = content_length(call.scope["headers"])
         body = await read_body(call.incoming, length, bytes_max=limits.MESSAGE_BYTES_MAX)
         fields = _fields(body)
         shape = parse_shape(fields.get("shape"))
-        asked = Asked(stream.id, audience_of(fields.get("audience")))
-        demand = await self._closures.current(asked)
+        scope = InterestScope(stream.id, audience_of(fields.get("audience")))
+        interest = await self._closures.current(scope)
         found: InterestJson = {
             "stream": stream.name,
-            "wanted": await answer_of(demand, shape),
-            "quench": demand.quench,
-            "tag": demand.tag,
-            "sequence": demand.through,
+            "interested": await interested_in(interest, shape),
+            "quench": interest.quench,
+            "tag": interest.tag,
+            "sequence": interest.through,
         }
-        return Answer(200, orjson.dumps(found), headers=[])
+        return Response(200, orjson.dumps(found), headers=[])
 
     async def _stream(self, call: Call) -> StreamInfo:
         name = utf8_path(call.parameters[0])
-        principal = await self._gate.authorise(read_head(call.scope["headers"]).credential)
-        require_to_ask(principal, name)
-        return await self._gate.stream(principal, name)
+        principal = await self._authorizer.authenticate(read_head(call.scope["headers"]).credential)
+        require_producer(principal, name)
+        return await self._authorizer.stream(principal, name)
 
 
-def require_to_ask(principal: Principal, stream: str) -> None:
+def require_producer(principal: Principal, stream: str) -> None:
     """Forbidden unless the caller may emit into the stream, or manages it."""
     if stream == "system":
         raise errors.Forbidden("Only the hub itself writes to the stream `system`.")
@@ -135,30 +148,30 @@ def require_to_ask(principal: Principal, stream: str) -> None:
         principal.require("emit", stream)
 
 
-async def answer_of(demand: Demand, shape: Shape) -> Wanted:
-    """Whether anybody wants events of a shape; who listens is not known where nothing may be
+async def interested_in(interest: StreamInterest, shape: Shape) -> InterestAnswer:
+    """Whether anybody wants events of a shape; who listeners is not known where nothing may be
     quenched, so there nothing is surely unwanted. A closure may take tens of milliseconds.
     """
-    question = Question(demand.closure, shape, demand.hierarchy)
+    question = InterestCheck(interest.closure, shape, interest.hierarchy)
     await run_in_slices(question.steps())
     found = question.answer
-    return found if demand.quench or found != "no" else "maybe"
+    return found if interest.quench or found != "no" else "maybe"
 
 
-def shown(demand: Demand) -> DemandJson:
+def shown(interest: StreamInterest) -> StreamInterestJson:
     """As producers are told."""
-    above: list[AboveJson] = [
-        {"domain": domain, "type": type, "above": names}
-        for (domain, type), names in sorted(demand.above.items())
+    supertypes: list[SupertypesJson] = [
+        {"domain": domain, "type": type, "supertypes": names}
+        for (domain, type), names in sorted(interest.supertypes.items())
     ]
     return {
-        "filter": demand.filter,
-        "alternatives": demand.alternatives,
-        "widened": demand.closure.widened,
-        "above": above,
-        "quench": demand.quench,
-        "tag": demand.tag,
-        "sequence": demand.through,
+        "filter": interest.filter,
+        "alternatives": interest.alternatives,
+        "widened": interest.closure.widened,
+        "supertypes": supertypes,
+        "quench": interest.quench,
+        "tag": interest.tag,
+        "sequence": interest.through,
     }
 
 

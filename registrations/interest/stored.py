@@ -1,4 +1,4 @@
-"""What the tables say is wanted of a stream: filters of live registrations and of listens. Sql
+"""What the tables say is wanted of a stream: filters of live registrations and of listeners. Sql
 module. SQL module.
 """
 
@@ -13,26 +13,28 @@ from eventhub.postgresql.rows import cursor_of, scalars
 SQL = queries.load("registrations/interest/sql/closure.sql")
 
 Audience = tuple[str, ...] | None  # groups of clients; None: everybody counts
-Above = dict[tuple[str, str], tuple[str, ...]]  # by domain and type, the declared types above it
+Supertypes = dict[
+    tuple[str, str], tuple[str, ...]
+]  # by domain and type, the declared types supertypes it
 
 
-class Asked(NamedTuple):
-    """Whose interest is asked for."""
+class InterestScope(NamedTuple):
+    """Whose interest is scope for."""
 
     stream_id: int
     audience: Audience = None
 
 
-class Marks(NamedTuple):
+class ClosureMarks(NamedTuple):
     """What of a closure changes without a barrier; equal marks, equal closures."""
 
-    quench: bool  # an emitter may leave out what nobody wants: all listens are known
+    quench: bool  # an emitter may leave out what nobody wants: all listeners are known
     types: int
-    listens: str | None
+    listeners: str | None
     members: str | None
 
 
-class Present(NamedTuple):
+class ListenerInterest(NamedTuple):
     """A listen that is there: on a stream, of a client, with a filter in predicate form."""
 
     stream_id: int
@@ -40,14 +42,14 @@ class Present(NamedTuple):
     filter: str
 
 
-class Text(NamedTuple):
+class FilterText(NamedTuple):
     """A filter as JSON; without a language as a text in predicate form."""
 
     language: str
     filter: str
 
 
-class Version(NamedTuple):
+class StoredFilter(NamedTuple):
     """A filter of a live registration as it is stored; the id is that of the version."""
 
     id: int
@@ -56,62 +58,74 @@ class Version(NamedTuple):
 
 
 class _Declared(NamedTuple):
-    """A declared type, and the one above it."""
+    """A declared type, and the one supertypes it."""
 
     domain: str
     type: str
     parent: str
 
 
-class _Touched(NamedTuple):
+class _ChangedStream(NamedTuple):
     """A stream that changes were about, and the barriers of these."""
 
     stream: int
     barriers: list[int]
 
 
-async def read_marks(connection: Connection, asked: Asked) -> Marks:
-    values = {**_values(asked), "settled_s": limits.LISTENER_INTEREST_S}
-    found = await (await cursor_of(connection, Marks).execute(SQL["marks"], values)).fetchone()
-    return found or Marks(False, 0, None, None)
+async def read_marks(connection: Connection, scope: InterestScope) -> ClosureMarks:
+    values = {**_values(scope), "settled_s": limits.LISTENER_INTEREST_S}
+    found = await (
+        await cursor_of(connection, ClosureMarks).execute(SQL["marks"], values)
+    ).fetchone()
+    return found or ClosureMarks(False, 0, None, None)
 
 
-async def read_registered(connection: Connection, asked: Asked, after: int) -> list[Version]:
+async def read_registered(
+    connection: Connection, scope: InterestScope, after: int
+) -> list[StoredFilter]:
     """Of the live registrations, a piece by the ids of their versions; which rise, so what changes
     meanwhile comes in a later piece.
     """
-    values = {**_values(asked), "after": after, "count": limits.CLOSURE_CHUNK}
-    return await (await cursor_of(connection, Version).execute(SQL["filters"], values)).fetchall()
+    values = {**_values(scope), "after": after, "count": limits.CLOSURE_CHUNK}
+    return await (
+        await cursor_of(connection, StoredFilter).execute(SQL["filters"], values)
+    ).fetchall()
 
 
-async def read_news(connection: Connection, asked: Asked, barriers: Sequence[int]) -> list[Text]:
+async def read_added(
+    connection: Connection, scope: InterestScope, barriers: Sequence[int]
+) -> list[FilterText]:
     """Of those that came, or whose group was resumed, at some barriers; one more than the most
     tells that there are more.
     """
     bounds = {"barriers": list(barriers), "count": limits.CLOSURE_ADDED_MAX + 1}
-    values = {**_values(asked), **bounds}
-    return await (await cursor_of(connection, Text).execute(SQL["news"], values)).fetchall()
+    values = {**_values(scope), **bounds}
+    return await (await cursor_of(connection, FilterText).execute(SQL["news"], values)).fetchall()
 
 
-async def read_listened(connection: Connection, asked: Asked) -> list[Text]:
-    """Of the listens, in predicate form as text; one more than the most tells that there are
+async def read_listened(connection: Connection, scope: InterestScope) -> list[FilterText]:
+    """Of the listeners, in predicate form as text; one more than the most tells that there are
     more.
     """
-    values = {**_values(asked), "listens_max": limits.CLOSURE_LISTENERS_MAX + 1}
+    values = {**_values(scope), "listens_max": limits.CLOSURE_LISTENERS_MAX + 1}
     filters = await scalars(connection).execute(SQL["listened"], values)
-    return [Text("", text) for text in await filters.fetchall()]
+    return [FilterText("", text) for text in await filters.fetchall()]
 
 
-async def read_above(connection: Connection, stream_id: int) -> Above:
+async def read_supertypes(connection: Connection, stream_id: int) -> Supertypes:
     """Of the declared types of a stream's zone."""
     rows = await cursor_of(connection, _Declared).execute(SQL["hierarchy"], (stream_id,))
     parents = {(row.domain, row.type): row.parent for row in await rows.fetchall()}
     return {at: _lineage(parents, at) for at in parents}
 
 
-async def read_touched(connection: Connection, barriers: Sequence[int]) -> dict[int, list[int]]:
+async def read_changed_streams(
+    connection: Connection, barriers: Sequence[int]
+) -> dict[int, list[int]]:
     """The streams that changes at some barriers were about, each with these."""
-    rows = await cursor_of(connection, _Touched).execute(SQL["touched"], (list(barriers),))
+    rows = await cursor_of(connection, _ChangedStream).execute(
+        SQL["changed_streams"], (list(barriers),)
+    )
     return {row.stream: row.barriers for row in await rows.fetchall()}
 
 
@@ -121,8 +135,8 @@ async def read_quenched(connection: Connection, streams: Iterable[int]) -> set[i
     return set(await found.fetchall())
 
 
-async def write_present(connection: Connection, present: Iterable[Present]) -> None:
-    """Say that listens are there, those on streams that may be quenched; committed at once."""
+async def write_present(connection: Connection, present: Iterable[ListenerInterest]) -> None:
+    """Say that listeners are there, those on streams that may be quenched; committed at once."""
     each = list(dict.fromkeys(present))
     values = {
         "streams": [one.stream_id for one in each],
@@ -133,14 +147,14 @@ async def write_present(connection: Connection, present: Iterable[Present]) -> N
     await connection.execute(SQL["listen"], values)
 
 
-async def forget_gone(connection: Connection) -> None:
+async def delete_expired(connection: Connection) -> None:
     """Drop what has not counted for an hour."""
     await connection.execute(SQL["forget"])
 
 
-def _values(asked: Asked) -> dict[str, object]:
-    audience = None if asked.audience is None else list(asked.audience)
-    return {"stream_id": asked.stream_id, "audience": audience}
+def _values(scope: InterestScope) -> dict[str, object]:
+    audience = None if scope.audience is None else list(scope.audience)
+    return {"stream_id": scope.stream_id, "audience": audience}
 
 
 def _lineage(parents: dict[tuple[str, str], str], at: tuple[str, str]) -> tuple[str, ...]:

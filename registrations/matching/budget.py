@@ -14,7 +14,7 @@ every filter, if its attributes are there.
 from eventhub.base import limits
 from registrations.filters.ast import Compare, Const, Exists, Node, OfType, Path, Text
 from registrations.filters.evaluation_cost import weight
-from registrations.filters.normal import Form
+from registrations.filters.normal import NormalForm
 from registrations.match_index.format.terms import (
     Above,
     AboveText,
@@ -33,7 +33,7 @@ _GATE = ("domain", "type", "application")
 _FINDING = (Value, OneOf, Prefix, Above, Below, AboveText, BelowText)
 
 
-def budget_of(form: Form, strategy: str = "auto") -> int:
+def budget_of(form: NormalForm, strategy: str = "auto") -> int:
     """In units of weight.py; 0 for a filter that the strategy finds by what an event has."""
     if strategy in _BY_NOTHING:
         return sum(max(sum(map(weight, alternative)), 1) for alternative in form)

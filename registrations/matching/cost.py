@@ -6,7 +6,7 @@ is the rarest, a matcher alone knows.
 
 from typing import Any, Literal, NamedTuple
 
-from registrations.filters.normal import Form
+from registrations.filters.normal import NormalForm
 from registrations.matching.atoms import atoms_of
 from registrations.matching.budget import budget_of
 from registrations.matching.conditions import anchor_of
@@ -42,7 +42,7 @@ class Cost(NamedTuple):
         return {**self._asdict(), "reached_by": reached}
 
 
-def cost_of(form: Form) -> Cost:
+def cost_of(form: NormalForm) -> Cost:
     """The cost of a filter; of one that never matches nothing."""
     specs = specs_of_form(form)
     reached = tuple(map(_reach_of, specs))

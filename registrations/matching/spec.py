@@ -7,7 +7,7 @@ It knows nothing of tickets, streams or clients: a matcher gives each spec a num
 from typing import NamedTuple
 
 from registrations.filters.ast import Compare, Const, Node, OfType, Path, Scalar
-from registrations.filters.normal import Form, in_order, normal
+from registrations.filters.normal import NormalForm, normal, printed_parts
 from registrations.filters.pairs import Pairs
 
 _GATE = ("domain", "type", "application")
@@ -41,10 +41,10 @@ def specs_of(node: Node) -> Specs:
     return specs_of_form(normal(node))
 
 
-def specs_of_form(form: Form) -> Specs:
+def specs_of_form(form: NormalForm) -> Specs:
     """Of a filter whose normal form is known."""
     roles: dict[int, _Role] = {}  # alternatives have their parts in common
-    return tuple(_spec(alternative, roles) for alternative in in_order(form))
+    return tuple(_spec(alternative, roles) for alternative in printed_parts(form))
 
 
 class _Role(NamedTuple):

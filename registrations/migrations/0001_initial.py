@@ -44,13 +44,13 @@ class Migration(migrations.Migration):
                 (
                     "secret",
                     models.BinaryField(
-                        db_comment="of the signature, encrypted under a key derived from the hub's secret"
+                        db_comment="signs callbacks; encrypted under a key derived from the hub's secret key"
                     ),
                 ),
                 (
                     "ordered",
                     models.BooleanField(
-                        db_comment="one delivery of a stream at a time, in the stream's order",
+                        db_comment="deliver one event of a stream at a time, in the stream's order",
                         db_default=False,
                     ),
                 ),
@@ -62,14 +62,14 @@ class Migration(migrations.Migration):
                             ("cloudevents_structured", "Cloudevents Structured"),
                             ("cloudevents_binary", "Cloudevents Binary"),
                         ],
-                        db_comment="of the callbacks' bodies",
+                        db_comment="format of the callbacks' bodies",
                         db_default="native",
                     ),
                 ),
                 ("enabled", models.BooleanField(db_default=True)),
                 (
                     "reason",
-                    models.TextField(db_comment="why it is not enabled: request, gone", null=True),
+                    models.TextField(db_comment="why it is disabled: request, gone", null=True),
                 ),
                 (
                     "created_at",
@@ -87,7 +87,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "endpoints",
-                "db_table_comment": "where the hub calls back",
+                "db_table_comment": "URLs to which the hub posts events",
                 "indexes": [
                     models.Index(
                         condition=models.Q(("deleted_at__isnull", True)),
@@ -128,45 +128,56 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "requested_at",
-                    models.DateTimeField(db_comment="somebody waits for one", null=True),
+                    models.DateTimeField(db_comment="set while a build is requested", null=True),
                 ),
                 (
                     "again",
                     models.BooleanField(
-                        db_comment="asked for after the last one began: that one is not enough",
+                        db_comment="requested after the running build started, so another one follows",
                         db_default=False,
                     ),
                 ),
                 (
                     "attempts",
                     models.IntegerField(
-                        db_comment="begun since one ended well; one that is killed has had its try",
+                        db_comment="started since the last success; a killed one counts",
                         db_default=0,
                     ),
                 ),
                 ("started_at", models.DateTimeField(null=True)),
                 (
                     "heartbeat_at",
-                    models.DateTimeField(db_comment="the builder's last word", null=True),
+                    models.DateTimeField(db_comment="last heartbeat of the builder", null=True),
                 ),
                 (
                     "ended_at",
                     models.DateTimeField(
-                        db_comment="null: it is at work, or has gone without a word", null=True
+                        db_comment="null: the builder is running, or died", null=True
                     ),
                 ),
-                ("stage", models.TextField(db_comment="what the builder is at", db_default="")),
-                ("done", models.BigIntegerField(db_comment="registrations taken in", db_default=0)),
-                ("expected", models.BigIntegerField(db_comment="of about so many", null=True)),
+                ("stage", models.TextField(db_comment="stage of the build", db_default="")),
+                (
+                    "done",
+                    models.BigIntegerField(db_comment="registrations processed", db_default=0),
+                ),
+                (
+                    "expected",
+                    models.BigIntegerField(
+                        db_comment="approximate number of registrations to process", null=True
+                    ),
+                ),
                 (
                     "reason",
-                    models.TextField(db_comment="why it failed, an error's code", db_default=""),
+                    models.TextField(db_comment="error code of a failure", db_default=""),
                 ),
-                ("detail", models.TextField(db_comment="and in words", db_default="")),
+                (
+                    "detail",
+                    models.TextField(db_comment="error message of a failure", db_default=""),
+                ),
             ],
             options={
                 "db_table": "index_builds",
-                "db_table_comment": "builds of match indexes, the last of each stream",
+                "db_table_comment": "last build of each stream's match index",
             },
         ),
         migrations.CreateModel(
@@ -186,13 +197,13 @@ class Migration(migrations.Migration):
                 (
                     "history",
                     models.UUIDField(
-                        db_comment="of the database (log_state): transactions of another one say nothing"
+                        db_comment="history of the database (log_state) in which the transaction id is valid"
                     ),
                 ),
             ],
             options={
                 "db_table": "purged_versions",
-                "db_table_comment": "the newest end of the versions that were deleted, by stream",
+                "db_table_comment": "newest transaction that ended a since deleted version, by stream",
             },
         ),
         migrations.CreateModel(
@@ -203,21 +214,23 @@ class Migration(migrations.Migration):
                     "streams",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="ascending, and in the same places",
+                        db_comment="ascending; parallel to segments and sequences",
                         size=None,
                     ),
                 ),
                 (
                     "segments",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.UUIDField(), db_comment="the open segment", size=None
+                        base_field=models.UUIDField(),
+                        db_comment="open segment of each stream",
+                        size=None,
                     ),
                 ),
                 (
                     "sequences",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="the last sequence given",
+                        db_comment="last sequence of each stream",
                         size=None,
                     ),
                 ),
@@ -230,14 +243,14 @@ class Migration(migrations.Migration):
                 (
                     "xid",
                     eventhub.postgresql.tables.Xid8Field(
-                        db_comment="what a snapshot did not see is found by its oldest transaction",
+                        db_comment="finds the changes that a snapshot did not see, by its oldest transaction",
                         db_default=eventhub.postgresql.tables.CurrentXid(),
                     ),
                 ),
             ],
             options={
                 "db_table": "barriers",
-                "db_table_comment": "the heads of some streams at the moment of a change",
+                "db_table_comment": "heads of some streams at the moment of a change",
                 "indexes": [models.Index(fields=["xid"], name="barriers_by_xid")],
             },
         ),
@@ -265,14 +278,14 @@ class Migration(migrations.Migration):
                         to="eventlog.stream",
                     ),
                 ),
-                ("client_id", models.BigIntegerField(db_comment="below zero: an operator")),
-                ("digest", models.UUIDField(db_comment="of the filter")),
+                ("client_id", models.BigIntegerField(db_comment="negative: an operator")),
+                ("digest", models.UUIDField(db_comment="hash of the filter")),
                 ("filter", models.TextField(db_comment="in predicate form")),
                 ("expires_at", models.DateTimeField()),
             ],
             options={
                 "db_table": "listen_interests",
-                "db_table_comment": "what is listened for on streams that may be quenched",
+                "db_table_comment": "filters of listeners on streams that may be quenched",
             },
         ),
         migrations.CreateModel(
@@ -291,7 +304,7 @@ class Migration(migrations.Migration):
                 (
                     "registrations",
                     models.IntegerField(
-                        db_comment="live ones; the row is locked by whoever adds or ends one",
+                        db_comment="live ones; creating or ending one locks the row",
                         db_default=0,
                     ),
                 ),
@@ -304,7 +317,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "sessions",
-                "db_table_comment": "what registrations belong to",
+                "db_table_comment": "owners of registrations",
                 "constraints": [
                     models.UniqueConstraint(fields=("client", "name"), name="sessions_by_name")
                 ],
@@ -334,7 +347,7 @@ class Migration(migrations.Migration):
                 (
                     "registrations",
                     models.IntegerField(
-                        db_comment="live ones that name it; with each barrier of these",
+                        db_comment="live ones in the group; updated with each barrier",
                         db_default=0,
                     ),
                 ),
@@ -348,7 +361,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "registration_groups",
-                "db_table_comment": "registrations that are suspended and resumed in one act",
+                "db_table_comment": "registrations that are suspended and resumed together",
                 "indexes": [
                     models.Index(
                         condition=models.Q(("deleted_at__isnull", True)),
@@ -381,23 +394,25 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "attempted_at",
-                    models.DateTimeField(db_comment="the last attempt that is known here"),
+                    models.DateTimeField(db_comment="time of the last recorded attempt"),
                 ),
-                ("outcome", models.TextField(db_comment="how it ended, as in attempts")),
+                ("outcome", models.TextField(db_comment="outcome of that attempt, as in attempts")),
                 (
                     "status",
-                    models.IntegerField(db_comment="of its answer, if there was one", null=True),
+                    models.IntegerField(
+                        db_comment="HTTP status of its answer, if there was one", null=True
+                    ),
                 ),
                 (
                     "delivered_at",
                     models.DateTimeField(
-                        db_comment="the last attempt that was answered with 2xx", null=True
+                        db_comment="time of the last attempt that was answered with 2xx", null=True
                     ),
                 ),
                 (
                     "failing_since",
                     models.DateTimeField(
-                        db_comment="the first attempt that failed since; null: the last one did not",
+                        db_comment="time of the first failed attempt since then; null: the last one succeeded",
                         null=True,
                     ),
                 ),
@@ -405,7 +420,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "endpoint health",
                 "db_table": "endpoint_health",
-                "db_table_comment": "how endpoints answer",
+                "db_table_comment": "latest results of endpoints' callbacks",
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
@@ -414,7 +429,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(db_comment="the ticket", primary_key=True, serialize=False),
+                    models.BigAutoField(db_comment="ticket", primary_key=True, serialize=False),
                 ),
                 (
                     "zone",
@@ -443,7 +458,7 @@ class Migration(migrations.Migration):
                 (
                     "key",
                     models.TextField(
-                        db_comment="the client's own name for it, so that it can repeat itself",
+                        db_comment="the client's own name for it, an idempotency key",
                         null=True,
                     ),
                 ),
@@ -457,7 +472,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "registrations",
-                "db_table_comment": "wishes of clients",
+                "db_table_comment": "subscriptions of clients",
                 "indexes": [
                     models.Index(
                         condition=models.Q(("deleted_at__isnull", True)),
@@ -515,11 +530,16 @@ class Migration(migrations.Migration):
                         to="eventlog.stream",
                     ),
                 ),
-                ("registrations", models.IntegerField(db_comment="live ones that are on it now")),
+                (
+                    "registrations",
+                    models.IntegerField(
+                        db_comment="live ones of the group that name the stream now"
+                    ),
+                ),
             ],
             options={
                 "db_table": "group_streams",
-                "db_table_comment": "the streams on which a group's registrations are or ever were",
+                "db_table_comment": "streams that a group's registrations name or ever named",
             },
         ),
         migrations.CreateModel(
@@ -558,7 +578,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "suspensions",
-                "db_table_comment": "from one barrier to another, a group's registrations match nothing",
+                "db_table_comment": "barriers between which a group's registrations match nothing",
                 "indexes": [
                     models.Index(fields=["group"], name="suspensions_by_group"),
                     models.Index(fields=["from_barrier"], name="suspensions_by_from"),
@@ -619,11 +639,14 @@ class Migration(migrations.Migration):
                         to="registrations.registration",
                     ),
                 ),
-                ("cost", models.IntegerField(db_comment="of registrations/matching/budget.py")),
+                (
+                    "cost",
+                    models.IntegerField(db_comment="in units of registrations/matching/budget.py"),
+                ),
             ],
             options={
                 "db_table": "expensive_filters",
-                "db_table_comment": "filters that are tried for every event",
+                "db_table_comment": "filters that are evaluated for every event",
                 "indexes": [
                     models.Index(fields=["registration"], name="expensive_by_registration")
                 ],
@@ -635,7 +658,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        db_comment="the matcher's id", primary_key=True, serialize=False
+                        db_comment="id in matchers", primary_key=True, serialize=False
                     ),
                 ),
                 (
@@ -651,15 +674,15 @@ class Migration(migrations.Migration):
                     "streams",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="as named, each once",
+                        db_comment="ids in the order of the request, each once",
                         size=None,
                     ),
                 ),
-                ("language", models.TextField(db_comment="of registrations.filters")),
+                ("language", models.TextField(db_comment="one of registrations.filters.languages")),
                 (
                     "filter",
                     eventhub.postgresql.tables.JsonTextField(
-                        db_comment="as it was written; jsonb would refuse \\u0000"
+                        db_comment="as the client wrote it; jsonb would refuse \\u0000"
                     ),
                 ),
                 (
@@ -674,7 +697,8 @@ class Migration(migrations.Migration):
                 (
                     "suspended",
                     models.BooleanField(
-                        db_comment="by itself: nothing matches it", db_default=False
+                        db_comment="the registration itself (not its group) is suspended",
+                        db_default=False,
                     ),
                 ),
                 (
@@ -689,13 +713,14 @@ class Migration(migrations.Migration):
                 (
                     "report",
                     eventhub.postgresql.tables.JsonTextField(
-                        db_comment="what of an event is told; null: the whole", null=True
+                        db_comment="fields of an event that are delivered; null: the whole event",
+                        null=True,
                     ),
                 ),
                 (
                     "digest",
                     models.UUIDField(
-                        db_comment="of the client, the streams and the filter's normal form",
+                        db_comment="hash of the client, the streams and the filter's normal form",
                         null=True,
                     ),
                 ),
@@ -713,7 +738,7 @@ class Migration(migrations.Migration):
                     "until_barrier",
                     models.ForeignKey(
                         db_column="until_barrier",
-                        db_comment="null: it is the current one",
+                        db_comment="null: the current version",
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.DO_NOTHING,
@@ -724,7 +749,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "registration_versions",
-                "db_table_comment": "what registrations ask for, from one barrier to another",
+                "db_table_comment": "definitions of registrations, each from one barrier to another",
                 "indexes": [
                     django.contrib.postgres.indexes.GinIndex(
                         fields=["streams"], name="versions_by_stream"

@@ -1,6 +1,6 @@
 -- Versions of registrations as matchers want them: for one stream, with their bounds as that stream's sequences.
 
--- name: roomy
+-- name: raise_work_mem
 -- For one transaction: 100,000 versions are joined in memory.
 SET LOCAL work_mem = '64MB'
 

@@ -1,6 +1,6 @@
 -- What of endpoints is done under other locks or by other processes than the API's.
 
--- name: hold_endpoints
+-- name: lock_endpoints
 -- So that they are not deleted before the registrations that name them are there.
 SELECT id, url FROM endpoints
  WHERE client_id = %(client_id)s AND deleted_at IS NULL

@@ -1,6 +1,6 @@
 -- What of groups of registrations is done under the locks of registrations.
 
--- name: hold_groups
+-- name: lock_groups
 -- So that they are neither suspended, resumed nor deleted before the registrations that name them are there.
 SELECT name, id FROM registration_groups
  WHERE client_id = %s AND name = ANY (%s::text[]) AND deleted_at IS NULL

@@ -1,11 +1,11 @@
--- Deleting ended versions that nothing can ask for any more, and barriers that nothing refers to.
+-- Deletes ended versions that nothing can read any more, and barriers without references.
 
 -- name: ended
--- So many ended versions after one, by the barrier of their end, and whether each may go. One may go when all this is so:
--- its end is older than whatever still reads the changes of then; on none of its streams an event within its bounds can be
--- read, from the log or the archive; forwarders have passed its bounds, so that notices of gaps name it, and no fan-out of
--- its events is open; it is in no usable match index, and such an index knows that it ended (`epochs`, `xmins`, `afters`).
--- Of one with a report the endpoint, too: a delivery may need it (`reported`).
+-- A batch of ended versions by the barrier of their end, and whether each may be deleted. All of these must hold:
+-- it ended before the retention time, which covers every reader of changes; no event within its bounds can be read on any of
+-- its streams, from the log or the archive; forwarders have passed its bounds, so gap notices have named it, and no fan-out
+-- of its events is open; no usable match index holds it as current (`epochs`, `xmins`, `afters`).
+-- The endpoint is that of a version with a report: a delivery may need it (`reported`).
 WITH ended AS MATERIALIZED (
     SELECT id, from_barrier, until_barrier, streams, endpoint_id, report IS NOT NULL AS has_report,
            endpoint_id IS NOT NULL AND NOT suspended AS is_forwarded
@@ -15,7 +15,7 @@ WITH ended AS MATERIALIZED (
      LIMIT %(rows_max)s
 ), bounds AS MATERIALIZED (
     SELECT v.id, v.is_forwarded, s.id AS stream_id, s.durability = 'transient' AS is_transient, u.xid,
-           u.created_at < now() - make_interval(secs => %(kept_s)s) AS is_old,
+           u.created_at < now() - make_interval(secs => %(retained_s)s) AS is_old,
            COALESCE(f.sequences[array_position(f.streams, s.id)], 0) AS since,
            COALESCE(u.sequences[array_position(u.streams, s.id)], 0) AS until
       FROM ended v
@@ -31,7 +31,7 @@ WITH ended AS MATERIALIZED (
         ON e.stream_id = b.stream_id
      GROUP BY b.id
     HAVING bool_and(b.is_old)
-       -- the readable segment that begins last at or before the end: if none of its events is in, none of others is
+       -- the last readable segment that begins at or before the end: if it has no event within the bounds, no segment has
        AND bool_and(b.is_transient OR b.until <= b.since OR NOT COALESCE(
                (SELECT COALESCE(g.last, b.until) > b.since FROM segments g
                  WHERE g.stream_id = b.stream_id AND g.tier <> 'dropped' AND g.first <= b.until
@@ -50,7 +50,7 @@ SELECT v.until_barrier AS barrier, v.id, free.id IS NOT NULL AS is_free,
  ORDER BY v.until_barrier, v.id
 
 -- name: reported
--- Versions whose reports a delivery needs that may still be posted; by endpoint, so that only what it waits for is read.
+-- Versions whose reports are needed by deliveries that may still be posted; by endpoint, to read only their deliveries.
 SELECT DISTINCT n.id
   FROM (SELECT version_ids FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'pending' AND NOT ordered
         UNION ALL
@@ -60,14 +60,14 @@ SELECT DISTINCT n.id
  CROSS JOIN LATERAL unnest(d.version_ids) AS n (id)
 
 -- name: purge
--- What went is noted by stream, so that no match index that may hold one of them as not ended is used (index/facts.py). A
--- transaction beyond the present ones was brought in with a dump, and was over before any index was built here.
-WITH gone AS (
+-- Recorded by stream, so that no match index is used that may hold a deleted version as current (match_index/epochs/facts.py).
+-- A transaction id in the future came with a dump; that transaction ended before any index was built here.
+WITH deleted AS (
     DELETE FROM registration_versions WHERE id = ANY (%(versions)s::bigint[]) AND until_barrier IS NOT NULL
     RETURNING until_barrier, streams, endpoint_id, suspended
 ), noted AS (
     SELECT n.id AS stream_id, max(b.xid) AS xid
-      FROM gone v JOIN barriers b ON b.id = v.until_barrier CROSS JOIN LATERAL unnest(v.streams) AS n (id)
+      FROM deleted v JOIN barriers b ON b.id = v.until_barrier CROSS JOIN LATERAL unnest(v.streams) AS n (id)
      WHERE v.endpoint_id IS NOT NULL AND NOT v.suspended AND b.xid < pg_snapshot_xmax(pg_current_snapshot())
      GROUP BY n.id
 )
@@ -78,19 +78,19 @@ SELECT n.stream_id, n.xid, l.history FROM noted n, log_state l ORDER BY n.stream
        history = excluded.history
 
 -- name: purge_barriers
--- Those among so many after one that nothing refers to, once whatever still reads the changes of then is over. The last one
--- that was looked at, and how many went.
-WITH looked AS MATERIALIZED (
+-- A batch of barriers older than the retention time, without those that are referred to. Returns the last one that was
+-- checked and the number of deleted ones.
+WITH checked AS MATERIALIZED (
     SELECT id FROM barriers
-     WHERE id > %(after)s AND created_at < now() - make_interval(secs => %(kept_s)s)
+     WHERE id > %(after)s AND created_at < now() - make_interval(secs => %(retained_s)s)
      ORDER BY id LIMIT %(rows_max)s
-), gone AS (
-    DELETE FROM barriers b USING looked
-     WHERE b.id = looked.id
+), deleted AS (
+    DELETE FROM barriers b USING checked
+     WHERE b.id = checked.id
        AND NOT EXISTS (SELECT FROM registration_versions v WHERE v.from_barrier = b.id)
        AND NOT EXISTS (SELECT FROM registration_versions v WHERE v.until_barrier = b.id)
        AND NOT EXISTS (SELECT FROM suspensions x WHERE x.from_barrier = b.id)
        AND NOT EXISTS (SELECT FROM suspensions x WHERE x.until_barrier = b.id)
     RETURNING 1
 )
-SELECT (SELECT max(id) FROM looked) AS last, (SELECT count(*) FROM gone) AS gone
+SELECT (SELECT max(id) FROM checked) AS last, (SELECT count(*) FROM deleted) AS deleted

@@ -153,7 +153,7 @@ SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filte
  ORDER BY r.id
  LIMIT %(items_max)s
 
--- name: barrier_places
+-- name: barrier_positions
 SELECT b.id AS barrier, p.stream_id, p.segment::text AS segment, p.sequence
   FROM barriers b, unnest(b.streams, b.segments, b.sequences) AS p (stream_id, segment, sequence)
  WHERE b.id = ANY (%s) AND p.stream_id = ANY (%s)

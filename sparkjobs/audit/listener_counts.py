@@ -20,7 +20,7 @@ from eventhub.base import limits
 from eventhub.event import protobuf_codec
 from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
-from registrations.compiled import Compiled
+from registrations.compiled import CompiledFilters
 from registrations.matching.stream_matcher import Matching
 from registrations.matching.versions import Version
 from sparkjobs.expected_deliveries import ExecutorPaths, suspensions_of
@@ -145,7 +145,7 @@ class _SegmentCount:
 
     def _wishes(self, segment: dict[str, Any], where: ExecutorPaths) -> Iterator[_Interest]:
         """Those that can be judged: what they let through is known."""
-        compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+        compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
         found: dict[str, _Interest] = {}
         wanted: dict[int, list[int]] = {}
         for row in _rows(where.work, INTERESTS, INTEREST, segment):
@@ -174,7 +174,7 @@ class _SegmentCount:
         segment: dict[str, Any],
         where: ExecutorPaths,
         wanted: dict[int, list[int]],
-        compiled: Compiled,
+        compiled: CompiledFilters,
     ) -> None:
         of_stream = ds.field("stream_id") == segment["stream_id"]
         named = of_stream & ds.field("registration_id").isin([*wanted])

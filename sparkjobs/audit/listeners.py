@@ -224,7 +224,7 @@ def add_unchecked(judged: DataFrame, gaps: DataFrame) -> DataFrame:
 def faults(judged: DataFrame) -> DataFrame:
     """What a client was not told, told although it had not asked, or begins behind."""
     checked = sf.col("unseen") == 0
-    told_of = sf.format_string(
+    subscription = sf.format_string(
         "The listen %d was told %d events; %d were to be told, and %d may have been.",
         *("id", "delivered_events", "owed", "doubtful"),
     )
@@ -237,8 +237,8 @@ def faults(judged: DataFrame) -> DataFrame:
         "The listen %d begins behind %d events that none before it was told.", "id", "before"
     )
     return (
-        _fault(less, NOT_DELIVERED, "sequence", "delivered_sequence", told_of)
-        .unionByName(_fault(more, NOT_MATCHED, "sequence", "delivered_sequence", told_of))
+        _fault(less, NOT_DELIVERED, "sequence", "delivered_sequence", subscription)
+        .unionByName(_fault(more, NOT_MATCHED, "sequence", "delivered_sequence", subscription))
         .unionByName(_fault(holes, SKIPPED, "covered", "sequence", hole_of))
     )
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from eventhub.base import limits
-from registrations.compiled import Compiled
+from registrations.compiled import CompiledFilters
 from registrations.match_index.format.columns import Columns, Gathering
 from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.versions import COLUMNS
@@ -42,7 +42,7 @@ class Slice(NamedTuple):
 def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) -> Slice:
     """Of rows of `transform.INDEXED`. Raises OSError."""
     gathering = Gathering(COLUMNS)
-    compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+    compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     refused: list[RefusedVersion] = []
     for batch in batches:
         rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)

@@ -26,7 +26,7 @@ from eventhub.base.strict_json import parse_json
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
 from eventhub.streams.serializers import PolicySerializer
-from registrations.filter_source import Filter
+from registrations.filter_source import FilterSource
 from registrations.filters.languages import LANGUAGES
 from sparkjobs.runs.jobs import AUDIT, BACKTEST, MATCH_INDEX, RETENTION, job_named
 
@@ -90,7 +90,7 @@ class BacktestParams(_Params):
     def validate(self, found: dict[str, Any]) -> dict[str, Any]:
         super().validate(found)
         with _at("filter"):
-            Filter(found["language"], found["filter"]).read()
+            FilterSource(found["language"], found["filter"]).read()
         return found
 
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, get_args
 from django.urls import URLPattern, get_resolver
 
 from delivery.listening import messages
-from delivery.listening.operations import LISTEN_DOORS
-from eventhub.http.routes import DOORS
-from registrations.bulk.operations import BULK_DOORS
-from registrations.explain.operations import UNDERSTAND_DOORS
-from registrations.interest.operations import CLOSURE_DOORS
+from delivery.listening.operations import LISTEN_ROUTES
+from eventhub.http.routes import HTTP_ROUTES
+from registrations.bulk.operations import BULK_ROUTES
+from registrations.explain.operations import EXPLAIN_ROUTES
+from registrations.interest.operations import INTEREST_ROUTES
 from tests.live import Answer, LiveHub, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}
@@ -200,7 +200,7 @@ class World:
         return found
 
 
-_HOT = (*DOORS, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS)
+_HOT = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
 
 
 def routes() -> frozenset[str]:

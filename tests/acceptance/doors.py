@@ -18,14 +18,14 @@ from delivery.listening.catchup import CatchUp
 from delivery.listening.in_process import LocalHub
 from delivery.listening.listener import Sources
 from delivery.listening.record import recording
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.event import event_pb2
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.log import Log
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from registrations.interest.live import Closures
 from tests.acceptance.wire import JSON, PROTOBUF, session, until
@@ -75,7 +75,7 @@ class Asked(NamedTuple):
 Door = Callable[[Asked], AsyncIterator[Told]]
 
 
-def told_of(message: dict[str, Any]) -> Told:
+def subscription(message: dict[str, Any]) -> Told:
     return Told(
         message["sequence"],
         message["prev"],
@@ -110,14 +110,14 @@ async def socket_protobuf(asked: Asked) -> AsyncIterator[Told]:
 async def _socket(asked: Asked, subprotocol: str) -> AsyncIterator[Told]:
     async with session(asked.hub, asked.key, web=asked.web, subprotocol=subprotocol) as reader:
         await reader.say(
-            "listen", listen="a", stream=asked.stream, **asked.wanted, **{"from": asked.start}
+            "listen", listener="a", stream=asked.stream, **asked.wanted, **{"from": asked.start}
         )
         while True:
             message = await reader.hear()
             if "frame" in message:
                 yield told_of_frame(message["frame"])
             elif message["op"] == "event":
-                yield told_of(message)
+                yield subscription(message)
             elif message["op"] in ("error", "gap", "segment_mismatch"):
                 raise Refused(message)
 
@@ -125,7 +125,7 @@ async def _socket(asked: Asked, subprotocol: str) -> AsyncIterator[Told]:
 async def server_sent(asked: Asked) -> AsyncIterator[Told]:
     async for message in events_of(asked):
         if message["op"] == "event":
-            yield told_of(message)
+            yield subscription(message)
         elif message["op"] in ("error", "gap", "segment_mismatch"):
             raise Refused(message)
 
@@ -162,7 +162,7 @@ async def _pages(asked: Asked, **how: int) -> AsyncIterator[Told]:
                 await _check(response)
                 page = await response.json()
             for item in page["events"]:
-                yield told_of(item)
+                yield subscription(item)
             cursor = page["cursor"]
             asked = asked._replace(start=f"{cursor['segment']}:{cursor['sequence']}")
 
@@ -175,7 +175,7 @@ async def lines(asked: Asked) -> AsyncIterator[Told]:
                 async for line in response.content:
                     message = json.loads(line)
                     if "event" in message:
-                        yield told_of(message)
+                        yield subscription(message)
             asked = asked._replace(start=_end(message))
 
 
@@ -221,13 +221,13 @@ async def in_process(asked: Asked) -> AsyncIterator[Told]:
     archive = archive_of(asked.hub.env["EVENTHUB_ARCHIVE_URL"])
     opened = Log.open(database_url=asked.hub.database_url, archive=archive)
     async with opened as log, recording(asked.hub.database_url) as record:
-        gate, feed = Gate(log, secret="of this process", clock=SystemClock()), Feed(log)
-        following = [asyncio.create_task(gate.run()), asyncio.create_task(feed.run())]
+        authorizer, feed = Authorizer(log, secret="of this process", clock=SystemClock()), Feed(log)
+        following = [asyncio.create_task(authorizer.run()), asyncio.create_task(feed.run())]
         try:
-            await until(gate.fresh)
+            await until(authorizer.fresh)
             closures = Closures(log, feed)
             sources = Sources(
-                log, gate, feed, SystemClock(), Book(log), closures, record, CatchUp()
+                log, authorizer, feed, SystemClock(), TypeRegistry(log), closures, record, CatchUp()
             )
             local = LocalHub(sources, asked.key)
             async with aclosing(local.listen(asked.stream, start=start, **wanted)) as events:  # type: ignore[type-var]

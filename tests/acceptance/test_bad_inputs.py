@@ -9,6 +9,7 @@ from eventhub.base import errors
 from eventhub.openapi import all_errors
 from tests.acceptance import (
     test_bad_inputs_emit,
+    test_bad_inputs_explain,
     test_bad_inputs_groups,
     test_bad_inputs_interest,
     test_bad_inputs_jobs,
@@ -19,7 +20,6 @@ from tests.acceptance import (
     test_bad_inputs_registrations,
     test_bad_inputs_socket,
     test_bad_inputs_types,
-    test_bad_inputs_understanding,
     test_bad_inputs_wire,
 )
 from tests.acceptance.bad_inputs import EVENT, World, routes
@@ -37,7 +37,7 @@ CASES = (
     *test_bad_inputs_socket.HANDSHAKES,
     *test_bad_inputs_socket.MESSAGES,
     *test_bad_inputs_types.CASES,
-    *test_bad_inputs_understanding.CASES,
+    *test_bad_inputs_explain.CASES,
     *test_bad_inputs_wire.CASES,
 )
 # What a caller cannot bring about by one bad request: the hub's own troubles, and what takes more.

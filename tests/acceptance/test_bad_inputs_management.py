@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from delivery.listening.operations import LISTEN_DOORS
+from delivery.listening.operations import LISTEN_ROUTES
 from eventhub.base import limits
-from eventhub.http.routes import DOORS
-from registrations.bulk.operations import BULK_DOORS
-from registrations.explain.operations import UNDERSTAND_DOORS
-from registrations.interest.operations import CLOSURE_DOORS
+from eventhub.http.routes import HTTP_ROUTES
+from registrations.bulk.operations import BULK_ROUTES
+from registrations.explain.operations import EXPLAIN_ROUTES
+from registrations.interest.operations import INTEREST_ROUTES
 from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 
 pytestmark = pytest.mark.usefixtures("untouched")
@@ -49,7 +49,7 @@ TEXTS = {"key", "domain", "type", "version", "path"}  # no names: nearly any tex
 OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
 TAKES_BODY = ("POST", "PUT", "PATCH")
 PUT_STATE = "PUT /v1/streams/{stream}/state/{key}"  # its body is an event
-_DOORS = (*DOORS, *BULK_DOORS, *CLOSURE_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS)
+_DOORS = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
 HOT = {f"{door.method} {door.path}" for door in _DOORS}
 MANAGED = sorted(
     route for route in routes() - HOT if " /v1/" in route and route not in (EMIT, "GET /v1/ws")

@@ -20,9 +20,9 @@ UPGRADE = {
     "Sec-WebSocket-Version": "13",
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 }
-LISTEN = {"op": "listen", "listen": "a", "stream": "orders"}
+LISTEN = {"op": "listen", "listener": "a", "stream": "orders"}
 INTEREST = {"op": "interest", "interest": "i", "stream": "orders"}
-ACK = {"op": "ack", "listen": "b"}
+ACK = {"op": "ack", "listener": "b"}
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 
 
@@ -34,7 +34,7 @@ class BadMessage(NamedTuple):
     message: Any  # bytes and str as they are, anything else as JSON
     code: str
     at: dict[str, Any]
-    listen: str | None = None
+    listener: str | None = None
     key: str = "admin"
     answer: str = "error"
 
@@ -78,8 +78,8 @@ def bad(name: str, op: str, message: Any, code: str, at: str = "", **more: Any) 
 def listen(name: str, code: str, at: str = "", *, seen: bool = True, **fields: Any) -> BadMessage:
     """A bad listen; `seen`: it was understood far enough to know its name."""
     more = {name: fields.pop(name) for name in ("key", "answer") if name in fields}
-    called = fields.get("listen", "a") if seen else None
-    return bad(name, "listen", {**LISTEN, **fields}, code, at, listen=called, **more)
+    called = fields.get("listener", "a") if seen else None
+    return bad(name, "listen", {**LISTEN, **fields}, code, at, listener=called, **more)
 
 
 NO_MESSAGE = (
@@ -88,20 +88,20 @@ NO_MESSAGE = (
     bad("truncated", "listen", '{"op": "listen"', "malformed_json"),
     bad("an array", "listen", [LISTEN], "invalid_field"),
     bad("a number", "listen", 17, "invalid_field"),
-    bad("no op", "listen", {"listen": "a"}, "missing_field", "op"),
+    bad("no op", "listen", {"listener": "a"}, "missing_field", "op"),
     bad("unknown op", "listen", {"op": "shout"}, "unknown_operation", "op"),
     bad("op of the hub", "listen", {"op": "listening"}, "unknown_operation", "op"),
     bad("op that is no text", "listen", {"op": 17}, "invalid_field", "op"),
-    bad("bad UTF-8", "listen", b'{"op": "listen", "listen": "\xff"}', "invalid_utf8"),
+    bad("bad UTF-8", "listen", b'{"op": "listen", "listener": "\xff"}', "invalid_utf8"),
     bad("deep", "listen", '{"op": "listen", "attributes": ' + "[" * 20_000, "too_deep"),
     bad("event", "listen", {"domain": "a", "type": "b"}, "missing_field", "op"),
 )
 MESSAGES = (
     *NO_MESSAGE,
-    listen("no name", "invalid_field", "listen", seen=False, listen=""),
-    listen("long name", "field_too_long", "listen", seen=False, listen="x" * 65),
-    listen("name that is no text", "invalid_field", "listen", seen=False, listen=17),
-    bad("no stream", "listen", {"op": "listen", "listen": "a"}, "missing_field", "stream"),
+    listen("no name", "invalid_field", "listener", seen=False, listener=""),
+    listen("long name", "field_too_long", "listener", seen=False, listener="x" * 65),
+    listen("name that is no text", "invalid_field", "listener", seen=False, listener=17),
+    bad("no stream", "listen", {"op": "listen", "listener": "a"}, "missing_field", "stream"),
     listen("empty stream", "invalid_field", "stream", seen=False, stream=""),
     listen("long stream", "field_too_long", "stream", seen=False, stream="x" * 201),
     listen("unknown field", "unknown_field", "since", seen=False, since=1),
@@ -160,9 +160,9 @@ MESSAGES = (
            filter="(and " + " ".join(f"(or a{n} b{n} c{n})" for n in range(100)) + ")"),
     listen("window of 0", "invalid_field", "window", seen=False, window=0),
     listen("wide window", "invalid_field", "window", seen=False, window=10_001),
-    bad("nobody's", "stop", {"op": "stop", "listen": "b"}, "unknown_listener", listen="b"),
-    bad("no name", "stop", {"op": "stop"}, "missing_field", "listen"),
-    bad("nobody's", "ack", {**ACK, "sequence": 1}, "unknown_listener", listen="b"),
+    bad("nobody's", "stop", {"op": "stop", "listener": "b"}, "unknown_listener", listener="b"),
+    bad("no name", "stop", {"op": "stop"}, "missing_field", "listener"),
+    bad("nobody's", "ack", {**ACK, "sequence": 1}, "unknown_listener", listener="b"),
     bad("no sequence", "ack", ACK, "missing_field", "sequence"),
     bad("below 0", "ack", {**ACK, "sequence": -1}, "invalid_field", "sequence"),
     bad("a text", "ack", {**ACK, "sequence": "1"}, "invalid_field", "sequence"),
@@ -224,7 +224,7 @@ async def test_bad_message_is_answered_and_the_socket_stays(world: World, case: 
         answer = await receive(opened)
         assert (answer["op"], answer["code"]) == (case.answer, case.code), answer
         assert answer["position"] == case.at, answer
-        assert answer.get("listen") == case.listen, answer
+        assert answer.get("listener") == case.listener, answer
         assert 400 <= answer["status"] < 500
         assert answer["detail"]
         await send(opened, {"op": "ping", "id": "still here"})
@@ -259,7 +259,11 @@ async def test_listen_of_a_name_that_is_taken(world: World) -> None:
         assert (await receive(opened))["op"] == "listening"
         await send(opened, LISTEN)
         answer = await receive(opened)
-        assert (answer["op"], answer["code"], answer["listen"]) == ("error", "listener_exists", "a")
+        assert (answer["op"], answer["code"], answer["listener"]) == (
+            "error",
+            "listener_exists",
+            "a",
+        )
 
 
 async def test_interest_of_a_name_that_is_taken(world: World) -> None:
@@ -274,7 +278,7 @@ async def test_interest_of_a_name_that_is_taken(world: World) -> None:
 async def test_one_listen_too_many(world: World) -> None:
     async with socket(world) as opened:
         for number in range(limits.LISTENERS_PER_SOCKET_MAX + 1):
-            await send(opened, {**LISTEN, "listen": f"n{number}"})
+            await send(opened, {**LISTEN, "listener": f"n{number}"})
         async with asyncio.timeout(20):
             answers = [await receive(opened) for _ in range(limits.LISTENERS_PER_SOCKET_MAX + 1)]
         assert [answer["op"] for answer in answers[:-1]] == ["listening"] * (len(answers) - 1)

@@ -169,9 +169,9 @@ async def test_the_filters_of_one_socket_are_bounded_together(zone: LiveZone) ->
         for n in range(4):
             await reader.listen("orders", name=f"l{n}", **expensive(n))
         refused = await reader.ask("orders", name="more", **expensive(5, 1))
-        assert (refused["op"], refused["code"], refused["listen"]) == ("error", CODE, "more")
+        assert (refused["op"], refused["code"], refused["listener"]) == ("error", CODE, "more")
         assert (refused["used"], refused["cost_max"]) == (MOST, MOST)
         await reader.listen("orders", name="plain", attributes={"a": 1})
-        await reader.say("stop", listen="l0")
+        await reader.say("stop", listener="l0")
         await reader.hear_op("stopped")
         await reader.listen("orders", name="more", **expensive(5))

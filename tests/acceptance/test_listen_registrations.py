@@ -105,7 +105,7 @@ async def test_a_listen_whose_registrations_have_all_ended_says_so(
         hub.call("DELETE", f"/v1/registrations/{one['id']}", key=orders.admin)
         orders.emit("orders", order(1))
         ended = await reader.hear_op("error", "event")
-        assert (ended["op"], ended["code"], ended["listen"]) == (
+        assert (ended["op"], ended["code"], ended["listener"]) == (
             "error",
             "unknown_registration",
             "a",

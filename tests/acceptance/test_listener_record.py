@@ -57,7 +57,7 @@ async def test_a_listen_is_on_record_before_it_is_told_that_it_began(
         assert row["ended_at"] is None
         assert "order.placed" in row["filter"]
         await reader.events(3)
-        await reader.say("stop", listen="one")
+        await reader.say("stop", listener="one")
         await reader.hear_op("stopped")
     [row] = recorded(zone, all_ended(1))
     assert (row["delivered_through"]["sequence"], row["delivered_events"], row["end_reason"]) == (
@@ -207,6 +207,6 @@ async def test_listens_come_in_pages(hub: LiveHub, zone: LiveZone) -> None:
 async def test_any_name_of_a_listen_can_be_kept(hub: LiveHub, zone: LiveZone, name: str) -> None:
     zone.create_stream("orders")
     async with session(hub, zone.admin) as reader:
-        await reader.socket.send(json.dumps({"op": "listen", "listen": name, "stream": "orders"}))
+        await reader.socket.send(json.dumps({"op": "listen", "listener": name, "stream": "orders"}))
         assert (await reader.hear_op("listening", "error"))["op"] == "listening"
     assert len(listeners(zone)) == 1

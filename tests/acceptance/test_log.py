@@ -75,7 +75,7 @@ async def test_a_listen_begins_at_oldest_now_or_a_cursor(hub: LiveHub, zone: Liv
                 assert [e["sequence"] for e in events] == list(range(first, 11))
                 liveness = "playback" if start == "oldest" else "recovery"
                 assert {e["liveness"] for e in events} == {liveness}
-            await reader.say("stop", listen=name)
+            await reader.say("stop", listener=name)
             stopped = await reader.hear_op("stopped")
             assert stopped["cursor"]["sequence"] == 10
         await reader.listen("orders")
@@ -144,12 +144,12 @@ async def test_a_cursor_into_a_dropped_segment_is_a_gap_that_names_the_first_eve
         async with session(hub, zone.admin) as reader:
             await reader.say(
                 "listen",
-                listen="a",
+                listener="a",
                 stream="orders",
                 **{"from": {"segment": segment, "sequence": sequence}},
             )
             answer = await reader.hear_op("gap")
-            assert (answer["listen"], answer["first_available"]) == ("a", first_left)
+            assert (answer["listener"], answer["first_available"]) == ("a", first_left)
             assert await reader.nothing_waits()
     async with session(hub, zone.admin) as reader:
         await reader.listen("orders", start={"segment": names[1], "sequence": 8})
@@ -179,7 +179,7 @@ async def test_a_row_missing_from_the_log_is_reported_as_log_hole_and_never_skip
         await reader.listen("orders", start="oldest")
         assert [e["sequence"] for e in await reader.events(6)] == list(range(1, 7))
         answer = await reader.hear()
-        assert (answer["op"], answer["code"], answer["listen"]) == ("error", "log_hole", "a")
+        assert (answer["op"], answer["code"], answer["listener"]) == ("error", "log_hole", "a")
         await reader.listen("sound")  # the socket and other streams go on
         zone.emit("sound", EVENT)
         assert (await reader.events(1))[0]["sequence"] == 1

@@ -19,7 +19,7 @@ from delivery.listening.frames import Frame, frames_for
 from delivery.listening.listener import Sources
 from delivery.listening.pump import Outlet, Pump
 from delivery.listening.record import recording
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import InvalidCredentials
@@ -28,10 +28,10 @@ from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.protobuf_codec import encode_fields
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
-from eventhub.http.app import Doors, House
+from eventhub.http.app import Router, RouteServices
 from eventhub.http.messages import Message, Receive, Scope, Send
-from eventhub.http.routes import DOORS
-from eventhub.types.registry import Book
+from eventhub.http.routes import HTTP_ROUTES
+from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from registrations.interest.live import Closures
 from tests.acceptance.wire import EVENT, until
@@ -48,13 +48,21 @@ NOBODY = {"username": "nobody", "password": "x"}
 @asynccontextmanager
 async def sources_of(hub: LiveHub) -> AsyncIterator[Sources]:
     async with Log.open(database_url=hub.database_url) as log:
-        gate = Gate(log, secret="of this process", clock=SystemClock())
-        following = asyncio.create_task(gate.run())
+        authorizer = Authorizer(log, secret="of this process", clock=SystemClock())
+        following = asyncio.create_task(authorizer.run())
         try:
-            await until(gate.fresh)
+            await until(authorizer.fresh)
             feed = Feed(log)
             async with recording(hub.database_url) as record:
-                parts = (log, gate, feed, SystemClock(), Book(log), Closures(log, feed), record)
+                parts = (
+                    log,
+                    authorizer,
+                    feed,
+                    SystemClock(),
+                    TypeRegistry(log),
+                    Closures(log, feed),
+                    record,
+                )
                 yield Sources(*parts, CatchUp())
         finally:
             following.cancel()
@@ -69,7 +77,7 @@ async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
     keys = {name: zone.key("emit:*", client=name) for name in ("hog", "victim")}
     answered: list[str] = []
 
-    async def emit(route: Doors, name: str) -> None:
+    async def emit(route: Router, name: str) -> None:
         headers = [(b"authorization", f"Bearer {keys[name]}".encode())]
         headers.append((b"content-type", b"application/json"))
         scope = {"method": "POST", "path": "/v1/streams/orders/events", "headers": headers}
@@ -86,9 +94,11 @@ async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
         await route(scope, receive, send)
 
     async with sources_of(hub) as sources:
-        log, gate, _, _, book, *_ = sources
+        log, authorizer, _, _, types, *_ = sources
         places = Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT)
-        route = Doors(nowhere, DOORS, House(log, gate, book, "", Admission(places)))
+        route = Router(
+            nowhere, HTTP_ROUTES, RouteServices(log, authorizer, types, "", Admission(places))
+        )
         await emit(route, "victim")  # whatever is looked up is known then
         await emit(route, "hog")
         answered.clear()
@@ -137,14 +147,14 @@ class Socket:
         self._told.extend(self.name for frame in frames if b'"op":"event"' in _bytes(frame)[:20])
 
     async def open(self, sources: Sources, key: str) -> "Socket":
-        principal = await sources.gate.authorise(key)
+        principal = await sources.authorizer.authenticate(key)
         outlet = Outlet(frames_for(None), self._send)
         self.pump = Pump(sources, outlet, key, principal)
         self.running = asyncio.create_task(self.pump.run())
         return self
 
     async def listen(self, stream: str) -> None:
-        listen = {"op": "listen", "listen": "a", "stream": stream, "from": "oldest"}
+        listen = {"op": "listen", "listener": "a", "stream": stream, "from": "oldest"}
         await self.pump.handle(json.dumps(listen))
 
     async def close(self) -> None:
@@ -251,14 +261,14 @@ async def test_many_requests_with_one_wrong_key_do_not_stop_a_process(
     """
     wrong = f"{zone.admin[:-6]}{zone.admin[-6:].swapcase()[::-1]}"
 
-    async def ask(gate: Gate) -> None:
+    async def ask(authorizer: Authorizer) -> None:
         for _ in range(3):
             with pytest.raises(InvalidCredentials):
-                await gate.authorise(wrong)
+                await authorizer.authenticate(wrong)
 
     async with sources_of(hub) as sources, asyncio.TaskGroup() as requests:
         for _ in range(1_000):
-            requests.create_task(ask(sources.gate))
+            requests.create_task(ask(sources.authorizer))
             await asyncio.sleep(0)
 
 
@@ -274,7 +284,7 @@ async def test_a_database_that_is_busy_is_not_called_away(
     )
     answers: list[tuple[int, dict[str, Any]]] = []
 
-    async def emit(route: Doors, number: int) -> None:
+    async def emit(route: Router, number: int) -> None:
         key = f"ehk_{number:012}_{'x' * 43}"
         headers = [(b"authorization", f"Bearer {key}".encode())]
         scope = {"method": "POST", "path": "/v1/streams/orders/events", "headers": headers}
@@ -293,8 +303,12 @@ async def test_a_database_that_is_busy_is_not_called_away(
 
     url = make_conninfo(hub.database_url, options="-c search_path=slow,public")
     async with Log.open(database_url=url) as log:
-        gate = Gate(log, secret="of this process", clock=SystemClock())
-        route = Doors(nowhere, DOORS, House(log, gate, Book(log), "", Admission(Slots(64, 16))))
+        authorizer = Authorizer(log, secret="of this process", clock=SystemClock())
+        route = Router(
+            nowhere,
+            HTTP_ROUTES,
+            RouteServices(log, authorizer, TypeRegistry(log), "", Admission(Slots(64, 16))),
+        )
         await asyncio.gather(*(emit(route, number) for number in range(12)))
     hub.sql("DROP SCHEMA slow CASCADE")
     codes = Counter((status, problem["code"]) for status, problem in answers)

@@ -69,7 +69,7 @@ async def heard(reader: Session, zone: LiveZone, stream: str) -> list[int]:
     found: list[int] = []
     while not found or found[-1] != receipt["last"]:
         [event] = await reader.events(1)
-        assert event["listen"] == stream
+        assert event["listener"] == stream
         found.append(event["sequence"])
     return [sequence - receipt["first"] + 1 for sequence in found]
 

@@ -197,11 +197,11 @@ async def test_a_socket_that_missed_something_gets_the_total_state(
 ) -> None:
     cursor = keyed(zone)
     async with session(hub, zone.admin, web=1) as reader:
-        await reader.say("listen", listen="a", stream="orders", **{"from": cursor})
+        await reader.say("listen", listener="a", stream="orders", **{"from": cursor})
         messages = [await reader.hear() for _ in range(5)]
         zone.emit("orders", [{**EVENT, "key": "c"}, EVENT])
         messages += await reader.events(2)
-    assert {message["listen"] for message in messages} == {"a"}
+    assert {message["listener"] for message in messages} == {"a"}
     check_snapshot(messages)
 
 
@@ -231,7 +231,7 @@ async def test_a_snapshot_comes_when_it_is_asked_for(
 ) -> None:
     keyed(zone)
     async with session(hub, zone.admin) as reader:
-        await reader.say("listen", listen="a", stream="orders", state=state, **{"from": "oldest"})
+        await reader.say("listen", listener="a", stream="orders", state=state, **{"from": "oldest"})
         told = [(await reader.hear())["op"] for _ in range(4)]
     if state == "always":
         assert told == ["listening", "state", "state", "state_end"]

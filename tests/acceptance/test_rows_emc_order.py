@@ -15,10 +15,10 @@ from delivery.listening.catchup import CatchUp
 from delivery.listening.in_process import LocalHub
 from delivery.listening.listener import Sources
 from delivery.listening.record import recording
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.eventlog.log import Log
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from registrations.interest.live import Closures
 from tests.acceptance.wire import EVENT, Emitter, Session, numbered, session, until
@@ -31,15 +31,22 @@ OpenHub = Callable[[LiveHub, LiveZone], AbstractAsyncContextManager[AnyHub]]
 @asynccontextmanager
 async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
     async with Log.open(database_url=hub.database_url) as log:
-        gate = Gate(log, secret="of this process", clock=SystemClock())
-        following = asyncio.create_task(gate.run())
+        authorizer = Authorizer(log, secret="of this process", clock=SystemClock())
+        following = asyncio.create_task(authorizer.run())
         try:
-            await until(gate.fresh)
+            await until(authorizer.fresh)
             feed = Feed(log)
             closures = Closures(log, feed)
             async with recording(hub.database_url) as record:
                 sources = Sources(
-                    log, gate, feed, SystemClock(), Book(log), closures, record, CatchUp()
+                    log,
+                    authorizer,
+                    feed,
+                    SystemClock(),
+                    TypeRegistry(log),
+                    closures,
+                    record,
+                    CatchUp(),
                 )
                 yield LocalHub(sources, zone.admin)
         finally:

@@ -87,7 +87,7 @@ async def test_a_body_is_never_matched_by_pairs_of_the_same_name(
         zone.emit("alarms", {**HEADER, "body": {"port": 17}})
         zone.emit("alarms", {**HEADER, "attributes": {"port": 17}})
         [event] = await reader.events(1)
-        assert (event["listen"], event["sequence"]) == ("b", 2)
+        assert (event["listener"], event["sequence"]) == ("b", 2)
         assert await reader.nothing_waits()
 
 

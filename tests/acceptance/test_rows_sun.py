@@ -57,5 +57,5 @@ async def test_values_compare_as_whole_tokens(hub: LiveHub, zone: LiveZone) -> N
         matching = [str(number) for number, (_, matches) in enumerate(WANTED) if matches]
         events = await reader.events(len(matching))
         assert await reader.nothing_waits()
-    assert sorted(event["listen"] for event in events) == sorted(matching)
+    assert sorted(event["listener"] for event in events) == sorted(matching)
     assert {event["sequence"] for event in events} == {1}

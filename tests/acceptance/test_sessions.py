@@ -31,7 +31,7 @@ async def test_several_listens_share_a_socket_and_one_stops_alone(
         zone.emit("alarms", EVENT)
         events = await reader.events(7)
         by_listen = {
-            name: [(e["prev"], e["sequence"]) for e in events if e["listen"] == name]
+            name: [(e["prev"], e["sequence"]) for e in events if e["listener"] == name]
             for name in ("all", "odd", "alarms")
         }
         assert by_listen == {
@@ -39,12 +39,12 @@ async def test_several_listens_share_a_socket_and_one_stops_alone(
             "odd": [(0, 1), (1, 3)],
             "alarms": [(0, 1)],
         }
-        await reader.say("stop", listen="all")
+        await reader.say("stop", listener="all")
         stopped = await reader.hear_op("stopped")
-        assert (stopped["listen"], stopped["cursor"]["sequence"]) == ("all", 4)
+        assert (stopped["listener"], stopped["cursor"]["sequence"]) == ("all", 4)
         zone.emit("orders", [{**EVENT, "mask": 1}, {**EVENT, "mask": 2}])
         [event] = await reader.events(1)
-        assert (event["listen"], event["prev"], event["sequence"]) == ("odd", 3, 5)
+        assert (event["listener"], event["prev"], event["sequence"]) == ("odd", 3, 5)
         assert await reader.nothing_waits()
         await reader.listen("orders", name="all", start=stopped["cursor"])
         assert [e["sequence"] for e in await reader.events(2)] == [5, 6]
@@ -59,23 +59,23 @@ async def test_a_window_of_two_holds_the_third_event_back_until_an_ack(
         await reader.listen("orders", start="oldest", window=2)
         assert [e["sequence"] for e in await reader.events(2)] == [1, 2]
         assert await reader.nothing_waits()
-        await reader.say("ack", listen="a", sequence=1)
+        await reader.say("ack", listener="a", sequence=1)
         assert [e["sequence"] for e in await reader.events(1)] == [3]
         assert await reader.nothing_waits()
-        await reader.say("ack", listen="a", sequence=1)
+        await reader.say("ack", listener="a", sequence=1)
         assert await reader.nothing_waits(), "an old ack freed something"
-        await reader.say("ack", listen="a", sequence=3)
+        await reader.say("ack", listener="a", sequence=3)
         assert [e["sequence"] for e in await reader.events(2)] == [4, 5]
         await reader.listen("orders", name="b", start="oldest")
-        assert {e["listen"] for e in await reader.events(7)} == {"b"}
-        await reader.say("ack", listen="a", sequence=99)
-        assert [(e["listen"], e["sequence"]) for e in await reader.events(2)] == [
+        assert {e["listener"] for e in await reader.events(7)} == {"b"}
+        await reader.say("ack", listener="a", sequence=99)
+        assert [(e["listener"], e["sequence"]) for e in await reader.events(2)] == [
             ("a", 6),
             ("a", 7),
         ]
         zone.emit("orders", numbered(8, 8))
         later = await reader.events(1)
-        assert (later[0]["listen"], later[0]["sequence"]) == ("b", 8)
+        assert (later[0]["listener"], later[0]["sequence"]) == ("b", 8)
 
 
 async def test_the_event_in_a_binary_frame_is_the_stored_bytes(
@@ -110,7 +110,7 @@ async def test_json_and_binary_readers_are_told_the_same(hub: LiveHub, zone: Liv
         )
         [one], [two] = await text.events(1), await binary.events(1)
     event = event_pb2.Event.FromString(two["frame"].event)
-    assert (one["listen"], one["segment"]) == (two["frame"].listen, two["frame"].segment)
+    assert (one["listener"], one["segment"]) == (two["frame"].listener, two["frame"].segment)
     assert (one["event"]["mask"], one["event"]["key"]) == (str(event.mask), event.key)
     assert one["event"]["time"] == "2026-01-01T00:00:00.000000Z"
     assert event.time_us == 1_767_225_600_000_000

@@ -49,7 +49,12 @@ class Session:
         if server_frame.WhichOneof("kind") == "message":
             return dict(json.loads(server_frame.message))
         event = server_frame.event
-        return {"op": "event", "listen": event.listen, "sequence": event.sequence, "frame": event}
+        return {
+            "op": "event",
+            "listener": event.listener,
+            "sequence": event.sequence,
+            "frame": event,
+        }
 
     async def hear_op(self, *ops: str) -> dict[str, Any]:
         """The next message of one of these kinds; others are kept in `heard`."""
@@ -69,7 +74,7 @@ class Session:
         """Ask for a listen; the hub's answer, whatever that is."""
         if "start" in fields:
             fields["from"] = fields.pop("start")
-        await self.say("listen", listen=name, stream=stream, **fields)
+        await self.say("listen", listener=name, stream=stream, **fields)
         return await self.hear_op("listening", "error", "gap", "segment_mismatch")
 
     async def events(self, count: int) -> list[dict[str, Any]]:

@@ -57,7 +57,7 @@ class _Place:
             json.dumps(
                 {
                     "op": "listen",
-                    "listen": "bench",
+                    "listener": "bench",
                     "stream": f"held.{at}",
                     "from": found["cursors"][self._place],
                 }

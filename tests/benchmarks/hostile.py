@@ -178,7 +178,7 @@ def _scene(world: World, pace: Pace) -> _Scene:
     hub.register(fleet.lines(STREAM, range(fleet.DEVICES), endpoint))
     key = hub.new_key(CLIENT, "listen:*")
     own = hub.endpoint(CLIENT, key)
-    listen = {"op": "listen", "listen": "bench", "stream": STREAM, "from": "now"}
+    listen = {"op": "listen", "listener": "bench", "stream": STREAM, "from": "now"}
     return _Scene(hub, key, own, json.dumps(listen))
 
 
@@ -208,7 +208,7 @@ def _body(door: str, bomb: bombs.Bomb) -> str:
     if bomb.language == "pairs":
         fields = dict(bomb.filter)
     if door == "listen":
-        return json.dumps({"op": "listen", "listen": bomb.name, "stream": STREAM, **fields})
+        return json.dumps({"op": "listen", "listener": bomb.name, "stream": STREAM, **fields})
     if door == "register":
         fields["streams"] = [STREAM]
     if door == "dry-run":

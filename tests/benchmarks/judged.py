@@ -124,9 +124,12 @@ def places_wrong(versions: list[Version], seen: Seen) -> list[str]:
     by_key: dict[str, list[Version]] = defaultdict(list)
     for version in versions:
         by_key[version.key].append(version)
-    told_of = sorted((told, last) for _, _, last, _, told in seen["batches"])
+    subscription = sorted((told, last) for _, _, last, _, told in seen["batches"])
     sent_of = sorted((sent, first) for _, first, _, sent, _ in seen["batches"])
-    told_at, acknowledged = [at for at, _ in told_of], _running([n for _, n in told_of], max)
+    told_at, acknowledged = (
+        [at for at, _ in subscription],
+        _running([n for _, n in subscription], max),
+    )
     sent_at = [at for at, _ in sent_of]
     coming = _running([n for _, n in reversed(sent_of)], min)[::-1]
     problems = []

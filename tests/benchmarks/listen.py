@@ -7,7 +7,7 @@ from tests.benchmarks.load.jobs import DoorJob, IdleJob
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
-LISTEN = json.dumps({"op": "listen", "listen": "bench", "stream": "listen", "from": "now"})
+LISTEN = json.dumps({"op": "listen", "listener": "bench", "stream": "listen", "from": "now"})
 LATENCY_MAX = 1.5  # of the websocket's
 KB_MAX = 30.0  # of a poll that waits
 

@@ -183,5 +183,5 @@ def _listen(hub: Hub, stream: str) -> str:
         "SELECT id FROM registrations WHERE key = ANY (%s) ORDER BY id",
         [fleet.key_of(stream, number) for number in range(FEW)],
     )
-    asked = {"op": "listen", "listen": "bench", "stream": stream, "from": "now"}
+    asked = {"op": "listen", "listener": "bench", "stream": stream, "from": "now"}
     return json.dumps({**asked, "registrations": [id for (id,) in rows]})

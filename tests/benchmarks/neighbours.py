@@ -87,7 +87,7 @@ class _Scene:
         return self._crowd(f"/v1/streams/{CROWDED}/events", events.one().decode(), EMITTERS)
 
     def sockets(self) -> CrowdJob:
-        listen = {"op": "listen", "listen": "bench", "stream": _filled(self._world, self._pace)}
+        listen = {"op": "listen", "listener": "bench", "stream": _filled(self._world, self._pace)}
         job = self._crowd("", "", SOCKETS)
         keys = tuple(self._key(client, "listen:*") for client in LISTENERS)
         return job._replace(listen=json.dumps({**listen, "from": "oldest"}), keys=keys)

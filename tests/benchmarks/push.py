@@ -9,7 +9,7 @@ from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
 EVENT_MARK = '{"op":"event"'  # how the hub's event frames begin
-LISTEN = json.dumps({"op": "listen", "listen": "bench", "stream": "push", "from": "now"})
+LISTEN = json.dumps({"op": "listen", "listener": "bench", "stream": "push", "from": "now"})
 
 
 def cases(world: World, pace: Pace) -> list[Case]:

@@ -12,7 +12,7 @@ from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
 STREAM = "replay"
-LISTEN = json.dumps({"op": "listen", "listen": "bench", "stream": STREAM, "from": "oldest"})
+LISTEN = json.dumps({"op": "listen", "listener": "bench", "stream": STREAM, "from": "oldest"})
 _COPY: LiteralString = (
     "COPY (SELECT sequence, mask, payload FROM events WHERE segment_id IN"
     " (SELECT id FROM segments WHERE stream_id = {})) TO STDOUT (FORMAT BINARY)"

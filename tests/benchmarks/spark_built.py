@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eventhub.base import limits
-from registrations.compiled import Compiled
+from registrations.compiled import CompiledFilters
 from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from sparkjobs.tables import STREAMS, VERSIONS
@@ -78,7 +78,7 @@ def build_here(work: Work) -> None:
 
 
 def _entries(inputs: Path) -> Iterator[Entry]:
-    compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+    compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     names = ("id", "language", "filter", "client_id", "endpoint_id")
     for batch in pq.ParquetFile(inputs / "versions" / "part-0.parquet").iter_batches(
         10_000, columns=[*names]

@@ -63,7 +63,7 @@ def test_a_filter_is_written_tried_explained_and_registered(desk: Desk) -> None:
     event = page.get_by_role("dialog", name="orders 5")
     tree = event.get_by_role("list", name="The filter, part by part")
     expect(event).to_contain_text("The draft matches it.")
-    expect(tree).to_contain_text('user is "Joe", wanted = "Joe"')
+    expect(tree).to_contain_text('user is "Joe", expected = "Joe"')
     expect(tree).to_contain_text("fails (> total 9)")
     page.keyboard.press("Escape")
 
@@ -151,7 +151,7 @@ def test_an_event_says_whom_it_matched_whom_nearly_and_who_may_see_it(desk: Desk
     nearly = event.get_by_role("list", name="Nearly matched").get_by_role("listitem")
     first = nearly.filter(has_text=f"Registration {near['id']}")
     expect(first).to_contain_text("failed 1 of 2")
-    expect(first).to_contain_text("total is 3, wanted > 9")
+    expect(first).to_contain_text("total is 3, expected > 9")
     event.get_by_role("button", name=f"Explain registration {matching['id']}").click()
     found = event.get_by_role("list", name="Matched").get_by_role("listitem").first
     expect(found).to_contain_text(f"Registration {matching['id']} matches it.")
@@ -163,5 +163,5 @@ def test_an_event_says_whom_it_matched_whom_nearly_and_who_may_see_it(desk: Desk
     expect(explain.get_by_label("Sequence")).to_have_value("1")
     explain.get_by_role("button", name="Explain").click()
     expect(explain).to_contain_text("does not match it.")
-    expect(explain).to_contain_text('user is "Joe", wanted = "Ann"')
+    expect(explain).to_contain_text('user is "Joe", expected = "Ann"')
     assert violations(page) == []

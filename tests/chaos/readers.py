@@ -60,7 +60,7 @@ class Seen:
         start = self.start
         fields: dict[str, Any] = {
             "op": "listen",
-            "listen": "chaos",
+            "listener": "chaos",
             "stream": self.stream,
             "from": start if isinstance(start, str) else start._asdict(),
             **self.interest.fields(),
@@ -190,7 +190,7 @@ async def _read_once(
             async for message in socket:
                 sequence = take(seen, message.data)
                 if sequence is not None and manner.window is not None:
-                    ack = {"op": "ack", "listen": "chaos", "sequence": sequence}
+                    ack = {"op": "ack", "listener": "chaos", "sequence": sequence}
                     await socket.send_json(ack)
         except asyncio.CancelledError:
             if seen.count % 2:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import sql
 
-from delivery.callbacks.drain import Drain, Terms
+from delivery.callbacks.drain import Drain, DrainSettings
 from delivery.partitions.create import day_of, deliveries_of
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
@@ -266,9 +266,9 @@ async def draining(
     world: CallbacksWorld, *, allow: Sequence[str] = LOOPBACK
 ) -> AsyncIterator[Drain]:
     """A drain in this test's own loop."""
-    terms = Terms(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
+    settings = DrainSettings(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
     units: set[asyncio.Task[int]] = set()
-    drain = Drain(terms, begin=lambda: units.add(asyncio.create_task(drain.unit())))
+    drain = Drain(settings, request_unit=lambda: units.add(asyncio.create_task(drain.unit())))
     stop = asyncio.Event()
     running = asyncio.create_task(drain.run(stop))
     try:

@@ -32,7 +32,7 @@ from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from tests.databases import migrated_database
 
@@ -334,7 +334,7 @@ async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interes
         feed = Feed(log)
         task = asyncio.create_task(feed.run())
         await feed.confirm()
-        yield Interests(log, feed, Zones(Book(log), Groups(log)), tmp_path, lambda: None)
+        yield Interests(log, feed, Zones(TypeRegistry(log), Groups(log)), tmp_path, lambda: None)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from eventhub import openapi
-from eventhub.http.routes import DOORS
+from eventhub.http.routes import HTTP_ROUTES
 from tests.integration.test_access_hostile import routes
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -24,14 +24,14 @@ def test_every_route_and_door_is_in_one_valid_document() -> None:
     assert [str(error) for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
     paths = set(document["paths"])
     assert {re.sub(r"<(?:str|path|key|name):(\w+)>", r"{\1}", route) for route in routes()} <= paths
-    for door in DOORS:
+    for door in HTTP_ROUTES:
         assert door.method.lower() in document["paths"][door.path]
 
 
 def test_two_schemas_of_one_name_are_refused() -> None:
     others = {"Cursor": {"properties": {"place": {}}}}
     with pytest.raises(RuntimeError, match="Cursor"):
-        openapi.add_doors({"paths": {}, "components": {"schemas": others}}, None, None, True)  # type: ignore[arg-type]
+        openapi.add_routes({"paths": {}, "components": {"schemas": others}}, None, None, True)  # type: ignore[arg-type]
 
 
 def test_every_operation_states_its_errors_and_every_reference_exists() -> None:

@@ -8,8 +8,8 @@ from cloudevents.v1.http import from_http
 from standardwebhooks import Webhook
 
 from delivery.callbacks import claims
-from delivery.callbacks.results import Attempt, Result, write_results
-from delivery.callbacks.retry import Decision
+from delivery.callbacks.results import AttemptRecord, DeliveryResult, write_results
+from delivery.callbacks.retry import RetryDecision
 from eventhub.base import limits
 from registrations.endpoints.secrets import secret_text
 from tests.integration.callbacks_world import (
@@ -177,8 +177,8 @@ async def test_an_ended_claim_is_taken_by_another_and_its_late_result_is_not_wri
             world.sql("UPDATE deliveries SET next_attempt_at = now()")  # its time is over
             async with draining(world):
                 await until(lambda: world.states(endpoint) == ["delivered"])
-            attempt = Attempt("status", 500, time.monotonic(), 1, sink.url, "", "")
-            result = Result(late, Decision("pending", 5.0), attempt)
+            attempt = AttemptRecord("status", 500, time.monotonic(), 1, sink.url, "", "")
+            result = DeliveryResult(late, RetryDecision("pending", 5.0), attempt)
             assert (await write_results(connection, [result], time.monotonic())).results == 0
     assert world.states(endpoint) == ["delivered"]
     assert world.outcomes(endpoint) == [(1, "delivered", 204)]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import uvloop
 
-from delivery.callbacks.body import Content
-from delivery.callbacks.client import Client, Connection
+from delivery.callbacks.body import RequestContent
+from delivery.callbacks.client import HttpClient, HttpConnection
 from delivery.callbacks.guard import Guard
-from delivery.callbacks.post import Ended, post, target_of
+from delivery.callbacks.post import PostResult, post, target_of
 from eventhub.base import limits
 from registrations.endpoints.addresses import parse_allowed
 from tests.integration.callbacks_world import LOOPBACK, OK, Posted, answer, receiver, until
@@ -31,9 +31,9 @@ REFUSED = [
 
 
 @asynccontextmanager
-async def client(*allow: str) -> AsyncIterator[Client]:
+async def client(*allow: str) -> AsyncIterator[HttpClient]:
     guard = Guard(parse_allowed(allow))
-    made = Client(guard)
+    made = HttpClient(guard)
     try:
         yield made
     finally:
@@ -41,29 +41,29 @@ async def client(*allow: str) -> AsyncIterator[Client]:
         guard.close()
 
 
-async def post_to(url: str, allow: Sequence[str] = LOOPBACK, body: bytes = b"{}") -> Ended:
+async def post_to(url: str, allow: Sequence[str] = LOOPBACK, body: bytes = b"{}") -> PostResult:
     async with client(*allow) as made:
-        return await post(made, target_of(url, SECRET), "msg_1", Content(JSON, body))
+        return await post(made, target_of(url, SECRET), "msg_1", RequestContent(JSON, body))
 
 
 @pytest.mark.parametrize("host", REFUSED)
 async def test_an_address_that_may_not_be_called_is_refused(host: str) -> None:
     ended = await post_to(f"http://{host}:9/", allow=())
-    assert (ended.tried.outcome, ended.tried.status) == ("refused_address", None)
+    assert (ended.outcome.code, ended.outcome.status) == ("refused_address", None)
 
 
 async def test_nothing_is_sent_to_a_listener_at_a_refused_address() -> None:
     async with receiver() as sink:
-        assert (await post_to(sink.url, allow=("10.0.0.0/8",))).tried.outcome == "refused_address"
+        assert (await post_to(sink.url, allow=("10.0.0.0/8",))).outcome.code == "refused_address"
         port = sink.port
-        assert (await post_to(sink.url, allow=(f"127.0.0.1:{port + 1}",))).tried.outcome == (
+        assert (await post_to(sink.url, allow=(f"127.0.0.1:{port + 1}",))).outcome.code == (
             "refused_address"
         )
         assert sink.connections == 0
-        assert (await post_to(sink.url, allow=(f"127.0.0.1:{port}",))).tried.outcome == "delivered"
+        assert (await post_to(sink.url, allow=(f"127.0.0.1:{port}",))).outcome.code == "delivered"
         by_name = sink.url.replace("127.0.0.1", "localhost")
-        assert (await post_to(by_name, allow=("localhost",))).tried.outcome == "delivered"
-        assert (await post_to(sink.url, allow=("localhost",))).tried.outcome == "refused_address"
+        assert (await post_to(by_name, allow=("localhost",))).outcome.code == "delivered"
+        assert (await post_to(sink.url, allow=("localhost",))).outcome.code == "refused_address"
 
 
 async def test_a_name_that_changes_between_look_ups_is_checked_where_it_is_connected(
@@ -78,7 +78,7 @@ async def test_a_name_that_changes_between_look_ups_is_checked_where_it_is_conne
     async with receiver() as sink:
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
         url = f"http://rebind.example:{sink.port}/"
-        outcomes = [(await post_to(url, allow=("127.0.0.1",))).tried.outcome for _ in range(2)]
+        outcomes = [(await post_to(url, allow=("127.0.0.1",))).outcome.code for _ in range(2)]
     assert outcomes == ["delivered", "refused_address"]
     assert sink.connections == 1
 
@@ -88,7 +88,7 @@ async def test_a_redirect_is_not_followed() -> None:
         moved = answer("307 Temporary Redirect", f"location: {other.url}")
         async with receiver(lambda _: moved) as sink:
             ended = await post_to(sink.url)
-    assert (ended.tried.outcome, ended.tried.status) == ("redirect", 307)
+    assert (ended.outcome.code, ended.outcome.status) == ("redirect", 307)
     assert other.posted == []
 
 
@@ -96,7 +96,7 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
     async with receiver() as proxy, receiver() as sink:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        assert (await post_to(sink.url)).tried.outcome == "delivered"
+        assert (await post_to(sink.url)).outcome.code == "delivered"
         assert proxy.connections == 0
 
 
@@ -104,7 +104,7 @@ async def test_a_cookie_is_not_sent_back() -> None:
     async with receiver(lambda _: answer("200 OK", "set-cookie: a=b")) as sink:
         async with client(*LOOPBACK) as made:
             for _ in range(2):
-                await post(made, target_of(sink.url, SECRET), "msg_1", Content(JSON, b"{}"))
+                await post(made, target_of(sink.url, SECRET), "msg_1", RequestContent(JSON, b"{}"))
         assert len(sink.posted) == 2
         assert sink.connections == 1
         assert all("cookie" not in posted.headers for posted in sink.posted)
@@ -123,14 +123,14 @@ async def test_a_cookie_is_not_sent_back() -> None:
 )
 async def test_what_is_no_bounded_http_is_a_failed_try(sent: bytes) -> None:
     async with receiver(lambda _: sent) as sink:
-        assert (await post_to(sink.url)).tried.outcome == "protocol"
+        assert (await post_to(sink.url)).outcome.code == "protocol"
 
 
 async def test_of_an_endless_body_only_the_beginning_is_taken() -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n"
     async with receiver(lambda _: head + b"x" * 10_000_000) as sink:
         ended = await post_to(sink.url)
-    assert ended.tried.outcome == "delivered"
+    assert ended.outcome.code == "delivered"
     assert len(ended.attempt.response) < 2 * limits.CALLBACK_ANSWER_CHARS_STORED_MAX + 10
 
 
@@ -138,7 +138,7 @@ async def test_a_body_that_never_ends_does_not_change_what_the_status_said() -> 
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nx"
     async with receiver(lambda _: head) as sink:
         began_s = time.monotonic()
-        assert (await post_to(sink.url)).tried.outcome == "delivered"
+        assert (await post_to(sink.url)).outcome.code == "delivered"
         assert time.monotonic() - began_s < limits.CALLBACK_BODY_S_MAX + 2
 
 
@@ -146,7 +146,7 @@ async def test_an_interim_answer_is_skipped() -> None:
     hints = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"
     async with receiver(lambda _: hints + answer("503 Busy")) as sink:
         ended = await post_to(sink.url)
-    assert (ended.tried.outcome, ended.tried.status) == ("status", 503)
+    assert (ended.outcome.code, ended.outcome.status) == ("status", 503)
 
 
 async def test_an_answer_of_a_byte_a_second_times_out() -> None:
@@ -159,7 +159,7 @@ async def test_an_answer_of_a_byte_a_second_times_out() -> None:
     async with server:
         port = server.sockets[0].getsockname()[1]
         ended = await post_to(f"http://127.0.0.1:{port}/")
-    assert ended.tried.outcome == "timeout"
+    assert ended.outcome.code == "timeout"
     assert ended.attempt.duration_ms < (limits.CALLBACK_TIMEOUT_S_MAX + 2) * 1000
 
 
@@ -179,8 +179,8 @@ async def test_a_kept_connection_that_was_closed_costs_no_try() -> None:
         target = target_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", SECRET)
         for _ in range(2):
             assert (
-                await post(made, target, "msg_1", Content(JSON, b"{}"))
-            ).tried.outcome == "delivered"
+                await post(made, target, "msg_1", RequestContent(JSON, b"{}"))
+            ).outcome.code == "delivered"
     assert len(connections) == 2
 
 
@@ -212,8 +212,10 @@ def test_nothing_is_left_of_a_connection_that_was_closed(sent: bytes, scheme: st
             port = server.sockets[0].getsockname()[1]
             target = target_of(f"{scheme}://127.0.0.1:{port}/", SECRET)
             for _ in range(3):
-                await post(made, target, "msg_1", Content(JSON, b"{}"))
-        await until(lambda: not any(isinstance(each, Connection) for each in gc.get_objects()), 5)
+                await post(made, target, "msg_1", RequestContent(JSON, b"{}"))
+        await until(
+            lambda: not any(isinstance(each, HttpConnection) for each in gc.get_objects()), 5
+        )
 
     gc.collect()
     gc.disable()
@@ -227,8 +229,8 @@ async def test_failures_to_connect_have_their_words() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-        assert (await post_to(f"http://127.0.0.1:{port}/")).tried.outcome == "connection"
-    assert (await post_to("http://no-such-host.invalid/")).tried.outcome == "unknown_host"
+        assert (await post_to(f"http://127.0.0.1:{port}/")).outcome.code == "connection"
+    assert (await post_to("http://no-such-host.invalid/")).outcome.code == "unknown_host"
 
     async def plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"no TLS\r\n")
@@ -236,7 +238,7 @@ async def test_failures_to_connect_have_their_words() -> None:
     server = await asyncio.start_server(plain, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        assert (await post_to(f"https://127.0.0.1:{port}/")).tried.outcome == "tls"
+        assert (await post_to(f"https://127.0.0.1:{port}/")).outcome.code == "tls"
 
 
 async def test_the_request_is_what_the_url_says() -> None:

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 
 from delivery.callbacks import claims
-from delivery.callbacks.claims import Claimed, Lane
-from delivery.callbacks.results import Attempt, Result, write_results
-from delivery.callbacks.retry import Decision
+from delivery.callbacks.claims import Claimed, LaneKey
+from delivery.callbacks.results import AttemptRecord, DeliveryResult, write_results
+from delivery.callbacks.retry import RetryDecision
 from delivery.partitions import retire
 from delivery.partitions.create import deliveries_of
 from eventhub.postgresql.connections import Connection
@@ -49,20 +49,24 @@ async def claimed_twice(world: CallbacksWorld, connection: Connection) -> tuple[
     return late, holder
 
 
-def result(claimed: Claimed, outcome: str, decision: Decision) -> Result:
-    return Result(claimed, decision, Attempt(outcome, 500, time.monotonic(), 1, "", "", ""))
+def result(claimed: Claimed, outcome: str, decision: RetryDecision) -> DeliveryResult:
+    return DeliveryResult(
+        claimed, decision, AttemptRecord(outcome, 500, time.monotonic(), 1, "", "", "")
+    )
 
 
-@pytest.mark.parametrize("decision", [Decision("pending", 5.0), Decision("dead_lettered")])
+@pytest.mark.parametrize(
+    "decision", [RetryDecision("pending", 5.0), RetryDecision("dead_lettered")]
+)
 async def test_a_late_result_is_not_written_while_another_posts(
-    world: CallbacksWorld, connection: Connection, decision: Decision
+    world: CallbacksWorld, connection: Connection, decision: RetryDecision
 ) -> None:
     late, holder = await claimed_twice(world, connection)
     now_s = time.monotonic()
     written = await write_results(connection, [result(late, "status", decision)], now_s)
     assert written.results == 0
     assert world.states(holder.endpoint_id) == ["pending"]
-    taken = result(holder, "delivered", Decision("delivered"))
+    taken = result(holder, "delivered", RetryDecision("delivered"))
     assert (await write_results(connection, [taken], now_s)).results == 1
     assert world.states(holder.endpoint_id) == ["delivered"]
     assert [outcome for _, outcome, _ in world.outcomes(holder.endpoint_id)] == ["delivered"]
@@ -84,7 +88,7 @@ async def test_a_lane_that_is_left_late_stays_with_the_one_who_holds_it(
     endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
     sent = world.events(2)
     world.owe(sent, endpoint)
-    lane = Lane(endpoint, sent.stream_id, 0)
+    lane = LaneKey(endpoint, sent.stream_id, 0)
     [[late, _]] = await claims.claim_ordered(connection, [lane])
     world.sql("UPDATE lanes SET expires_at = now() WHERE endpoint_id = %s", endpoint)
     world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
@@ -105,7 +109,7 @@ async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
     endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
     sent = world.events(4)
     world.owe(sent, endpoint)
-    lane = Lane(endpoint, sent.stream_id, 0)
+    lane = LaneKey(endpoint, sent.stream_id, 0)
     world.partition(deliveries_of(newest := sent.partition_id + 1))
     move = {"partition_id": sent.partition_id, "newest": newest, "rows_max": 2, "claim_s": 45}
     with psycopg.connect(world.url) as other:

@@ -266,7 +266,7 @@ async def test_a_log_that_hears_of_something_as_it_is_closed_is_closed(
 async def test_a_log_that_nobody_reads_hardly_wakes(database: str, log: Log) -> None:
     """The listening connection alone woke ten times a second, and the looks at the heads four."""
     await log.append([draft(new_stream(database))])  # all connections are there
-    async with log.follow(1, "now"):  # as the gate of every process does
+    async with log.follow(1, "now"):  # as the authorizer of every process does
         await asyncio.sleep(1.0)
         before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
         await asyncio.sleep(2.0)

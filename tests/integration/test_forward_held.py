@@ -21,7 +21,7 @@ from eventhub.base.clock import SystemClock
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
 from eventhub.postgresql.connections import Connection
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.catalog import CallbackStream
 from registrations.feed import Feed
 from registrations.filters.normal import normal
@@ -47,7 +47,9 @@ async def held(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Conne
     """A stream in the hands of a running forwarder, and another forwarder's connection."""
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
         leases, clock = Leases(SystemClock()), SystemClock()
-        interests = Interests(log, Feed(log), Zones(Book(log), Groups(log)), tmp_path, lambda: None)
+        interests = Interests(
+            log, Feed(log), Zones(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
+        )
         holder = Holder(Parts(log, pool, leases, interests, clock, lambda piece: None), world.url)
         async with pool.connection() as connection:
             while not await make_partitions(connection):

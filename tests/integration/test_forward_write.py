@@ -22,7 +22,7 @@ from eventhub.base.clock import ManualClock
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql.connections import Connection
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from registrations.catalog import CallbackStream
 from registrations.feed import Feed
 from tests.integration.forward_world import World, world_database
@@ -281,7 +281,9 @@ async def test_streams_that_were_given_up_are_not_held_when_the_database_fails(
     for _ in range(4):
         await leased(world, connection, leases)
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
-        interests = Interests(log, Feed(log), Zones(Book(log), Groups(log)), tmp_path, lambda: None)
+        interests = Interests(
+            log, Feed(log), Zones(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
+        )
         parts = Parts(log, pool, leases, interests, ManualClock(), lambda piece: None)
         holder = Holder(parts, world.url)
         for lease in leases.held:

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from eventhub.base import limits
 from eventhub.base.env import read_env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.http.operations import ready_door
+from eventhub.http.operations import ready_route
 from eventhub.hub import Hub, open_hub
 from eventhub.postgresql.connections import reading, reading_pool
 from tests.databases import migrated_database
 
 
 async def database(hub: Hub) -> str:
-    answer = await ready_door(hub.log, hub.gate, hub.health, [])
+    answer = await ready_route(hub.log, hub.authorizer, hub.health, [])
     [found] = [one for one in json.loads(answer.body)["components"] if one["name"] == "database"]
     return str(found["status"])
 

@@ -25,7 +25,7 @@ async def connection(hub: LiveHub) -> AsyncIterator[Connection]:
         yield found
 
 
-async def versions(written: Awaitable[list[catalog.Written]]) -> list[catalog.Version]:
+async def versions(written: Awaitable[list[catalog.StoredVersion]]) -> list[catalog.Version]:
     return await catalog.compiled(await written)
 
 

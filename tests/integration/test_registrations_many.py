@@ -10,7 +10,7 @@ import pytest
 
 from registrations import rows
 from registrations.groups.services import streams_ever
-from registrations.rows import Search
+from registrations.rows import RegistrationQuery
 from tests.acceptance.test_bulk import sent
 from tests.live import LiveHub, LiveZone
 
@@ -81,7 +81,7 @@ def test_who_may_listen_to_few_streams_is_shown_their_registrations_alone(
     [[zone_id]] = hub.sql("SELECT id FROM zones WHERE name = %s", zone.name)
 
     def search() -> None:
-        search = Search(zone_id, patterns=["few", r"no\_%"], system=False, items_max=100)
+        search = RegistrationQuery(zone_id, patterns=["few", r"no\_%"], system=False, items_max=100)
         assert [found.id for found in rows.search(connection, search)] == [few["id"]]
 
     assert looked_at(connection, search) < MANY / 10
@@ -101,7 +101,7 @@ def test_few_streams_are_few(
         (["no"], True, 1),
         (["no"], False, 0),
     ):
-        search = Search(zone_id, patterns=patterns, system=system)
+        search = RegistrationQuery(zone_id, patterns=patterns, system=system)
         found = rows.few_streams(connection, search)
         assert (None if found is None else len(found)) == few, patterns
 

@@ -171,9 +171,9 @@ def test_every_command_of_the_page_about_registrations_works(hub: Hub) -> None:
 
 
 def test_every_command_of_the_page_about_understanding_works(hub: Hub) -> None:
-    said = run(hub, commands("understanding.md"))
+    said = run(hub, commands("explain.md"))
     assert '"variable":"Ev1"' in said
-    assert "must not hold, and does: size is there" in said
+    assert "must not hold, but does: size exists" in said
     assert '"name":"from","held":false' in said
     assert said.count('"stopped":"end"') == 2
     assert '{"op":"end"' in said

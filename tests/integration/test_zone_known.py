@@ -16,7 +16,7 @@ from eventhub.event.envelope import Event
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.system import Announcement, drafts_of
-from eventhub.types.registry import Book
+from eventhub.types.registry import TypeRegistry
 from tests.acceptance.wire import until
 from tests.integration.forward_world import World, world_database
 
@@ -29,11 +29,11 @@ FOR_OPS = Event("d", "t", {}, audience=("ops",))
 async def process(world: World, *, follows: bool) -> AsyncIterator[Zones]:
     """What a process knows that follows `system`, or one that cannot just now."""
     async with Log.open(database_url=world.url) as log:
-        found = Zones(Book(log), Groups(log))
+        found = Zones(TypeRegistry(log), Groups(log))
         tasks = []
         if follows:
-            tasks = [asyncio.create_task(one.run()) for one in (found.book, found.groups)]
-            await until(found.book.fresh)
+            tasks = [asyncio.create_task(one.run()) for one in (found.types, found.groups)]
+            await until(found.types.fresh)
         yield found
         for task in tasks:
             task.cancel()
@@ -110,7 +110,7 @@ async def test_made_up_versions_make_nothing_be_read_again(world: World) -> None
     made_up = [Event("d", "MadeUp", {}, version="7")]
     async with process(world, follows=True) as zones:
         told = declare(world, f"Real-{next(_numbers)}", 1)
-        await until(lambda: zones.book._system.told(told) and zones.book.fresh())
-        found = await zones.book.knowing(world.zone, made_up, through=told)
+        await until(lambda: zones.types._system.told(told) and zones.types.fresh())
+        found = await zones.types.knowing(world.zone, made_up, through=told)
         for through in (told, None):
-            assert await zones.book.knowing(world.zone, made_up, through=through) is found
+            assert await zones.types.knowing(world.zone, made_up, through=through) is found

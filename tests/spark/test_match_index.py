@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from eventhub.base import limits
-from registrations.compiled import Compiled
+from registrations.compiled import CompiledFilters
 from registrations.match_index.engines.available import new_engine
 from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.errors import NotIndexable
@@ -206,13 +206,13 @@ def test_a_version_that_no_index_can_hold_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No language says anything of the kind today, so what one might say is planted."""
-    specs = Compiled.specs
+    specs = CompiledFilters.specs
 
-    def said(self: Compiled, language: str, filter_json: str) -> Any:
+    def said(self: CompiledFilters, language: str, filter_json: str) -> Any:
         [spec] = specs(self, language, filter_json)
         return (spec._replace(pairs=(("a", float("nan")),)) if spec.domain == "odd" else spec,)
 
-    monkeypatch.setattr(Compiled, "specs", said)
+    monkeypatch.setattr(CompiledFilters, "specs", said)
     rows = [{"id": 1, "domain": "odd"}, {"id": 2, "domain": "even"}]
     made = slices.write_slice(tmp_path, 4, [batch(rows)])
     assert (made.number, made.entries) == (4, 1)
@@ -258,7 +258,7 @@ def batch(rows: list[dict[str, Any]]) -> Any:
 
 def entries(versions: list[dict[str, Any]]) -> Iterator[Entry]:
     """What the hub's own builder would take."""
-    compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+    compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     for row in versions:
         if row.get("until") is None:
             extra = {

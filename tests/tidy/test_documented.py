@@ -7,15 +7,15 @@ from typing import Any
 
 from prometheus_client.metrics import MetricWrapperBase
 
-from delivery.listening.operations import LISTEN_DOORS
+from delivery.listening.operations import LISTEN_ROUTES
 from eventhub.base import limits, metrics
 from eventhub.base.config import SETTINGS, Env
 from eventhub.base.env import FILE
 from eventhub.base.setting import as_variable
-from eventhub.http.routes import DOORS, EMIT_REFUSES
+from eventhub.http.routes import EMIT_REFUSES, HTTP_ROUTES
 from eventhub.openapi import all_errors, document
-from registrations.bulk.operations import BULK_DOORS
-from registrations.explain.operations import UNDERSTAND_DOORS
+from registrations.bulk.operations import BULK_ROUTES
+from registrations.explain.operations import EXPLAIN_ROUTES
 from tests.tidy.source import HOME, PACKAGES, for_each, module_name, product, tracked
 
 # Bounds whose reason is not written beside them. The set may only shrink.
@@ -134,7 +134,7 @@ def test_the_api_document_has_every_door() -> None:
     paths: dict[str, Any] = document()["paths"]
     assert [
         door
-        for door in (*DOORS, *BULK_DOORS, *LISTEN_DOORS, *UNDERSTAND_DOORS)
+        for door in (*HTTP_ROUTES, *BULK_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
         if door.method.lower() not in paths.get(door.path, {})
     ] == []
 

@@ -48,7 +48,7 @@ class Place:
     def request(self) -> str:
         """The message that begins or resumes the listen on a websocket."""
         asked = self._asked
-        fields: dict[str, Any] = {"op": "listen", "listen": NAME, "stream": asked.stream}
+        fields: dict[str, Any] = {"op": "listen", "listener": NAME, "stream": asked.stream}
         if asked.mask is not None:
             fields["mask"] = str(asked.mask) if isinstance(asked.mask, int) else asked.mask
         fields.update(asked.wanted)

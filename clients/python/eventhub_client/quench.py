@@ -26,10 +26,10 @@ from eventhub_client.listening import UNREACHABLE, pause_s
 from eventhub_client.remote import HubClient
 from eventhub_client.sources import open_socket, require_open
 from eventhub_client.types import HubProblem
-from registrations.filters.closure.shapes import Shape, shape_of, wanted
+from registrations.filters.closure.shapes import Shape, interest_in, shape_of
 from registrations.filters.closure.union import Closure
 from registrations.filters.languages import parse
-from registrations.filters.normal import Form, normal
+from registrations.filters.normal import NormalForm, normal
 
 _NAME = "quench"
 
@@ -44,7 +44,7 @@ class _Known(NamedTuple):
 
     @classmethod
     def of(cls, message: dict[str, Any]) -> "_Known":
-        forms: list[Form] = [
+        forms: list[NormalForm] = [
             normal(parse("predicate", text).node) for text in message["alternatives"]
         ]
         closure = Closure(tuple(parts for form in forms for parts in form), message["widened"])
@@ -52,7 +52,7 @@ class _Known(NamedTuple):
         return cls(closure, above, message["quench"], message["tag"])
 
     def surely_unwanted(self, shape: Shape) -> bool:
-        return self.quench and wanted(self.closure, shape, self._hierarchy) == "no"
+        return self.quench and interest_in(self.closure, shape, self._hierarchy) == "no"
 
     def _hierarchy(self, event: Event) -> tuple[str, ...]:
         return (event.type, *self.above.get((event.domain, event.type), ()))

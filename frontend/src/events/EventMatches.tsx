@@ -154,7 +154,7 @@ function Failed({ near: { failed, against } }: { near: Near }) {
           <code className={classes.code}>{visible(predicate)}</code>
         </Outcome>
       ))}
-      {against.length > 0 && <Circumstances circumstances={against} />}
+      {against.length > 0 && <Circumstances conditions={against} />}
     </div>
   );
 }

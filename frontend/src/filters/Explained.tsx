@@ -24,7 +24,7 @@ interface Props {
 }
 
 /** Why something is told of an event, or why not. */
-export function Explained({ explanation: { matches, held, tree, circumstances }, who }: Props) {
+export function Explained({ explanation: { matches, held, tree, conditions }, who }: Props) {
   return (
     <Stack gap="sm">
       <Title order={3}>
@@ -33,16 +33,16 @@ export function Explained({ explanation: { matches, held, tree, circumstances },
         </Outcome>
       </Title>
       <ExplainedTree tree={tree} />
-      {circumstances.length > 0 && <Circumstances circumstances={circumstances} />}
+      {conditions.length > 0 && <Circumstances conditions={conditions} />}
     </Stack>
   );
 }
 
 /** What else has a say, each with why. */
-export function Circumstances({ circumstances }: { circumstances: readonly { name: string; held: boolean; why: string }[] }) {
+export function Circumstances({ conditions }: { conditions: readonly { name: string; held: boolean; why: string }[] }) {
   return (
     <Stack gap={6} component="ul" m={0} p={0} aria-label="What else has a say" style={{ listStyle: "none" }}>
-      {circumstances.map(({ name, held, why }) => (
+      {conditions.map(({ name, held, why }) => (
         <li key={name}>
           <Outcome held={held} words={WORDS[name] ?? [name, name]} about={visible(why)} />
         </li>

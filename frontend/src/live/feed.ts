@@ -5,7 +5,7 @@ import { type EventFrame, type Frame, type From, type Wish } from "./frames";
 import { startOf } from "./start";
 import { filterOf } from "./wish";
 
-const LISTEN = "live";
+const LISTENER = "live";
 const PAUSE_MS_MIN = 300; // before the first new attempt; each next bound is twice as long
 const PAUSE_MS_MAX = 10_000;
 const SILENCE_MS_MAX = 40_000; // the hub pings every 15 s; after this the connection is taken for dead
@@ -109,7 +109,7 @@ export class Feed {
     const mask = channels.length > 0 ? channels : undefined;
     const from = this.#from;
     const wish = { stream, from, mask, ...filterOf(this.#wish), state: "never" }; // events alone: the state has a page
-    this.#socket?.send(JSON.stringify({ op: "listen", listen: LISTEN, ...wish }));
+    this.#socket?.send(JSON.stringify({ op: "listen", listener: LISTENER, ...wish }));
   }
 
   #hear(frame: Frame): void {
@@ -129,7 +129,7 @@ export class Feed {
         this.#reached(frame.sequence);
         return;
       case "ping": {
-        const position = frame.positions[LISTEN];
+        const position = frame.positions[LISTENER];
         if (position === undefined || !this.#follows(position.prev)) return;
         this.#took(position.segment, position.sequence);
         this.#reached(position.sequence);

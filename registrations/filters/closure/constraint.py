@@ -1,8 +1,7 @@
-"""FOX's relation of constraints: which of two interests in one type of event asks for more.
-Plain module.
+"""FOX's constraint relation: which of two filters of one event type constrains more. Plain module.
 
-It looks at names alone, never at values. Whether everything that one filter lets through passes the
-other one too is another question, with an answer of its own: `covering.py`.
+It compares names only, never values. Whether one filter matches everything that the other one
+matches is a different question: `covering.py`.
 """
 
 from typing import NamedTuple
@@ -11,22 +10,22 @@ from registrations.filters.ast import Compare, Const, Node, Not, OfType, Path
 from registrations.filters.normal import Alternative, normal
 from registrations.filters.paths import all_paths
 
-Named = tuple[str | None, str | None, bool]  # domain, type, whether those below it are meant
+TypeName = tuple[str | None, str | None, bool]  # domain, type, whether it is the types below it
 
 
 class Constraint(NamedTuple):
-    """What FOX's relation knows of a filter. `types`: of each alternative the one it names."""
+    """A filter in FOX's relation. `types`: the type of each alternative."""
 
-    types: frozenset[Named]
-    attributes: frozenset[str]  # paths that it tests, `not` and the sides of a sum included
+    types: frozenset[TypeName]
+    attributes: frozenset[str]  # tested paths, also below `not` and in arithmetic
 
 
 def stronger(one: Node, other: Node) -> bool:
-    """True if `one` constrains more than `other`: events of the same type, by all the attributes
-    that the other names, and more (FOX-16, paper 4.6).
+    """Return whether `one` constrains more than `other`: events of the same type, by all attributes
+    of the other and at least one more (FOX-16, paper 4.6).
 
-    Transitive, and never both ways. There is no relation between other types, equal sets of
-    attributes, and sets of which none holds the other; nor with a filter that never matches.
+    Transitive and asymmetric. Filters of different types, with equal or incomparable sets of
+    attributes, or that never match are unrelated.
     """
     more, less = constraint_of(one), constraint_of(other)
     if more is None or less is None:
@@ -35,8 +34,8 @@ def stronger(one: Node, other: Node) -> bool:
 
 
 def constraint_of(node: Node) -> Constraint | None:
-    """From the normal form, so that what is written twice or says nothing does not count; None if
-    the filter never matches.
+    """Return the constraint of a filter, None if it never matches. It is taken from the normal
+    form, so that duplicates and tests without effect do not count.
     """
     form = normal(node)
     if not form:
@@ -47,7 +46,7 @@ def constraint_of(node: Node) -> Constraint | None:
     return Constraint(frozenset(map(_type_of, form)), frozenset(names))
 
 
-def _type_of(parts: Alternative) -> Named:
+def _type_of(parts: Alternative) -> TypeName:
     domain: str | None = None
     type: str | None = None
     below = False

@@ -1,22 +1,21 @@
-"""Which filter covers which: every event that the one lets through passes the other one too, by the
-attributes that it constrains and by their values (decisions 15 and 23 of the requirements).
-Plain module.
+"""Covering of filters: a filter covers another one if it matches every event that the other one
+matches, by attributes and values (decisions 15 and 23 of the requirements). Plain module.
 
-`(> x 5)` covers `(> x 7)`. The answer is sound: True is certain, False says "not known". FOX's own
-relation is by names alone: `constraint.py`.
+`(> x 5)` covers `(> x 7)`. The result is sound: True is certain, False means "not known". FOX's own
+relation compares names only: `constraint.py`.
 """
 
 from collections.abc import Collection
 
 from registrations.filters.ast import Compare, Const, Node, Not, Path
 from registrations.filters.closure.implied import follows, has_member, looked_at, plain
-from registrations.filters.normal import Alternative, Form, normal
+from registrations.filters.normal import Alternative, NormalForm, normal
 
-_TESTS_AT_ONCE = 16  # that are found among others in the time that comparing two takes
+_TESTS_AT_ONCE = 16  # set look-ups in the time of one comparison
 
 
-class Known:
-    """One alternative, made ready to be compared with many."""
+class PreparedAlternative:
+    """One alternative, prepared for comparisons with many others."""
 
     __slots__ = ("_by_path", "facts", "parts", "tests")
 
@@ -30,17 +29,17 @@ class Known:
         }
         self._by_path: dict[Path, list[Node]] | None = None
 
-    def covers(self, other: "Known", work: "Work | None" = None) -> bool:
-        """True if every event that is the other is surely this one as well; False too where finding
-        out would be more work than is left.
+    def covers(self, other: "PreparedAlternative", work: "ComparisonBudget | None" = None) -> bool:
+        """Return whether this alternative certainly matches every event that the other one matches;
+        False also if the remaining work does not suffice to find out.
         """
-        work = work or Work()
+        work = work or ComparisonBudget()
         if not work.take(1 + len(self.tests) // _TESTS_AT_ONCE):
             return False
         return all(_follows(test, other, work) for test in self.tests - other.facts)
 
     def about(self, test: Node) -> Collection[Node]:
-        """The facts from which a test may follow: they look at what it looks at."""
+        """Return the facts that may imply a test: those on its paths."""
         if self._by_path is None:
             self._by_path = {}
             for fact in self.facts:
@@ -52,8 +51,8 @@ class Known:
         return {fact for path in paths for fact in self._by_path.get(path, ())}
 
 
-class Work:
-    """Tests that may still be compared; without a number any."""
+class ComparisonBudget:
+    """A bound on the number of compared tests; None is no bound."""
 
     def __init__(self, left: int | None = None) -> None:
         self._left = left
@@ -63,7 +62,7 @@ class Work:
         return self._left is not None and self._left <= 0
 
     def take(self, count: int) -> bool:
-        """False if that is more than there is left."""
+        """Take `count` comparisons; return False if fewer remain."""
         if self._left is None:
             return True
         self._left -= count
@@ -71,17 +70,19 @@ class Work:
 
 
 def covers(one: Node, other: Node) -> bool:
-    """True if whatever `other` lets through surely passes `one`. Raises FilterTooLarge."""
+    """Return whether `one` certainly matches all that `other` matches. Raises FilterTooLarge."""
     return form_covers(normal(one), normal(other))
 
 
-def form_covers(one: Form, other: Form) -> bool:
-    """The same of normal forms."""
-    wide = [Known(parts) for parts in one]
-    return all(any(each.covers(known) for each in wide) for known in map(Known, other))
+def form_covers(one: NormalForm, other: NormalForm) -> bool:
+    """Return the same for normal forms."""
+    wide = [PreparedAlternative(parts) for parts in one]
+    return all(
+        any(each.covers(known) for each in wide) for known in map(PreparedAlternative, other)
+    )
 
 
-def _follows(test: Node, known: Known, work: Work) -> bool:
+def _follows(test: Node, known: PreparedAlternative, work: ComparisonBudget) -> bool:
     facts = known.about(test)
     if not work.take(len(facts)):
         return False
@@ -96,7 +97,7 @@ def _follows(test: Node, known: Known, work: Work) -> bool:
 
 
 def _unequal(test: Node) -> tuple[Path, Const] | None:
-    """The sides of `(!= path constant)`, which says: there is a value, and none that is equal."""
+    """Return the sides of `(!= path constant)`: there is a value, and none is equal."""
     match test:
         case Compare("!=", Path() as path, Const() as value):
             return path, value

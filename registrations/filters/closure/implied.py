@@ -1,8 +1,8 @@
-"""Which test follows from which: `(> x 7)` from nothing less than `(> x 5)` does. Plain module.
+"""Implication between single tests: `(> x 7)` implies `(> x 5)`. Plain module.
 
-Sound and no more: what is not found may hold all the same. An attribute may be a list, of which
-each member counts, so no two tests of one are ever taken together, and `(= x 1)` does not exclude
-`(= x 2)`; of a field of the envelope there is one text.
+The rules are sound but incomplete. An attribute may be a list, of which each member counts, so two
+tests of one attribute are never combined, and `(= x 1)` does not exclude `(= x 2)`; a field of the
+envelope has one text.
 """
 
 from collections.abc import Iterator
@@ -35,8 +35,8 @@ _TYPE = Path("type", "envelope")
 
 
 def plain(test: Node) -> tuple[Node, ...]:
-    """The same test as tests that must all hold, each in the one form that the rules know: the
-    constant on the right, a wildcard that is a prefix as a prefix, domain and type apart.
+    """Split a test into tests that must all hold, each in canonical form: the constant on the
+    right, a wildcard that is a prefix as a prefix, domain and type separate.
     """
     match test:
         case Not(item):
@@ -56,7 +56,7 @@ def plain(test: Node) -> tuple[Node, ...]:
 
 
 def follows(test: Node, fact: Node) -> bool:
-    """True if a test surely holds wherever the fact does; both are `plain`."""
+    """Return whether the fact implies the test; both are `plain`."""
     if test == fact:
         return True
     match test, fact:
@@ -82,8 +82,8 @@ def follows(test: Node, fact: Node) -> bool:
 
 
 def looked_at(test: Node) -> Iterator[Path]:
-    """The paths of a test, with `not` or without: no test follows from one that has none of them
-    but those that are equal.
+    """Yield the paths of a test, also below `not`. A test implies only tests that share a path with
+    it, and itself.
     """
     match test:
         case Not(item):
@@ -95,12 +95,12 @@ def looked_at(test: Node) -> Iterator[Path]:
 
 
 def has_member(path: Path, fact: Node) -> bool:
-    """True if the path surely has a value to be compared wherever the fact holds."""
+    """Return whether the fact implies that the path has a comparable value."""
     return not isinstance(fact, Exists | Not) and path in paths_of(fact)
 
 
 class _Values(NamedTuple):
-    """One of which a path surely has."""
+    """A path and the values of which it has at least one."""
 
     path: Path
     values: tuple[Scalar, ...]
@@ -116,7 +116,7 @@ def _values(fact: Node) -> _Values | None:
 
 
 def _path(test: Node) -> Path | None:
-    """The path of a test that one value of it decides."""
+    """Return the path of a test that one value decides."""
     match test:
         case Compare(_, Path() as path, Const()) | In(path) | Text(_, path):
             return path
@@ -124,7 +124,7 @@ def _path(test: Node) -> Path | None:
 
 
 def _passes(test: Node, value: Scalar) -> bool:
-    """True if the test holds of that value."""
+    """Return whether the value passes the test."""
     name = Path("x")
     match test:
         case Compare():
@@ -135,7 +135,7 @@ def _passes(test: Node, value: Scalar) -> bool:
 
 
 def _excludes(fact: Node, test: Node) -> bool:
-    """True if no event is both."""
+    """Return whether no event passes both."""
     values = _values(fact)
     if values is None or values.path.space != "envelope" or values.path.name not in _ONE:
         return False
@@ -143,7 +143,7 @@ def _excludes(fact: Node, test: Node) -> bool:
 
 
 def _of_type(test: OfType, fact: Node) -> bool:
-    """Of the types above an event's own the fact says one: its own, or the one it names."""
+    """Return whether a fact about the type (or a supertype of it) implies a type test."""
     match fact:
         case Compare("=", Path("type", "envelope"), Const(str(name))) if name:
             below = False
@@ -168,7 +168,7 @@ def _text_follows(test: Text, fact: Text) -> bool:
 
 
 class _Bound(NamedTuple):
-    """An order: what is compared is to be beyond a constant."""
+    """A bound: the operand is beyond a constant."""
 
     operand: Operand
     large: bool
@@ -187,25 +187,25 @@ def _bound(test: Node) -> _Bound | None:
 
 
 def _bound_follows(test: Node, fact: Node) -> bool:
-    """A number is ordered with numbers and texts of one, a text with texts and, if it is that of a
-    number, with numbers too: what is beyond the fact's must be beyond the test's in both orders.
+    """Return whether one bound implies another. A numeric text is ordered with texts and with
+    numbers, so the fact's bound must be beyond the test's in both orders.
     """
-    asked, known = _bound(test), _bound(fact)
-    if asked is None or known is None or asked[:2] != known[:2]:
+    implied, known = _bound(test), _bound(fact)
+    if implied is None or known is None or implied[:2] != known[:2]:
         return False
-    if isinstance(asked.value, str) != isinstance(known.value, str):
+    if isinstance(implied.value, str) != isinstance(known.value, str):
         return False
-    if not _beyond(known, asked, known.value, asked.value):
+    if not _beyond(known, implied, known.value, implied.value):
         return False
     if isinstance(known.value, str):
-        one, other = number_of(known.value), number_of(asked.value)
-        return one is None or (other is not None and _beyond(known, asked, one, other))
+        one, other = number_of(known.value), number_of(implied.value)
+        return one is None or (other is not None and _beyond(known, implied, one, other))
     return True
 
 
-def _beyond(known: _Bound, asked: _Bound, one: object, other: object) -> bool:
+def _beyond(known: _Bound, implied: _Bound, one: object, other: object) -> bool:
     if one == other:
-        return known.strict or not asked.strict
+        return known.strict or not implied.strict
     return bool((one > other) == known.large)  # type: ignore[operator]
 
 
@@ -233,7 +233,7 @@ def _whole(operand: Operand) -> Operand:
 
 
 def _whole_const(const: Const) -> Const:
-    """1 for 1.0, which compare alike."""
+    """Return 1 for 1.0; they compare as equal."""
     value = const.value
     if not isinstance(value, float) or not value.is_integer():
         return const

@@ -1,5 +1,5 @@
-"""Would anybody want an event of this shape? A shape is what is known of events before there are
-any: the rest may be anything. Plain module.
+"""Whether any filter may match an event of a shape. A shape has the known fields of future events;
+other fields may have any value. Plain module.
 """
 
 from collections.abc import Iterator
@@ -29,12 +29,12 @@ from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.filters.paths import all_paths, asks_of_type
 
-Wanted = Literal["yes", "no", "maybe"]
+InterestAnswer = Literal["yes", "no", "maybe"]
 _TEXTS = ("domain", "type")
 
 
 class ShapeJson(TypedDict, total=False):
-    """What is known of an event; the rest may be anything."""
+    """The known fields of an event; other fields may have any value."""
 
     domain: str
     type: str
@@ -44,8 +44,8 @@ class ShapeJson(TypedDict, total=False):
 
 
 class Shape(NamedTuple):
-    """An event as far as it is known. `known`: the fields of it that are; `whole`: so are all
-    attributes and the environment.
+    """A partly known event. `known`: its known fields; `whole`: all attributes and the environment
+    are known.
     """
 
     event: Event
@@ -54,11 +54,12 @@ class Shape(NamedTuple):
 
 
 def parse_shape(fields: Any) -> Shape:
-    """From JSON: `domain`, `type`, `application`, `attributes`, `environment`, each or none.
+    """Parse a shape from JSON: `domain`, `type`, `application`, `attributes` and `environment`, all
+    optional.
 
-    An attribute that is given is known with all that is in it, and so is every name that begins
-    with it and a dot. Raises with the field InvalidField, UnknownField, FieldTooLong, TooDeep,
-    NumberOutOfRange, EventTooLarge.
+    A given attribute is known completely, and so is every name that begins with it and a dot.
+    Raises InvalidField, UnknownField, FieldTooLong, TooDeep, NumberOutOfRange or EventTooLarge with
+    the field.
     """
     if not isinstance(fields, dict):
         raise InvalidField("A shape is an object with fields of events.", field="shape")
@@ -82,8 +83,8 @@ def parse_shape(fields: Any) -> Shape:
 
 
 def shape_of(event: dict[str, Any]) -> Shape:
-    """Of an event that is about to be emitted: all but what the hub adds to it. Raises what the
-    emit door raises for a wrong one.
+    """Return the shape of an event to emit: all but the fields that the hub adds. Raises what the
+    emit route raises for an invalid event.
     """
     [found] = from_objects([event])
     made = protobuf_codec.decode(stored_bytes(found, client="", mask=0))
@@ -92,8 +93,8 @@ def shape_of(event: dict[str, Any]) -> Shape:
 
 
 def _filled_in(event: Event) -> frozenset[str]:
-    """What the hub writes itself, though the emitter names it: the node where it is empty, and the
-    version of a declared type where it is empty, or not as the hub writes that number.
+    """Return the fields that the hub overwrites: an empty node, and a version that is empty or is
+    not written as the hub writes the number.
     """
     names = {"source"}
     if not event.node:
@@ -103,23 +104,23 @@ def _filled_in(event: Event) -> frozenset[str]:
     return frozenset(names)
 
 
-class Question:
-    """Whether anybody wants an event of the shape, found out step by step; `answer` is that of the
-    steps so far. `no`: no event of the shape passes the closure; `yes`: every one does, and the
-    closure is exact; else `maybe`.
+class InterestCheck:
+    """A check whether any filter may match an event of the shape, in steps; `answer` is the result
+    so far. `no`: no event of the shape passes the closure; `yes`: every one passes, and the closure
+    is exact; otherwise `maybe`.
     """
 
     def __init__(
         self, closure: Closure, shape: Shape, hierarchy: TypeHierarchy = no_supertypes
     ) -> None:
-        self.answer: Wanted = "no"
+        self.answer: InterestAnswer = "no"
         self._closure = closure
         self._shape = shape
         self._values = EventValues(shape.event)
         self._hierarchy = hierarchy
 
     def steps(self) -> Iterator[None]:
-        """Each looks at a test or two."""
+        """Run the check; each step evaluates a test or two."""
         for parts in self._closure.form:
             verdict: bool | None = True
             for part in parts:
@@ -134,7 +135,7 @@ class Question:
                 self.answer = "maybe"
 
     def _verdict(self, part: Node) -> bool | None:
-        """None: it depends on what is not known."""
+        """Return the result of a part; None if it depends on unknown fields."""
         shape = self._shape
         match part:
             case Not(item):
@@ -160,8 +161,8 @@ class Question:
         return holds(part, self._values, self._hierarchy) if known else None
 
     def _of_type(self, part: OfType) -> bool | None:
-        """A declared type above the event's counts once the hub checks events by the declaration,
-        which may be a moment later.
+        """Evaluate a type test. A supertype counts once the hub checks events against the
+        declaration, which may be a moment later, so until then the result is unknown.
         """
         if "type" not in self._shape.known:
             return None
@@ -170,12 +171,14 @@ class Question:
         return None if holds(part, self._values, self._hierarchy) else False
 
 
-def wanted(closure: Closure, shape: Shape, hierarchy: TypeHierarchy = no_supertypes) -> Wanted:
-    """The answer to such a question."""
-    question = Question(closure, shape, hierarchy)
-    for _ in question.steps():
+def interest_in(
+    closure: Closure, shape: Shape, hierarchy: TypeHierarchy = no_supertypes
+) -> InterestAnswer:
+    """Return whether any filter may match an event of the shape (see `InterestCheck`)."""
+    check = InterestCheck(closure, shape, hierarchy)
+    for _ in check.steps():
         pass
-    return question.answer
+    return check.answer
 
 
 def _all(verdicts: list[bool | None]) -> bool | None:
@@ -215,7 +218,7 @@ def _object(value: Any, name: str) -> dict[str, Any]:
 
 
 def _check_size(event: Event) -> None:
-    """No shape is larger than an event, so that asking costs no more than matching one."""
+    """Check that a shape is no larger than an event, so that it costs no more than matching one."""
     given = EventIn("-", "-", event.attributes, environment=event.environment or {})
     try:
         stored_bytes(given, client="", mask=0)

@@ -1,9 +1,9 @@
-"""The closure of many filters: one filter that lets through what any of them does, in as few
+"""The closure of many filters: one filter that matches what any of them matches, in as few
 alternatives as covering allows (OIF-07). Plain module.
 
-It is bounded. Of alternatives that differ by one value one is made, with the set of values; what
-still exceeds the bounds is widened step by step (gathered.py). So a closure may let through more
-than is wanted, and says so; it never lets through less.
+It is bounded. Alternatives that differ by one value become one alternative with the set of values;
+a closure that still exceeds the bounds is widened step by step (value_groups.py). So a closure may
+match more than the filters, and reports it (`widened`); it never matches less.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -14,11 +14,11 @@ from typing import NamedTuple
 from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.ast import And, Compare, Const, Node, Not, OfType, Or, Path, Truth
-from registrations.filters.closure.covering import Known, Work
-from registrations.filters.closure.value_groups import Gathered
+from registrations.filters.closure.covering import ComparisonBudget, PreparedAlternative
+from registrations.filters.closure.value_groups import ValueGroups
 from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
-from registrations.filters.normal import Alternative, Form
+from registrations.filters.normal import Alternative, NormalForm
 from registrations.filters.paths import paths_of
 from registrations.filters.printed import printed
 
@@ -27,9 +27,11 @@ _Key = tuple[str, object]
 
 
 class Closure(NamedTuple):
-    """What is wanted, as alternatives; () is nothing. `widened`: it lets through more than that."""
+    """A closure as alternatives; () matches nothing. `widened`: it matches more than the filters
+    do.
+    """
 
-    form: Form = ()
+    form: NormalForm = ()
     widened: bool = False
 
     def matches(self, event: Event, hierarchy: TypeHierarchy = no_supertypes) -> bool:
@@ -37,7 +39,7 @@ class Closure(NamedTuple):
         return any(all(holds(part, values, hierarchy) for part in parts) for parts in self.form)
 
     def node(self) -> Node:
-        """As one filter."""
+        """Return it as one filter."""
         nodes = tuple(map(alternative_node, self.form))
         if not nodes:
             return Truth(False)
@@ -47,8 +49,8 @@ class Closure(NamedTuple):
 EVERYTHING = Closure((_EVERYTHING,), widened=True)
 
 
-class Bounds(NamedTuple):
-    """How much a closure may be, and cost; and from how many alternatives on they are gathered."""
+class ClosureBounds(NamedTuple):
+    """The limits of a closure's size and cost. Beyond `exact_max` alternatives it is grouped."""
 
     exact_max: int = limits.CLOSURE_FILTERS_MAX
     alternatives_max: int = limits.CLOSURE_ALTERNATIVES_MAX
@@ -57,45 +59,45 @@ class Bounds(NamedTuple):
     tests_max: int = limits.CLOSURE_TESTS_MAX
 
 
-_BOUNDS = Bounds()
-Rest = Callable[[], object]  # called between steps of some microseconds each
-_LESS = 5  # of the work for those that are gathered: there are fewer
+_BOUNDS = ClosureBounds()
+Pause = Callable[[], object]  # called between steps of some microseconds each
+_GROUPED_SHARE = 5  # divides the work for grouped alternatives, of which there are fewer
 
 
-class Cost(NamedTuple):
-    """What finding a closure may cost."""
+class ClosureWork(NamedTuple):
+    """The work that finding a closure may take, and the pause between its steps."""
 
-    work: Work
-    rest: Rest
-
-
-def _go_on() -> None:
-    """No rest."""
+    work: ComparisonBudget
+    pause: Pause
 
 
-class TooMuch(Exception):
-    """A bound was met on the way."""
+def _no_pause() -> None:
+    """Do not pause."""
+
+
+class BoundExceeded(Exception):
+    """A limit of the closure was exceeded."""
 
 
 class Union:
-    """Filters as they come, in bounded memory."""
+    """A collector of filters, in bounded memory, and their closure."""
 
-    def __init__(self, bounds: Bounds = _BOUNDS) -> None:
+    def __init__(self, bounds: ClosureBounds = _BOUNDS) -> None:
         self._bounds = bounds
         self._exact: set[Alternative] = set()
-        self._tests = 0  # in these
-        self._gathered: Gathered | None = None
-        self._lost = False
+        self._tests = 0  # in `_exact`
+        self._groups: ValueGroups | None = None
+        self._matches_everything = False
 
-    def give_up(self) -> None:
-        """From now on it is everything."""
-        self._lost = True
+    def match_everything(self) -> None:
+        """Widen the closure to every event for good."""
+        self._matches_everything = True
 
-    def add(self, form: Form) -> None:
-        """A filter in normal form."""
+    def add(self, form: NormalForm) -> None:
+        """Add a filter in normal form."""
         for parts in form:
-            if self._gathered is not None:
-                self._gathered.add(parts)
+            if self._groups is not None:
+                self._groups.add(parts)
                 continue
             if parts in self._exact:
                 continue
@@ -103,33 +105,33 @@ class Union:
             self._tests += len(parts)
             bounds = self._bounds
             if len(self._exact) > bounds.exact_max or self._tests > bounds.tests_max:
-                self._gather()
+                self._group()
 
-    def closure(self, rest: Rest = _go_on) -> Closure:
-        """What lets through all that came; where it was too much, it stays as wide as it became."""
-        if self._lost:
+    def closure(self, pause: Pause = _no_pause) -> Closure:
+        """Return the closure of all added filters. If it had to be widened, it stays widened."""
+        if self._matches_everything:
             return EVERYTHING
-        if self._gathered is None:
-            cost = Cost(Work(self._bounds.compared_max), rest)
+        if self._groups is None:
+            cost = ClosureWork(ComparisonBudget(self._bounds.compared_max), pause)
             try:
-                return _sorted(_least(self._exact, self._bounds, cost), widened=False)
-            except TooMuch:
-                gathered = self._gather()
+                return _sorted(_uncovered(self._exact, self._bounds, cost), widened=False)
+            except BoundExceeded:
+                groups = self._group()
         else:
-            gathered = self._gathered
-        cost = Cost(Work(self._bounds.compared_max // _LESS), rest)
+            groups = self._groups
+        cost = ClosureWork(ComparisonBudget(self._bounds.compared_max // _GROUPED_SHARE), pause)
         while True:
             try:
-                found = _least(set(gathered.alternatives()), self._bounds, cost)
-                return _sorted(found, widened=gathered.widened)
-            except TooMuch:
-                if not gathered.coarsen(self._bounds.alternatives_max):
+                found = _uncovered(set(groups.alternatives()), self._bounds, cost)
+                return _sorted(found, widened=groups.widened)
+            except BoundExceeded:
+                if not groups.coarsen(self._bounds.alternatives_max):
                     return EVERYTHING
 
-    def _gather(self) -> Gathered:
-        self._gathered = Gathered(self._exact, self._bounds.tests_max)
+    def _group(self) -> ValueGroups:
+        self._groups = ValueGroups(self._exact, self._bounds.tests_max)
         self._exact = set()
-        return self._gathered
+        return self._groups
 
 
 def _sorted(found: list[Alternative], *, widened: bool) -> Closure:
@@ -137,41 +139,43 @@ def _sorted(found: list[Alternative], *, widened: bool) -> Closure:
 
 
 def alternative_node(parts: Alternative) -> Node:
-    """One alternative as a filter."""
+    """Return one alternative as a filter."""
     nodes = tuple(sorted(parts, key=printed))
     if not nodes:
         return Truth(True)
     return nodes[0] if len(nodes) == 1 else And(nodes)
 
 
-def _least(alternatives: Set[Alternative], bounds: Bounds, cost: Cost) -> list[Alternative]:
-    """Without those that another one covers, as far as there is time to find them. Raises
-    TooMuch.
+def _uncovered(
+    alternatives: Set[Alternative], bounds: ClosureBounds, cost: ClosureWork
+) -> list[Alternative]:
+    """Drop the alternatives that another one covers, within the work allowed.
+    Raises BoundExceeded.
     """
-    kept = _Kept(cost, 4 * bounds.alternatives_max)
-    for _, parts in sorted(_with_rank(alternatives, cost.rest), key=itemgetter(0)):
-        kept.add(parts)
-    found = kept.uncovered()
+    uncovered = _UncoveredAlternatives(cost, 4 * bounds.alternatives_max)
+    for _, parts in sorted(_with_rank(alternatives, cost.pause), key=itemgetter(0)):
+        uncovered.add(parts)
+    found = uncovered.uncovered()
     if len(found) > bounds.alternatives_max:
-        raise TooMuch
+        raise BoundExceeded
     chars = 0
     for part in chain.from_iterable(found):
         chars += len(printed(part))
         if chars > bounds.chars_max:
-            raise TooMuch
+            raise BoundExceeded
     return found
 
 
 def _with_rank(
-    alternatives: Iterable[Alternative], rest: Rest
+    alternatives: Iterable[Alternative], pause: Pause
 ) -> Iterator[tuple[tuple[int, list[str]], Alternative]]:
     for parts in alternatives:
-        yield _fewest(parts), parts
-        rest()
+        yield _sort_key(parts), parts
+        pause()
 
 
-def _fewest(parts: Alternative) -> tuple[int, list[str]]:
-    """What asks for less covers more, so it comes first."""
+def _sort_key(parts: Alternative) -> tuple[int, list[str]]:
+    """Return the sort key: fewer tests cover more, so they come first."""
     return len(parts), _words(parts)
 
 
@@ -179,26 +183,26 @@ def _words(parts: Alternative) -> list[str]:
     return sorted(map(printed, parts))
 
 
-class _Kept:
-    """Alternatives by what must be among the facts of all that they cover."""
+class _UncoveredAlternatives:
+    """Alternatives that no other covers, indexed by a key among the facts of all they may cover."""
 
-    def __init__(self, cost: Cost, most: int) -> None:
+    def __init__(self, cost: ClosureWork, most: int) -> None:
         self._cost = cost
         self._most = most
-        self._by_key: dict[_Key, dict[Known, None]] = {}
-        self._all: dict[Known, None] = {}
+        self._by_key: dict[_Key, dict[PreparedAlternative, None]] = {}
+        self._all: dict[PreparedAlternative, None] = {}
 
     def add(self, parts: Alternative) -> None:
-        known = Known(parts)
+        known = PreparedAlternative(parts)
         if self._covered(known):
             return
         self._by_key.setdefault(_key_of(known), {})[known] = None
         self._all[known] = None
         if len(self._all) > self._most:
-            raise TooMuch
+            raise BoundExceeded
 
     def uncovered(self) -> list[Alternative]:
-        """Those that what came later does not cover either."""
+        """Return the alternatives that no later one covers either."""
         for known in list(self._all):
             self._by_key[_key_of(known)].pop(known)
             if self._covered(known):
@@ -207,9 +211,9 @@ class _Kept:
                 self._by_key[_key_of(known)][known] = None
         return [known.parts for known in self._all]
 
-    def _covered(self, known: Known) -> bool:
-        work, rest = self._cost
-        rest()
+    def _covered(self, known: PreparedAlternative) -> bool:
+        work, pause = self._cost
+        pause()
         if work.done:
             return False
         for key in _keys_of(known):
@@ -222,8 +226,8 @@ class _Kept:
 _ALWAYS: _Key = ("", None)
 
 
-def _key_of(known: Known) -> _Key:
-    """An equality if there is one, else a path: facts of which no such thing is known lack it."""
+def _key_of(known: PreparedAlternative) -> _Key:
+    """Return the index key of an alternative: an equality if it has one, else a path."""
     keys = [key for test in known.tests for key in _keys(test)]
     return min(keys, key=_rank) if keys else _ALWAYS
 
@@ -232,8 +236,8 @@ def _rank(key: _Key) -> tuple[int, str]:
     return (0 if key[0] == "=" else 1 if key[0] == "path" else 2), repr(key[1])
 
 
-def _keys_of(known: Known) -> set[_Key]:
-    """Every key that what covers it may have."""
+def _keys_of(known: PreparedAlternative) -> set[_Key]:
+    """Return every index key that an alternative covering it may have."""
     found = {_ALWAYS, ("not", None), ("type", None)}
     for fact in known.facts:
         found.update(_keys(fact))

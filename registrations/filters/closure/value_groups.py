@@ -1,10 +1,10 @@
-"""Alternatives without number in bounded memory: those that differ by the value of one path are one
-group, with its values. Plain module.
+"""Any number of alternatives in bounded memory: those that differ only by the value of one path are
+one group with a set of values. Plain module.
 
-Which path varies is taken from those that came first: the one with the most values; the domain or
-the type, where there is no other. Beyond the bounds the groups become coarser, the largest first,
-and then fewer, as their other tests are forgotten. So it may let through more than was put in, and
-never less.
+The varying path is the one with the most values among the first alternatives; domain or type only
+if there is no other. Beyond the limits the groups become coarser, the largest first, and then
+fewer, by dropping their other tests. So the groups may match more than the alternatives, never
+less.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,13 +17,12 @@ from registrations.filters.closure.widening import as_it_is, gate_alone, is_of_g
 from registrations.filters.normal import Alternative
 
 _LEVELS = (as_it_is, without_values, gate_alone)
-_Key = tuple[
-    Alternative, Path | None, type[Varying] | None
-]  # what they share, the path, and of which kind
+# the tests that the alternatives share, the varying path, and the kind of its values
+_Key = tuple[Alternative, Path | None, type[Varying] | None]
 
 
-class Gathered:
-    """Groups of alternatives. `widened`: more than these is let through."""
+class ValueGroups:
+    """Groups of alternatives. `widened`: they match more than the alternatives."""
 
     def __init__(
         self, alternatives: Iterable[Alternative], tests_max: int = limits.CLOSURE_TESTS_MAX
@@ -32,8 +31,8 @@ class Gathered:
         self._values = _values_by_path(first)
         self._groups: dict[_Key, Varying | None] = {}
         self._level = 0
-        self._kept = 0  # values, in all groups
-        self._tests = 0  # that the groups share
+        self._value_count = 0  # in all groups
+        self._tests = 0  # shared tests of all groups
         self._tests_max = tests_max
         for parts in first:
             self.add(parts)
@@ -46,26 +45,26 @@ class Gathered:
         if self._level == len(_LEVELS):
             return
         self._put(parts)
-        while self._kept > limits.CLOSURE_VALUES_MAX:
+        while self._value_count > limits.CLOSURE_VALUES_MAX:
             largest = max(self._varying(), key=len)
-            self._kept -= len(largest)
+            self._value_count -= len(largest)
             largest.coarsen()
-            self._kept += len(largest)
+            self._value_count += len(largest)
         while self._too_many and self._forget():
             pass
 
     def coarsen(self, groups_max: int) -> bool:
-        """Let all through that is let through now, in fewer words; False: they can be no fewer. Of
-        more groups than that, none can be said by itself.
+        """Widen by one step; return False if that is not possible. If there are more groups than
+        `groups_max`, make them fewer, else coarser.
         """
         if len(self._groups) > groups_max:
             return self._forget()
         found = [one.coarsen() for one in self._varying()]
-        self._kept = sum(map(len, self._varying()))
+        self._value_count = sum(map(len, self._varying()))
         return any(found) or self._forget()
 
     def alternatives(self) -> Iterator[Alternative]:
-        """What the groups say."""
+        """Yield the alternatives of the groups."""
         if self._level == len(_LEVELS):
             yield frozenset()
             return
@@ -92,12 +91,12 @@ class Gathered:
         kind = Texts if isinstance(one.value, str) else Numbers
         group = self._group((widen(kept - {one.part}), one.path, kind), kind())
         if group is not None:
-            self._kept -= len(group)
+            self._value_count -= len(group)
             group.add(one.value)
-            self._kept += len(group)
+            self._value_count += len(group)
 
     def _group(self, key: _Key, group: Varying | None) -> Varying | None:
-        """The one that there is, or else this."""
+        """Return the group with the key, or insert this one."""
         if key not in self._groups:
             self._groups[key] = group
             self._tests += len(key[0])
@@ -107,11 +106,11 @@ class Gathered:
         return (one for one in self._groups.values() if one is not None)
 
     def _forget(self) -> bool:
-        """Less of what each group shares, so that there are fewer."""
+        """Drop some shared tests of each group, so that groups merge; False if none are left."""
         if self._level == len(_LEVELS):
             return False
         self._level += 1
-        groups, self._groups, self._kept, self._tests = self._groups, {}, 0, 0
+        groups, self._groups, self._value_count, self._tests = self._groups, {}, 0, 0
         if self._level == len(_LEVELS):
             return True
         widen = _LEVELS[self._level]
@@ -122,14 +121,12 @@ class Gathered:
             held = self._group((widen(rest), path, kind), group)
             if held is not None and held is not group:
                 held.merge(group)
-        self._kept = sum(map(len, self._varying()))
+        self._value_count = sum(map(len, self._varying()))
         return True
 
 
 class _Equal(NamedTuple):
-    """An equality with a value of which there may be many. `gate`: of the domain, the type or the
-    application.
-    """
+    """An equality whose value may vary. `gate`: it is of the domain, type or application."""
 
     part: Node
     path: Path
@@ -145,7 +142,7 @@ def _equal(part: Node) -> _Equal | None:
 
 
 def _values_by_path(alternatives: Iterable[Alternative]) -> dict[Path, int]:
-    """How many different values each path is to have."""
+    """Count the distinct values of each path."""
     seen: dict[Path, set[str | int | float]] = {}
     for parts in alternatives:
         for part in parts:

@@ -1,29 +1,29 @@
-"""The values of one path in alternatives that are else alike: all of them, then prefixes of texts
-or a range of numbers, then that there is one at all. Plain module.
+"""A summary of the values of one path in otherwise equal alternatives: all values, then prefixes of
+texts or a range of numbers, then only that a value exists. Plain module.
 
-Each step lets through whatever the one before did, and takes less to say and to keep.
+Each step matches all that the step before matched, and takes less memory.
 """
 
 from collections.abc import Iterator, Sequence
 
 from registrations.filters.ast import Compare, Const, Exists, In, Node, Path, Scalar, Text
 
-_PREFIXES_MAX = (64, 16, 4)  # of one path, step by step
+_PREFIXES_MAX = (64, 16, 4)  # of one path, by step
 _PREFIX_CHARS_MAX = 64
-_IN_VALUES_MAX = 400  # of one test, which has to be read: a filter has 1,000 parts ...
+_IN_VALUES_MAX = 400  # of one test, so that it can be parsed: a filter has 1,000 parts ...
 _IN_CHARS_MAX = 8_192  # ... and 16,384 characters
 
 Tests = tuple[Node, ...]  # that must all hold
 
 
 class Texts:
-    """Texts, or what they begin with."""
+    """A set of texts, or their prefixes."""
 
     def __init__(self) -> None:
-        self.exact = True  # nothing else is let through
+        self.exact = True  # it matches nothing else
         self._texts: set[str] = set()
         self._step = 0
-        self._chars = _PREFIX_CHARS_MAX  # of prefixes; 0: any text is let through
+        self._chars = _PREFIX_CHARS_MAX  # of the prefixes; 0: it matches any text
 
     def add(self, value: Scalar) -> None:
         if self.exact:
@@ -33,7 +33,7 @@ class Texts:
             self._shorten()
 
     def merge(self, other: "Varying") -> None:
-        """Take in what another one lets through."""
+        """Add all that another summary matches."""
         if not isinstance(other, Texts):
             raise TypeError(other)
         self._step = max(self._step, other._step)
@@ -44,7 +44,7 @@ class Texts:
             self._shorten()
 
     def coarsen(self) -> bool:
-        """One step on; False if there is none."""
+        """Widen by one step; return False if that is not possible."""
         if not self._chars:
             return False
         self.exact = False
@@ -53,7 +53,7 @@ class Texts:
         return True
 
     def tests(self, path: Path) -> Iterator[Tests]:
-        """Of which one must hold."""
+        """Yield tests, of which one must hold."""
         if self.exact:
             yield from _among(path, sorted(self._texts))
         elif self._chars:
@@ -66,7 +66,7 @@ class Texts:
         return len(self._texts)
 
     def _shorten(self) -> None:
-        """To as few prefixes as the step allows; what is shorter stays whole, and is a prefix."""
+        """Cut to as many prefixes as the step allows; a shorter text remains whole, as a prefix."""
         most = _PREFIXES_MAX[self._step - 1] if self._step <= len(_PREFIXES_MAX) else 0
         while self._chars:
             self._texts = {text[: self._chars] for text in self._texts}
@@ -77,7 +77,7 @@ class Texts:
 
 
 class Numbers:
-    """Numbers, or the least and the greatest of them."""
+    """A set of numbers, or their least and greatest."""
 
     def __init__(self) -> None:
         self.exact = True
@@ -128,7 +128,7 @@ Varying = Texts | Numbers
 
 
 def _among(path: Path, values: Sequence[Scalar]) -> Iterator[Tests]:
-    """Tests for one of the values, each short enough to be read."""
+    """Yield tests for one of the values, each short enough to be parsed."""
     taken: list[Const] = []
     chars = 0
     for value in values:

@@ -1,4 +1,4 @@
-"""Alternatives made wider: their values forgotten, then their attributes. Plain module."""
+"""Steps that widen an alternative: drop its values, then its attributes. Plain module."""
 
 from registrations.filters.ast import Compare, Const, Exists, Node, Not, OfType, Path
 from registrations.filters.normal import Alternative
@@ -12,7 +12,7 @@ def as_it_is(parts: Alternative) -> Alternative:
 
 
 def without_values(parts: Alternative) -> Alternative:
-    """The gate, and the attributes that must be there."""
+    """Return the gate and tests that the attributes exist."""
     gate = gate_alone(parts)
     there = {
         Exists(path)
@@ -25,7 +25,7 @@ def without_values(parts: Alternative) -> Alternative:
 
 
 def gate_alone(parts: Alternative) -> Alternative:
-    """The domain, the type and the application."""
+    """Return the gate: the tests of the domain, the type and the application."""
     return frozenset(part for part in parts if is_gate(part))
 
 

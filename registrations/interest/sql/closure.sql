@@ -1,4 +1,4 @@
--- What is wanted of a stream now, for producers: filters of live registrations, and of listens.
+-- What is wanted of a stream now, for producers: filters of live registrations, and of listeners.
 
 -- name: filters
 -- Of live registrations that are not suspended, so many versions after one; with an audience, of clients in one of its groups.
@@ -29,7 +29,7 @@ SELECT v.language, v.filter::text
  LIMIT %(count)s
 
 -- name: listened
--- Of listens that are, or were a short while ago; an operator's count for every audience.
+-- Of listeners that are, or were a short while ago; an operator's count for every audience.
 SELECT DISTINCT l.filter
   FROM listen_interests l LEFT JOIN clients c ON c.id = l.client_id
  WHERE l.stream_id = %(stream_id)s AND l.expires_at > now()
@@ -38,23 +38,23 @@ SELECT DISTINCT l.filter
 
 -- name: marks
 -- What of a stream's closure changes without a barrier: whether it is quenched, and has been for so long that every live
--- listen has said what it wants; how many versions of types the zone has; its listens; who is in the audience.
+-- listen has said what it wants; how many versions of types the zone has; its listeners; who is in the audience.
 SELECT s.quench AND s.unquenched_at <= now() - %(settled_s)s * interval '1 second' AS quench,
        (SELECT count(*) FROM event_types t WHERE t.zone_id = s.zone_id) AS types,
        (SELECT md5(string_agg(l.client_id || ' ' || l.digest, ',' ORDER BY l.client_id, l.digest)) FROM listen_interests l
-         WHERE l.stream_id = s.id AND l.expires_at > now()) AS listens,
+         WHERE l.stream_id = s.id AND l.expires_at > now()) AS listeners,
        (SELECT md5(string_agg(c.id::text, ',' ORDER BY c.id)) FROM clients c
          WHERE %(audience)s::text[] IS NOT NULL AND c.zone_id = s.zone_id AND c.deleted_at IS NULL
            AND jsonb_exists_any(c.groups, %(audience)s::text[])) AS members
   FROM streams s WHERE s.id = %(stream_id)s
 
 -- name: hierarchy
--- The declared types of a stream's zone that have others above them, with their parent.
+-- The declared types of a stream's zone that have others supertypes them, with their parent.
 SELECT t.domain, t.type, t.parent
   FROM event_types t JOIN streams s ON s.zone_id = t.zone_id
  WHERE s.id = %s AND t.version = 1 AND t.parent IS NOT NULL
 
--- name: touched
+-- name: changed_streams
 -- The streams that changes at some barriers were about, and at which of these.
 SELECT stream, array_agg(id) AS barriers FROM (SELECT unnest(streams) AS stream, id FROM barriers WHERE id = ANY (%s::bigint[])) AS b
  GROUP BY stream

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from eventhub.base import limits
-from registrations.catalog import Changed, Wanted
-from registrations.compiled import Compiled
+from registrations.catalog import ChangedVersionQuery, VersionQuery
+from registrations.compiled import CompiledFilters
 from registrations.match_index.epochs.epoch import Columns as EpochColumns
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
 from registrations.match_index.epochs.errors import index_files
@@ -64,11 +64,11 @@ def build_stream(
 
         def shards() -> Iterator[Columns]:
             if previous is None:
-                wanted = Wanted(stream_id, after=moment.after)
+                wanted = VersionQuery(stream_id, after=moment.after)
                 yield from build.gather(rows(connection, wanted))
             else:
                 xmin, refused = str(previous.facts.xmin), list(previous.facts.refused)
-                changed = Changed(stream_id, xmin=xmin, others=refused)
+                changed = ChangedVersionQuery(stream_id, xmin=xmin, others=refused)
                 yield from build.go_on(previous, rows(connection, changed))
             reading.close()  # nobody's dead rows are kept while this is put in order
             settle(connection)
@@ -104,7 +104,7 @@ class _Build:
         self._moment = moment
         self._progress = progress
         self._gathering = Gathering(COLUMNS)
-        self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+        self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
         self._read = 0
 
     def gather(self, found: Iterable[Row]) -> Iterator[Columns]:

@@ -9,7 +9,7 @@ import psycopg
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named
 from registrations import catalog
-from registrations.catalog import Changed, Wanted, Written
+from registrations.catalog import ChangedVersionQuery, StoredVersion, VersionQuery
 from registrations.match_index.epochs.errors import IndexNotTaken
 from registrations.match_index.epochs.facts import Moment, takes_index
 from registrations.match_index.format.versions import NEVER_ENDS
@@ -20,7 +20,7 @@ Connection = psycopg.Connection[Any]
 _ROWS_PER_FETCH = 10_000
 
 
-class Row(Written):
+class Row(StoredVersion):
     """A version as a builder takes it; it has an endpoint."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ def snapshot(connection: Connection) -> Iterator[None]:
     """All that is read in the block is of one moment."""
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        connection.execute(catalog.SQL["roomy"])
+        connection.execute(catalog.SQL["raise_work_mem"])
         yield
 
 
@@ -59,9 +59,9 @@ def moment_of(connection: Connection, stream_id: int) -> Moment:
     return moment
 
 
-def rows(connection: Connection, wanted: Wanted | Changed) -> Iterator[Row]:
+def rows(connection: Connection, wanted: VersionQuery | ChangedVersionQuery) -> Iterator[Row]:
     """A piece at a time, so that the memory does not grow with the versions."""
-    is_all = isinstance(wanted, Wanted)
+    is_all = isinstance(wanted, VersionQuery)
     with connection.cursor("index", row_factory=named(Row)) as cursor:
         cursor.itersize = _ROWS_PER_FETCH
         cursor.execute(catalog.SQL["versions" if is_all else "versions_changed"], wanted._asdict())

@@ -16,8 +16,8 @@ import numpy as np
 
 from eventhub.base import limits
 from eventhub.postgresql.rows import cursor_of
-from registrations.catalog import Wanted
-from registrations.compiled import Compiled
+from registrations.catalog import VersionQuery
+from registrations.compiled import CompiledFilters
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
 from registrations.match_index.epochs.facts import refusal
 from registrations.match_index.epochs.folder import index_root
@@ -70,7 +70,7 @@ class _Check:
         self._lines: list[str] = []
         self._seen = array("q")
         self._gatherings = [Gathering(COLUMNS) for _ in epoch.columns]
-        self._compiled = Compiled(limits.INDEX_CHARS_CACHED_MAX)
+        self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
 
     def take(self, row: Row, *, began: bool, ended: bool) -> None:
         """`began`, `ended`: the epoch's snapshot certainly saw it."""
@@ -147,7 +147,7 @@ def _bounded(
     connection: Connection, stream_id: int, epoch: Epoch
 ) -> Iterator[tuple[Row, bool, bool]]:
     """All versions that the tables have, and whether the snapshot saw them begin and end."""
-    found = rows(connection, Wanted(stream_id))
+    found = rows(connection, VersionQuery(stream_id))
     while piece := list(islice(found, _ROWS)):
         values = {"xmin": str(epoch.facts.xmin), "versions": [row.id for row in piece]}
         found_seen = cursor_of(connection, _Seen).execute(SQL["bounds"], values).fetchall()

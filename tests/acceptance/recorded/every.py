@@ -30,7 +30,7 @@ PARAMETERS = {
 }
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _OPERATORS = ("/v1/zones", "/v1/jobs")
-_HOT = "hot doors"
+_HOT = "hot routes"
 
 
 class Operation(documented.Operation):

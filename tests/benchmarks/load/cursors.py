@@ -9,7 +9,7 @@ from tests.benchmarks.load.jobs import CursorJob, Target
 from tests.benchmarks.load.wire import TEXT, Socket, frame
 
 PERIOD_S = 0.012  # two messages each: below the hub's 200 a second
-_STOP = frame(TEXT, b'{"op":"stop","listen":"bench"}')
+_STOP = frame(TEXT, b'{"op":"stop","listener":"bench"}')
 
 
 class Repeating(Socket):

@@ -49,7 +49,7 @@ class Listening:
         segment, sequence = self._place
         return {
             "op": "listen",
-            "listen": "exact",
+            "listener": "exact",
             "stream": STREAM,
             "from": {"segment": segment, "sequence": sequence} if segment else "oldest",
             "registrations": [self._registration],

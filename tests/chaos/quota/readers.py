@@ -89,7 +89,7 @@ Door = Callable[[aiohttp.ClientSession, str, Journal], Awaitable[None]]
 async def websocket(http: aiohttp.ClientSession, url: str, journal: Journal) -> None:
     async with http.ws_connect(f"{url}/v1/ws", protocols=("eventhub.v1.json",)) as socket:
         start = journal.cursor or "oldest"
-        wish = {"op": "listen", "listen": "it", "stream": journal.stream, "from": start}
+        wish = {"op": "listen", "listener": "it", "stream": journal.stream, "from": start}
         await socket.send_bytes(orjson.dumps({**wish, **journal.interest.fields()}))
         async for message in socket:
             if message.type is not aiohttp.WSMsgType.TEXT:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from eventhub.http.messages import Answer, Incoming, Message, Peer, send_answer
+from eventhub.http.messages import Incoming, Message, Peer, Response, send_response
 
 
 class Recorded(asyncio.Transport):
@@ -40,7 +40,7 @@ async def test_head_and_body_of_an_answer_are_one_write(*, ends: bool) -> None:
         if ends and message["type"] == "http.response.body":
             peer.close()
 
-    await send_answer(send, Answer(200, b" body", []), Incoming(_nothing_more, peer))
+    await send_response(send, Response(200, b" body", []), Incoming(_nothing_more, peer))
     assert transport.writes == [b"head body"]
     assert transport.closed is ends
 

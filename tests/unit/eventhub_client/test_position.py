@@ -58,7 +58,7 @@ def test_the_first_request_carries_start_mask_and_pairs(start: Any, said: Any) -
     made = place(start=start, mask=1 << 63, domain="d", attributes={"a": 1})
     assert orjson.loads(made.request()) == {
         "op": "listen",
-        "listen": "client",
+        "listener": "client",
         "stream": "orders",
         "mask": str(1 << 63),
         "domain": "d",

@@ -1,4 +1,4 @@
-"""Bulk lines: cut wherever the parts of a body end, gathered into pieces of bounded size."""
+"""Bulk lines: cut wherever the parts of a body end, gathered into batches of bounded size."""
 
 import asyncio
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, RequestTimeout
 from eventhub.http.messages import Disconnected, Message
-from registrations.bulk.chunks import Pieces
-from registrations.bulk.lines import Change, Create, Cutter, End, read_line
+from registrations.bulk.batches import BatchReader
+from registrations.bulk.lines import ChangeLine, CreateLine, EndLine, LineSplitter, read_line
 from registrations.endpoints.addresses import CallbackAddresses
 
 ANY = CallbackAddresses()
@@ -30,9 +30,9 @@ def test_lines_are_the_same_however_the_body_is_cut(
     lines: list[bytes], cuts: list[int], ended: bool
 ) -> None:
     body = b"\n".join(lines) + (b"\n" if ended and lines else b"")
-    cutter = Cutter()
-    found = [line for part in parts_of(body, cuts) for line in cutter.feed(part)]
-    found += cutter.rest()
+    splitter = LineSplitter()
+    found = [line for part in parts_of(body, cuts) for line in splitter.feed(part)]
+    found += splitter.rest()
     expected = body.split(b"\n")
     if not expected[-1]:
         expected.pop()
@@ -40,24 +40,24 @@ def test_lines_are_the_same_however_the_body_is_cut(
 
 
 def test_a_line_that_is_too_long_is_passed_over_and_not_kept() -> None:
-    cutter = Cutter()
-    found = list(cutter.feed(b"a\n"))
+    splitter = LineSplitter()
+    found = list(splitter.feed(b"a\n"))
     for _ in range(3 * limits.BULK_LINE_BYTES_MAX // 1_000):
-        found += cutter.feed(b"x" * 1_000)
-        assert len(cutter._begun) <= limits.BULK_LINE_BYTES_MAX
-    found += cutter.feed(b"\nb\n")
+        found += splitter.feed(b"x" * 1_000)
+        assert len(splitter._begun) <= limits.BULK_LINE_BYTES_MAX
+    found += splitter.feed(b"\nb\n")
     assert found == [(1, b"a"), (2, None), (3, b"b")]
-    assert isinstance(read_line(2, None, ANY).asked, EventHubError)
+    assert isinstance(read_line(2, None, ANY).operation, EventHubError)
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ({"op": "create", "key": "k", "streams": ["a"]}, Create),
-        ({"op": "change", "id": 7, "type": None}, Change),
-        ({"op": "change", "key": "k", "suspended": True}, Change),
-        ({"op": "end", "id": 7}, End),
-        ({"op": "end", "key": "k"}, End),
+        ({"op": "create", "key": "k", "streams": ["a"]}, CreateLine),
+        ({"op": "change", "id": 7, "type": None}, ChangeLine),
+        ({"op": "change", "key": "k", "suspended": True}, ChangeLine),
+        ({"op": "end", "id": 7}, EndLine),
+        ({"op": "end", "key": "k"}, EndLine),
         ({"op": "end"}, "missing_field"),
         ({"op": "end", "id": 7, "key": "k"}, "missing_field"),
         ({"op": "end", "id": "7"}, "invalid_field"),
@@ -70,7 +70,7 @@ def test_a_line_that_is_too_long_is_passed_over_and_not_kept() -> None:
     ],
 )
 def test_a_line_says_what_it_asks_for(line: object, expected: type | str) -> None:
-    asked = read_line(3, orjson.dumps(line), ANY).asked
+    asked = read_line(3, orjson.dumps(line), ANY).operation
     if isinstance(expected, str):
         assert isinstance(asked, EventHubError)
         assert asked.code == expected
@@ -83,10 +83,10 @@ class Body:
 
     def __init__(self, *messages: Message) -> None:
         self.messages = [*messages]
-        self.asked = 0
+        self.operation = 0
 
     async def __call__(self) -> Message:
-        self.asked += 1
+        self.operation += 1
         if not self.messages:
             await asyncio.Event().wait()
         return self.messages.pop(0)
@@ -99,25 +99,25 @@ def part(lines: bytes, *, more: bool = True) -> Message:
 async def test_pieces_are_bounded_and_wait_for_the_one_before() -> None:
     most = limits.REGISTRATIONS_PER_REQUEST_MAX
     body = Body(*(part(b"x\n" * 700) for _ in range(3)), part(b"\n\nlast", more=False))
-    pieces = Pieces(body)
-    await pieces.begin()
-    assert body.asked == 1
-    first = await pieces.next()
-    assert ([number for number, _ in first], body.asked) == ([*range(1, most + 1)], 2)
-    second = await pieces.next()
-    assert (len(second), second[0][0], body.asked) == (most, most + 1, 3)
-    third = await pieces.next()
+    batches = BatchReader(body)
+    await batches.begin()
+    assert body.operation == 1
+    first = await batches.next()
+    assert ([number for number, _ in first], body.operation) == ([*range(1, most + 1)], 2)
+    second = await batches.next()
+    assert (len(second), second[0][0], body.operation) == (most, most + 1, 3)
+    third = await batches.next()
     assert third == [*((number, b"x") for number in range(2_001, 2_101)), (2_103, b"last")]
-    assert await pieces.next() == []
+    assert await batches.next() == []
 
 
-async def test_large_lines_make_small_pieces() -> None:
+async def test_large_lines_make_small_batches() -> None:
     line = b"y" * (limits.BULK_LINE_BYTES_MAX - 1) + b"\n"
     count = limits.BULK_BATCH_BYTES_MAX // limits.BULK_LINE_BYTES_MAX + 5
-    pieces = Pieces(Body(*(part(line) for _ in range(count)), part(b"", more=False)))
-    found = [await pieces.next()]
+    batches = BatchReader(Body(*(part(line) for _ in range(count)), part(b"", more=False)))
+    found = [await batches.next()]
     while found[-1]:
-        found.append(await pieces.next())
+        found.append(await batches.next())
     sizes = [sum(len(text or b"") for _, text in piece) for piece in found]
     assert max(sizes) <= limits.BULK_BATCH_BYTES_MAX
     assert sum(map(len, found)) == count
@@ -127,15 +127,15 @@ async def test_a_few_lines_do_not_wait_for_more_and_silence_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "BULK_IDLE_S_MAX", 0.01)
-    pieces = Pieces(Body(part(b"a\nb\nhal")))
-    assert await pieces.next() == [(1, b"a"), (2, b"b")]
+    batches = BatchReader(Body(part(b"a\nb\nhal")))
+    assert await batches.next() == [(1, b"a"), (2, b"b")]
     with pytest.raises(RequestTimeout):
-        await pieces.next()
-    await pieces.close()
+        await batches.next()
+    await batches.close()
 
 
 async def test_who_goes_away_is_noticed() -> None:
-    pieces = Pieces(Body(part(b"a\n"), {"type": "http.disconnect"}))
-    await pieces.begin()
+    batches = BatchReader(Body(part(b"a\n"), {"type": "http.disconnect"}))
+    await batches.begin()
     with pytest.raises(Disconnected):
-        await pieces.next()
+        await batches.next()

@@ -8,15 +8,15 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.base.time_slices import run_in_slices
-from registrations.catalog import Written, compiled
-from registrations.compiled import Compiled
+from registrations.catalog import StoredVersion, compiled
+from registrations.compiled import CompiledFilters
 from registrations.matching.spec import Spec
 from registrations.matching.versions import Version
 
 
-def written(id: int, filter: object, language: str = "pairs") -> Written:
+def written(id: int, filter: object, language: str = "pairs") -> StoredVersion:
     source = orjson.dumps(filter).decode()
-    return Written(id, id, "c", None, 0, None, language, source, None, False, None, None, 1)
+    return StoredVersion(id, id, "c", None, 0, None, language, source, None, False, None, None, 1)
 
 
 async def test_others_go_on_after_each_turn_of_the_one_who_compiles(
@@ -56,7 +56,7 @@ async def test_what_is_known_is_not_compiled_again() -> None:
 def test_the_filters_asked_for_last_are_remembered() -> None:
     texts = [f'{{"domain": "{name}"}}' for name in "abcd"]
     each = len(texts[0]) + limits.COMPILED_FILTER_CHARS
-    remembered = Compiled(3 * each)
+    remembered = CompiledFilters(3 * each)
     first = [remembered.specs("pairs", text) for text in texts[:3]]
     assert remembered.specs("pairs", texts[0]) is first[0]
     remembered.specs("pairs", texts[3])  # the second was asked for longest ago
@@ -68,6 +68,6 @@ def test_the_filters_asked_for_last_are_remembered() -> None:
 
 @pytest.mark.parametrize("chars", [0, 10])
 def test_one_that_is_too_long_is_compiled_all_the_same(chars: int) -> None:
-    remembered = Compiled(chars)
+    remembered = CompiledFilters(chars)
     assert remembered.specs("pairs", "{}") == (Spec(None, None, ()),)
     assert (len(remembered), remembered.chars) == (0, 0)

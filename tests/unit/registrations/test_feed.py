@@ -11,11 +11,18 @@ from delivery.listening.interest import Interest
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.log import Log
-from registrations.feed import Change, Feed
+from registrations.feed import CatalogChange, Feed
 from tests.acceptance.wire import until
 
-OF_THE_GROUP, OF_THE_CLIENT = Change(None, 4, group=1), Change(None, 5)
-CHANGES = [Change(1, 1), Change(2, 2), Change(3, 3), OF_THE_GROUP, OF_THE_CLIENT, None]
+OF_THE_GROUP, OF_THE_CLIENT = CatalogChange(None, 4, group=1), CatalogChange(None, 5)
+CHANGES = [
+    CatalogChange(1, 1),
+    CatalogChange(2, 2),
+    CatalogChange(3, 3),
+    OF_THE_GROUP,
+    OF_THE_CLIENT,
+    None,
+]
 
 
 class Away:
@@ -33,16 +40,16 @@ def feed() -> Feed:
 
 def test_who_listens_for_some_hears_of_no_others() -> None:
     told = feed()
-    everything: list[Change | None] = []
-    some: list[Change | None] = []
+    everything: list[CatalogChange | None] = []
+    some: list[CatalogChange | None] = []
     told.listeners.add(everything.append)
-    with told.told_of([2, 3], some.append), told.told_of([3], lambda change: None):
+    with told.subscription([2, 3], some.append), told.subscription([3], lambda change: None):
         for change in CHANGES:
             told._tell(change)
     for change in CHANGES:
         told._tell(change)
     assert everything == CHANGES * 2
-    assert some == [Change(2, 2), Change(3, 3), OF_THE_GROUP, OF_THE_CLIENT, None]
+    assert some == [CatalogChange(2, 2), CatalogChange(3, 3), OF_THE_GROUP, OF_THE_CLIENT, None]
     assert not told._by_registration
 
 
@@ -51,7 +58,11 @@ async def test_a_listen_is_told_of_its_own_registrations_alone() -> None:
     told = feed()
     async with Interest.open(cast(Log, Away()), told, [1, 2], 1) as interest:
         assert not told.listeners
-        for change, stale in ((Change(7, 1), False), (Change(2, 2), True), (None, True)):
+        for change, stale in (
+            (CatalogChange(7, 1), False),
+            (CatalogChange(2, 2), True),
+            (None, True),
+        ):
             interest._stale = False
             told._tell(change)
             assert interest._stale is stale, change

@@ -9,7 +9,7 @@ import pytest
 from delivery.forward.interest import Interest
 from eventhub.event.envelope import Event
 from eventhub.eventlog.streams import Matching as Name
-from registrations.filter_source import Filter
+from registrations.filter_source import FilterSource
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import STRATEGIES
 from registrations.matching.stream_matcher import AUTO, Matching
@@ -71,7 +71,7 @@ def test_a_stream_may_have_each_strategy_that_there_is() -> None:
 
 
 def digest(language: str, source: Any, *streams: int, client: int = 1) -> object:
-    filter = Filter(language, source)
+    filter = FilterSource(language, source)
     found = filter.digest(client, streams or (1,))
     assert filter.prepared().digest(client, streams or (1,)) == found
     return found

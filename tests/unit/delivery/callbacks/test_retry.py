@@ -4,7 +4,13 @@ from random import Random
 
 import pytest
 
-from delivery.callbacks.retry import Decision, Tried, decide, outcome_of_status, read_retry_after
+from delivery.callbacks.retry import (
+    AttemptOutcome,
+    RetryDecision,
+    decide,
+    outcome_of_status,
+    read_retry_after,
+)
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock
 
@@ -13,24 +19,32 @@ FAILED = ("status", "redirect", "timeout", "refused_address", "unknown_host", "c
 
 
 @pytest.mark.parametrize(
-    ("tried", "number", "decision"),
+    ("outcome", "number", "decision"),
     [
-        (Tried("delivered", 204), 1, Decision("delivered")),
-        (Tried("delivered", 200), LAST, Decision("delivered")),
-        (Tried("status", 500), LAST, Decision("dead_lettered")),
-        (Tried("timeout"), LAST + 1, Decision("dead_lettered")),
-        (Tried("status", 410), LAST, Decision("dead_lettered", gone=True)),
-        (Tried("status", 503, retry_after_s=9e9), 1, Decision("pending", 3600.0, asked_s=3600)),
-        (Tried("status", 429, retry_after_s=120), 1, Decision("pending", 120.0, asked_s=120)),
+        (AttemptOutcome("delivered", 204), 1, RetryDecision("delivered")),
+        (AttemptOutcome("delivered", 200), LAST, RetryDecision("delivered")),
+        (AttemptOutcome("status", 500), LAST, RetryDecision("dead_lettered")),
+        (AttemptOutcome("timeout"), LAST + 1, RetryDecision("dead_lettered")),
+        (AttemptOutcome("status", 410), LAST, RetryDecision("dead_lettered", disables=True)),
+        (
+            AttemptOutcome("status", 503, retry_after_s=9e9),
+            1,
+            RetryDecision("pending", 3600.0, retry_after_s=3600),
+        ),
+        (
+            AttemptOutcome("status", 429, retry_after_s=120),
+            1,
+            RetryDecision("pending", 120.0, retry_after_s=120),
+        ),
     ],
 )
-def test_what_follows(tried: Tried, number: int, decision: Decision) -> None:
-    assert decide(tried, number, Random(1)) == decision
+def test_what_follows(outcome: AttemptOutcome, number: int, decision: RetryDecision) -> None:
+    assert decide(outcome, number, Random(1)) == decision
 
 
 @pytest.mark.parametrize("outcome", FAILED)
 def test_every_failure_is_tried_again(outcome: str) -> None:
-    assert decide(Tried(outcome), 1, Random(1)).state == "pending"
+    assert decide(AttemptOutcome(outcome), 1, Random(1)).state == "pending"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +52,7 @@ def test_every_failure_is_tried_again(outcome: str) -> None:
 )
 def test_pauses_are_spread_from_nothing_to_a_bound_that_doubles(number: int, bound_s: int) -> None:
     random = Random(number)
-    pauses = [decide(Tried("timeout"), number, random).delay_s for _ in range(2_000)]
+    pauses = [decide(AttemptOutcome("timeout"), number, random).delay_s for _ in range(2_000)]
     assert 0 <= min(pauses) < bound_s * 0.01
     assert bound_s * 0.99 < max(pauses) <= bound_s
     assert bound_s * 0.45 < sum(pauses) / len(pauses) < bound_s * 0.55
@@ -47,15 +61,16 @@ def test_pauses_are_spread_from_nothing_to_a_bound_that_doubles(number: int, bou
 def test_retry_after_never_makes_a_pause_shorter() -> None:
     random = Random(3)
     pauses = [
-        decide(Tried("status", 503, retry_after_s=1), 12, random).delay_s for _ in range(2_000)
+        decide(AttemptOutcome("status", 503, retry_after_s=1), 12, random).delay_s
+        for _ in range(2_000)
     ]
     assert min(pauses) == 1
     assert max(pauses) > 2_000
 
 
 def test_gone_waits_and_disables() -> None:
-    decision = decide(Tried("status", 410), 1, Random(1))
-    assert (decision.state, decision.gone) == ("pending", True)
+    decision = decide(AttemptOutcome("status", 410), 1, Random(1))
+    assert (decision.state, decision.disables) == ("pending", True)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def alone(endpoints: Iterable[int]) -> dict[int, int]:
 def tried(slots: Slots, endpoint: int, outcome: str = "delivered", times: int = 1) -> None:
     for _ in range(times):
         slots.hold(endpoint)
-        slots.ended(endpoint, slots.began(endpoint), outcome)
+        slots.end_request(endpoint, slots.start_request(endpoint), outcome)
         slots.release(endpoint)
 
 
@@ -32,7 +32,7 @@ def take(slots: Slots, granted: dict[int, int]) -> list[tuple[int, int]]:
     for endpoint, count in granted.items():
         for _ in range(count):
             slots.hold(endpoint)
-            taken.append((endpoint, slots.began(endpoint)))
+            taken.append((endpoint, slots.start_request(endpoint)))
     return taken
 
 
@@ -53,7 +53,7 @@ def test_an_error_that_comes_quickly_is_an_answer_that_asks_for_less() -> None:
     assert slots.grant(alone([1])) == {1: CAP // 2}
     tried(slots, 1, "status", times=9)
     assert slots.grant(alone([1])) == {1: 1}
-    assert slots._standing(1, 0.0) == "proven"
+    assert slots._state(1, 0.0) == "healthy"
 
 
 def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
@@ -145,9 +145,9 @@ def test_an_answer_that_takes_long_is_no_good_answer() -> None:
     slots = Slots(clock)
     tried(slots, 1, times=9)
     slots.hold(1)
-    request = slots.began(1)
+    request = slots.start_request(1)
     clock.advance_s(limits.CALLBACK_SLOW_S + 0.1)
-    slots.ended(1, request, "delivered")
+    slots.end_request(1, request, "delivered")
     slots.release(1)
     assert slots.grant(alone([1])) == {1: 1}
 

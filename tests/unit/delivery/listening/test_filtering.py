@@ -5,11 +5,11 @@ from typing import cast
 
 from delivery.listening.filtering import filter_of
 from delivery.listening.request import Wish
-from eventhub.access.authorizer import Gate
+from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 
-NO_GATE = cast(Gate, None)  # no channels are named
+NO_AUTHORIZER = cast(Authorizer, None)  # no channels are named
 
 
 def principal(client_id: int) -> Principal:
@@ -24,7 +24,7 @@ async def test_many_long_filters_of_one_client_keep_no_other_waiting() -> None:
     done: list[int] = []
 
     async def read(client_id: int) -> None:
-        wanted = await filter_of(NO_GATE, principal(client_id), long)
+        wanted = await filter_of(NO_AUTHORIZER, principal(client_id), long)
         assert wanted.tree is not None
         done.append(client_id)
 
@@ -37,7 +37,7 @@ async def test_many_long_filters_of_one_client_keep_no_other_waiting() -> None:
 async def test_a_filter_that_lets_everything_through_is_none() -> None:
     for text in ("true", "(and " + "true " * 200 + ")"):
         wish = Wish("orders", filter={"language": "predicate", "filter": text})
-        wanted = await filter_of(NO_GATE, principal(1), wish)
+        wanted = await filter_of(NO_AUTHORIZER, principal(1), wish)
         assert wanted.tree is None, text
 
 
@@ -46,10 +46,12 @@ async def test_a_turn_is_shorter_the_more_an_event_costs() -> None:
     stars = "*".join("ab"[n % 2] for n in range(2_000))
     for text, cost in (("(= a 1)", 1), ("(> (+ a b) 3)", 2), (f'(wildcard a "*{stars}*")', 2_000)):
         wish = Wish("orders", filter={"language": "predicate", "filter": text})
-        wanted = await filter_of(NO_GATE, principal(1), wish)
+        wanted = await filter_of(NO_AUTHORIZER, principal(1), wish)
         assert wanted.cost == cost
         most = limits.LISTEN_TESTS_PER_SLICE_MAX // cost
         assert wanted.looks == min(limits.LISTEN_EVENTS_PER_SLICE_MAX, most)
     longest = '(wildcard a "' + "*a" * 8_100 + '*")'
     wish = Wish("orders", filter={"language": "predicate", "filter": longest})
-    assert (await filter_of(NO_GATE, principal(1), wish)).looks == 1, "it gets on all the same"
+    assert (await filter_of(NO_AUTHORIZER, principal(1), wish)).looks == 1, (
+        "it gets on all the same"
+    )

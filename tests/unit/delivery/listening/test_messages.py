@@ -18,7 +18,7 @@ def parsed(**fields: Any) -> Any:
 
 
 def listen(**fields: Any) -> Any:
-    return parsed(op="listen", listen="a", stream="orders", **fields)
+    return parsed(op="listen", listener="a", stream="orders", **fields)
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
     [
         ({"op": "dance"}, errors.UnknownOperation, "op"),
         ({}, errors.MissingField, "op"),
-        ({"op": "listen", "listen": "a"}, errors.MissingField, "stream"),
-        ({"op": "listen", "listen": "", "stream": "s"}, errors.InvalidField, "listen"),
-        ({"op": "listen", "listen": "a" * 65, "stream": "s"}, errors.FieldTooLong, "listen"),
-        ({"op": "ack", "listen": "a", "sequence": -1}, errors.InvalidField, "sequence"),
-        ({"op": "ack", "listen": "a", "sequence": 2**63}, errors.NumberOutOfRange, "sequence"),
-        ({"op": "ack", "listen": "a", "sequence": 1.5}, errors.InvalidField, "sequence"),
-        ({"op": "stop", "listen": "a", "colour": 1}, errors.UnknownField, "colour"),
+        ({"op": "listen", "listener": "a"}, errors.MissingField, "stream"),
+        ({"op": "listen", "listener": "", "stream": "s"}, errors.InvalidField, "listener"),
+        ({"op": "listen", "listener": "a" * 65, "stream": "s"}, errors.FieldTooLong, "listener"),
+        ({"op": "ack", "listener": "a", "sequence": -1}, errors.InvalidField, "sequence"),
+        ({"op": "ack", "listener": "a", "sequence": 2**63}, errors.NumberOutOfRange, "sequence"),
+        ({"op": "ack", "listener": "a", "sequence": 1.5}, errors.InvalidField, "sequence"),
+        ({"op": "stop", "listener": "a", "colour": 1}, errors.UnknownField, "colour"),
     ],
 )
 def test_what_is_wrong_is_named(

@@ -117,8 +117,8 @@ def test_a_session_has_each_name_once_and_not_too_many() -> None:
 )
 def test_gaps_are_answers_of_their_own_name(error: errors.EventHubError, op: str) -> None:
     message = refusal(error, "a")
-    assert (message["op"], message["code"], message["listen"]) == (op, error.code, "a")
-    assert "listen" not in refusal(error)
+    assert (message["op"], message["code"], message["listener"]) == (op, error.code, "a")
+    assert "listener" not in refusal(error)
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 20_000, 300_000])
@@ -129,7 +129,7 @@ def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: 
     assert frame.endswith(one.payload)
     event = event_pb2.ServerFrame.FromString(frame).event
     assert list(event.registrations) == [7, 12]
-    assert (event.listen, event.segment, event.sequence, event.prev) == (
+    assert (event.listener, event.segment, event.sequence, event.prev) == (
         'quo"ted',
         SEGMENT,
         3,
@@ -150,5 +150,5 @@ def test_the_json_of_an_event_is_made_once_for_all_readers() -> None:
     made = one.frame_json
     second = orjson.loads(frames.event(Heading('"b"', 2, "recovery"), one))
     assert one.frame_json is made
-    assert (first["listen"], second["listen"]) == ("a", "b")
+    assert (first["listener"], second["listener"]) == ("a", "b")
     assert first["event"] == second["event"]

@@ -88,24 +88,24 @@ def test_every_language_reaches_into_lists_of_objects(
         {"labels": [{"name": "bug"}, {}], "labels.color": "red"},
     ],
 )
-def test_where_there_is_no_list_a_pattern_holds_as_its_paths_do(attributes: dict[str, Any]) -> None:
+def test_without_lists_a_pattern_is_a_conjunction_of_its_paths(attributes: dict[str, Any]) -> None:
     pattern = {"detail": {"labels": {"name": ["bug"], "color": ["red"]}}}
     assert holds(parse_eventbridge(pattern), event(attributes))
 
 
-def test_an_explanation_says_what_the_nearest_object_fails() -> None:
+def test_an_explanation_names_the_tests_that_the_nearest_object_fails() -> None:
     node = parse_predicate("(within labels (and (= name 'bug) (= color 'red) (> votes 5)))")
     found = explain(node, event(ISSUE))
     assert found.op == "within"
-    assert found.why == "in none of 2 objects at labels; in the nearest: votes is 3, wanted > 5"
+    assert found.why == "in none of 2 objects at labels; in the nearest: votes is 3, expected > 5"
     assert explain(node, event({})).why == (
-        "labels is missing, wanted an object or a list of objects"
+        "labels is missing, expected an object or a list of objects"
     )
     one = explain(node, event({"labels": {"name": "x", "color": "red", "votes": 9}}))
-    assert one.why == 'in the object at labels: name is "x", wanted = "bug"'
+    assert one.why == 'in the object at labels: name is "x", expected = "bug"'
 
 
-def test_what_must_hold_of_one_object_is_found_by_what_that_says_of_the_event() -> None:
+def test_a_test_of_one_object_implies_tests_of_the_event() -> None:
     pattern = {"detail": {"labels": {"name": ["bug"], "color": [{"anything-but": "red"}]}}}
     [parts] = normal(parse_eventbridge(pattern))
     assert parse_predicate("(= labels.name 'bug)") in parts
@@ -122,21 +122,21 @@ FIELDS_450 = {f"f{number}": ["x"] for number in range(450)}
         {"a": {**FIELDS_450, "$or": [{"b": [number]} for number in range(1_000)]}},
     ],
 )
-def test_a_pattern_whose_alternatives_multiply_is_refused_soon(pattern: dict[str, Any]) -> None:
-    """What stands beside 1,000 alternatives was copied beside each: 20 KB took 15 s."""
+def test_a_pattern_whose_alternatives_multiply_is_refused_quickly(pattern: dict[str, Any]) -> None:
+    """The siblings of 1,000 alternatives were copied to each of them: 20 KB took 15 s."""
     before = process_time()
     with pytest.raises(FilterTooLarge):
         parse_eventbridge({"detail": pattern})
     assert process_time() - before < 0.5
 
 
-# --- event-ruler's rule, told again in its own way: each leaf with its place in every list ---
+# --- event-ruler's rule, implemented independently: each leaf with its index in every list ---
 
 
 class Leaf(NamedTuple):
     path: tuple[str, ...]
     value: Any
-    places: dict[tuple[Any, ...], int]  # by list, which member
+    indexes: dict[tuple[Any, ...], int]  # by list, which member
 
 
 def leaves(value: Any, path: tuple[str, ...], here: tuple[Any, ...]) -> Iterator[Leaf]:
@@ -146,13 +146,13 @@ def leaves(value: Any, path: tuple[str, ...], here: tuple[Any, ...]) -> Iterator
     elif isinstance(value, list):
         for at, inner in enumerate(value):
             for leaf in leaves(inner, path, (*here, at)):
-                yield leaf._replace(places={**leaf.places, here: at})
+                yield leaf._replace(indexes={**leaf.indexes, here: at})
     else:
         yield Leaf(path, value, {})
 
 
 def rules(pattern: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[list[Any]]:
-    """Without `$or`: each way to choose one of its alternatives, as paths and what they may be."""
+    """Yield each choice of `$or` alternatives, as paths and allowed values."""
     parts: list[list[list[Any]]] = []
     for name, inner in pattern.items():
         if name == "$or":
@@ -165,34 +165,34 @@ def rules(pattern: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[list[
         yield [field for rule in chosen for field in rule]
 
 
-def fits(wanted: Any, value: Any) -> bool:
-    if isinstance(wanted, dict):
-        return "anything-but" in wanted and value != wanted["anything-but"]
-    return bool(wanted == value)
+def fits(allowed: Any, value: Any) -> bool:
+    if isinstance(allowed, dict):
+        return "anything-but" in allowed and value != allowed["anything-but"]
+    return bool(allowed == value)
 
 
 def ruler(pattern: dict[str, Any], attributes: dict[str, Any]) -> bool:
     there = [*leaves(attributes, (), ())]
 
-    def match(rule: list[Any], places: dict[tuple[Any, ...], int]) -> bool:
+    def match(rule: list[Any], indexes: dict[tuple[Any, ...], int]) -> bool:
         if not rule:
             return True
-        (path, wanted), *rest = rule
-        if {"exists": False} in wanted and all(leaf.path != path for leaf in there):
-            return match(rest, places)
+        (path, allowed), *rest = rule
+        if {"exists": False} in allowed and all(leaf.path != path for leaf in there):
+            return match(rest, indexes)
         return any(
-            match(rest, {**places, **leaf.places})
+            match(rest, {**indexes, **leaf.indexes})
             for leaf in there
             if leaf.path == path
-            and any(fits(one, leaf.value) for one in wanted)
-            and all(places.get(one, at) == at for one, at in leaf.places.items())
+            and any(fits(one, leaf.value) for one in allowed)
+            and all(indexes.get(one, at) == at for one, at in leaf.indexes.items())
         )
 
     return any(match(rule, {}) for rule in rules(pattern))
 
 
 values = st.integers(1, 2)
-wanted = st.one_of(
+allowed = st.one_of(
     values.map(lambda value: [value]),
     st.lists(
         st.sampled_from((1, 2, {"anything-but": 1}, {"exists": False})), min_size=1, max_size=2
@@ -214,7 +214,7 @@ def patterns(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dic
     return st.one_of(one, one, st.builds(lambda one, two: {**one, "$or": two}, one, several))
 
 
-leaf_patterns = patterns({"v": wanted, "w": wanted})
+leaf_patterns = patterns({"v": allowed, "w": allowed})
 inner_objects = objects({"v": values, "w": values})
 events = st.fixed_dictionaries(
     {"a": objects({"b": inner_objects, "v": values, "w": values}), "v": values}
@@ -223,7 +223,8 @@ events = st.fixed_dictionaries(
 
 @settings(max_examples=250, deadline=None)
 @given(
-    patterns({"a": patterns({"b": leaf_patterns, "v": wanted, "w": wanted}), "v": wanted}), events
+    patterns({"a": patterns({"b": leaf_patterns, "v": allowed, "w": allowed}), "v": allowed}),
+    events,
 )
 def test_patterns_hold_as_with_event_ruler(
     pattern: dict[str, Any], attributes: dict[str, Any]

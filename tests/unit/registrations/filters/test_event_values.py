@@ -12,7 +12,7 @@ from registrations.filters.ast import Compare, Const, In, Node, Not, Path, Text
 from registrations.filters.evaluate import holds
 from registrations.filters.event_values import FEW, EventValues
 from registrations.filters.predicate import parse_predicate
-from registrations.filters.value_sets import Many
+from registrations.filters.value_sets import ValueSet
 from tests.unit.registrations.filters.trees import event
 
 TAGS = Path("tags")
@@ -42,9 +42,9 @@ def test_a_test_of_a_list_holds_if_it_does_for_a_member(given: list[Any], asked:
 
 def test_a_long_list_is_looked_at_as_a_whole_and_a_short_one_is_not() -> None:
     values = EventValues(event({"long": list(range(FEW + 1)), "short": list(range(FEW))}))
-    assert isinstance(values.of(Path("long")), Many)
+    assert isinstance(values.of(Path("long")), ValueSet)
     assert values.of(Path("long")) is values.of(Path("long"))
-    assert not isinstance(values.of(Path("short")), Many)
+    assert not isinstance(values.of(Path("short")), ValueSet)
 
 
 @pytest.mark.parametrize(

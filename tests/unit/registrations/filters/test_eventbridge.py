@@ -51,12 +51,12 @@ from tests.unit.registrations.filters.trees import event
          "(or (or (= @source 'a) (= @source 'b)) (= @source 'c))"),
     ],
 )  # fmt: skip
-def test_says_the_same_as_a_predicate(pattern: dict[str, Any], predicate: str) -> None:
+def test_a_pattern_equals_a_predicate(pattern: dict[str, Any], predicate: str) -> None:
     assert parse_eventbridge(pattern) == parse_predicate(predicate)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "attributes", "holding"),
+    ("allowed", "attributes", "holding"),
     [
         ([{"anything-but": "x"}], {"a": "y"}, True),
         ([{"anything-but": "x"}], {"a": "x"}, False),
@@ -87,65 +87,65 @@ def test_says_the_same_as_a_predicate(pattern: dict[str, Any], predicate: str) -
         (["b"], {"a": ["a", "b"]}, True),
     ],
 )
-def test_values(wanted: list[Any], attributes: dict[str, Any], holding: bool) -> None:
-    assert holds(parse_eventbridge({"detail": {"a": wanted}}), event(attributes)) is holding
+def test_values(allowed: list[Any], attributes: dict[str, Any], holding: bool) -> None:
+    assert holds(parse_eventbridge({"detail": {"a": allowed}}), event(attributes)) is holding
 
 
-def a(*wanted: Any) -> dict[str, Any]:
-    return {"detail": {"a": list(wanted)}}
+def a(*allowed: Any) -> dict[str, Any]:
+    return {"detail": {"a": list(allowed)}}
 
 
 @pytest.mark.parametrize(
     ("pattern", "error", "field", "says"),
     [
-        ({}, InvalidField, None, "asks for nothing"),
+        ({}, InvalidField, None, "is empty"),
         ([], InvalidField, None, "an object"),
-        ({"source": "crm"}, InvalidField, "source", "stands in a list"),
-        ({"source": {"prefix": "c"}}, InvalidField, "source", "stands in a list"),
-        ({"source": []}, InvalidField, "source", "stands in a list"),
+        ({"source": "crm"}, InvalidField, "source", "are in a list"),
+        ({"source": {"prefix": "c"}}, InvalidField, "source", "are in a list"),
+        ({"source": []}, InvalidField, "source", "are in a list"),
         ({"source": [["crm"]]}, InvalidField, "source", "a text, a number"),
         ({"account": ["1"]}, UnknownField, "account", "attributes of the event are in `detail`"),
         ({"body": ["1"]}, BodyNotFilterable, "body", "opaque"),
         ({"detail": ["x"]}, InvalidField, "detail", "an object"),
-        ({"detail": {}}, InvalidField, "detail", "asks for nothing"),
-        ({"detail": {"a": {}}}, InvalidField, "detail.a", "asks for nothing"),
-        ({"detail": {"a": 5}}, InvalidField, "detail.a", "stands in a list"),
+        ({"detail": {}}, InvalidField, "detail", "is empty"),
+        ({"detail": {"a": {}}}, InvalidField, "detail.a", "is empty"),
+        ({"detail": {"a": 5}}, InvalidField, "detail.a", "are in a list"),
         ({"detail": {"a": {"b.c": [1]}}}, InvalidField, "detail.a.b.c", "no dot"),
         ({"detail": {"a.b": {"c": [1]}}}, InvalidField, "detail.a.b.c", "no dot"),
         (a({}), InvalidField, "detail.a", "one name"),
         (a({"prefix": "a", "suffix": "b"}), InvalidField, "detail.a", "one name"),
         (a({"like": "x"}), UnknownField, "detail.a.like", "prefix, suffix"),
-        (a({"prefix": 5}), InvalidField, "detail.a.prefix", "of a text"),
-        (a({"prefix": ["a"]}), InvalidField, "detail.a.prefix", "of a text"),
+        (a({"prefix": 5}), InvalidField, "detail.a.prefix", "takes a text"),
+        (a({"prefix": ["a"]}), InvalidField, "detail.a.prefix", "takes a text"),
         (a({"wildcard": "\\a"}), InvalidField, "detail.a.wildcard", "backslash"),
         (a({"equals-ignore-case": "x"}), InvalidField, "detail.a.equals-ignore-case", "spellings"),
         (a({"prefix": {"equals-ignore-case": "x"}}), InvalidField, "detail.a.prefix", "spellings"),
         (a({"cidr": "10.0.0.0/8"}), InvalidField, "detail.a.cidr", "prefix"),
-        (a({"anything-but": []}), InvalidField, "detail.a.anything-but", "leaves nothing"),
+        (a({"anything-but": []}), InvalidField, "detail.a.anything-but", "at least one value"),
         (a({"anything-but": [[1]]}), InvalidField, "detail.a.anything-but", "a text, a number"),
         (a({"anything-but": {"cidr": "x"}}), InvalidField, "detail.a.anything-but.cidr", "prefix"),
         (a({"anything-but": {"numeric": ["=", 1]}}), UnknownField,
          "detail.a.anything-but.numeric", "prefix, suffix, wildcard"),
         (a({"anything-but": {"prefix": [1]}}), InvalidField,
-         "detail.a.anything-but.prefix", "of a text"),
+         "detail.a.anything-but.prefix", "takes a text"),
         (a({"anything-but": {"prefix": []}}), InvalidField,
-         "detail.a.anything-but.prefix", "leaves nothing"),
-        (a({"numeric": []}), InvalidField, "detail.a.numeric", "a list as"),
-        (a({"numeric": [">"]}), InvalidField, "detail.a.numeric", "a list as"),
-        (a({"numeric": ">5"}), InvalidField, "detail.a.numeric", "a list as"),
-        (a({"numeric": [">", "5"]}), InvalidField, "detail.a.numeric", "with numbers"),
-        (a({"numeric": [">", True]}), InvalidField, "detail.a.numeric", "with numbers"),
-        (a({"numeric": ["!=", 5]}), InvalidField, "detail.a.numeric", "alone"),
+         "detail.a.anything-but.prefix", "at least one value"),
+        (a({"numeric": []}), InvalidField, "detail.a.numeric", "takes a list"),
+        (a({"numeric": [">"]}), InvalidField, "detail.a.numeric", "takes a list"),
+        (a({"numeric": ">5"}), InvalidField, "detail.a.numeric", "takes a list"),
+        (a({"numeric": [">", "5"]}), InvalidField, "detail.a.numeric", "numbers only"),
+        (a({"numeric": [">", True]}), InvalidField, "detail.a.numeric", "numbers only"),
+        (a({"numeric": ["!=", 5]}), InvalidField, "detail.a.numeric", "only"),
         (a({"numeric": [">", 5, ">=", 6]}), InvalidField, "detail.a.numeric", "two bounds"),
-        (a({"numeric": [">", 5, "=", 6]}), InvalidField, "detail.a.numeric", "stands alone"),
+        (a({"numeric": [">", 5, "=", 6]}), InvalidField, "detail.a.numeric", "cannot be combined"),
         (a({"exists": 1}), InvalidField, "detail.a.exists", "true or false"),
         ({"$or": [{"source": ["a"]}]}, InvalidField, "$or", "two objects"),
         ({"$or": {"source": ["a"]}}, InvalidField, "$or", "two objects"),
         ({"$or": [{"source": ["a"]}, 5]}, InvalidField, "$or.1", "an object"),
         ({"$or": [{"source": ["a"]}, {"detail": {"$or": [{"x": 5}, {}]}}]}, InvalidField,
-         "$or.1.detail.$or.0.x", "stands in a list"),
+         "$or.1.detail.$or.0.x", "are in a list"),
         ({"detail": {"$or": [{"a": [1]}, {"b": [2]}, {}]}}, InvalidField,
-         "detail.$or.2", "asks for nothing"),
+         "detail.$or.2", "is empty"),
     ],
 )  # fmt: skip
 def test_errors_name_the_field(
@@ -172,7 +172,7 @@ def objects(depth: int) -> dict[str, Any]:
     return {"detail": pattern}
 
 
-def test_too_much_is_refused() -> None:
+def test_a_pattern_beyond_a_limit_is_refused() -> None:
     wide = a(*range(limits.FILTER_PARTS_MAX))
     long = {"detail": {"a" * (limits.PATH_CHARS_MAX + 1): [1]}}
     for pattern in (wide, long, nested(limits.FILTER_DEPTH_MAX), nested(200), objects(200)):
@@ -180,11 +180,11 @@ def test_too_much_is_refused() -> None:
             parse_eventbridge(pattern)
 
 
-def test_what_is_too_deep_or_too_long_says_where() -> None:
+def test_an_error_of_depth_or_length_has_the_field() -> None:
     deep = {"detail": {"x": [1], "b": nested(limits.FILTER_DEPTH_MAX)}, "source": ["a"]}
     deep["detail"]["b"] = {"$or": [{"c": [1]}, objects(70)["detail"]]}
     long = {"detail": {"b": {"a" * limits.PATH_CHARS_MAX: [1]}}}
-    for pattern, bound, place in (
+    for pattern, bound, field in (
         (nested(40), "depth_max", "$or.0" + ".$or.0" * 32),
         (deep, "depth_max", "detail.b.$or.1.a.a.a"),
         (long, "path_chars_max", "detail.b.aaa"),
@@ -193,11 +193,11 @@ def test_what_is_too_deep_or_too_long_says_where() -> None:
             parse_eventbridge(pattern)
         assert bound in caught.value.details
         assert caught.value.field is not None
-        assert caught.value.field.startswith(place)
+        assert caught.value.field.startswith(field)
         assert len(caught.value.field) <= 301
 
 
-def test_as_much_as_is_allowed() -> None:
+def test_a_pattern_at_the_limits_is_accepted() -> None:
     assert holds(parse_eventbridge(nested(limits.FILTER_DEPTH_MAX - 1)), event(source="a"))
     assert holds(parse_eventbridge(a(*range(limits.FILTER_PARTS_MAX - 2))), event({"a": 7}))
     inner: Any = 1

@@ -54,35 +54,37 @@ def test_an_unknown_language_is_an_error_that_lists_them() -> None:
 @pytest.mark.parametrize(
     ("language", "source", "says"),
     [
-        ("predicate", "(and A B)", "in propositional it can be read"),
-        ("predicate", "Ev1: A | $x > 1", "in ready it can be read"),
-        ("propositional", "(= a 1)", "in predicate it can be read"),
-        ("propositional", "Ev1: A | $x > 1", "in ready it can be read"),
-        ("ready", "(= a 1)", "in predicate it can be read"),
-        ("ready", "(and A B)", "in propositional it can be read"),
-        ("predicate", "A", "in propositional or ready it can be read"),
-        ("propositional", "MyAlarm|$Priority>5", "in ready it can be read"),
-        ("propositional", "plant::*", "in ready it can be read"),
+        ("predicate", "(and A B)", "valid filter in propositional"),
+        ("predicate", "Ev1: A | $x > 1", "valid filter in ready"),
+        ("propositional", "(= a 1)", "valid filter in predicate"),
+        ("propositional", "Ev1: A | $x > 1", "valid filter in ready"),
+        ("ready", "(= a 1)", "valid filter in predicate"),
+        ("ready", "(and A B)", "valid filter in propositional"),
+        ("predicate", "A", "valid filter in propositional or ready"),
+        ("propositional", "MyAlarm|$Priority>5", "valid filter in ready"),
+        ("propositional", "plant::*", "valid filter in ready"),
     ],
 )
-def test_a_text_of_another_language_is_told_which(language: str, source: str, says: str) -> None:
+def test_the_error_of_a_text_in_another_language_names_that_language(
+    language: str, source: str, says: str
+) -> None:
     with pytest.raises(FilterSyntax, match=says) as caught:
         parse(language, source)
     assert caught.value.details.keys() == {"line", "column"}
 
 
-def test_a_text_of_no_language_is_only_refused() -> None:
+def test_a_text_of_no_language_gets_no_such_hint() -> None:
     with pytest.raises(FilterSyntax, match=r"not closed\.$") as caught:
         parse("predicate", "(and\n (= a 1)")
     assert caught.value.details == {"line": 1, "column": 1}
     with pytest.raises(FilterSyntax) as caught:
         parse("ready", "MyAlarm|$Priority>")
-    assert "can be read" not in caught.value.message
+    assert "valid filter" not in caught.value.message
 
 
 @pytest.mark.req("OIF-16")
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_a_text_where_json_is_wanted_is_refused_and_the_opposite(name: str) -> None:
+def test_a_text_for_a_json_language_is_refused_and_vice_versa(name: str) -> None:
     other: tuple[Any, ...] = ({"domain": "a"}, None, 5, ["a"], b"a")
     if LANGUAGES[name].kind == "json":
         other = ("(= a 1)", json.dumps(LANGUAGES[name].example), None, 5, [{}])
@@ -90,8 +92,8 @@ def test_a_text_where_json_is_wanted_is_refused_and_the_opposite(name: str) -> N
         with pytest.raises(InvalidField, match=f"{name} is a") as caught:
             parse(name, source)
         example = LANGUAGES[name].example
-        shown = example if isinstance(example, str) else json.dumps(example)
-        assert shown in caught.value.message
+        rendered = example if isinstance(example, str) else json.dumps(example)
+        assert rendered in caught.value.message
 
 
 def test_only_ready_binds_a_name() -> None:
@@ -141,8 +143,8 @@ def test_pairs_match_what_their_tree_does(
 
 def test_too_many_pairs_and_too_long_names_say_what_to_do() -> None:
     for attributes, says in (
-        ({f"a{n}": 1 for n in range(65)}, "at most 64; another language takes more"),
-        ({"a" * 1_025: 1}, "at most 1,024 characters; shorten the name"),
+        ({f"a{n}": 1 for n in range(65)}, "at most 64 pairs; other languages allow more tests"),
+        ({"a" * 1_025: 1}, "at most 1,024 characters; use a shorter name"),
     ):
         with pytest.raises(FieldTooLong, match=says):
             parse("pairs", {"attributes": attributes})
@@ -184,13 +186,11 @@ def chain(length: int) -> str:
         ("ready", ", ".join(["t"] * 600), "parts_max"),  # `(type "*::t")` is of two
         ("eventbridge", {"detail": {"a": [{"prefix": "x"}] * 400}}, "parts_max"),  # of three
         ("eventbridge", {"detail": {"a": [*range(1_000)]}}, "parts_max"),
-        ("pairs", {"attributes": {"a": '"' * 10_000}}, "chars_max"),  # 20,000 when shown
+        ("pairs", {"attributes": {"a": '"' * 10_000}}, "chars_max"),  # 20,000 in predicate form
         ("predicate", f"(exists {'a' * (limits.PATH_CHARS_MAX + 1)})", "path_chars_max"),
     ],
 )
-def test_a_filter_has_bounds_in_every_language(
-    language: str, source: Any, bound: str | None
-) -> None:
+def test_the_limits_apply_in_every_language(language: str, source: Any, bound: str | None) -> None:
     with pytest.raises(EventHubError) as caught:
         parse(language, source)
     assert isinstance(caught.value, FilterTooLarge if bound else FilterSyntax | FilterTooLarge)
@@ -217,7 +217,7 @@ def test_a_filter_has_bounds_in_every_language(
         ("pairs", {"attributes": {"a": "x" * 20_000}}, "16,384 char", {}),
     ],
 )
-def test_what_is_too_large_says_in_what_and_where(
+def test_an_error_of_size_names_the_limit_and_the_position(
     language: str, source: Any, says: str, where: dict[str, int]
 ) -> None:
     with pytest.raises(FilterTooLarge, match=says) as caught:
@@ -226,24 +226,24 @@ def test_what_is_too_large_says_in_what_and_where(
     assert {name: details[name] for name in ("line", "column") if name in details} == where
 
 
-def test_the_deepest_filter_can_be_shown_and_read() -> None:
+def test_the_deepest_filter_can_be_printed_and_parsed() -> None:
     node = deep(limits.FILTER_DEPTH_MAX)
     assert parse("predicate", bounded(node)).node == node
     with pytest.raises(FilterTooLarge):
         bounded(deep(limits.FILTER_DEPTH_MAX + 1))
     with pytest.raises(FilterTooLarge):
-        bounded(deep(5_000))  # nothing here calls itself
+        bounded(deep(5_000))  # nothing here is recursive
     parse("predicate", chain(limits.FILTER_DEPTH_MAX))
 
 
 @pytest.mark.parametrize("source", ["(in a" + " 1" * 998 + ")", "(or" + " (exists a)" * 499 + ")"])
-def test_the_widest_filter_can_be_shown_and_read(source: str) -> None:
+def test_the_widest_filter_can_be_printed_and_parsed(source: str) -> None:
     node = parse("predicate", source).node
     assert parse("predicate", printed(node)).node == node
 
 
 @given(trees)
-def test_what_passes_the_bounds_can_be_shown_and_read(node: Node) -> None:
+def test_a_filter_within_the_limits_can_be_printed_and_parsed(node: Node) -> None:
     assert parse("predicate", bounded(node)).node == node
 
 

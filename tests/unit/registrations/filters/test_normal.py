@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.filter_source import Filter
+from registrations.filter_source import FilterSource
 from registrations.filters.ast import And, Exists, Node, Not, Or, Path
-from registrations.filters.constant_tests import certain
+from registrations.filters.constant_tests import constant_result
 from registrations.filters.errors import FilterTooLarge
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
-from registrations.filters.normal import Form, always, in_order, normal
+from registrations.filters.normal import NormalForm, always, normal, printed_parts
 from registrations.filters.predicate import parse_predicate
 from registrations.filters.printed import printed
 from registrations.filters.propositional import parse_propositional
 from tests.unit.registrations.filters.trees import NAMES, event, events, tests, trees, values
 
 
-def form(text: str) -> Form:
+def form(text: str) -> NormalForm:
     return normal(parse_predicate(text))
 
 
@@ -58,7 +58,7 @@ gates = st.sampled_from(("", "a", "b")).map(lambda text: text or None)
        st.dictionaries(st.sampled_from(NAMES), values, max_size=4))  # fmt: skip
 def test_of_pairs_it_is_found_without_a_search(gate: dict[str, Any], pairs: dict[str, Any]) -> None:
     source = {**gate, "attributes": pairs}
-    found = Filter("pairs", source).form()
+    found = FilterSource("pairs", source).form()
     assert found == normal(parse("pairs", source).node)
 
 
@@ -114,7 +114,7 @@ def test_an_explosion_is_refused() -> None:
         form(f"(and {many})")
     bound = {"alternatives_max": limits.FILTER_ALTERNATIVES_MAX}
     assert caught.value.details == {**bound, "line": 1, "column": 2}
-    assert "comes to at most 64 alternatives" in caught.value.message
+    assert "expands to at most 64 alternatives" in caught.value.message
 
 
 def either(*names: str) -> str:
@@ -162,7 +162,7 @@ def test_as_many_tests_as_are_allowed() -> None:
     assert "4,096 tests" in caught.value.message
 
 
-# --- what is certain ---
+# --- constant tests ---
 
 
 @pytest.mark.parametrize(
@@ -198,12 +198,12 @@ def test_as_many_tests_as_are_allowed() -> None:
     ],
 )  # fmt: skip
 def test_what_always_or_never_holds_is_warned_of(text: str, warnings: list[str]) -> None:
-    assert Filter("predicate", text).reading().warnings == warnings
+    assert FilterSource("predicate", text).summary().warnings == warnings
 
 
 @given(tests, events)
 def test_what_is_certain_is_so_for_every_event(test: Node, one: Event) -> None:
-    known = certain(test)
+    known = constant_result(test)
     assert known is None or holds(test, one) is known
 
 
@@ -215,7 +215,7 @@ def test_its_parts_come_in_the_order_of_their_words(node: Node) -> None:
         return
     words = [sorted(map(printed, parts)) for parts in found]
     assert words == sorted(words)
-    assert [list(zip(*each, strict=True))[:1] for each in in_order(found)] == [
+    assert [list(zip(*each, strict=True))[:1] for each in printed_parts(found)] == [
         [tuple(one)] if one else [] for one in words
     ]
 

@@ -20,7 +20,7 @@ from registrations.filters.ast import (
     OfType,
     Or,
     Path,
-    Place,
+    TextPosition,
 )
 from registrations.filters.errors import FilterSyntax, FilterTooLarge
 from registrations.filters.evaluate import holds
@@ -119,20 +119,20 @@ def test_joe(attributes: dict[str, Any], holding: bool) -> None:
         ("(type 'a::b::c)", OfType("a", "b::c")),
     ],
 )  # fmt: skip
-def test_reads_into_a_tree(text: str, node: Node) -> None:
+def test_a_text_is_parsed_into_a_tree(text: str, node: Node) -> None:
     assert parse_predicate(text) == node
 
 
-def test_nodes_know_their_places() -> None:
+def test_nodes_have_their_positions() -> None:
     node = parse_predicate("(and (= a 1)\n  (or (= b 2)\n    true))")
     assert isinstance(node, And)
     inner = node.items[1]
     assert isinstance(inner, Or)
     first = inner.items[0]
     assert isinstance(first, Compare)
-    assert inner.place == Place(2, 4)
-    assert first.left.place == Place(2, 10)
-    assert inner.items[1].place == Place(3, 5)
+    assert inner.position == TextPosition(2, 4)
+    assert first.left.position == TextPosition(2, 10)
+    assert inner.items[1].position == TextPosition(3, 5)
 
 
 @pytest.mark.parametrize(
@@ -142,50 +142,50 @@ def test_nodes_know_their_places() -> None:
         ("  \n ", 1, 1, "empty"),
         ("a", 1, 1, "begins with a parenthesis"),
         ("5", 1, 1, "begins with a parenthesis"),
-        ("()", 1, 1, "nothing between"),
-        ("(and (= a 1)\n     ())", 2, 6, "nothing between"),
+        ("()", 1, 1, "parentheses are empty"),
+        ("(and (= a 1)\n     ())", 2, 6, "parentheses are empty"),
         ("(like a 'b)", 1, 2, "one of: and or not"),
         ("(`and` (= a 1))", 1, 2, "one of: and or not"),
         ("(== a 1)", 1, 2, "one of"),
-        ("(= a)", 1, 2, "two things; here are 1"),
-        ("(= a 1 2)", 1, 2, "two things; here are 3"),
-        ("(not)", 1, 2, "one thing"),
-        ("(or)", 1, 2, "one form at least"),
+        ("(= a)", 1, 2, "two arguments, not 1"),
+        ("(= a 1 2)", 1, 2, "two arguments, not 3"),
+        ("(not)", 1, 2, "one argument"),
+        ("(or)", 1, 2, "at least one form"),
         ("(and (= a 1) b)", 1, 14, "begins with a parenthesis"),
-        ("(in a)", 1, 2, "the values that it may have"),
-        ("(in 5 5)", 1, 5, "a path is wanted"),
-        ("(in a b)", 1, 7, "a constant is wanted"),
-        ("(prefix a 5)", 1, 11, "a text is wanted"),
-        ("(prefix a b)", 1, 11, "a text is wanted"),
+        ("(in a)", 1, 2, "its allowed values"),
+        ("(in 5 5)", 1, 5, "Expected a path"),
+        ("(in a b)", 1, 7, "Expected a constant"),
+        ("(prefix a 5)", 1, 11, "Expected a text"),
+        ("(prefix a b)", 1, 11, "Expected a text"),
         ('(wildcard a "\\\\")', 1, 13, "backslash"),
-        ("(exists (= a 1))", 1, 9, "a path is wanted"),
-        ("(= (= a 1) 2)", 1, 5, "gives none"),
-        ("(= (+ a) 2)", 1, 5, "two values at least"),
-        ("(= () 2)", 1, 4, "a value is wanted"),
+        ("(exists (= a 1))", 1, 9, "Expected a path"),
+        ("(= (= a 1) 2)", 1, 5, "has none"),
+        ("(= (+ a) 2)", 1, 5, "at least two values"),
+        ("(= () 2)", 1, 4, "Expected a value"),
         ("(= a 1", 1, 1, "not closed"),
         ("(and\n (= a 1)\n (or (= b 2)", 3, 2, "not closed"),
-        ("(= a 1))", 1, 8, "closes nothing"),
+        ("(= a 1))", 1, 8, "no matching"),
         ("(= a 1) (= b 2)", 1, 9, "ended before"),
-        ('(= a "x', 1, 6, "does not end"),
-        ('(= a "x\n")', 1, 6, "does not end"),
-        ("(= `a 5)", 1, 4, "does not end"),
-        ("(= a ')", 1, 6, "A quote stands before"),
+        ('(= a "x', 1, 6, "no closing"),
+        ('(= a "x\n")', 1, 6, "no closing"),
+        ("(= `a 5)", 1, 4, "no closing"),
+        ("(= a ')", 1, 6, "A quote precedes"),
         ("(= a 'x y')", 1, 10, "A quote"),
-        ('(= a "\\x")', 1, 6, "no escape"),
+        ('(= a "\\x")', 1, 6, "Unknown escape"),
         ('(= a "\\ud83d")', 1, 6, "surrogate"),
         ("(= a 18446744073709551616)", 1, 6, "64 bits"),
         ("(= a -9223372036854775809)", 1, 6, "64 bits"),
         ("(= a 1e999)", 1, 6, "too large"),
         ("(= @colour 1)", 1, 4, "no field @colour; there are @application"),
         ("(= @body 1)", 1, 4, "opaque"),
-        ("(type a)", 1, 7, "a text is wanted"),
+        ("(type a)", 1, 7, "Expected a text"),
         ('(type "a::")', 1, 7, "domain::type"),
         ('(type "::a")', 1, 7, "domain::type"),
-        ('(type "a::b*")', 1, 7, "stands for a whole"),
+        ('(type "a::b*")', 1, 7, "replaces a whole"),
         ('(type "*.*")', 1, 7, "domain::type"),
     ],
 )
-def test_errors_say_where(text: str, line: int, column: int, says: str) -> None:
+def test_errors_have_the_position(text: str, line: int, column: int, says: str) -> None:
     with pytest.raises(FilterSyntax, match=says) as caught:
         parse_predicate(text)
     assert caught.value.details == {"line": line, "column": column}
@@ -198,8 +198,8 @@ def test_errors_say_where(text: str, line: int, column: int, says: str) -> None:
      "b:c", "b/c", "b,", "b*", "[b]", "and=", "env.", "Infinity", "-Infinity", "NaN", "True",
      "NULL"],
 )  # fmt: skip
-def test_what_may_be_a_mistyped_constant_is_no_path(word: str) -> None:
-    """A path is shown in back quotes unless it is a plain word, and then it is read without."""
+def test_a_word_like_a_constant_is_not_a_path(word: str) -> None:
+    """A path is printed in back quotes unless it is a plain word."""
     for text in (f"(= a {word})", f"(> {word} 5)", f"(exists {word})", f"(in {word} 1)"):
         with pytest.raises(FilterSyntax, match="in back quotes") as caught:
             parse_predicate(text)
@@ -210,7 +210,7 @@ def test_what_may_be_a_mistyped_constant_is_no_path(word: str) -> None:
 
 
 @given(st.text(max_size=4) | st.text("aé1_.-@$:\u00b2\u0301", min_size=1, max_size=4))
-def test_what_is_shown_bare_is_read_bare_and_nothing_else(name: str) -> None:
+def test_exactly_the_paths_printed_without_quotes_are_parsed_without(name: str) -> None:
     bare = printed(Exists(Path(name))) == f"(exists {name})"
     try:
         assert (parse_predicate(f"(exists {name})") == Exists(Path(name))) is bare
@@ -240,6 +240,6 @@ def test_hostile_texts_are_refused_at_once(text: str, bound: str) -> None:
     assert bound in caught.value.details
 
 
-def test_as_deep_as_is_allowed() -> None:
+def test_a_filter_at_the_depth_limit_is_accepted() -> None:
     node = parse_predicate("(not " * DEEP + "true" + ")" * DEEP)
     assert holds(node, event()) is (DEEP % 2 == 0)

@@ -26,7 +26,7 @@ A, B, C = (Exists(Path(name)) for name in "ABC")
         ("(or A B)", {"C": 1}, False),
         ("B", {"A": {"B": 1}}, False),  # nested only
         ("(or A B)", {"C": {"B": 1}}, False),
-        ("A", {"A": None}, True),  # whatever its value
+        ("A", {"A": None}, True),  # with any value
         ("A", {"A": []}, True),
         ("A", {"a": 1}, False),
         ("(and A (or B C))", {"A": 1, "C": 1}, True),
@@ -42,7 +42,7 @@ def test_only_what_stands_at_the_top_counts(
     assert holds(parse_propositional(text), event(attributes)) is holding
 
 
-def test_reads_into_one_tree() -> None:
+def test_a_text_is_parsed_into_a_tree() -> None:
     assert parse_propositional("(and A (or B C))") == And((A, Or((B, C))))
     assert parse_propositional("(A B C)") == And((A, B, C))
     assert parse_propositional("((A))") == And((And((A,)),))
@@ -52,16 +52,16 @@ def test_reads_into_one_tree() -> None:
     ("text", "line", "column", "says"),
     [
         ("", 1, 1, "empty"),
-        ("(and)", 1, 2, "one name at least"),
-        ("()", 1, 1, "nothing between"),
+        ("(and)", 1, 2, "at least one name"),
+        ("()", 1, 1, "parentheses are empty"),
         ("A B", 1, 1, "begins with a parenthesis"),
         ("(and A\n  (or B 5))", 2, 9, "names only"),
         ("(and A 'x)", 1, 8, "names only"),
-        ("(= A 5)", 1, 2, "compares values"),
+        ("(= A 5)", 1, 2, "to compare values"),
         ("(not A)", 1, 2, "predicate language"),
-        ("(and A B.c)", 1, 8, "reaches further"),
-        ("@type", 1, 1, "reaches further"),
-        ("$a", 1, 1, "reaches further"),
+        ("(and A B.c)", 1, 8, "not a top-level"),
+        ("@type", 1, 1, "not a top-level"),
+        ("$a", 1, 1, "not a top-level"),
         # texts of other languages, without blanks
         ("T|$a>5", 1, 1, "in back quotes"),
         ("MyAlarm|$Priority>5", 1, 1, "in back quotes"),
@@ -72,12 +72,12 @@ def test_reads_into_one_tree() -> None:
         ("a&&b", 1, 1, "in back quotes"),
         ("(and A []B)", 1, 8, "in back quotes"),
         ("(and A", 1, 1, "not closed"),
-        ("(and A))", 1, 8, "closes nothing"),
+        ("(and A))", 1, 8, "no matching"),
         ("(A) (B)", 1, 5, "ended before"),
-        ('"A', 1, 1, "does not end"),
+        ('"A', 1, 1, "no closing"),
     ],
 )
-def test_errors_say_where(text: str, line: int, column: int, says: str) -> None:
+def test_errors_have_the_position(text: str, line: int, column: int, says: str) -> None:
     with pytest.raises(FilterSyntax, match=says) as caught:
         parse_propositional(text)
     assert caught.value.details == {"line": line, "column": column}
@@ -92,6 +92,6 @@ def test_errors_say_where(text: str, line: int, column: int, says: str) -> None:
     ],
     ids=["depth", "parts", "chars"],
 )
-def test_too_much_is_refused(text: str) -> None:
+def test_a_text_beyond_a_limit_is_refused(text: str) -> None:
     with pytest.raises(FilterTooLarge):
         parse_propositional(text)

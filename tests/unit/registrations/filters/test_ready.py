@@ -17,14 +17,14 @@ from registrations.filters.ast import (
     OfType,
     Or,
     Path,
-    Place,
     Text,
+    TextPosition,
     Truth,
 )
 from registrations.filters.evaluate import holds
 from registrations.filters.predicate import parse_predicate
 from registrations.filters.printed import printed
-from registrations.filters.ready import Simple, parse_ready, print_ready
+from registrations.filters.ready import SimpleExpression, parse_ready, print_ready
 
 ALARM = Event(
     "Net",
@@ -70,7 +70,7 @@ def expression(text: str) -> Node:
 )
 def test_the_form_is_read_and_printed_back(text: str) -> None:
     found = parse_ready(text)
-    assert found == Simple(
+    assert found == SimpleExpression(
         "Ev1", And((OfType(None, "MyAlarm"), Compare(">", Path("Priority"), Const(5))))
     )
     assert print_ready(found) == "{Ev1: MyAlarm | $Priority > 5}"
@@ -78,8 +78,10 @@ def test_the_form_is_read_and_printed_back(text: str) -> None:
 
 @pytest.mark.req("RDY-16")
 def test_variable_expression_and_braces_may_be_left_out() -> None:
-    assert parse_ready("N::A") == Simple("", OfType("N", "A"))
-    assert parse_ready("{x: N::A, *::B}") == Simple("x", Or((OfType("N", "A"), OfType(None, "B"))))
+    assert parse_ready("N::A") == SimpleExpression("", OfType("N", "A"))
+    assert parse_ready("{x: N::A, *::B}") == SimpleExpression(
+        "x", Or((OfType("N", "A"), OfType(None, "B")))
+    )
     assert print_ready(parse_ready("*::*")) == "{*::*}"
     assert parse_ready("'sun cluster::group state'").node == OfType("sun cluster", "group state")
 
@@ -206,9 +208,17 @@ def test_nodes_know_their_place() -> None:
     assert isinstance(node, And) and isinstance(node.items[1], And)
     compare, alone = node.items[1].items
     assert isinstance(compare, Compare) and isinstance(alone, Compare)
-    places = [one.place for one in (node, node.items[1], compare, compare.left, compare.right)]
-    assert places == [Place(1, 1), Place(3, 11), Place(3, 4), Place(2, 4), Place(3, 7)]
-    assert alone.left.place == Place(3, 15)
+    positions = [
+        one.position for one in (node, node.items[1], compare, compare.left, compare.right)
+    ]
+    assert positions == [
+        TextPosition(1, 1),
+        TextPosition(3, 11),
+        TextPosition(3, 4),
+        TextPosition(2, 4),
+        TextPosition(3, 7),
+    ]
+    assert alone.left.position == TextPosition(3, 15)
 
 
 @pytest.mark.parametrize(
@@ -227,12 +237,12 @@ def test_nodes_know_their_place() -> None:
 )
 def test_what_the_grammar_cannot_say_is_not_printed(node: Node) -> None:
     with pytest.raises(ValueError, match="READY"):
-        print_ready(Simple("v", node))
+        print_ready(SimpleExpression("v", node))
 
 
 def test_a_name_that_is_no_variable_is_not_printed() -> None:
     with pytest.raises(ValueError, match="READY"):
-        print_ready(Simple("no name", OfType(None, "A")))
+        print_ready(SimpleExpression("no name", OfType(None, "A")))
 
 
 names = st.text(min_size=1, max_size=4) | st.sampled_from(
@@ -278,7 +288,7 @@ variables = st.sampled_from(["", "v", "Ev1", "and", "_é2"])
 def test_what_is_printed_is_read_as_the_same(
     variable: str, head: Node, condition: Node | None
 ) -> None:
-    simple = Simple(variable, head if condition is None else And((head, condition)))
+    simple = SimpleExpression(variable, head if condition is None else And((head, condition)))
     text = print_ready(simple)
     assert parse_ready(text) == simple
     assert parse_predicate(printed(simple.node)) == simple.node

@@ -1,4 +1,4 @@
-"""READY's simple expressions: what is refused, where, with which help, and how soon."""
+"""READY's simple expressions: the errors of invalid texts: position, message and time."""
 
 import time
 from typing import Any
@@ -27,39 +27,39 @@ def refused(text: str) -> tuple[int, int, str]:
     [
         ("", 1, 1, "empty"),
         (" \n ", 1, 1, "empty"),
-        ("$Priority > 5", 1, 1, "a type is wanted"),
-        ("A $Priority > 5", 1, 3, "followed by |"),
-        ("group state", 1, 7, "with blanks, it is quoted"),
-        ("A::*x", 1, 1, "`*` stands for"),
+        ("$Priority > 5", 1, 1, "Expected a type"),
+        ("A $Priority > 5", 1, 3, "expected |"),
+        ("group state", 1, 7, "quote a type with spaces"),
+        ("A::*x", 1, 1, "`*` replaces"),
         ("A,", 1, 3, "ends too early"),
         ("A |", 1, 4, "ends too early"),
         ("A\n| $a >\n ", 3, 2, "ends too early"),
         ("A\n | $a\n   = 1", 3, 4, "Equality is written ==."),
-        ("A | $a == 'x", 1, 11, "does not end"),
+        ("A | $a == 'x", 1, 11, "no closing quote"),
         ("A | $a == 'x\\n'", 1, 11, "backslash"),
         ("A | $a == \"x\"", 1, 11, "single quotes"),
-        ("A | $'a == 1", 1, 5, "This component does not end"),
+        ("A | $'a == 1", 1, 5, "no closing quote"),
         ("A | $'' == 1", 1, 5, "is empty"),
         ("A | $ a", 1, 5, "After $ comes the name"),
-        ("A | $a[1] == 1", 1, 7, "Members have no numbers"),
+        ("A | $a[1] == 1", 1, 7, "cannot be indexed"),
         ("A | $a._length > 1", 1, 5, "OMG"),
         ("A | $a && $b", 1, 8, "and, or, not"),
         ("A | $a || $b", 1, 8, "and, or, not"),
         ("A | !$a", 1, 5, "and, or, not"),
-        ("A | $a AND $b", 1, 8, "It is written: and"),
+        ("A | $a AND $b", 1, 8, "Keywords are written and"),
         ("A | $a == true", 1, 11, "TRUE"),
         ("A | Priority > 5", 1, 5, "A component begins with $"),
-        ("A | $a < $b < $c", 1, 13, "do not follow each other"),
-        ("A | $a > 1 $b", 1, 12, "goes on with `and` or `or`"),
+        ("A | $a < $b < $c", 1, 13, "cannot be chained"),
+        ("A | $a > 1 $b", 1, 12, "`and`, `or` or the end"),
         ("A | not $a > 1", 1, 5, "write not ("),
-        ("A | ($a > 1) + 1 > 2", 1, 9, "a comparison gives none"),
-        ("A | $a and 5", 1, 12, "a truth is wanted"),
-        ("A | 5", 1, 5, "a truth is wanted"),
-        ("A | $a + 1", 1, 8, "a truth is wanted"),
-        ("A | 5 ~ $a", 1, 7, "Before ~"),
-        ("A | 'a' ~ 'b'", 1, 9, "After ~"),
-        ("A | 'a' in 'b'", 1, 12, "a component is wanted"),
-        ("A | exist 5", 1, 11, "a component is wanted"),
+        ("A | ($a > 1) + 1 > 2", 1, 9, "a comparison has none"),
+        ("A | $a and 5", 1, 12, "Expected a condition"),
+        ("A | 5", 1, 5, "Expected a condition"),
+        ("A | $a + 1", 1, 8, "Expected a condition"),
+        ("A | 5 ~ $a", 1, 7, "before ~"),
+        ("A | 'a' ~ 'b'", 1, 9, "after ~"),
+        ("A | 'a' in 'b'", 1, 12, "Expected a component"),
+        ("A | exist 5", 1, 11, "Expected a component"),
         ("A | 007 > $a", 1, 5, "as in JSON"),
         ("A | $a > 5x", 1, 10, "as in JSON"),
         ("A | $a > .5", 1, 10, "as in JSON"),
@@ -71,25 +71,25 @@ def refused(text: str) -> tuple[int, int, str]:
         ("A | ($a > 1", 1, 5, "This parenthesis is not closed."),
         ("{A | $a", 1, 1, "This brace is not closed."),
         ("{A | ($a}", 1, 9, "A parenthesis before this brace"),
-        ("A | $a)", 1, 7, "closes nothing"),
-        ("{A | $a)}", 1, 8, "closes nothing"),
-        ("A}", 1, 2, "closes nothing"),
-        ("A | ()", 1, 6, "a component or a value is wanted"),
-        ("A | $a and and $b", 1, 12, "a component or a value is wanted"),
+        ("A | $a)", 1, 7, "no matching"),
+        ("{A | $a)}", 1, 8, "no matching"),
+        ("A}", 1, 2, "no matching"),
+        ("A | ()", 1, 6, "Expected a component or a value"),
+        ("A | $a and and $b", 1, 12, "Expected a component or a value"),
     ],
 )  # fmt: skip
-def test_errors_say_where_and_what_to_do(text: str, line: int, column: int, help_: str) -> None:
+def test_errors_have_a_position_and_a_hint(text: str, line: int, column: int, help_: str) -> None:
     found = refused(text)
     assert found[:2] == (line, column)
     assert help_ in found[2]
 
 
 def nested(depth: int) -> str:
-    """A filter of so many forms within each other, the one for the type among them."""
+    """Return a filter with `depth` nested forms, including the one of the type."""
     return "A | " + "not " * (depth - 2) + "exist $a"
 
 
-def test_the_deepest_filter_can_be_shown_and_deeper_ones_are_refused() -> None:
+def test_the_deepest_filter_can_be_printed_and_a_deeper_one_is_refused() -> None:
     deepest = parse_ready(nested(limits.FILTER_DEPTH_MAX))
     assert parse_predicate(printed(deepest.node)) == deepest.node
     assert parse_ready(print_ready(deepest)) == deepest
@@ -122,7 +122,7 @@ def test_the_largest_filter_prints_back_and_larger_ones_are_refused() -> None:
     ],
     ids=["33", "34", "450", "650"],
 )
-def test_parentheses_for_nothing_are_bounded_too(text: str, bound: dict[str, int] | None) -> None:
+def test_redundant_parentheses_are_bounded_too(text: str, bound: dict[str, int] | None) -> None:
     if bound is None:
         assert parse_ready(text)
         return
@@ -146,7 +146,7 @@ def test_parentheses_for_nothing_are_bounded_too(text: str, bound: dict[str, int
     ],
     ids=lambda text: f"{text[:16]}_{len(text)}",
 )
-def test_hostile_texts_are_refused_at_once(text: str) -> None:
+def test_hostile_texts_are_refused_quickly(text: str) -> None:
     began = time.process_time()
     with pytest.raises(FilterTooLarge):
         parse_ready(text)
@@ -156,7 +156,7 @@ def test_hostile_texts_are_refused_at_once(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["A | '" + "\\\\" * 8_000, "A | " + "9" * 16_000, "A | $" + "a." * 8_000]
 )
-def test_long_words_are_read_in_linear_time(text: str) -> None:
+def test_long_words_are_parsed_in_linear_time(text: str) -> None:
     began = time.process_time()
     assert refused(text)
     assert time.process_time() - began < 0.5
@@ -166,13 +166,13 @@ def test_long_words_are_read_in_linear_time(text: str) -> None:
     ["A", "v:", "|", "$a", "$", "'x'", "'", "(", ")", "{", "}", "not ", "and ", " or ", "in ", "~",
      "exist ", "-", "5", ".", "==", "=", ">", ",", "\n", "é", "\\", "::", "*"]), max_size=12)
 )  # fmt: skip
-def test_any_text_is_read_or_refused_with_a_place_in_it(words: list[str]) -> None:
+def test_any_text_is_parsed_or_refused_with_a_position_in_it(words: list[str]) -> None:
     text = "".join(words)
     try:
         assert parse_ready(print_ready(parse_ready(text))) == parse_ready(text)
     except FilterSyntax as error:
         lines = text.split("\n")
-        place: dict[str, Any] = error.details
-        assert 1 <= place["line"] <= len(lines)
-        assert 1 <= place["column"] <= len(lines[place["line"] - 1]) + 1
+        position: dict[str, Any] = error.details
+        assert 1 <= position["line"] <= len(lines)
+        assert 1 <= position["column"] <= len(lines[position["line"] - 1]) + 1
         assert error.message

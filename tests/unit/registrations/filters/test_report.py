@@ -1,4 +1,4 @@
-"""What a report makes of an event, and which reports are refused."""
+"""Reports: the derived event, and the errors of invalid reports."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
-from registrations.filters.report import Report, parse_report, stored_report, together
+from registrations.filters.report import Report, merged_report, parse_report, stored_report
 from tests.unit.eventhub.event.strategies import events
 
 EVENT = Event(
@@ -35,7 +35,7 @@ EVENT = Event(
 
 
 @pytest.mark.parametrize(
-    ("report", "told"),
+    ("report", "expected"),
     [
         (["user", "env.host"], {"user": "Joe", "env.host": "h1"}),
         ({"who": "user", "host": "env.host"}, {"who": "Joe", "host": "h1"}),
@@ -50,18 +50,20 @@ EVENT = Event(
         ({}, {}),
     ],
 )  # fmt: skip
-def test_a_report_says_which_attributes_are_told(report: Any, told: dict[str, Any]) -> None:
-    assert parse_report(report).apply(EVENT) == told
-    assert stored_report(orjson.dumps(report).decode()).apply(EVENT) == told
+def test_a_report_selects_the_attributes(report: Any, expected: dict[str, Any]) -> None:
+    assert parse_report(report).apply(EVENT) == expected
+    assert stored_report(orjson.dumps(report).decode()).apply(EVENT) == expected
 
 
 @given(events())
-def test_the_derived_event_is_named_as_the_event_and_says_nothing_else(event: Event) -> None:
+def test_the_derived_event_keeps_the_identity_and_nothing_else(event: Event) -> None:
     derived = parse_report(["user"]).derive(event)
-    kept = ("domain", "type", "id", "source", "node", "time_us", "mask")
-    assert [getattr(derived, name) for name in kept] == [getattr(event, name) for name in kept]
+    identity = ("domain", "type", "id", "source", "node", "time_us", "mask")
+    assert [getattr(derived, name) for name in identity] == [
+        getattr(event, name) for name in identity
+    ]
     user = {"user": event.attributes["user"]} if "user" in event.attributes else {}
-    assert derived == Event(attributes=user, **{name: getattr(event, name) for name in kept})
+    assert derived == Event(attributes=user, **{name: getattr(event, name) for name in identity})
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_the_derived_event_is_named_as_the_event_and_says_nothing_else(event: Ev
         (["u" * 1_000 + str(n) for n in range(9)], "field_too_long", "report"),
     ],
 )
-def test_a_bad_report_is_refused_at_its_place(report: Any, code: str, field: str) -> None:
+def test_an_invalid_report_is_refused_with_its_field(report: Any, code: str, field: str) -> None:
     with pytest.raises(EventHubError) as caught:
         parse_report(report)
     assert (caught.value.code, caught.value.status, caught.value.field) == (code, 400, field)
@@ -101,7 +103,7 @@ USER, HOST = parse_report(["user"]), parse_report({"host": "env.host", "user": {
 
 
 @pytest.mark.parametrize(
-    ("reports", "told"),
+    ("reports", "expected"),
     [
         ([USER], {"user": "Joe"}),
         ([USER, USER], {"user": "Joe"}),
@@ -111,15 +113,15 @@ USER, HOST = parse_report(["user"]), parse_report({"host": "env.host", "user": {
         ([None], None),
     ],
 )
-def test_one_notification_tells_what_all_its_registrations_report(
-    reports: list[Report | None], told: dict[str, Any] | None
+def test_one_notification_has_the_fields_of_all_its_registrations(
+    reports: list[Report | None], expected: dict[str, Any] | None
 ) -> None:
-    found = together(reports)
-    assert (None if found is None else found.apply(EVENT)) == told
+    found = merged_report(reports)
+    assert (None if found is None else found.apply(EVENT)) == expected
 
 
 @given(st.lists(st.sampled_from([USER, HOST, parse_report(["tags", "cause.type"])]), min_size=1))
-def test_together_they_lose_nothing(reports: list[Report]) -> None:
-    found = together(reports)
+def test_merged_reports_have_all_fields(reports: list[Report]) -> None:
+    found = merged_report(reports)
     assert found is not None
     assert set(found.apply(EVENT)) == {name for one in reports for name in one.apply(EVENT)}

@@ -1,4 +1,4 @@
-"""What is asked of a closure: of an event that the hub completes, in turns with whatever else a
+"""What is scope of a closure: of an event that the hub completes, in turns with whatever else a
 process does, and by audiences without number.
 """
 
@@ -11,15 +11,15 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.event import protobuf_codec
 from eventhub.event.inbound import from_objects, stored_bytes
-from registrations.filters.closure.shapes import parse_shape, shape_of, wanted
+from registrations.filters.closure.shapes import interest_in, parse_shape, shape_of
 from registrations.filters.closure.union import Closure
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
 from registrations.filters.normal import normal
-from registrations.interest.audiences import Audiences
-from registrations.interest.live import Demand
-from registrations.interest.routes import answer_of
-from registrations.interest.stored import Asked
+from registrations.interest.audiences import AudienceThrottle
+from registrations.interest.live import StreamInterest
+from registrations.interest.routes import interested_in
+from registrations.interest.stored import InterestScope
 from tests.unit.registrations.filters.closure.vocabulary import closure_of
 
 
@@ -49,7 +49,7 @@ def test_of_an_event_what_the_hub_writes_itself_is_not_known(
     fields: dict[str, Any], filter: str, expected: str
 ) -> None:
     event = {"domain": "d", "type": "t", **fields}
-    assert wanted(closure(filter), shape_of(event)) == expected
+    assert interest_in(closure(filter), shape_of(event)) == expected
     [read] = from_objects([event])
     stored = protobuf_codec.decode(stored_bytes(read, client="tester", mask=1))
     told = holds(parse("predicate", filter).node, stored)
@@ -70,7 +70,7 @@ def test_whether_there_is_an_object_is_known_as_what_is_in_it(
     shape: dict[str, Any], filter: str, expected: str
 ) -> None:
     """Producers were told that nobody wants an event of whose attributes nothing was known."""
-    assert wanted(closure(filter), parse_shape(shape)) == expected
+    assert interest_in(closure(filter), parse_shape(shape)) == expected
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ async def test_while_a_question_is_answered_everything_else_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "TIME_SLICE_S", 0.0)
-    demand = Demand.of(closure(*(f"(= a{n} 1)" for n in range(50))), {}, quench=True)
-    asking = asyncio.create_task(answer_of(demand, parse_shape({"attributes": {"b": 1}})))
+    interest = StreamInterest.of(closure(*(f"(= a{n} 1)" for n in range(50))), {}, quench=True)
+    asking = asyncio.create_task(interested_in(interest, parse_shape({"attributes": {"b": 1}})))
     turns = 0
     while not asking.done():
         turns += 1
@@ -104,28 +104,30 @@ async def test_of_a_stream_one_audience_at_a_time_and_a_pause_after_a_expensive_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "CLOSURE_WAITING_MAX", 2)
-    audiences, going, done = Audiences(), 0, asyncio.Event()
-    one, other, everybody = Asked(1, ("a",)), Asked(1, ("b",)), Asked(1)
+    audiences, going, done = AudienceThrottle(), 0, asyncio.Event()
+    one, other, everybody = InterestScope(1, ("a",)), InterestScope(1, ("b",)), InterestScope(1)
 
-    async def make(asked: Asked) -> None:
+    async def make(scope: InterestScope) -> None:
         nonlocal going
-        async with audiences.turn(asked):
+        async with audiences.slot(scope):
             going += 1
             await done.wait()
             going -= 1
 
-    makings = [asyncio.create_task(make(asked)) for asked in (one, other, everybody)]
+    makings = [asyncio.create_task(make(scope)) for scope in (one, other, everybody)]
     await asyncio.sleep(0)
     assert going == 2, "one audience, and everybody"
-    assert [audiences.may_begin(asked, 0.0) for asked in (one, everybody)] == [False, True]
-    assert audiences.may_begin(Asked(2, ("a",)), 0.0), "of another stream"
+    assert [audiences.may_start(scope, 0.0) for scope in (one, everybody)] == [False, True]
+    assert audiences.may_start(InterestScope(2, ("a",)), 0.0), "of another stream"
     done.set()
     await asyncio.gather(*makings)
-    audiences.made(one, took_s=0.5, many=False, now_s=100.0)
-    assert audiences.may_begin(other, 100.0), "it was not expensive"
-    audiences.made(one, took_s=0.5, many=True, now_s=100.0)
-    found = [audiences.may_begin(other, now_s) for now_s in (100.0, 109.0, 110.0)]
+    audiences.built(one, took_s=0.5, many=False, now_s=100.0)
+    assert audiences.may_start(other, 100.0), "it was not expensive"
+    audiences.built(one, took_s=0.5, many=True, now_s=100.0)
+    found = [audiences.may_start(other, now_s) for now_s in (100.0, 109.0, 110.0)]
     assert found == [False, False, True]
-    assert audiences.may_begin(everybody, 100.0)
-    audiences.made(Asked(2, ("a",)), took_s=limits.CLOSURE_EXPENSIVE_S, many=False, now_s=111.0)
+    assert audiences.may_start(everybody, 100.0)
+    audiences.built(
+        InterestScope(2, ("a",)), took_s=limits.CLOSURE_EXPENSIVE_S, many=False, now_s=111.0
+    )
     assert list(audiences._streams) == [2], "what is over is forgotten"

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from eventhub.event.envelope import Event
-from registrations.filters.ast import Compare, Const, Exists, Not, Path, Place
+from registrations.filters.ast import Compare, Const, Exists, Not, Path, TextPosition
 from registrations.filters.predicate import parse_predicate
 from registrations.matching.access import AccessMatcher
 from registrations.matching.alternatives import FIRST, FilterMatcher
@@ -69,7 +69,7 @@ def test_arithmetic_with_a_whole_and_with_a_broken_number_is_not_the_same(make: 
 
 @sharing
 def test_tests_that_only_stand_elsewhere_are_one(make: type[Matcher]) -> None:
-    here, there = (Compare(">", Path("x"), Const(3), Place(1, at)) for at in (1, 9))
+    here, there = (Compare(">", Path("x"), Const(3), TextPosition(1, at)) for at in (1, 9))
     matcher = make()
     matcher.add(1, Spec("d", tests=(here,)))
     matcher.add(2, Spec(None, tests=(there,)))

@@ -9,7 +9,7 @@ import pytest
 from eventhub.base.errors import EventHubError, NumberOutOfRange
 from eventhub.event.envelope import Event
 from eventhub.event.inbound import from_objects
-from registrations.filter_source import Filter
+from registrations.filter_source import FilterSource
 from registrations.filters.pairs import parse_pairs
 from registrations.match_index.engines.available import ENGINES
 from registrations.matching.alternatives import FilterMatcher
@@ -52,7 +52,7 @@ def test_every_integer_of_an_event_can_be_asked_for() -> None:
         assert from_objects([stored])[0].attributes == event.attributes
     for matcher in matchers():
         for id, (_, language, source) in enumerate(asked):
-            matcher.add(id, Filter(language, source).specs())
+            matcher.add(id, FilterSource(language, source).specs())
         for event in events:
             wanted = {id for id, (value, *_) in enumerate(asked) if value == event.attributes["a"]}
             assert set(matcher.match(event)) == wanted
@@ -62,7 +62,7 @@ def test_every_integer_of_an_event_can_be_asked_for() -> None:
 def test_an_integer_that_no_event_has_cannot_be_asked_for(value: int) -> None:
     for language, source in filters(value):
         with pytest.raises(EventHubError):
-            Filter(language, source).read()
+            FilterSource(language, source).read()
     with pytest.raises(NumberOutOfRange) as caught:
         parse_pairs({"attributes": {"a": value}})  # a listen's
     assert caught.value.field == "attributes.a"

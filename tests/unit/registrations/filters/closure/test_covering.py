@@ -44,10 +44,10 @@ def unsound(seed: int, pairs: int) -> tuple[int, tuple[Node, Node] | None]:
     return found, None
 
 
-def test_whatever_the_covered_filter_lets_through_passes_the_covering_one() -> None:
+def test_a_covering_filter_matches_all_that_the_covered_one_matches() -> None:
     found, wrong = unsound(seed=7, pairs=5_000)
     assert wrong is None
-    assert found > 700, "it hardly ever says yes"
+    assert found > 700, "covering is hardly ever found"
 
 
 MISTAKES = {
@@ -153,7 +153,7 @@ MORE = {
 
 
 @pytest.mark.req("FOX-16")
-def test_stronger_is_of_the_same_type_by_more_attributes_whatever_the_language() -> None:
+def test_stronger_is_of_the_same_type_by_more_attributes_in_every_language() -> None:
     def read(filters: dict[str, object]) -> list[Node]:
         return [parse(language, filter).node for language, filter in filters.items()]
 

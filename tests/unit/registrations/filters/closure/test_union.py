@@ -11,15 +11,15 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Node
 from registrations.filters.closure import covering, union, value_summary
-from registrations.filters.closure.covering import Known
+from registrations.filters.closure.covering import PreparedAlternative
 from registrations.filters.closure.implied import follows
-from registrations.filters.closure.shapes import Shape, parse_shape, wanted
-from registrations.filters.closure.union import EVERYTHING, Bounds, Closure, Union
+from registrations.filters.closure.shapes import Shape, interest_in, parse_shape
+from registrations.filters.closure.union import EVERYTHING, Closure, ClosureBounds, Union
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
 from registrations.filters.normal import normal
 from registrations.filters.printed import printed
-from registrations.interest.builder import Maker
+from registrations.interest.builder import ClosureBuilder
 from tests.unit.registrations.filters.closure.vocabulary import (
     closure_of,
     events,
@@ -35,7 +35,7 @@ def tree(text: str) -> Node:
 
 
 def closure(*texts: str, **bounds: int) -> Closure:
-    return closure_of((normal(tree(text)) for text in texts), Bounds(**bounds))
+    return closure_of((normal(tree(text)) for text in texts), ClosureBounds(**bounds))
 
 
 def shown(found: Closure) -> str:
@@ -61,7 +61,7 @@ def test_a_closure_matches_an_event_iff_one_of_its_filters_does() -> None:
     assert 600 < matched < 3_000
 
 
-def test_what_another_one_covers_is_left_out_in_whatever_order_it_comes() -> None:
+def test_a_covered_filter_is_dropped_in_any_order() -> None:
     texts = ["(> x 7)", "(and (> x 5) (= y 1))", "(> x 5)", "(= x 6)", "(exists z)", "(= z 'q')"]
     for _ in range(3):
         texts = [*texts[2:], *texts[:2]]
@@ -142,7 +142,7 @@ def test_the_thread_that_makes_it_rests_between_short_steps() -> None:
 
 def test_forms_are_kept_while_they_are_few_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CLOSURE_TESTS_MAX", 40)
-    maker = Maker(None)  # type: ignore[arg-type]  # the tables are not read
+    maker = ClosureBuilder(None)  # type: ignore[arg-type]  # the tables are not read
     text = f"(and {' '.join(f'(> x{n} {{0}})' for n in range(9))})"
     for number in range(22):
         maker._taken(Union(), [("", text.format(number))])
@@ -162,11 +162,13 @@ def test_so_many_that_not_all_values_are_kept(monkeypatch: pytest.MonkeyPatch) -
     assert found.widened
 
 
-def test_all_that_came_is_let_through_also_what_came_after_it_was_asked_for() -> None:
+def test_a_closure_matches_all_filters_also_those_added_after_it_was_computed() -> None:
     random = Random(7)
     steps = set()
     for _ in range(250):
-        bounds = Bounds(random.randrange(1, 5), random.randrange(1, 5), random.choice((40, 999)))
+        bounds = ClosureBounds(
+            random.randrange(1, 5), random.randrange(1, 5), random.choice((40, 999))
+        )
         union, nodes = Union(bounds), []
         for _ in range(random.randrange(2, 6)):
             some = [filter_of(random) for _ in range(random.randrange(1, 6))]
@@ -181,7 +183,7 @@ def test_all_that_came_is_let_through_also_what_came_after_it_was_asked_for() ->
                 elif not found.widened:
                     assert not found.matches(event, hierarchy), (nodes, event)
     assert len(steps) == 3
-    union.give_up()
+    union.match_everything()
     assert union.closure() == EVERYTHING
 
 
@@ -190,7 +192,7 @@ def test_a_widened_closure_never_loses_an_interest() -> None:
     seen = set()
     for _ in range(150):
         nodes = [filter_of(random) for _ in range(random.randrange(2, 9))]
-        bounds = Bounds(3, alternatives_max=random.randrange(1, 4))
+        bounds = ClosureBounds(3, alternatives_max=random.randrange(1, 4))
         found = closure_of(map(normal, nodes), bounds)
         seen.add((found.widened, found == EVERYTHING))
         for event in random.sample(EVENTS, 30):
@@ -200,19 +202,21 @@ def test_a_widened_closure_never_loses_an_interest() -> None:
 
 
 @pytest.mark.parametrize("mistake", ["covers", "keys", "values"])
-def test_a_mistake_is_seen(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+def test_a_planted_mistake_is_found(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     if mistake == "covers":
-        monkeypatch.setattr(Known, "covers", lambda self, other, work: other.tests <= self.facts)
+        monkeypatch.setattr(
+            PreparedAlternative, "covers", lambda self, other, work: other.tests <= self.facts
+        )
         with pytest.raises(AssertionError):
             test_a_closure_matches_an_event_iff_one_of_its_filters_does()
     elif mistake == "keys":
         monkeypatch.setattr(union, "_keys_of", lambda known: {union._key_of(known)})
         with pytest.raises(AssertionError):
-            test_what_another_one_covers_is_left_out_in_whatever_order_it_comes()
+            test_a_covered_filter_is_dropped_in_any_order()
     else:
         monkeypatch.setattr(value_summary, "_there", lambda path: (tree("(exists y)"),))
         with pytest.raises(AssertionError):
-            test_all_that_came_is_let_through_also_what_came_after_it_was_asked_for()
+            test_a_closure_matches_all_filters_also_those_added_after_it_was_computed()
 
 
 # --- shapes ---
@@ -237,17 +241,15 @@ FILTERS = closure("(and (= @type 'a') (> x 5))", "(and (type 'd::b') (not (exist
         ({}, "maybe"),
     ],
 )
-def test_a_shape_is_wanted_surely_perhaps_or_surely_not(
-    shape: dict[str, Any], expected: str
-) -> None:
-    assert wanted(FILTERS, parse_shape(shape), hierarchy) == expected
+def test_interest_in_a_shape_is_yes_no_or_maybe(shape: dict[str, Any], expected: str) -> None:
+    assert interest_in(FILTERS, parse_shape(shape), hierarchy) == expected
 
 
-def test_of_a_closure_that_was_widened_nothing_is_surely_wanted() -> None:
+def test_a_widened_closure_never_answers_yes() -> None:
     shape = parse_shape({"type": "a"})
-    assert wanted(EVERYTHING, shape) == "maybe"
-    assert wanted(Closure(EVERYTHING.form), shape) == "yes"
-    assert wanted(Closure(), shape) == "no"
+    assert interest_in(EVERYTHING, shape) == "maybe"
+    assert interest_in(Closure(EVERYTHING.form), shape) == "yes"
+    assert interest_in(Closure(), shape) == "no"
 
 
 def test_what_is_said_of_a_shape_holds_for_every_event_of_it() -> None:
@@ -257,7 +259,7 @@ def test_what_is_said_of_a_shape_holds_for_every_event_of_it() -> None:
         found = closure_of([normal(filter_of(random)) for _ in range(2)])
         event = random.choice(EVENTS)
         shape, fits = _part_of(random, event)
-        answer = wanted(found, shape, hierarchy)
+        answer = interest_in(found, shape, hierarchy)
         answers.append(answer)
         for other in [event, *fits]:
             if answer != "maybe":
@@ -282,8 +284,8 @@ def _part_of(random: Random, event: Event) -> tuple[Shape, list[Event]]:
     return shape, fits[:10]
 
 
-def _holds_all(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
+def _holds_all(found: dict[str, Any], interest_in: dict[str, Any]) -> bool:
     return all(
         name in found and type(found[name]) is type(value) and found[name] == value
-        for name, value in wanted.items()
+        for name, value in interest_in.items()
     )

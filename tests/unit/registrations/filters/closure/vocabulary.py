@@ -23,8 +23,8 @@ from registrations.filters.ast import (
     Text,
     Within,
 )
-from registrations.filters.closure.union import Bounds, Closure, Union
-from registrations.filters.normal import Form
+from registrations.filters.closure.union import Closure, ClosureBounds, Union
+from registrations.filters.normal import NormalForm
 
 PATHS = (Path("x"), Path("y"), Path("type", "envelope"), Path("priority", "envelope"))
 CONSTANTS: tuple[Any, ...] = (1, 1.0, 2, 3, "1", "2", "10", "a", "ab", "b", True, None, "")
@@ -101,9 +101,9 @@ def events() -> Iterator[Event]:
         yield Event("", type, dict(reversed(attributes.items())), priority=0)
 
 
-def closure_of(forms: Iterable[Form], bounds: Bounds | None = None) -> Closure:
+def closure_of(forms: Iterable[NormalForm], bounds: ClosureBounds | None = None) -> Closure:
     """The union of filters in normal form."""
-    union = Union(bounds or Bounds())
+    union = Union(bounds or ClosureBounds())
     for form in forms:
         union.add(form)
     return union.closure()

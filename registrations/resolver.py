@@ -1,7 +1,7 @@
-"""What registrations ask for, with the ids of what they name: streams that the actor may listen to,
-endpoints and groups of the client. Django module.
+"""Resolves the names in registrations to ids: streams that the actor may listen to, endpoints and
+groups of the client. Django module.
 
-Errors name the field; whoever deals with several adds the index.
+Errors name the field; a caller that resolves several registrations adds the index.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,28 +15,29 @@ from eventhub.base.errors import EventHubError, UnknownStream
 from registrations import rows
 from registrations.endpoints import rows as endpoint_rows
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
-from registrations.filter_source import Filter, changed_filter, same_filter, stored_filter
+from registrations.filter_source import FilterSource, changed_filter, same_filter, stored_filter
 from registrations.groups import rows as group_rows
 from registrations.requests import NewRegistration, RegistrationChange
-from registrations.rows import Registration, Stream, Wanted
+from registrations.rows import RegistrationDefinition, RegistrationRow, StreamRow
 
 
-class Names:
-    """What names stand for, to one actor and for registrations of one client. Ask for many at
-    once; then `first` and `next` ask nobody.
+class Resolver:
+    """The ids of names, for one actor and the registrations of one client. `look_up` and `lock`
+    query the database for many names at once; `new_definition` and `changed_definition` query
+    nothing.
     """
 
     def __init__(self, actor: Actor, client_id: int) -> None:
         self._actor = actor
         self._client_id = client_id
-        self._streams: dict[str, Stream] = {}
+        self._streams: dict[str, StreamRow] = {}
         self._refused: dict[str, EventHubError] = {}
         self._endpoints: dict[int, str] = {}
         self._urls: dict[str, int] = {}
         self._groups: dict[str, int] = {}
 
     def look_up(self, streams: Iterable[str]) -> None:
-        """Know these streams; Forbidden before UnknownStream, so that names do not leak."""
+        """Look up streams by name. Forbidden comes before UnknownStream, so that no name leaks."""
         allowed = []
         for name in dict.fromkeys(streams):
             try:
@@ -49,13 +50,13 @@ class Names:
         unknown = [name for name in allowed if name not in self._streams]
         self._refused |= {name: UnknownStream(stream=name) for name in unknown}
 
-    def hold(
+    def lock(
         self,
         items: Iterable[NewRegistration | RegistrationChange],
-        found: Iterable[Registration] = (),
+        found: Iterable[RegistrationRow] = (),
     ) -> None:
-        """Keep the groups and endpoints that are named, and those of the registrations found, as
-        they are to the end of the transaction.
+        """Lock the groups and endpoints that the items and the found registrations name, FOR SHARE,
+        to the end of the transaction.
         """
         items, found = list(items), list(found)
         groups = {one.group for one in (*items, *found) if one.group is not None}
@@ -63,35 +64,35 @@ class Names:
         ids |= {one.endpoint_id for one in found if one.endpoint_id is not None}
         urls = {url for item in items if (url := _callback_of(item)) is not None}
         connection = raw_connection()
-        self._groups |= group_rows.hold(connection, self._client_id, groups)
-        endpoints = endpoint_rows.hold(connection, self._client_id, ids, urls)
+        self._groups |= group_rows.lock_groups(connection, self._client_id, groups)
+        endpoints = endpoint_rows.lock_endpoints(connection, self._client_id, ids, urls)
         self._endpoints |= endpoints
         self._urls |= {url: id for id, url in reversed(endpoints.items())}  # the oldest of several
 
-    def missing(self, urls: Iterable[str | None]) -> list[str]:
-        """Those of the URLs that no endpoint has, each once."""
+    def missing_urls(self, urls: Iterable[str | None]) -> list[str]:
+        """Return the URLs that no endpoint has, each once."""
         return [url for url in dict.fromkeys(urls) if url is not None and url not in self._urls]
 
-    def add(self, url: str, endpoint_id: int) -> None:
-        """A new endpoint of the client."""
+    def add_endpoint(self, url: str, endpoint_id: int) -> None:
+        """Add a new endpoint of the client."""
         self._urls[url] = endpoint_id
         self._endpoints[endpoint_id] = url
 
-    def by_id(self) -> dict[int, str]:
-        """The names of all streams that were looked up and found."""
+    def stream_names(self) -> dict[int, str]:
+        """Return the names of all streams that were looked up and found, by id."""
         return {stream.id: name for name, stream in self._streams.items()}
 
     def stream_ids(self, names: Sequence[str]) -> list[int]:
-        """Look up streams alone. Raises Forbidden and UnknownStream at the name's place."""
+        """Return the ids of streams. Raises Forbidden and UnknownStream at the name's position."""
         self.look_up(names)
         return [stream.id for stream in self._named(names, None)]
 
-    def first(self, item: NewRegistration) -> Wanted:
-        """What a new registration asks for."""
+    def new_definition(self, item: NewRegistration) -> RegistrationDefinition:
+        """Return the definition of a new registration."""
         endpoint = item.endpoint if item.callback is None else self._by_url(item.callback)
         streams = self._named(item.streams, endpoint)
         ids = tuple(stream.id for stream in streams)
-        return Wanted(
+        return RegistrationDefinition(
             ids,
             *item.filter.stored(),
             endpoint_id=endpoint,
@@ -103,10 +104,10 @@ class Names:
             expensive=() if item.suspended else _expensive(item.filter, streams),
         )
 
-    def next(
-        self, found: Registration, streams: Sequence[str], change: RegistrationChange
-    ) -> Wanted:
-        """What a registration on `streams` asks for after a change."""
+    def changed_definition(
+        self, found: RegistrationRow, streams: Sequence[str], change: RegistrationChange
+    ) -> RegistrationDefinition:
+        """Return the definition of a registration on `streams` after a change."""
         given = change.given
         endpoint = change.endpoint if "endpoint" in given else found.endpoint_id
         named = self._named(change.streams or streams, endpoint)
@@ -114,7 +115,7 @@ class Names:
         filter = changed_filter(stored_filter(found.language, found.filter_json), change.filter)
         suspended = found.suspended if change.suspended is None else change.suspended
         group = change.group if "group" in given else found.group
-        return Wanted(
+        return RegistrationDefinition(
             ids,
             *filter.stored(),
             endpoint_id=endpoint,
@@ -126,7 +127,7 @@ class Names:
             expensive=() if suspended else _expensive(filter, named),
         )
 
-    def _named(self, names: Sequence[str], endpoint: int | None) -> list[Stream]:
+    def _named(self, names: Sequence[str], endpoint: int | None) -> list[StreamRow]:
         for at, name in enumerate(names):
             refused = self._refused.get(name)
             if refused is not None:
@@ -146,7 +147,7 @@ class Names:
         found = self._urls.get(url)
         if found is None:
             raise UnknownEndpoint(
-                "The client has no endpoint of this URL; make it first, to see its secret.",
+                "The client has no endpoint with this URL; create it first, to see its secret.",
                 field="callback",
             )
         return found
@@ -159,21 +160,21 @@ class Names:
         return self._groups[name]
 
 
-def same(found: Registration, wanted: Wanted) -> bool:
-    """True if a version would ask for nothing else."""
+def is_same_definition(found: RegistrationRow, definition: RegistrationDefinition) -> bool:
+    """Return whether a new version with this definition would change nothing."""
     return (
-        set(found.streams) == set(wanted.streams)
-        and (found.endpoint_id, found.suspended) == (wanted.endpoint_id, wanted.suspended)
+        set(found.streams) == set(definition.streams)
+        and (found.endpoint_id, found.suspended) == (definition.endpoint_id, definition.suspended)
         and (found.group_id, _report(found.report_json))
-        == (wanted.group_id, _report(wanted.report_json))
+        == (definition.group_id, _report(definition.report_json))
         and same_filter(
             stored_filter(found.language, found.filter_json),
-            stored_filter(wanted.language, wanted.filter_json),
+            stored_filter(definition.language, definition.filter_json),
         )
     )
 
 
-def _expensive(filter: Filter, streams: Sequence[Stream]) -> tuple[int, ...]:
+def _expensive(filter: FilterSource, streams: Sequence[StreamRow]) -> tuple[int, ...]:
     return filter.budgets([stream.matching for stream in streams])
 
 
@@ -186,5 +187,5 @@ def _json(report: Any) -> str | None:
 
 
 def _report(text: str | None) -> object:
-    """As text whatever the order of names: Python takes true for 1."""
+    """Return a report as canonical JSON: compared as Python objects, true would equal 1."""
     return None if text is None else orjson.dumps(orjson.loads(text), option=orjson.OPT_SORT_KEYS)

@@ -16,8 +16,8 @@ from eventhub.eventlog.log import Log
 from registrations.feed import Feed
 from registrations.filters.closure.union import EVERYTHING
 from registrations.interest import live
-from registrations.interest.live import Closures, Demand
-from registrations.interest.stored import Asked
+from registrations.interest.live import Closures, StreamInterest
+from registrations.interest.stored import InterestScope
 from tests.live import LiveZone
 
 
@@ -35,7 +35,7 @@ async def opened(zone: LiveZone) -> AsyncIterator[Callable[..., Any]]:
         closures = Closures(log, feed)
         following = asyncio.create_task(feed.run())
         try:
-            yield lambda *audience: closures.current(Asked(id, audience or None))
+            yield lambda *audience: closures.current(InterestScope(id, audience or None))
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
@@ -53,19 +53,19 @@ def device(number: int, **more: Any) -> dict[str, Any]:
     return {"streams": ["log"], "attributes": {"device": f"d{number}"}, **more}
 
 
-def wants(demand: Demand, number: int) -> bool:
-    return demand.closure.matches(Event("a", "b", {"device": f"d{number}"}))
+def wants(interest: StreamInterest, number: int) -> bool:
+    return interest.closure.matches(Event("a", "b", {"device": f"d{number}"}))
 
 
 def end(zone: LiveZone, id: int) -> None:
     assert zone.hub.call("DELETE", f"/v1/registrations/{id}", key=zone.admin).status == 204
 
 
-async def without(current: Callable[[], Any], number: int) -> Demand:
+async def without(current: Callable[[], Any], number: int) -> StreamInterest:
     """The first that does not want the device any more."""
     async with asyncio.timeout(20):
         while True:
-            found: Demand = await current()
+            found: StreamInterest = await current()
             if not wants(found, number):
                 return found
             await asyncio.sleep(0.01)
@@ -83,7 +83,7 @@ async def test_what_comes_is_in_it_at_once_and_what_ends_goes_later(
         end(zone, made[0]["id"])
         second = await current()
         assert [wants(second, n) for n in (0, 8, 9, 10)] == [True, True, True, False]
-        assert (await current()).made == second.made, "nothing changed"
+        assert (await current()).revision == second.revision, "nothing changed"
 
         group = hub.call(
             "POST", "/v1/registration-groups", {"name": "g", "suspended": True}, key=zone.admin
@@ -167,6 +167,6 @@ async def test_after_a_expensive_one_for_an_audience_others_are_everything(
 async def test_a_change_that_is_not_heard_is_seen_by_the_test(
     zone: LiveZone, small: pytest.MonkeyPatch
 ) -> None:
-    small.setattr(live._Kept, "touch", lambda self, barriers: None)
+    small.setattr(live._CachedClosure, "touch", lambda self, barriers: None)
     with pytest.raises(AssertionError):
         await test_nothing_that_was_answered_is_missing_whenever_one_asks(zone, small)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from registrations.explain.rows import SQL, Asked, standing_now
+from registrations.explain.rows import SQL, ExplainScope, read_statuses_sync
 from tests.integration.forward_world import World, world_database
 
 world = pytest.fixture(scope="module")(world_database)
@@ -39,21 +39,22 @@ def test_a_page_costs_the_same_however_many_name_the_stream(
         "   FROM made, registration_versions v WHERE v.streams = ARRAY[%s]::bigint[]",
         (world.zone, world.client, world.session, COUNT, stream_id),
     )
-    asked = Asked(world.zone, world.client, stream_id, 1)
+    asked = ExplainScope(world.zone, world.client, stream_id, 1)
     ids: list[int] = []
     while more := [
         row[0]
         for row in connection.execute(
-            SQL["naming"], {**asked._asdict(), "after": ids[-1] if ids else 0, "count": 4_000}
+            SQL["registrations_naming"],
+            {**asked._asdict(), "after": ids[-1] if ids else 0, "count": 4_000},
         )
     ]:
         ids += more
     assert len(ids) == len(set(ids)) == COUNT + 1
     assert ids == sorted(ids)
     page = ids[:PAGE]
-    assert [one.registration for one in standing_now(connection, asked, page)] == page
+    assert [one.registration for one in read_statuses_sync(connection, asked, page)] == page
     [(plan,)] = connection.execute(
-        "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) " + SQL["standing"],
+        "EXPLAIN (ANALYZE, BUFFERS, FORMAT json) " + SQL["version_statuses"],
         {**asked._asdict(), "registrations": page},
     )
     read = plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"]

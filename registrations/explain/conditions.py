@@ -13,8 +13,8 @@ from eventhub.event.json_codec import time_text
 from eventhub.event.json_types import Int64
 
 # what has a say beside the filter
-Name = Literal[
-    "channels",
+ConditionName = Literal[
+    "channel_condition",
     "from",
     "until",
     "suspended",
@@ -26,15 +26,15 @@ Name = Literal[
 ]
 
 
-class CircumstanceJson(TypedDict):
+class ConditionJson(TypedDict):
     """One thing that must be so beside the filter, whether it is, and why."""
 
-    name: Name
+    name: ConditionName
     held: bool
     why: Annotated[str, Meta(description="In words.")]
 
 
-class StandingJson(TypedDict):
+class VersionJson(TypedDict):
     """Which registration that is, in answers."""
 
     id: Int64
@@ -45,18 +45,18 @@ class StandingJson(TypedDict):
     group: str | None
 
 
-class Circumstance(NamedTuple):
+class DeliveryCondition(NamedTuple):
     """One thing that must be so beside the filter, whether it is, and why."""
 
-    name: Name
+    name: ConditionName
     held: bool
     why: str
 
-    def json(self) -> CircumstanceJson:
+    def json(self) -> ConditionJson:
         return {"name": self.name, "held": self.held, "why": self.why}
 
 
-class Standing(NamedTuple):
+class VersionStatus(NamedTuple):
     """A version of a registration, and how it stands to an event of a stream."""
 
     registration: int
@@ -79,7 +79,7 @@ class Standing(NamedTuple):
         return self.since < sequence and (self.until is None or sequence <= self.until)
 
 
-class Moment(NamedTuple):
+class EvaluatedEvent(NamedTuple):
     """An event and when it was appended; of one that is in no stream, when one asks."""
 
     event: Event
@@ -88,11 +88,13 @@ class Moment(NamedTuple):
     at_us: int
 
 
-def chosen(versions: Iterable[Standing], sequence: int) -> Iterator[Standing]:
+def applicable_versions(
+    versions: Iterable[VersionStatus], sequence: int
+) -> Iterator[VersionStatus]:
     """Of each registration the version that held for the event, else the current one. In one
     order, by registration.
     """
-    best: Standing | None = None
+    best: VersionStatus | None = None
     for version in versions:
         if best is not None and best.registration != version.registration:
             yield best
@@ -103,67 +105,73 @@ def chosen(versions: Iterable[Standing], sequence: int) -> Iterator[Standing]:
         yield best
 
 
-def circumstances_of(version: Standing, zone: str | None, moment: Moment) -> list[Circumstance]:
+def conditions_of(
+    version: VersionStatus, zone: str | None, evaluated: EvaluatedEvent
+) -> list[DeliveryCondition]:
     """All of a registration's, those that hold too. `zone`: on `system`, whose events alone it is
     told beside those of the whole hub; else None.
     """
-    sequence = moment.sequence
+    sequence = evaluated.sequence
     begun = version.since < sequence
     over = version.until is not None and sequence > version.until
     state = "is" if version.suspended else "is not"
     found = [
-        Circumstance("from", begun, f"version {version.number} matches after {version.since}"),
-        Circumstance(
+        DeliveryCondition("from", begun, f"version {version.number} matches after {version.since}"),
+        DeliveryCondition(
             "until",
             not over,
             "it has not ended" if version.until is None else f"it matches up to {version.until}",
         ),
-        Circumstance("suspended", not version.suspended, f"the registration {state} suspended"),
+        DeliveryCondition(
+            "suspended", not version.suspended, f"the registration {state} suspended"
+        ),
     ]
     if version.group is not None:
         state = "is" if version.group_suspended else "is not"
         why = f"its group {version.group} {state} suspended for this event"
-        found.append(Circumstance("group", not version.group_suspended, why))
+        found.append(DeliveryCondition("group", not version.group_suspended, why))
     if zone is not None:
-        found.append(_of_zone(moment.event, zone))
-    return [*found, *seen_by(version.client, frozenset(version.groups), moment)]
+        found.append(_of_zone(evaluated.event, zone))
+    return [*found, *audience_conditions(version.client, frozenset(version.groups), evaluated)]
 
 
-def seen_by(client: str, groups: frozenset[str], moment: Moment) -> list[Circumstance]:
+def audience_conditions(
+    client: str, groups: frozenset[str], evaluated: EvaluatedEvent
+) -> list[DeliveryCondition]:
     """Who may be told of the event, and until when."""
-    event = moment.event
-    found: list[Circumstance] = []
+    event = evaluated.event
+    found: list[DeliveryCondition] = []
     if event.destinations:
         held = may_see(event._replace(audience=()), client, groups)
         why = f"the event is for {', '.join(event.destinations)}; this is {client}"
-        found.append(Circumstance("destinations", held, why))
+        found.append(DeliveryCondition("destinations", held, why))
     if event.audience:
         held = may_see(event._replace(destinations=()), client, groups)
         own = ", ".join(sorted(groups)) or "none"
         why = f"the event is for the groups {', '.join(event.audience)}; {client} is in {own}"
-        found.append(Circumstance("audience", held, why))
-    return [*found, *expiry(moment)]
+        found.append(DeliveryCondition("audience", held, why))
+    return [*found, *expiry_condition(evaluated)]
 
 
-def expiry(moment: Moment) -> list[Circumstance]:
+def expiry_condition(evaluated: EvaluatedEvent) -> list[DeliveryCondition]:
     """Nothing for an event without an end."""
-    expires_at_us = moment.event.expires_at_us
+    expires_at_us = evaluated.event.expires_at_us
     if not expires_at_us:
         return []
-    held = expires_at_us > moment.at_us
+    held = expires_at_us > evaluated.at_us
     time = time_text(expires_at_us)
     why = f"the event is told until {time}" if held else f"the event was over at {time}"
-    return [Circumstance("expired", held, why)]
+    return [DeliveryCondition("expired", held, why)]
 
 
-def channels(mask: int, moment: Moment) -> Circumstance:
-    """Whether a listen of these channels is told."""
-    common = mask & moment.mask
-    why = f"the event is on {_bits(moment.mask)}, asked for {_bits(mask)}"
-    return Circumstance("channels", common != 0, why)
+def channel_condition(mask: int, evaluated: EvaluatedEvent) -> DeliveryCondition:
+    """Whether a listen of these channel_condition is told."""
+    common = mask & evaluated.mask
+    why = f"the event is on {_bits(evaluated.mask)}, asked for {_bits(mask)}"
+    return DeliveryCondition("channel_condition", common != 0, why)
 
 
-def standing_json(version: Standing) -> StandingJson:
+def version_json(version: VersionStatus) -> VersionJson:
     """Which registration that is, in answers."""
     return {
         "id": version.registration,
@@ -175,16 +183,20 @@ def standing_json(version: Standing) -> StandingJson:
     }
 
 
-def _of_zone(event: Event, zone: str) -> Circumstance:
+def _of_zone(event: Event, zone: str) -> DeliveryCondition:
     of: object = event.attributes.get("zone")
     held = of is None or of == zone
     why = "the event is of the whole hub" if of is None else f"the event is of the zone {of}"
-    return Circumstance("zone", held, why)
+    return DeliveryCondition("zone", held, why)
 
 
 def _bits(mask: int) -> str:
-    """The channels of a mask by their numbers."""
+    """The channel_condition of a mask by their numbers."""
     found = [str(bit) for bit in range(64) if mask >> bit & 1]
     if len(found) == 64:
-        return "all channels"
-    return f"channel {found[0]}" if len(found) == 1 else f"channels {', '.join(found) or 'none'}"
+        return "all channel_condition"
+    return (
+        f"channel {found[0]}"
+        if len(found) == 1
+        else f"channel_condition {', '.join(found) or 'none'}"
+    )

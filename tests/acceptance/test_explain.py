@@ -45,7 +45,7 @@ def order(**attributes: Any) -> dict[str, Any]:
 
 
 def against(answer: Any) -> dict[str, bool]:
-    return {one["name"]: one["held"] for one in answer.json["circumstances"]}
+    return {one["name"]: one["held"] for one in answer.json["conditions"]}
 
 
 @pytest.fixture
@@ -111,17 +111,15 @@ def test_a_draft_is_explained_on_an_event_made_up_or_stored(orders: LiveZone) ->
     either, user = made_up["tree"]["parts"]
     assert (either["held"], either["decides"]) == (True, False)
     assert (user["line"], user["column"], user["decides"]) == (1, 46, True)
-    assert user["why"] == 'user is "Ann", wanted = "Joe"'
-    assert user["seen"] == [{"path": "user", "kind": "text", "values": ["Ann"], "more": 0}]
+    assert user["why"] == 'user is "Ann", expected = "Joe"'
+    assert user["evaluated"] == [{"path": "user", "kind": "text", "values": ["Ann"], "more": 0}]
 
     ranges = orders.emit("orders", {**event, "channels": ["disk"]}).json["ranges"]
     place = {"stream": "orders", "sequence": ranges[0]["first"]}
     stored = post(orders, "explain", attributes={"tags": "b"}, channels=["default"], **place)
     assert (stored.json["held"], stored.json["matches"]) == (True, False)
     assert against(stored) == {"channels": False}
-    assert (
-        stored.json["circumstances"][0]["why"] == "the event is on channel 3, asked for channel 63"
-    )
+    assert stored.json["conditions"][0]["why"] == "the event is on channel 3, asked for channel 63"
     assert stored.json["event"]["segment"] == ranges[0]["segment"]
     assert stored.headers["eventhub-sequence"] == "1"
     post(orders, "explain", type="a", event={"domain": "d"}).refused(400, "missing_field")
@@ -151,7 +149,7 @@ def test_a_registration_is_explained_by_the_version_that_held_and_what_else_deci
         **{"endpoint": None, "group": "night", "from": 1, "until": 2},
     }
     assert against(held) == {"from": True, "until": True, "suspended": True, "group": True}
-    assert after.json["tree"]["why"] == "total is 5, wanted = 6"
+    assert after.json["tree"]["why"] == "total is 5, expected = 6"
 
     suspend = f"/v1/registration-groups/{group.json['id']}"
     assert hub.call("PATCH", suspend, {"suspended": True}, key=orders.admin).status == 200
@@ -197,7 +195,7 @@ def test_an_event_says_whom_it_matched_and_whom_nearly_to_those_who_may_see_it(
     assert [one["id"] for one in of_zone["matches"]] == [joe, theirs["id"]]
     assert [one["id"] for one in of_zone["nearest"]] == [ann, far, farther]
     assert of_zone["nearest"][0]["failed"] == [
-        {"predicate": '(= user "Ann")', "why": 'user is "Joe", wanted = "Ann"'}
+        {"predicate": '(= user "Ann")', "why": 'user is "Joe", expected = "Ann"'}
     ]
     assert [len(one["failed"]) for one in of_zone["nearest"]] == [1, 2, 3]
     assert of_zone["nearest"][1]["tests"] == 3
@@ -289,7 +287,9 @@ def test_declared_subtypes_count_as_they_do_in_matching(orders: LiveZone) -> Non
     assert orders.emit("orders", {**order(), "type": "rush"}).status == 200
     found = post(orders, "explain", **ready, stream="orders", sequence=1).json
     assert found["matches"]
-    assert found["tree"]["why"] == ("the event is of shop::rush, below order, wanted shop::order")
+    assert found["tree"]["why"] == (
+        "the event is of shop::rush, a subtype of order, expected shop::order"
+    )
     assert [one["id"] for one in matches(orders, "orders", 1)["matches"]] == [made["id"]]
     assert post(orders, "dry-run", **ready, stream="orders").json["matched"] == 1
 

@@ -1,6 +1,6 @@
 -- Registrations as they stand to one event: who matched it, who nearly did, and why.
 
--- name: naming
+-- name: registrations_naming
 -- Live registrations of a zone of which a version names a stream, after one and so many; where it is given, of one client.
 -- However the tables are read for it, whole at worst, that is done once for all their pages.
 SELECT DISTINCT v.registration_id
@@ -12,7 +12,7 @@ SELECT DISTINCT v.registration_id
  ORDER BY v.registration_id
  LIMIT %(count)s
 
--- name: standing
+-- name: version_statuses
 -- Versions of some live registrations of a zone that name a stream: those that held for an event of it, and the current
 -- ones. Where it is given, of one client. A group is suspended for the event if one of its suspensions was under way; a
 -- stream that is not in its barriers had none of its registrations. OFFSET: each is found by its ticket, whatever is
@@ -27,9 +27,9 @@ SELECT r.id AS registration, c.name AS client, ARRAY(SELECT jsonb_array_elements
                   AND COALESCE(b.sequences[array_position(b.streams, %(stream_id)s)], 0) < %(sequence)s
                   AND (e.id IS NULL OR e.sequences[array_position(e.streams, %(stream_id)s)] >= %(sequence)s)) AS group_suspended,
        ARRAY(SELECT x.name FROM streams x WHERE x.id = ANY (v.streams)) AS streams
-  FROM unnest(%(registrations)s::bigint[]) AS wanted (id)
- CROSS JOIN LATERAL (SELECT * FROM registration_versions WHERE registration_id = wanted.id OFFSET 0) AS v
-  JOIN registrations r ON r.id = wanted.id AND r.deleted_at IS NULL AND r.zone_id = %(zone_id)s
+  FROM unnest(%(registrations)s::bigint[]) AS requested (id)
+ CROSS JOIN LATERAL (SELECT * FROM registration_versions WHERE registration_id = requested.id OFFSET 0) AS v
+  JOIN registrations r ON r.id = requested.id AND r.deleted_at IS NULL AND r.zone_id = %(zone_id)s
   JOIN clients c ON c.id = r.client_id
   LEFT JOIN registration_groups g ON g.id = v.group_id
  CROSS JOIN LATERAL (
