@@ -1,5 +1,5 @@
-"""What is owed to endpoints, in the back office. Deliveries, attempts and listeners have keys of
-several columns, which Django's admin cannot show; the console does. Django module.
+"""The delivery tables in the back office. Deliveries, attempts and listeners have composite keys,
+which Django's admin cannot show; the console does. Django module.
 """
 
 from django.contrib import admin

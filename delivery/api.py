@@ -1,6 +1,4 @@
-"""Deliveries and what became of them, the record of listeners, and the overview of a zone.
-Django module.
-"""
+"""The API of deliveries, of a client's listeners, and of a zone's overview. Django module."""
 
 from typing import Any
 
@@ -12,14 +10,14 @@ from delivery.filtersets import ENDS, DeliveryFilters, ListenerFilters
 from delivery.models import Delivery, Listener
 from delivery.overview.selectors import overview
 from delivery.overview.serializers import OverviewSerializer
-from delivery.selectors import PLACE
+from delivery.selectors import KEY_FIELDS
 from delivery.serializers import (
     ENDED,
     DeliverySerializer,
     ListenerSerializer,
     OneDeliverySerializer,
 )
-from eventhub.api.pagination import Cut, read_page, values_of
+from eventhub.api.pagination import PreparedPage, read_page, values_of
 from eventhub.api.permissions import IsZoneManager
 from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors
@@ -27,30 +25,30 @@ from registrations.errors import UnknownEndpoint
 
 
 class Deliveries(ResourceView):
-    """Deliveries of an endpoint, of an event, or those of all endpoints that have failed."""
+    """Deliveries of an endpoint or of an event, or failed deliveries of all endpoints."""
 
     unknown = UnknownDelivery
     lookup_url_kwarg = "delivery"
     queryset = Delivery.objects.all()
     serializer_class = DeliverySerializer
     filterset_class = DeliveryFilters
-    listed = selectors.LISTED
-    cursor = tuple(field.name for field in PLACE)
+    listed = selectors.LISTED_FIELDS
+    cursor = tuple(field.name for field in KEY_FIELDS)
 
     @operation(
         "List deliveries of an endpoint, of an event, or failed ones of all endpoints",
         *(errors.MissingField, errors.UnknownStream, UnknownEndpoint),
     )
-    def get_queryset(self) -> QuerySet[Delivery] | Cut:
-        asked = self.asked
+    def get_queryset(self) -> QuerySet[Delivery] | PreparedPage:
+        asked = self.filter_values
         endpoint, sequence, state = asked["endpoint"], asked["sequence"], asked["state"]
         stream = asked["stream"]
         if endpoint is None and sequence is None and state in ENDED:
             page = read_page(self.request)
-            return selectors.list_ended(actor=self.actor, asked=asked, page=page)
+            return selectors.list_ended(actor=self.actor, filters=asked, page=page)
         if asked["client"] is not None:
             raise errors.InvalidField(
-                f"Name a `client` with a `state` of {ENDS}, and nothing else that says whose.",
+                f"`client` needs a `state` of {ENDS}, without `endpoint` and `sequence`.",
                 field="client",
             )
         if endpoint is not None and sequence is None:
@@ -67,15 +65,15 @@ class Deliveries(ResourceView):
         return found if state is None else found.filter(state=state)
 
     def filter_queryset(self, queryset: Any) -> Any:
-        return queryset  # which is filtered
+        return queryset  # already filtered
 
-    @operation("Show a delivery with its event and its tries", answer=OneDeliverySerializer)
+    @operation("Show a delivery with its event and its attempts", response=OneDeliverySerializer)
     def get_object(self) -> Delivery:
         try:
-            place = values_of(self.kwargs["delivery"], PLACE)
+            key = values_of(self.kwargs["delivery"], KEY_FIELDS)
         except errors.InvalidField:
             raise self.not_found() from None
-        return selectors.find_delivery(actor=self.actor, place=place)
+        return selectors.find_delivery(actor=self.actor, key=key)
 
 
 class ClientListeners(ResourceView):
@@ -88,15 +86,15 @@ class ClientListeners(ResourceView):
 
     @operation("List the listeners of a client", errors.UnknownStream)
     def get_queryset(self) -> QuerySet[Listener]:
-        client, stream = self.kwargs["client"], self.asked["stream"]
+        client, stream = self.kwargs["client"], self.filter_values["stream"]
         return selectors.listeners_of(actor=self.actor, client=client, stream=stream)
 
     def filter_queryset(self, queryset: Any) -> Any:
-        return queryset  # which is filtered
+        return queryset  # already filtered
 
 
 class ZoneOverview(ResourceView):
-    """How a zone is doing. Cheap: counts are bounded."""
+    """The overview of a zone, read at a bounded cost."""
 
     permission_classes = (IsZoneManager,)
     serializer_class = OverviewSerializer

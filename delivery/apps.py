@@ -1,4 +1,4 @@
-"""Delivery as a Django app; its tables are written by SQL. Django module."""
+"""The Django app of deliveries; SQL writes its tables. Django module."""
 
 from django.apps import AppConfig
 

@@ -4,7 +4,7 @@ from eventhub.base.errors import NotFound
 
 
 class UnknownDelivery(NotFound):
-    """This client has no such delivery, or it is not kept any more; list them with GET
+    """This client has no such delivery, or it is no longer stored. List deliveries with GET
     /v1/deliveries.
     """
 

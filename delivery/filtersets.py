@@ -8,14 +8,16 @@ ENDS = ", ".join(ENDED)
 
 class DeliveryFilters(FilterSet):
     endpoint = NumberFilter(
-        help_text="Of this endpoint. Without it, name an event, or a `state` that is an end"
-        f" without delivery ({ENDS}) for those of all endpoints: then a page may be short, or"
-        " empty, with a `next`."
+        help_text="Only deliveries to this endpoint. Without it, name an event, or a `state` that"
+        f" ends a delivery without success ({ENDS}) for all endpoints; a page may then be short,"
+        " or empty, and still have a `next`."
     )
-    client = NameFilter(help_text="Of all endpoints of this client, without `endpoint`.")
-    stream = NameFilter(help_text="Of this stream.")
-    sequence = NumberFilter(help_text="With `stream`: of this event.")
-    state = WordFilter(STATES, help_text="In this state.")
+    client = NameFilter(
+        help_text="Only deliveries to endpoints of this client; without `endpoint`."
+    )
+    stream = NameFilter(help_text="Only deliveries from this stream.")
+    sequence = NumberFilter(help_text="With `stream`: only deliveries of this event.")
+    state = WordFilter(STATES, help_text="Only deliveries in this state.")
 
 
 class ListenerFilters(FilterSet):

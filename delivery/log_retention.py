@@ -1,13 +1,15 @@
-"""What deliveries still need of the log, and what the log's retention asks of them. SQL module.
+"""The hooks of deliveries for the log's retention: the events that deliveries still need, and the
+removal of old deliveries. SQL module.
 
-The composition root gives these functions to the log's upkeep, which knows nothing of deliveries.
-A pending delivery keeps no segment: before its event goes, it gets the event's stored bytes.
+The composition root passes these functions to the log's maintenance, which knows nothing of
+deliveries. A pending delivery retains no segment: before its event is removed, it receives a copy
+of the event's stored bytes.
 """
 
 from typing import NamedTuple
 
-from delivery.partitions.archive import Shelf
-from delivery.partitions.retire import retire_deliveries_group
+from delivery.partitions.archive import PartitionArchive
+from delivery.partitions.retire import retire_deliveries_partition
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
 from eventhub.postgresql import queries
@@ -26,46 +28,55 @@ class _Needed(NamedTuple):
 
 
 async def needs(connection: Connection) -> dict[int, int]:
-    """The lowest sequence of each stream that is not matched for callbacks yet, or whose deliveries
-    are not all written.
+    """Return the lowest sequence of each stream that is not matched for callbacks yet, or whose
+    deliveries are not all written.
     """
     rows = await (await cursor_of(connection, _Needed).execute(SQL["needed"])).fetchall()
     return {row.stream_id: row.sequence for row in rows}
 
 
-async def release(connection: Connection, group: int) -> bool:
-    """Give pending deliveries the bytes of events that go with a group; True when all have them."""
-    values = {"partition_id": group, "rows_max": limits.RETAINED_ROWS_MAX}
-    while (await connection.execute(SQL["keep_bytes"], values)).rowcount:
+async def release(connection: Connection, partition_id: int) -> bool:
+    """Copy the events of a partition about to be dropped into their pending deliveries; return True
+    when done.
+    """
+    values = {"partition_id": partition_id, "rows_max": limits.RETAINED_ROWS_MAX}
+    while (await connection.execute(SQL["copy_events"], values)).rowcount:
         pass
     return True
 
 
-async def shed(shelf: Shelf | None, connection: Connection, pressed: bool) -> bool:
-    """Drop the oldest deliveries whose events went, with what is pending moved on: at once if none
-    are left in their partition, or space is short, or there are too many partitions. They are
-    archived first, if there is an archive; when space is short they go also when it takes nothing.
+async def shed(archive: PartitionArchive | None, connection: Connection, low_space: bool) -> bool:
+    """Drop the oldest partition of deliveries whose events were removed: at once if it is empty,
+    space is low, or there are too many such partitions. Pending deliveries move to another
+    partition. The rows are archived first, if there is an archive; if space is low, they are
+    dropped even if it is not writable.
 
-    True if a partition went. It takes turns with the timetable's retirement.
+    Return True if a partition was dropped. It excludes the timetable's retirement meanwhile.
     """
-    groups = await (await scalars(connection).execute(SQL["outlived"])).fetchall()
-    crowded = len(groups) > limits.RETAINED_PARTITIONS_MAX
-    for place, group in enumerate(groups):
-        first = place == 0 and (pressed or crowded)
-        if first or await _is_empty(connection, group):
-            return await _retire(connection, group, shelf, pressed)
+    partition_ids = await (await scalars(connection).execute(SQL["outlived"])).fetchall()
+    crowded = len(partition_ids) > limits.RETAINED_PARTITIONS_MAX
+    for place, partition_id in enumerate(partition_ids):
+        first = place == 0 and (low_space or crowded)
+        if first or await _is_empty(connection, partition_id):
+            return await _retire(connection, partition_id, archive, low_space)
     return False
 
 
-async def _is_empty(connection: Connection, group: int) -> bool:
-    return bool(await (await scalars(connection).execute(SQL["is_empty"], (group,))).fetchone())
+async def _is_empty(connection: Connection, partition_id: int) -> bool:
+    return bool(
+        await (await scalars(connection).execute(SQL["is_empty"], (partition_id,))).fetchone()
+    )
 
 
-async def _retire(connection: Connection, group: int, shelf: Shelf | None, pressed: bool) -> bool:
+async def _retire(
+    connection: Connection, partition_id: int, archive: PartitionArchive | None, low_space: bool
+) -> bool:
     if not await (await scalars(connection).execute(SQL["lock_retirement"])).fetchone():
         return False
     try:
-        return await retire_deliveries_group(connection, group, shelf, pressed=pressed)
+        return await retire_deliveries_partition(
+            connection, partition_id, archive, low_space=low_space
+        )
     except ValueError:  # the newest partition is not made yet
         return False
     finally:

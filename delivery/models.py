@@ -1,5 +1,5 @@
-"""The tables of what is owed to endpoints, how far each stream has been matched for them, and what
-was told over connections. They are written by SQL (sql/). Django module.
+"""The tables of deliveries to endpoints, of the forwarding of streams, and of listeners. Rows are
+written by SQL (sql/). Django module.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -24,47 +24,50 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import NEVER, Segment, Stream
-from eventhub.postgresql.tables import MultirangeField, Storage
+from eventhub.postgresql.tables import MultirangeField, TableStorage
 from registrations.models import Endpoint
 
 PENDING = Q(state="pending")
 
 
 class Forwarding(models.Model):
-    """The lease and the checkpoint of a stream that has ever had a callback, in one row, so that
-    one conditional UPDATE checks the epoch and moves the position in the transaction that writes
-    the deliveries.
+    """The lease and the checkpoint of a stream that has ever had a callback. They share a row, so
+    that one conditional UPDATE checks the epoch and moves the position in the transaction that
+    writes the deliveries.
     """
 
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True)
-    owner = UUIDField(null=True, db_comment="the forwarder that holds the lease until it expires")
-    epoch = BigIntegerField(db_default=0, db_comment="rises with every change of the owner")
+    owner = UUIDField(null=True, db_comment="the forwarder that holds the lease until `expires_at`")
+    epoch = BigIntegerField(db_default=0, db_comment="increases with every change of the owner")
     expires_at = DateTimeField(db_default=NEVER)
-    segment = UUIDField(db_comment="events up to this one are matched, their deliveries written")
+    segment = UUIDField(
+        db_comment="segment of the last event that is matched and whose deliveries are written"
+    )
     sequence = BigIntegerField()
     endpoint_id = BigIntegerField(
-        db_default=0, db_comment="and of the next event those up to this endpoint (0: none)"
+        db_default=0,
+        db_comment="of the next event, deliveries up to this endpoint are written (0: none)",
     )
 
-    storage = Storage(parameters={"fillfactor": 40})
+    storage = TableStorage(parameters={"fillfactor": 40})
 
     class Meta:
         db_table = "forwarding"
         verbose_name_plural = "forwarding"
-        db_table_comment = "how far each stream is matched for endpoints, and by whom"
+        db_table_comment = "the lease and the checkpoint of each stream with callbacks"
 
     def __str__(self) -> str:
         return f"{self.stream_id}: {self.sequence}"
 
 
 class Forwarder(models.Model):
-    """A forwarder that lives: those seen within the time of a lease share the streams."""
+    """A forwarder. Those with a heartbeat within the time of a lease share the streams."""
 
     id = UUIDField(primary_key=True)
     started_at = DateTimeField(db_default=TransactionNow())
     last_seen_at = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "forwarders"
@@ -75,26 +78,26 @@ class Forwarder(models.Model):
 
 
 class Heartbeat(models.Model):
-    """When something that there is one of was seen: the timetable (`beat`), periodic tasks whenever
-    a worker begins one (`archiver`, `indexer`), and `worker`, the last of those that have gone;
-    those that live are in `callback_workers`.
+    """The last heartbeat of the timetable (`beat`), of periodic tasks, whenever a worker starts one
+    (`archiver`, `indexer`), and of the last worker that ended (`worker`); live workers are in
+    `callback_workers`.
     """
 
     part = TextField(primary_key=True)
     last_seen_at = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "heartbeats"
-        db_table_comment = "when what there is one of was seen"
+        db_table_comment = "last heartbeats of the timetable, periodic tasks and workers"
 
     def __str__(self) -> str:
         return self.part
 
 
 class Delivery(models.Model):
-    """One event owed to one endpoint. Partitioned by the events' groups, so that this key is
+    """The delivery of one event to one endpoint. Partitioned like events, so that its key is
     unique, and retired with them.
     """
 
@@ -119,46 +122,48 @@ class Delivery(models.Model):
         null=True,
         db_constraint=False,
         db_index=False,
-        db_comment="the endpoint's; null: there never was such an endpoint",
+        db_comment="zone of the endpoint; null: there never was such an endpoint",
     )
     ordered = BooleanField(
         db_default=False, db_comment="the endpoint's setting when the row was written"
     )
-    registrations = ArrayField(BigIntegerField(), db_comment="those that matched, ascending")
+    registrations = ArrayField(
+        BigIntegerField(), db_comment="ids of the registrations that matched, ascending"
+    )
     version_ids = ArrayField(
         BigIntegerField(),
         null=True,
-        db_comment="their versions, whose reports say what is told; null: the whole event",
+        db_comment="versions whose reports derive the event; null: the event as it is",
     )
     state = TextField(choices=State, db_default=State.PENDING)
     attempts = IntegerField(db_default=0)
     uncounted_attempts = IntegerField(
         db_default=0,
-        db_comment="of these, tries of an endpoint that failed as a whole: they do not count",
+        db_comment="attempts that do not count: the endpoint as a whole was failing",
     )
-    retry_after_s = IntegerField(
-        null=True, db_comment="what the last answer's Retry-After asked for"
-    )
+    retry_after_s = IntegerField(null=True, db_comment="Retry-After of the last response")
     next_attempt_at = DateTimeField(
-        db_default=TransactionNow(), db_comment="while claimed: when the claim ends"
+        db_default=TransactionNow(), db_comment="while claimed: when the claim expires"
     )
-    claim = UUIDField(null=True, db_comment="results are written only by whoever still holds it")
+    claim = UUIDField(null=True, db_comment="token of the claim; results are written only under it")
     payload = BinaryField(
-        null=True, db_comment="the event's stored bytes, once the delivery has outlived its group"
+        null=True, db_comment="copy of the event's stored bytes, once the event left the database"
     )
     gap_first = BigIntegerField(
-        null=True, db_comment="no event is owed, but word that those from here on were dropped"
+        null=True, db_comment="set: a gap notice for dropped events, from here to `sequence`"
     )
-    gap_reason = TextField(null=True, db_comment="unmatched, or as too much waited (backlog)")
+    gap_reason = TextField(
+        null=True, db_comment="why they were dropped: the removal reason, or backlog"
+    )
     created_at = DateTimeField(db_default=TransactionNow())
     finished_at = DateTimeField(null=True)
 
-    storage = Storage(partition_by="LIST (partition_id)")
+    storage = TableStorage(partition_by="LIST (partition_id)")
 
     class Meta:
         db_table = "deliveries"
         verbose_name_plural = "deliveries"
-        db_table_comment = "events owed to endpoints"
+        db_table_comment = "deliveries of events to endpoints"
         constraints = (
             CheckConstraint(
                 condition=Q(
@@ -207,7 +212,7 @@ class Delivery(models.Model):
 
 
 class Lane(models.Model):
-    """An ordered lane in work: only who holds the token posts its oldest delivery."""
+    """An ordered lane held by a worker: only the holder of the token posts its oldest delivery."""
 
     pk = CompositePrimaryKey("endpoint_id", "stream_id", "run")
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
@@ -216,25 +221,28 @@ class Lane(models.Model):
     token = UUIDField()
     expires_at = DateTimeField()
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "lanes"
-        db_table_comment = "ordered lanes in work"
+        db_table_comment = "ordered lanes that workers hold"
 
     def __str__(self) -> str:
         return f"{self.endpoint_id}/{self.stream_id}"
 
 
 class CallbackWorker(models.Model):
-    """A worker that posts callbacks, as it last showed that it lives. The tokens of its claims have
-    the first half of its id, so that claims and lanes of one that fell silent are found.
+    """A worker that posts callbacks, and its last heartbeat. The tokens of its claims start with
+    the first half of its id, so that the claims and lanes of a dead worker can be found.
     """
 
-    id = UUIDField(primary_key=True, db_comment="its second half is zero")
+    id = UUIDField(
+        primary_key=True,
+        db_comment="the second half is zero; tokens of claims start with the first half",
+    )
     last_seen_at = DateTimeField()
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "callback_workers"
@@ -245,47 +253,45 @@ class CallbackWorker(models.Model):
 
 
 class Backoff(models.Model):
-    """An endpoint that failed since it last took a delivery. With a `pause_s` the endpoint as a
-    whole backs off: until the pause is over nobody calls it, and then one request shows whether it
-    answers.
+    """An endpoint that failed since its last successful delivery. With a `pause_s` the endpoint as
+    a whole is in backoff: no worker calls it until the pause is over, and then one request probes
+    it.
     """
 
     endpoint = OneToOneField(Endpoint, models.DO_NOTHING, primary_key=True, db_constraint=False)
-    failures = IntegerField(db_comment="tries in a row")
-    failing_since = DateTimeField(db_comment="when the first of them was written")
-    single_delivery = BooleanField(db_comment="all of them were of one delivery")
+    failures = IntegerField(db_comment="failed attempts in a row")
+    failing_since = DateTimeField(db_comment="when the first of these was written")
+    single_delivery = BooleanField(db_comment="all of these were attempts of one delivery")
     segment = ForeignKey(
         Segment,
         models.DO_NOTHING,
         db_constraint=False,
         db_index=False,
-        db_comment="of the first event that failed",
+        db_comment="segment of the first event that failed",
     )
     sequence = BigIntegerField()
-    retry_after_s = FloatField(
-        db_comment="what the last answer's Retry-After asked for; 0: nothing"
-    )
-    pause_s = FloatField(db_comment="the longest that the pause may take; 0: not backing off")
+    retry_after_s = FloatField(db_comment="Retry-After of the last response; 0: none")
+    pause_s = FloatField(db_comment="upper bound of the pause; 0: not in backoff")
     paused_until = DateTimeField()
-    probing = BooleanField(db_default=False, db_comment="the one request is under way")
+    probing = BooleanField(db_default=False, db_comment="a probe is under way")
     recorded_at = DateTimeField(
         db_default=TransactionNow(),
-        db_comment="the last failure or probe: an endpoint changed since is called at once",
+        db_comment="time of the last failure or probe; an endpoint changed later is called at once",
     )
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "backoffs"
-        db_table_comment = "endpoints that failed since they last took a delivery"
+        db_table_comment = "endpoints that failed since their last successful delivery"
 
     def __str__(self) -> str:
         return f"{self.endpoint_id}: {self.failures}"
 
 
 class Fanout(models.Model):
-    """An event that matched so many endpoints that its deliveries are written in pieces, beside the
-    stream's other events.
+    """An event that matched so many endpoints that its deliveries are written in batches, in
+    parallel with the stream's other events.
     """
 
     pk = CompositePrimaryKey("stream_id", "sequence")
@@ -296,32 +302,35 @@ class Fanout(models.Model):
     endpoints = ArrayField(BigIntegerField(), db_comment="ascending")
     registrations = ArrayField(
         BigIntegerField(),
-        db_comment="those that matched, of the first endpoint, the second, ...",
+        db_comment="matching registrations of the first endpoint, the second, ...",
     )
-    ends = ArrayField(BigIntegerField(), db_comment="where in it each endpoint's last one is")
+    ends = ArrayField(
+        BigIntegerField(), db_comment="end of each endpoint's part of `registrations`"
+    )
     version_ids = ArrayField(
         TextField(),
         db_default=[],
-        db_comment="of each endpoint, as arrays; empty: nobody is told less than the event",
+        db_comment="version ids of each endpoint, as arrays; empty: no report derives the event",
     )
-    total = IntegerField(db_comment="so many endpoints")
+    total = IntegerField(db_comment="number of endpoints")
     done = IntegerField(
-        db_default=0, db_comment="so many have their delivery; the row goes when all have"
+        db_default=0,
+        db_comment="endpoints whose delivery is written; the row is deleted with the last",
     )
 
-    storage = Storage(external=("endpoints", "registrations", "ends"))
+    storage = TableStorage(external=("endpoints", "registrations", "ends"))
 
     class Meta:
         db_table = "fanouts"
-        db_table_comment = "events whose deliveries are written in pieces"
+        db_table_comment = "events whose deliveries are written in batches"
 
     def __str__(self) -> str:
         return f"{self.stream_id}: {self.sequence}"
 
 
 class EndpointLoss(models.Model):
-    """What an endpoint did not get and nobody has announced yet, of one kind, whatever the number.
-    Written with the deliveries' own rows, announced now and then.
+    """Deliveries of one kind that an endpoint did not receive and that are not announced yet.
+    Written with the deliveries' own rows, and announced from time to time.
     """
 
     class Kind(models.TextChoices):
@@ -330,22 +339,24 @@ class EndpointLoss(models.Model):
 
     pk = CompositePrimaryKey("endpoint_id", "kind")
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
-    kind = TextField(choices=Kind, db_comment="dropped: more waited than may wait")
-    deliveries = BigIntegerField(db_comment="since the last announcement")
+    kind = TextField(choices=Kind, db_comment="dropped: the backlog exceeded its bounds")
+    deliveries = BigIntegerField(db_comment="deliveries since the last announcement")
     first = ArrayField(
-        BigIntegerField(), null=True, db_comment="of these the lowest segment and sequence"
+        BigIntegerField(), null=True, db_comment="lowest segment and sequence of these"
     )
-    last = ArrayField(BigIntegerField(), null=True, db_comment="and the highest")
-    reason = TextField(db_default="", db_comment="of the last, if they were dropped")
+    last = ArrayField(
+        BigIntegerField(), null=True, db_comment="highest segment and sequence of these"
+    )
+    reason = TextField(db_default="", db_comment="bound that was exceeded last, if dropped")
     since = DateTimeField(null=True)
     announced_at = DateTimeField(db_default=NEVER)
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "endpoint_losses"
         verbose_name_plural = "endpoint losses"
-        db_table_comment = "what endpoints did not get and nobody has announced yet"
+        db_table_comment = "deliveries that endpoints did not receive, until they are announced"
         constraints = (
             CheckConstraint(
                 condition=Q(kind__in=["dead_lettered", "dropped"]), name="endpoint_losses_kind"
@@ -357,7 +368,7 @@ class EndpointLoss(models.Model):
 
 
 class Attempt(models.Model):
-    """One try of one delivery."""
+    """One attempt of one delivery."""
 
     pk = CompositePrimaryKey(
         "endpoint_id", "segment_id", "sequence", "run", "attempted_at", "number"
@@ -369,20 +380,22 @@ class Attempt(models.Model):
     sequence = BigIntegerField()
     run = IntegerField()
     number = IntegerField(db_comment="1, 2, 3, ...")
-    outcome = TextField(db_comment="delivered, or why not: status, timeout, refused_address, ...")
-    status = IntegerField(null=True, db_comment="of the answer, if there was one")
+    outcome = TextField(
+        db_comment="delivered, or the failure: status, timeout, refused_address, ..."
+    )
+    status = IntegerField(null=True, db_comment="status of the response, if any")
     duration_ms = IntegerField()
     url = TextField()
     request = TextField(db_comment="the request's headers, without the signature")
     response = TextField(
-        db_comment="the answer's headers and the beginning of its body, or the error"
+        db_comment="the response's headers and the start of its body, or the error"
     )
 
-    storage = Storage(partition_by="RANGE (attempted_at)")
+    storage = TableStorage(partition_by="RANGE (attempted_at)")
 
     class Meta:
         db_table = "attempts"
-        db_table_comment = "tries of deliveries, partitioned by day (UTC)"
+        db_table_comment = "attempts of deliveries, partitioned by day (UTC)"
 
     def __str__(self) -> str:
         return f"{self.number}: {self.outcome}"
@@ -445,7 +458,7 @@ class Listener(models.Model):
         db_comment="stopped, disconnected, slow_reader, gap, continued, or an error code",
     )
 
-    storage = Storage(partition_by="RANGE (started_at)")
+    storage = TableStorage(partition_by="RANGE (started_at)")
 
     class Meta:
         db_table = "listeners"
@@ -457,8 +470,8 @@ class Listener(models.Model):
 
 
 class RetiredPartition(models.Model):
-    """A partition of deliveries, attempts or listeners that left the database, written in the
-    transaction that drops it.
+    """A partition of deliveries, attempts or listeners that was dropped from the database; written
+    in the transaction that drops it.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -467,18 +480,16 @@ class RetiredPartition(models.Model):
     rows = BigIntegerField()
     retired_at = DateTimeField(db_default=TransactionNow())
     archive_path = TextField(
-        null=True, db_comment="the path of its manifest in the archive; null: its rows are nowhere"
+        null=True, db_comment="path of its manifest in the archive; null: not archived"
     )
     reason = TextField(
         db_default="", db_comment="why it is not archived: empty, no_archive, or an error's code"
     )
-    segments = MultirangeField(
-        null=True, db_comment="of which segments it held deliveries when it left"
-    )
+    segments = MultirangeField(null=True, db_comment="ids of the segments whose deliveries it held")
 
     class Meta:
         db_table = "retired_partitions"
-        db_table_comment = "partitions that left the database"
+        db_table_comment = "partitions that were dropped from the database"
 
     def __str__(self) -> str:
         return self.name

@@ -15,7 +15,7 @@ from delivery.models import PENDING, Attempt, Delivery, Listener
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.api.announcements import raw_connection
-from eventhub.api.pagination import Cut, Page, text_of, values_of
+from eventhub.api.pagination import Page, PreparedPage, text_of, values_of
 from eventhub.base import limits
 from eventhub.base.env import read_env
 from eventhub.base.errors import EventHubError
@@ -28,13 +28,13 @@ from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
 from registrations.owners import listenable_streams, owner, require_some_listen, scope
 
-# What names a delivery, and its place in a list. The partition may change when the event outlives
-# its own.
-PLACE: tuple[Field, ...] = tuple(
+# The key of a delivery, and its position in a list. The partition may change: a pending delivery
+# moves when its partition is retired.
+KEY_FIELDS: tuple[Field, ...] = tuple(
     map(Delivery._meta.get_field, ("endpoint", "partition_id", "segment", "sequence", "run"))
 )
-LISTED = (
-    *(field.attname for field in PLACE),
+LISTED_FIELDS = (
+    *(field.attname for field in KEY_FIELDS),
     *("stream_name", "segment_uuid", "registrations", "state", "attempts", "due_at", "created_at"),
     *("finished_at", "gap_first", "gap_reason"),
 )
@@ -42,8 +42,8 @@ _BY_AGE = ("partition_id", "segment_id", "sequence", "endpoint_id", "run")
 
 
 def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QuerySet[Delivery]:
-    """An endpoint's deliveries, also of one that was deleted, of the streams that the actor may
-    listen to, or of one of them. Forbidden if there is none.
+    """Return an endpoint's deliveries, also after the endpoint was deleted, of the streams that the
+    actor may listen to, or of one of these. Raise Forbidden if there is no such stream.
     """
     shown = _of_streams(actor, stream)
     if not Endpoint.objects.filter(pk=endpoint_id, **_whose(actor)).exists():
@@ -52,49 +52,50 @@ def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QueryS
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
-    """The deliveries of one event. Forbidden if the actor may not listen to it."""
+    """Return the deliveries of one event. Raise Forbidden if the actor may not listen to its
+    stream.
+    """
     segments = Segment.objects.filter(_of_streams(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
     return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
 
 
-def list_ended(*, actor: Actor, asked: dict[str, Any], page: Page) -> Cut:
-    """Deliveries of all endpoints that ended in a state other than delivered, of the newest
-    segments first, of the streams that the actor may listen to, or of one of them; those of the
-    actor's own client, of the one that a manager names, or of all. Forbidden as in `of_endpoint`.
+def list_ended(*, actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
+    """Return a page of deliveries of all endpoints that ended in a state other than delivered, the
+    newest segments first, of the streams that the actor may listen to, or of one of these; of the
+    actor's own client, of the client that a manager names, or of all. Raise Forbidden as
+    `of_endpoint` does.
 
-    Where some are left out it looks at so many at most, so that those cost nobody: a page may be
-    short, or empty, with more behind it.
+    At most `DELIVERIES_SCANNED_MAX` rows are examined, so that hidden ones cost little: a page may
+    be short, or empty, with more pages after it.
     """
-    shown = _of_streams(actor, asked["stream"])
-    client_id = scope(actor=actor, name=asked["client"])
+    shown = _of_streams(actor, filters["stream"])
+    client_id = scope(actor=actor, name=filters["client"])
     if client_id is not None:
         shown &= Q(endpoint__client_id=client_id)
-    ended = Delivery.objects.filter(zone_id=actor.zone_id, state=asked["state"])
+    ended = Delivery.objects.filter(zone_id=actor.zone_id, state=filters["state"])
     ended = ended.order_by(*(f"-{name}" for name in _BY_AGE))
     if page.after:
         ended = ended.filter(_than(TupleLessThan, page.after))
-    places = ended.values_list(*_BY_AGE, named=True)
+    keys = ended.values_list(*_BY_AGE, named=True)
     last = (
-        [*places[limits.DELIVERIES_SCANNED_MAX - 1 : limits.DELIVERIES_SCANNED_MAX]]
-        if shown
-        else []
+        [*keys[limits.DELIVERIES_SCANNED_MAX - 1 : limits.DELIVERIES_SCANNED_MAX]] if shown else []
     )
     if last:
-        ended = ended.filter(_than(TupleGreaterThanOrEqual, text_of(last[0], PLACE)))
-    rows = _as_shown(ended.filter(shown)).values_list(*LISTED, named=True)
+        ended = ended.filter(_than(TupleGreaterThanOrEqual, text_of(last[0], KEY_FIELDS)))
+    rows = _as_shown(ended.filter(shown)).values_list(*LISTED_FIELDS, named=True)
     found = [*rows[: page.limit + 1]]
     if len(found) > page.limit:
         found = last = found[: page.limit]
-    return Cut(found, text_of(last[-1], PLACE) if last else None)
+    return PreparedPage(found, text_of(last[-1], KEY_FIELDS) if last else None)
 
 
-def find_delivery(*, actor: Actor, place: Sequence[int]) -> Delivery:
-    """One delivery, also after it moved to another partition, with its event and its newest tries.
-    UnknownDelivery if there is none, or it is another client's; Forbidden if the actor may not
-    listen to its stream.
+def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:
+    """Return one delivery, also after it moved to another partition, with its event and its newest
+    attempts. Raise UnknownDelivery if there is none or it is another client's, and Forbidden if the
+    actor may not listen to its stream.
     """
-    endpoint_id, _, segment_id, sequence, run = place
+    endpoint_id, _, segment_id, sequence, run = key
     name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence, "run": run}
     event = EventRow.objects.filter(
         partition_id=OuterRef("segment__partition_id"),
@@ -125,8 +126,8 @@ def listeners_of(*, actor: Actor, client: str, stream: str | None) -> QuerySet[L
 
 
 def _event(actor: Actor, delivery: Delivery) -> Any:
-    """The event of a delivery as JSON, wherever it is held; None if it is not any more, or not
-    within reach, or for others than the actor.
+    """Return the event of a delivery as JSON, from the delivery, the log or the archive; None if it
+    is no longer stored, cannot be read, or is not visible to the actor.
     """
     payload = delivery.stored
     if payload is None and delivery.gap_first is None:
@@ -149,8 +150,8 @@ def _from_the_log(actor: Actor, delivery: Delivery) -> bytes | None:
 
 
 def _as_shown(found: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Deliveries with the name of the stream and the UUID of the segment; `due_at`: the
-    next attempt, while there will be one.
+    """Return deliveries with the stream's name and the segment's UUID; `due_at`: the next attempt,
+    while there will be one.
     """
     due_at = Case(When(PENDING, then=F("next_attempt_at")))
     names = {"stream_name": F("stream__name"), "segment_uuid": F("segment__uuid")}
@@ -162,15 +163,15 @@ def _of_actor(actor: Actor) -> QuerySet[Delivery]:
 
 
 def _whose(actor: Actor, of: str = "") -> dict[str, int]:
-    """The endpoints that the actor deals with, or what is of them."""
+    """Return the condition for the endpoints that the actor may see, or for their deliveries."""
     client_id = scope(actor=actor)
     client = {} if client_id is None else {f"{of}client_id": client_id}
     return {f"{of}zone_id": actor.zone_id, **client}
 
 
 def _of_streams(actor: Actor, stream: str | None) -> Q:
-    """What is of the streams that the actor may listen to, or of the one that is named. Forbidden
-    if it may not listen to that, or to any.
+    """Return the condition for the streams that the actor may listen to, or for the one named.
+    Raise Forbidden if the actor may not listen to that one, or to any.
     """
     if stream is not None:
         actor.require_listen(stream, field="stream")
@@ -182,6 +183,6 @@ def _of_streams(actor: Actor, stream: str | None) -> Q:
 
 
 def _than(lookup: type[Lookup], cursor: str) -> Lookup:
-    """A comparison of deliveries by age with the one of a cursor."""
-    endpoint, *place, run = values_of(cursor, PLACE)
-    return lookup(tuple(map(F, _BY_AGE)), (*place, endpoint, run))
+    """Return a comparison of deliveries with a cursor, by age."""
+    endpoint, *key, run = values_of(cursor, KEY_FIELDS)
+    return lookup(tuple(map(F, _BY_AGE)), (*key, endpoint, run))

@@ -1,4 +1,4 @@
-"""The shapes of deliveries and their tries, and of recorded listeners. Django module."""
+"""The JSON form of deliveries, their attempts, and listeners. Django module."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from delivery.models import Attempt, Delivery, Listener
-from delivery.selectors import PLACE
+from delivery.selectors import KEY_FIELDS
 from eventhub.api.fields import MomentField
 from eventhub.api.pagination import micros, text_of
 from eventhub.api.serializers import AnswerSerializer, Serializer
 
 STATES = tuple(Delivery.State.values)
-ENDED = STATES[2:]  # without being delivered: these are listed for all endpoints together
+ENDED = STATES[2:]  # without delivery: listed for all endpoints together
 TRANSPORTS = ("websocket", "sse", "poll", "lines", "local", "unrecorded")
 _UNSIGNED = (1 << 64) - 1
 
@@ -30,18 +30,19 @@ class DeliverySerializer(AnswerSerializer):
     endpoint = serializers.IntegerField(source="endpoint_id")
     stream = serializers.CharField(source="stream_name")
     segment = serializers.UUIDField(source="segment_uuid")
-    run = serializers.IntegerField(help_text="0 for what was delivered live.")
+    run = serializers.IntegerField(help_text="0 for live delivery.")
     registrations = serializers.ListField(
-        child=serializers.IntegerField(), help_text="The registrations that matched, ascending."
+        child=serializers.IntegerField(),
+        help_text="Ids of the registrations that matched, ascending.",
     )
     attempt_count = serializers.IntegerField(source="attempts", help_text="Attempts so far.")
     next_attempt_at = MomentField(
         source="due_at",
         allow_null=True,
-        help_text="While it is being tried: when that is given up.",
+        help_text="During an attempt: when its claim expires.",
     )
     gap = serializers.SerializerMethodField(
-        help_text="Events that were dropped before they were delivered: the endpoint is told so.",
+        help_text="A gap notice: the events dropped before delivery; else null.",
     )
 
     class Meta:
@@ -52,7 +53,7 @@ class DeliverySerializer(AnswerSerializer):
         )
 
     def get_id(self, delivery: Delivery) -> str:
-        return text_of(delivery, PLACE)
+        return text_of(delivery, KEY_FIELDS)
 
     @extend_schema_field(GapSerializer(allow_null=True))
     def get_gap(self, delivery: Delivery) -> dict[str, Any] | None:
@@ -62,7 +63,7 @@ class DeliverySerializer(AnswerSerializer):
 class AttemptSerializer(AnswerSerializer):
     at = MomentField(source="attempted_at", help_text="When the request was sent.")
     outcome = serializers.CharField(
-        help_text="`delivered`, or why not: `status`, `redirect`, `timeout`, `refused_address`, …"
+        help_text="`delivered`, or the failure: `status`, `timeout`, `refused_address`, …"
     )
 
     class Meta:
@@ -74,7 +75,7 @@ class AttemptSerializer(AnswerSerializer):
 
 class OneDeliverySerializer(DeliverySerializer):
     event = serializers.DictField(
-        allow_null=True, help_text="The event; null when it is not held any more."
+        allow_null=True, help_text="The event; null if it is no longer stored."
     )
     attempts = AttemptSerializer(many=True, source="attempt_log", help_text="The newest first.")
 

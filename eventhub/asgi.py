@@ -30,9 +30,9 @@ from eventhub.http.app import AsgiApp, Router, RouteServices
 from eventhub.http.messages import Receive, Scope, Send
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.hub import Hub, open_hub
-from eventhub.types.paths import WithNames
+from eventhub.types.paths import EncodedTypePaths
 
-_django: Any = WithNames(get_asgi_application())
+_django: Any = EncodedTypePaths(get_asgi_application())
 _proxies = read_env().trusted_proxies
 if _proxies:  # whose word about the caller's address is taken; nobody's by default
     _django = ProxyHeadersMiddleware(_django, list(_proxies))
@@ -93,15 +93,15 @@ class Application:
             CatchUp(),
         )
         archive = archive_of(hub.env.archive_url)
-        doors = (
+        routes = (
             *HTTP_ROUTES,
             *BULK_ROUTES,
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(sources, keeper, archive),
         )
-        house = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
-        self._http = _with_cors(Router(_django, doors, house), hub)
+        services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
+        self._http = _with_cors(Router(_django, routes, services), hub)
         self._websocket = WebSocketRoute(sources, keeper)
         # What is loaded by now lives as long as the process: a full collection that walks all of
         # Django stops every socket for 50 ms.

@@ -11,7 +11,7 @@ from typing import Any
 from celery.beat import PersistentScheduler, ScheduleEntry
 from celery.schedules import crontab
 
-from delivery.health.heartbeat import Heart
+from delivery.health.heartbeat import HeartbeatWriter
 from eventhub.base import limits
 from eventhub.base.env import read_env
 from eventhub.base.logs import get_logger
@@ -36,8 +36,8 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
 
     @cached_property
-    def _heart(self) -> Heart:
-        return Heart(read_env().database_url)
+    def _heartbeats(self) -> HeartbeatWriter:
+        return HeartbeatWriter(read_env().database_url)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Send what is due, and return the seconds until the next turn."""
@@ -53,7 +53,7 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
     def _be_heard(self) -> None:
         now_s = time.monotonic()
         if now_s - self._heard_s >= limits.HEALTH_HEARTBEAT_INTERVAL_S:
-            self._log = self._heart.beat("beat")
+            self._log = self._heartbeats.beat("beat")
             self._heard_s = now_s
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:

@@ -14,8 +14,8 @@ from celery import Celery, signals
 from kombu import Queue
 
 from delivery.callbacks import claims
-from delivery.health.heartbeat import Heart
-from delivery.partitions.retire import retiring
+from delivery.health.heartbeat import HeartbeatWriter
+from delivery.partitions.retire import run_retirement
 from eventhub.base import limits, logs
 from eventhub.base.broker import DELIVER, QUEUES, SLOTS, UPKEEP, broker_url, threads
 from eventhub.base.clock import SystemClock
@@ -101,15 +101,15 @@ attach(app)
 
 
 @cache
-def _heart() -> Heart:
-    return Heart(read_env().database_url)
+def _heartbeats() -> HeartbeatWriter:
+    return HeartbeatWriter(read_env().database_url)
 
 
 @app.task(name="delivery.retire", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def retire() -> None:
     """Archive and drop the partitions of deliveries, attempts and listeners whose time is over."""
     env = read_env()
-    asyncio.run(retiring(env.database_direct_url, env.archive_url))
+    asyncio.run(run_retirement(env.database_direct_url, env.archive_url))
 
 
 @app.task(name="delivery.forget_lanes", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
@@ -129,7 +129,7 @@ def purge_versions() -> None:
 def archive() -> None:
     """Archive the sealed segments that are due."""
     env = read_env()
-    _heart().beat("archiver")
+    _heartbeats().beat("archiver")
     _archiving.run(env.database_direct_url, env.archive_url)
 
 
@@ -137,7 +137,7 @@ def archive() -> None:
 def build_indexes() -> None:
     """Build the match indexes that are asked for or due."""
     env = read_env()
-    _heart().beat("indexer")
+    _heartbeats().beat("indexer")
     _indexing.run(env.database_direct_url, Path(env.data))
 
 

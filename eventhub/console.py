@@ -11,7 +11,7 @@ from pathlib import Path
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 
-from eventhub.api.problems import only_read, problem_response
+from eventhub.api.problems import problem_response, read_only
 from eventhub.base import errors
 
 DIST = Path(__file__).resolve().parents[1] / "frontend" / "dist"
@@ -35,13 +35,13 @@ _NOT_BUILT = format_html(
 )
 
 
-@only_read
+@read_only
 def home(request: HttpRequest) -> HttpResponse:
     """`/` and `/console`: to the console."""
     return HttpResponseRedirect(HOME)
 
 
-@only_read
+@read_only
 def page(request: HttpRequest) -> HttpResponse:
     """The console's page, with a fresh nonce for what it adds to itself; never stored."""
     try:
@@ -53,7 +53,7 @@ def page(request: HttpRequest) -> HttpResponse:
     return HttpResponse(text.replace(NONCE, nonce), headers=headers)
 
 
-@only_read
+@read_only
 def file_or_page(request: HttpRequest, path: str) -> HttpResponse:
     """A file of the console by its name, 404 for one that is not there; else the page, which knows
     its own paths.

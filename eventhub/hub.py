@@ -1,5 +1,6 @@
-"""What one web process runs beside its requests, opened and closed together: the log with its
-upkeep, the authorizer, the types and the feed of registrations. Composition root. Plain module.
+"""The parts that one web process runs in addition to its requests, opened and closed together: the
+log and its maintenance, the authorizer, the types and the feed of registrations. Composition root.
+Plain module.
 """
 
 import asyncio
@@ -11,9 +12,9 @@ from typing import NamedTuple
 
 from delivery import log_retention
 from delivery.forward.backlog import Backlog
-from delivery.forward.bounds import Wanted
-from delivery.health.watch import Watch, Watched
-from delivery.partitions.archive import Shelf
+from delivery.forward.bounds import BacklogSettings
+from delivery.health.watch import Watch, WatchedParts
+from delivery.partitions.archive import PartitionArchive
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
 from eventhub.base.background import run_forever
@@ -59,16 +60,16 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         feed = Feed(log)
         types = TypeRegistry(log)
         closures = Closures(log, feed)
-        upkeep = open_upkeep(env, log.continuity)
-        log.admit = upkeep.admit
-        health = Watch(Watched(log, authorizer, upkeep), env, SystemClock())
-        log.tail.stir = upkeep.stir
+        maintenance = open_maintenance(env, log.continuity)
+        log.admit = maintenance.admit
+        health = Watch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
+        log.tail.on_stored = maintenance.wake
         tasks = [
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
             asyncio.create_task(run_forever("feed", feed.run)),
             asyncio.create_task(run_forever("types", types.run)),
             asyncio.create_task(run_forever("listens", closures.listeners.run)),
-            asyncio.create_task(run_forever("upkeep", upkeep.run)),
+            asyncio.create_task(run_forever("maintenance", maintenance.run)),
             asyncio.create_task(run_forever("health", health.run)),
         ]
         try:
@@ -79,24 +80,28 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def open_upkeep(env: Env, continuity: Continuity) -> Maintenance:
-    """What keeps the log within its room, with what other rooms have to say about it."""
-    shelf = Shelf(env.archive_url, env.database_direct_url) if env.archive_url else None
+def open_maintenance(env: Env, continuity: Continuity) -> Maintenance:
+    """Open the maintenance of the log, with the functions of other packages that it calls."""
+    archive = (
+        PartitionArchive(env.archive_url, env.database_direct_url) if env.archive_url else None
+    )
     clock = SystemClock()
-    backlog = Backlog(Wanted(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock)
-    rooms = RetentionHooks(
+    backlog = Backlog(
+        BacklogSettings(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock
+    )
+    hooks = RetentionHooks(
         needs=log_retention.needs,
         zones=zone_names,
         release=log_retention.release,
-        shed=partial(log_retention.shed, shelf),
-        bound=backlog.look,
+        shed=partial(log_retention.shed, archive),
+        bound=backlog.check,
     )
-    upkeep = Maintenance(
+    maintenance = Maintenance(
         env.database_direct_url,
-        rooms,
+        hooks,
         clock,
         quota_bytes=env.quota_bytes,
         disk=Disk(Path(env.store_dir)) if env.store_dir else None,
     )
-    upkeep.continuity = continuity
-    return upkeep
+    maintenance.continuity = continuity
+    return maintenance

@@ -1,7 +1,7 @@
-"""One OpenAPI document of the management API and the hot doors, and pages for people made from it.
+"""The OpenAPI document of the management API and the hot routes, and HTML pages rendered from it.
 Django module.
 
-The pages are plain HTML without scripts and load nothing from elsewhere.
+The pages have no scripts and load nothing from other hosts.
 """
 
 import functools
@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from drf_spectacular.generators import SchemaGenerator
 
 from delivery.listening.operations import LISTEN_ROUTES
-from eventhub.api.problems import only_read
+from eventhub.api.problems import read_only
 from eventhub.api.schema import SCHEMES
 from eventhub.base import errors
 from eventhub.http.routes import HTTP_ROUTES
@@ -34,67 +34,67 @@ _STYLE = mark_safe(
 )
 _PAGE = '<!doctype html><html lang="en"><meta charset="utf-8"><title>{0}</title>{1}<h1>{0}</h1>{2}'
 _ERRORS = (
-    "<p>An error is <code>application/problem+json</code>. Programs go by <code>code</code>,"
-    " which stays; <code>position</code> says where in the input.</p>"
+    "<p>An error is <code>application/problem+json</code>. Its <code>code</code> is stable: let"
+    " programs branch on it. <code>position</code> locates the error in the input.</p>"
     "<table><tr><th>code</th><th>status</th><th>what to do</th></tr>{}</table>"
 )
 _INTRO = mark_safe(
-    '<p>Every operation, as in <a href="/docs/openapi.json">the OpenAPI document</a>.'
-    ' Errors are explained in <a href="/docs/errors">their list</a>.</p>'
+    '<p>All operations of <a href="/docs/openapi.json">the OpenAPI document</a>.'
+    ' <a href="/docs/errors">The list of errors</a> explains each code.</p>'
 )
 
 
 def add_routes(
     result: dict[str, Any], generator: SchemaGenerator, request: Any, public: bool
 ) -> dict[str, Any]:
-    """drf-spectacular's postprocessing hook: the doors' operations join the document.
+    """Add the hot routes to the document; a postprocessing hook of drf-spectacular.
 
-    Raises RuntimeError for a type of theirs that is called like a serializer with other fields.
+    Raises RuntimeError for a type that has the name of a serializer with other fields.
     """
     schemas = result["components"]["schemas"]
     result["components"]["securitySchemes"] = SCHEMES
-    for door in (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES):
-        result["paths"].setdefault(door.path, {})[door.method.lower()] = door.operation()
-        for name, schema in door.schemas().items():
+    for route in (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES):
+        result["paths"].setdefault(route.path, {})[route.method.lower()] = route.operation()
+        for name, schema in route.schemas().items():
             known = schemas.setdefault(name, schema)
             if known.get("properties", {}).keys() != schema.get("properties", {}).keys():
-                raise RuntimeError(f"Two schemas of different fields are called {name}.")
+                raise RuntimeError(f"Two schemas with different fields have the name {name}.")
     for _, _, operation in _operations(result):
-        operation.setdefault("security", [])  # said of those too that need no credentials
+        operation.setdefault("security", [])  # explicit also where no credentials are needed
     result["paths"] = dict(sorted(result["paths"].items()))
     return result
 
 
 @functools.cache
 def document() -> dict[str, Any]:
-    """The OpenAPI document; the same for every caller."""
+    """Return the OpenAPI document; it is the same for every caller."""
     found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return found
 
 
 @functools.cache
 def document_text() -> str:
-    """The document as it is served and kept under version control: sorted and indented."""
-    shown = orjson.OPT_NON_STR_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
-    return orjson.dumps(document(), option=shown).decode() + "\n"
+    """Return the document as it is served and versioned: sorted and indented."""
+    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
+    return orjson.dumps(document(), option=options).decode() + "\n"
 
 
-@only_read
+@read_only
 def openapi_json(request: HttpRequest) -> HttpResponse:
-    """`/docs/openapi.json`"""
+    """Serve `/docs/openapi.json`."""
     return HttpResponse(document_text(), content_type="application/json")
 
 
-@only_read
+@read_only
 def api_page(request: HttpRequest) -> HttpResponse:
-    """`/docs/api`: every operation with its errors, readable."""
+    """Serve `/docs/api`: every operation with its errors, as HTML."""
     parts = [_operation_html(*found) for found in _operations(document())]
     return HttpResponse(_page("EventHub API", [_INTRO, *parts]))
 
 
-@only_read
+@read_only
 def errors_page(request: HttpRequest) -> HttpResponse:
-    """`/docs/errors`: every error with its code, status, and what to do; each code is an anchor."""
+    """Serve `/docs/errors`: every error code with its status and remedy; a code is an anchor."""
     rows = format_html_join(
         "",
         '<tr id="{0}"><td><code>{0}</code></td><td>{1}</td><td>{2}</td></tr>',
@@ -104,7 +104,7 @@ def errors_page(request: HttpRequest) -> HttpResponse:
 
 
 def all_errors() -> list[type[errors.EventHubError]]:
-    """Every error of the tree, by status and code."""
+    """Return every error class, by status and code."""
     found = [errors.EventHubError]
     for error in found:
         found += error.__subclasses__()
@@ -150,7 +150,7 @@ def _schema_name(schema: dict[str, Any]) -> str:
 
 
 def _linked(text: str) -> SafeString:
-    """Codes as links to their explanation; everything else is escaped."""
+    """Render codes as links to their explanations; escape everything else."""
     codes = re.findall(r"`(\w+)`", text)
     links = format_html_join(", ", '<a href="/docs/errors#{0}"><code>{0}</code></a>', zip(codes))
     return links if codes else format_html("{}", text)

@@ -72,7 +72,7 @@ def require_schema(url: str, *, complete: bool = True) -> None:
     with psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S) as connection:
         cursor = connection.cursor()
         found = schema.read(cursor, ours)
-        schema.require_own(cursor, found)
+        schema.require_hub_tables(cursor, found)
         require(found, ours)
 
 

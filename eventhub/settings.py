@@ -118,7 +118,7 @@ REST_FRAMEWORK = {
         "eventhub.access.authentication.KeyAuthentication",
         "eventhub.access.authentication.OperatorAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["eventhub.api.permissions.IsKnown"],
+    "DEFAULT_PERMISSION_CLASSES": ["eventhub.api.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["eventhub.api.renderers.FastJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["eventhub.api.parsers.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "eventhub.api.schema.AutoSchema",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from psycopg import sql
 
 from eventhub.postgresql import queries, schema
-from eventhub.postgresql.schema import Cursor
+from eventhub.postgresql.schema import SqlCursor
 
 SQL = queries.load("eventhub/sql/takeover.sql")
 _ASIDE = "before_0_1"  # the schema that holds the old tables meanwhile
@@ -118,7 +118,7 @@ class Moved(NamedTuple):
     rows: int
 
 
-def require_unused(cursor: Cursor) -> None:
+def require_unused(cursor: SqlCursor) -> None:
     """Raise Refused while anybody else is connected to the database."""
     cursor.execute(SQL["sessions"], [schema.LOCK])
     if found := [name for (name,) in cursor.fetchall()]:
@@ -128,7 +128,7 @@ def require_unused(cursor: Cursor) -> None:
         )
 
 
-def require_only_hub(cursor: Cursor) -> None:
+def require_only_hub(cursor: SqlCursor) -> None:
     """Raise Refused if schema public has what neither the old hub nor Django has made, or if views
     anywhere depend on the hub's tables."""
     cursor.execute(SQL["strangers"], _MADE_BEFORE)
@@ -145,13 +145,13 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:_NAMED_MAX]) + more
 
 
-def grantees(cursor: Cursor) -> list[str]:
+def grantees(cursor: SqlCursor) -> list[str]:
     """Return the roles whose rights on the hub's tables go with the old tables."""
     cursor.execute(SQL["grantees"])
     return [name for (name,) in cursor.fetchall()]
 
 
-def set_aside(cursor: Cursor, apps: list[str]) -> None:
+def set_aside(cursor: SqlCursor, apps: list[str]) -> None:
     """Put the tables of the hub's apps out of the way, drop its functions and forget its
     migrations, so that those of this version begin from nothing. Django's own tables stay."""
     aside = sql.Identifier(_ASIDE)
@@ -168,7 +168,7 @@ def set_aside(cursor: Cursor, apps: list[str]) -> None:
     cursor.execute("DROP INDEX IF EXISTS operator_sessions")  # of Django's table; made again
 
 
-def move(cursor: Cursor, report: Callable[[Moved], None]) -> None:
+def move(cursor: SqlCursor, report: Callable[[Moved], None]) -> None:
     """Fill the new tables from those that are set aside, and drop those. Calls `report` for each
     table.
     """
@@ -188,7 +188,7 @@ def move(cursor: Cursor, report: Callable[[Moved], None]) -> None:
     _drop(cursor)
 
 
-def _drop(cursor: Cursor) -> None:
+def _drop(cursor: SqlCursor) -> None:
     """Drop what was set aside, and nothing else: what depends on it is an error."""
     cursor.execute(SQL["relations"], [_ASIDE])
     found = cursor.fetchall()
@@ -203,13 +203,13 @@ def _old(table: str) -> sql.Identifier:
     return sql.Identifier(_ASIDE, _TABLES.get(table, table))
 
 
-def _columns(cursor: Cursor, table: sql.Identifier) -> dict[str, str]:
+def _columns(cursor: SqlCursor, table: sql.Identifier) -> dict[str, str]:
     """Name and type of each; nothing if there is no such table."""
     cursor.execute(SQL["columns"], [table.as_string()])
     return dict(cursor.fetchall())
 
 
-def _make_partitions(cursor: Cursor, table: str) -> None:
+def _make_partitions(cursor: SqlCursor, table: str) -> None:
     old = _TABLES.get(table, table)
     names = {"old": old, "new": table, "parent": f"{_ASIDE}.{old}"}
     cursor.execute(SQL["partitions"], names)
@@ -219,7 +219,7 @@ def _make_partitions(cursor: Cursor, table: str) -> None:
         cursor.execute(made.format(*parts))
 
 
-def _keep(cursor: Cursor, name: str, parent: str) -> int:
+def _keep(cursor: SqlCursor, name: str, parent: str) -> int:
     """A table that is left behind, with the columns that its like have now."""
     parent = "listeners" if parent == "listens" else parent
     new = name.replace("_g", "_p").replace("listens_", "listeners_")
@@ -228,7 +228,7 @@ def _keep(cursor: Cursor, name: str, parent: str) -> int:
     return _copy(cursor, parent, new, sql.Identifier(_ASIDE, name))
 
 
-def _copy(cursor: Cursor, table: str, into: str, old: sql.Identifier) -> int:
+def _copy(cursor: SqlCursor, table: str, into: str, old: sql.Identifier) -> int:
     """Copy the rows of an old table into one that has the columns of `table`."""
     there, renamed = _columns(cursor, old), _COLUMNS.get(table, {})
     values: dict[str, sql.Composable] = {}
@@ -254,7 +254,7 @@ def _copy(cursor: Cursor, table: str, into: str, old: sql.Identifier) -> int:
     return int(rows)
 
 
-def _go_on(cursor: Cursor, tables: list[str]) -> None:
+def _go_on(cursor: SqlCursor, tables: list[str]) -> None:
     """Ids go on where they were."""
     pairs = [("public.listener_ids", f"{_ASIDE}.listen_ids")]
     for table in tables:

@@ -18,8 +18,8 @@ from registrations.match_index.builds import api as index_api
 admin.autodiscover()
 
 urlpatterns = [
-    path("v1/boot", streams_api.Start.as_view(ONE)),
-    path("v1/storage", streams_api.Storage.as_view(PUT)),
+    path("v1/boot", streams_api.HubStarts.as_view(ONE)),
+    path("v1/storage", streams_api.StorageUse.as_view(PUT)),
     path("v1/streams", include("eventhub.streams.urls")),
     path(
         "v1/streams/<str:stream>/match-index",

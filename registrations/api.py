@@ -61,7 +61,7 @@ class Registrations(ResourceView):
     filterset_class = RegistrationFilters
 
     def get_queryset(self) -> Listing:
-        conditions = self.asked
+        conditions = self.filter_values
 
         def fetch(after: tuple[Any, ...] | None, count: int) -> list[SimpleNamespace]:
             [after_id] = after or (0,)
@@ -84,7 +84,7 @@ class Registrations(ResourceView):
         "Create a registration, or all registrations of a list or none",
         *(*_DEFINITION_ERRORS, errors.LimitReached, KeyTaken, RefusedAddress, TooManyRegistrations),
         body=ONE_OR_MORE,
-        answer=CREATED_ONE_OR_MORE,
+        response=CREATED_ONE_OR_MORE,
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
         new, several = parse_new(request.data, callback_addresses())
@@ -95,7 +95,7 @@ class Registrations(ResourceView):
             error.index = error.index if several else None
             raise
         if several:
-            items = self.shown_items(created, CreatedRegistrationSerializer)
+            items = self.represent_items(created, CreatedRegistrationSerializer)
             reply = Response({"items": items}, 201)
         else:
             reply = self.answer(created[0], 201, CreatedRegistrationSerializer)

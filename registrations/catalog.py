@@ -22,7 +22,7 @@ from registrations.compiled import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import Facts, Moment
 from registrations.matching.spec import Specs
 from registrations.matching.stream_matcher import AUTO
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 SQL = queries.load("registrations/sql/catalog.sql")
 
@@ -48,9 +48,9 @@ class StoredVersion(NamedTuple):
     report: str | None
     client_id: int
 
-    def version(self, specs: Specs) -> Version:
+    def version(self, specs: Specs) -> StreamVersion:
         """Return the version for matchers, with its compiled filter."""
-        return Version(
+        return StreamVersion(
             self.id,
             self.registration,
             intern(self.client),
@@ -115,7 +115,7 @@ class _GroupSuspension(NamedTuple):
     """A suspension of a group."""
 
     group_id: int
-    suspension: Suspension
+    suspension: SuspensionSpan
 
 
 async def versions_of_stream(
@@ -176,26 +176,26 @@ async def versions_of_registrations(
 
 
 async def compiled(
-    written: list[StoredVersion], known: Mapping[int, Version] | None = None
-) -> list[Version]:
+    written: list[StoredVersion], known: Mapping[int, StreamVersion] | None = None
+) -> list[StreamVersion]:
     """Compile stored versions, except `known` ones, and empty the list `written`. It may take long,
     in time slices of the event loop: release the connection before.
     """
-    found: list[Version] = []
+    found: list[StreamVersion] = []
     await run_in_slices(_compile(written, known or {}, found))
     return found
 
 
 async def suspensions_of(
     connection: Connection, groups: Iterable[int | None], stream_id: int, after: int = 0
-) -> dict[int, tuple[Suspension, ...]]:
+) -> dict[int, tuple[SuspensionSpan, ...]]:
     """Return, by group, the suspensions that can cover an event after that sequence."""
     ids = {group for group in groups if group is not None}
     if not ids:
         return {}
     values = {"groups": list(ids), "stream_id": stream_id, "after": after}
     cursor = await cursor_of(connection, _GroupSuspension).execute(SQL["suspensions"], values)
-    found: dict[int, list[Suspension]] = {group: [] for group in ids}
+    found: dict[int, list[SuspensionSpan]] = {group: [] for group in ids}
     for row in await cursor.fetchall():
         found[row.group_id].append(row.suspension)
     return {group: tuple(suspensions) for group, suspensions in found.items()}
@@ -235,7 +235,7 @@ async def live_registrations(
 
 
 def _compile(
-    written: list[StoredVersion], known: Mapping[int, Version], found: list[Version]
+    written: list[StoredVersion], known: Mapping[int, StreamVersion], found: list[StreamVersion]
 ) -> Iterator[None]:
     """Compile one version at each step. Equal filters of a stream are compiled once."""
     specs: dict[tuple[str, str], Specs] = {}

@@ -18,8 +18,8 @@ from registrations.filters.errors import UnknownLanguage
 from registrations.filters.languages import ParsedFilter, parse
 from registrations.filters.normal import NormalForm, always, normal, normal_of_pairs
 from registrations.filters.pairs import FIELDS, parse_pairs
-from registrations.matching.budget import FINDING, budget_of
-from registrations.matching.cost import Cost, cost_of
+from registrations.matching.budget import PAIR_INDEXED, budget_of
+from registrations.matching.cost import FilterCost, cost_of
 from registrations.matching.spec import Specs, spec_of, specs_of
 
 PAIRS = "pairs"
@@ -91,7 +91,7 @@ class FilterSource(NamedTuple):
         """Return what each strategy evaluates of it for every event (matching/budget.py). Raises
         what the language raises.
         """
-        if self.language == PAIRS and set(strategies) <= FINDING:
+        if self.language == PAIRS and set(strategies) <= PAIR_INDEXED:
             return (0,) * len(strategies)
         form = self.form()
         each = {strategy: budget_of(form, strategy) for strategy in set(strategies)}
@@ -115,7 +115,7 @@ class FilterSummary(NamedTuple):
 
     predicate: str
     warnings: list[str]
-    cost: Cost
+    cost: FilterCost
 
 
 class FilterChange(NamedTuple):

@@ -27,7 +27,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import Stream
-from eventhub.postgresql.tables import CurrentXid, JsonTextField, Storage, Xid8Field
+from eventhub.postgresql.tables import CurrentXid, JsonTextField, TableStorage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
@@ -136,7 +136,7 @@ class EndpointHealth(models.Model):
         db_comment="time of the first failed attempt since then; null: the last one succeeded",
     )
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "endpoint_health"

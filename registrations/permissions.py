@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from eventhub.api.permissions import IsKnown
+from eventhub.api.permissions import IsAuthenticated
 from registrations.owners import require_some_listen
 
 
-class HasListenGrant(IsKnown):
+class HasListenGrant(IsAuthenticated):
     """Requires a grant to listen to at least one stream."""
 
     def require(self, view: Any) -> None:

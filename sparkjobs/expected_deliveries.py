@@ -19,7 +19,14 @@ from registrations.match_index.format.layout import EXTRA
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import Owed, Rules, Suspension, hold, holding, living
+from registrations.matching.versions import (
+    HoldRules,
+    Recipients,
+    SuspensionSpan,
+    add_by_columns,
+    add_versions,
+    without_ended,
+)
 from sparkjobs.matchers import InMemoryVersions, matcher_folder, read_names
 from sparkjobs.segment_reader import read_rows
 from sparkjobs.tables import CLIENTS, SUSPENSIONS
@@ -132,17 +139,17 @@ class DeliveryMatcher:
     def _owed(
         self, event: Event, sequence: int, groups_of: Callable[[str], frozenset[str]]
     ) -> dict[int, list[int]]:
-        owed, rules = Owed({}, {}), Rules({}, self._suspensions, groups_of)
-        holding(self._memory.match(event), event, sequence, rules, owed)
+        owed, rules = Recipients({}, {}), HoldRules({}, self._suspensions, groups_of)
+        add_versions(self._memory.match(event), event, sequence, rules, owed)
         for engine, columns in self._shards:
             places = engine.match(event, places=True).tolist()
             if event.destinations or event.audience:
                 places = [place for place in places if self._sees(event, columns, place, rules)]
-            hold(living(places, columns, rules, sequence), columns, sequence, owed)
+            add_by_columns(without_ended(places, columns, rules, sequence), columns, sequence, owed)
         owed.sort()
         return owed.endpoints
 
-    def _sees(self, event: Event, columns: "_ShardColumns", place: int, rules: Rules) -> bool:
+    def _sees(self, event: Event, columns: "_ShardColumns", place: int, rules: HoldRules) -> bool:
         name = self._names[columns.client[place]]
         return may_see(event, name, rules.groups_of(name))
 
@@ -194,12 +201,12 @@ def _in_none(client: str) -> frozenset[str]:
     return frozenset()
 
 
-def suspensions_of(inputs: str, stream_id: int) -> dict[int, tuple[Suspension, ...]]:
+def suspensions_of(inputs: str, stream_id: int) -> dict[int, tuple[SuspensionSpan, ...]]:
     """Of a stream's groups of registrations, by group."""
-    found: dict[int, tuple[Suspension, ...]] = {}
+    found: dict[int, tuple[SuspensionSpan, ...]] = {}
     chosen = ds.field("stream_id") == stream_id
     for row in read_rows(inputs, "suspensions", SUSPENSIONS, chosen):
-        one = Suspension(row["since"], row["until"])
+        one = SuspensionSpan(row["since"], row["until"])
         found[row["group_id"]] = (*found.get(row["group_id"], ()), one)
     return found
 

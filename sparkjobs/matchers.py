@@ -28,7 +28,7 @@ from registrations.match_index.format.columns import Columns, Gathering
 from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
 
 _IN_MEMORY = "in-memory.parquet"
@@ -103,7 +103,7 @@ class InMemoryVersions:
 
     def __init__(self, root: Path, matcher: FilterMatcher) -> None:
         """`matcher`: an empty one. Raises OSError."""
-        self.versions: dict[int, Version] = {}  # those that are loaded, by id
+        self.versions: dict[int, StreamVersion] = {}  # those that are loaded, by id
         self._table = ds.dataset(root / _IN_MEMORY, schema=_IN_MEMORY_SCHEMA, format="parquet")
         self._is_empty = self._table.count_rows() == 0
         self._matcher = matcher
@@ -126,13 +126,13 @@ class InMemoryVersions:
             for batch in self._table.to_batches(filter=holds, batch_size=_ROWS_PER_GROUP):
                 self._add(row for row in batch.to_pylist() if row["id"] not in self.versions)
 
-    def match(self, event: Event) -> list[Version]:
+    def match(self, event: Event) -> list[StreamVersion]:
         """Those loaded whose filters the event matches."""
         return [self.versions[id] for id in self._matcher.match(event)] if self.versions else []
 
     def _add(self, rows: Iterable[dict[str, Any]]) -> None:
         for row in rows:
-            version = Version(
+            version = StreamVersion(
                 row["id"],
                 row["registration_id"],
                 row["client"],

@@ -29,13 +29,13 @@ from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import LINE_CHARS_MAX, ThrottledLog, get_logger
 from eventhub.eventlog.log import ReadsArchive
-from eventhub.postgresql.connections import AWAY, Connection, answered_within
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
 from registrations.endpoints.addresses import CallbackAddresses
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 OnConnection = Callable[[Connection], Awaitable[None]]
-_LOST = (psycopg.Error, *AWAY)
+_LOST = (psycopg.Error, *CONNECTION_ERRORS)
 
 
 class DrainSettings(NamedTuple):

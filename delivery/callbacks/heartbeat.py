@@ -21,7 +21,7 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
 from eventhub.postgresql import queries
-from eventhub.postgresql.connections import Connection, answered_within, heard
+from eventhub.postgresql.connections import Connection, answered_within, wait_for_notify
 from eventhub.postgresql.rows import cursor_of
 
 log = get_logger(__name__)
@@ -117,7 +117,7 @@ class WorkerHeartbeat:
     async def _listen(self, connection: Connection, seconds: float) -> None:
         until_s = self._clock.monotonic_s() + seconds
         while (left_s := until_s - self._clock.monotonic_s()) > 0:
-            if await heard(connection, left_s):
+            if await wait_for_notify(connection, left_s):
                 self._wake()
 
     async def leave(self, connection: Connection) -> None:

@@ -19,7 +19,7 @@ from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.results import DeliveryResult, write_results
 from eventhub.base import limits, metrics
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.postgresql.connections import AWAY, Connection, answered_within
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
 from registrations.endpoints import health
 
 log = get_logger(__name__)
@@ -167,7 +167,7 @@ async def _write_part(connection: Connection, part: list[DeliveryResult]) -> Non
     """
     try:
         written = await write_results(connection, part, time.monotonic())
-    except AWAY:
+    except CONNECTION_ERRORS:
         raise
     except psycopg.Error as error:
         if len(part) > 1:
@@ -198,7 +198,7 @@ async def _note_health(connection: Connection, part: list[DeliveryResult]) -> No
     )
     try:
         await health.write(connection, notes)
-    except AWAY:
+    except CONNECTION_ERRORS:
         raise
     except psycopg.Error as error:
         throttled.warning("endpoint_health_not_written", reason=type(error).__name__)

@@ -1,9 +1,9 @@
-"""Keeps what waits for endpoints within its bounds: the oldest goes, the endpoint gets a notice of
-the gap, and `system` an event. SQL module.
+"""The backlog of pending deliveries, kept within its bounds: the oldest deliveries are dropped, the
+endpoint gets a gap notice, and `system` an event. SQL module.
 
-The composition root gives `Backlog.look` to the log's upkeep, which calls it in one process at a
-time, on a session of its own in autocommit mode. What is pending keeps no partition: it moves on
-(retiring.py) and would for ever, so it is bounded here, by its age too.
+The composition root passes `Backlog.check` to the maintenance of the log, which calls it in one
+process at a time, on its own session in autocommit mode. A pending delivery does not retain its
+partition: it would move on for ever (retire.py), so the backlog is bounded here, by age as well.
 """
 
 from collections.abc import AsyncIterator
@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from delivery.forward.bounds import Bounds, Cut, Waiting, Wanted, bounds_of, cuts
+from delivery.forward.bounds import (
+    BacklogBounds,
+    BacklogCut,
+    BacklogSettings,
+    EndpointBacklog,
+    bounds_of,
+    cuts,
+)
 from delivery.forward.losses import announce_losses
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -27,28 +34,30 @@ log = get_logger(__name__)
 SQL = queries.load("delivery/sql/backlog.sql")
 
 
-class _Counted(NamedTuple):
-    """What waits for an endpoint, in one of its orders. `Waiting` says what of what."""
+class _EndpointCount(NamedTuple):
+    """The pending deliveries of an endpoint, parallel or ordered; the fields are as in
+    `EndpointBacklog`.
+    """
 
     endpoint_id: int
     events: int
     bytes: int
     overdue: int
-    names: int
+    registrations: int
 
-    def added(self, other: "_Counted") -> "_Counted":
-        return _Counted(self.endpoint_id, *map(add, self[1:], other[1:]))
+    def added(self, other: "_EndpointCount") -> "_EndpointCount":
+        return _EndpointCount(self.endpoint_id, *map(add, self[1:], other[1:]))
 
 
 class _Owner(NamedTuple):
-    """Whose an endpoint is."""
+    """The client of an endpoint."""
 
     id: int
     client_id: int
 
 
-class _Last(NamedTuple):
-    """The last delivery that is to go."""
+class _Cutoff(NamedTuple):
+    """The last delivery to be dropped."""
 
     created_at: datetime
     segment: int
@@ -56,66 +65,70 @@ class _Last(NamedTuple):
 
 
 class Backlog:
-    """What waits for all endpoints of the hub. `wanted`: what the hub's settings let wait."""
+    """The pending deliveries of the hub. `settings`: the bounds that the hub's settings give."""
 
-    def __init__(self, wanted: Wanted, clock: Clock) -> None:
-        self._wanted = wanted
+    def __init__(self, settings: BacklogSettings, clock: Clock) -> None:
+        self._settings = settings
         self._clock = clock
-        self._look_at_s = float("-inf")
+        self._check_at_s = float("-inf")
 
-    async def look(self, connection: Connection, room: StorageBudget) -> None:
-        """Count and cut, if it is time, and announce what endpoints lost. Raises what psycopg
+    async def check(self, connection: Connection, room: StorageBudget) -> None:
+        """Enforce the bounds if it is time, and announce what endpoints lost. Raise what psycopg
         raises.
         """
         now_s = self._clock.monotonic_s()
-        if now_s >= self._look_at_s:
+        if now_s >= self._check_at_s:
             await connection.execute(SQL["settings"])
-            await bound(connection, bounds_of(self._wanted, room.capacity))
+            await enforce_bounds(connection, bounds_of(self._settings, room.capacity))
             took_s = self._clock.monotonic_s() - now_s
             pause_s = min(limits.BACKLOG_CHECK_SHARE * took_s, limits.BACKLOG_CHECK_INTERVAL_S_MAX)
-            self._look_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)
+            self._check_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)
         await announce_losses(connection)
 
 
-async def bound(connection: Connection, bounds: Bounds) -> int:
-    """Drop what is too much; how many deliveries. On a connection with the settings of SQL."""
-    found = await _measure(connection, bounds.age_s)
-    metrics.BACKLOG_EVENTS.set(sum(one.events for one in found))
-    metrics.BACKLOG_BYTES.set(sum(one.bytes for one in found))
+async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
+    """Drop what exceeds the bounds; return how many deliveries. Needs a connection with SQL's
+    settings.
+    """
+    backlogs = await _measure(connection, bounds.age_s)
+    metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))
+    metrics.BACKLOG_BYTES.set(sum(one.bytes for one in backlogs))
     dropped = 0
-    for cut in cuts(found, bounds):
-        went = await _drop(connection, cut, bounds.age_s)
-        metrics.BACKLOG_DROPPED.labels(bound=cut.bound).inc(went)
-        if went:
-            endpoint = cut.waiting.endpoint_id
-            log.warning("backlog_dropped", endpoint=endpoint, count=went, bound=cut.bound)
-        dropped += went
+    for cut in cuts(backlogs, bounds):
+        dropped_now = await _drop(connection, cut, bounds.age_s)
+        metrics.BACKLOG_DROPPED.labels(bound=cut.bound).inc(dropped_now)
+        if dropped_now:
+            endpoint = cut.backlog.endpoint_id
+            log.warning("backlog_dropped", endpoint=endpoint, count=dropped_now, bound=cut.bound)
+        dropped += dropped_now
     return dropped
 
 
-async def _measure(connection: Connection, age_s: int) -> list[Waiting]:
-    """By endpoint; of deleted ones nothing, because theirs are cancelled."""
-    found: dict[int, _Counted] = {}
+async def _measure(connection: Connection, age_s: int) -> list[EndpointBacklog]:
+    """Return the backlog of each endpoint, without deleted ones, whose deliveries are cancelled."""
+    backlogs: dict[int, _EndpointCount] = {}
     for ordered in (False, True):
         async for one in _counted(connection, age_s, ordered):
-            before = found.get(one.endpoint_id)
-            found[one.endpoint_id] = one if before is None else one.added(before)
-    owners = await cursor_of(connection, _Owner).execute(SQL["clients"], {"endpoints": [*found]})
+            before = backlogs.get(one.endpoint_id)
+            backlogs[one.endpoint_id] = one if before is None else one.added(before)
+    owners = await cursor_of(connection, _Owner).execute(SQL["clients"], {"endpoints": [*backlogs]})
     return [
-        Waiting(client_id=owner.client_id, **found[owner.id]._asdict())
+        EndpointBacklog(client_id=owner.client_id, **backlogs[owner.id]._asdict())
         for owner in await owners.fetchall()
     ]
 
 
-async def _counted(connection: Connection, age_s: int, ordered: bool) -> AsyncIterator[_Counted]:
-    """Some endpoints at a time, so that no statement runs for long; one at a time after some that
-    did.
+async def _counted(
+    connection: Connection, age_s: int, ordered: bool
+) -> AsyncIterator[_EndpointCount]:
+    """Yield the counts of endpoints. A statement counts a few endpoints, so that none runs for
+    long, and one endpoint after a statement timed out.
     """
     values = {"age_s": age_s, "ordered": ordered, "row_bytes": limits.BACKLOG_ROW_BYTES, "after": 0}
     count = limits.BACKLOG_ENDPOINTS_PER_STATEMENT_MAX
     while True:
         try:
-            query = cursor_of(connection, _Counted)
+            query = cursor_of(connection, _EndpointCount)
             await query.execute(SQL["waiting"], {**values, "endpoints_max": count})
             rows = await query.fetchall()
         except psycopg.errors.QueryCanceled:
@@ -130,17 +143,18 @@ async def _counted(connection: Connection, age_s: int, ordered: bool) -> AsyncIt
         values["after"] = rows[-1].endpoint_id
 
 
-async def _drop(connection: Connection, cut: Cut, age_s: int) -> int:
-    """What a cut says, in statements of bounded size; how many deliveries went."""
-    endpoint = {"endpoint": cut.waiting.endpoint_id}
-    asked = {"events": cut.events, "bytes": cut.bytes, "age_s": age_s}
-    query = cursor_of(connection, _Last)
-    bounds = {**endpoint, **asked, "row_bytes": limits.BACKLOG_ROW_BYTES}
+async def _drop(connection: Connection, cut: BacklogCut, age_s: int) -> int:
+    """Drop the deliveries of a cut in statements of bounded size; return how many."""
+    endpoint = {"endpoint": cut.backlog.endpoint_id}
+    minimum = {"events": cut.events, "bytes": cut.bytes, "age_s": age_s}
+    query = cursor_of(connection, _Cutoff)
+    bounds = {**endpoint, **minimum, "row_bytes": limits.BACKLOG_ROW_BYTES}
     last = await (await query.execute(SQL["cutoff"], bounds)).fetchone()
     if last is None:
         return 0
-    named = -(-cut.waiting.names // max(cut.waiting.events, 1))  # by one delivery, in the mean
-    rows_max = limits.REGISTRATIONS_PER_STATEMENT_MAX // max(named, 1)
+    # registrations that a delivery names on average
+    per_delivery = -(-cut.backlog.registrations // max(cut.backlog.events, 1))
+    rows_max = limits.REGISTRATIONS_PER_STATEMENT_MAX // max(per_delivery, 1)
     values = {
         **endpoint,
         **last._asdict(),
@@ -149,11 +163,11 @@ async def _drop(connection: Connection, cut: Cut, age_s: int) -> int:
     }
     dropped = 0
     for ordered in (False, True):
-        while went := await _went(connection, {**values, "ordered": ordered}):
-            dropped += went
+        while dropped_now := await _drop_batch(connection, {**values, "ordered": ordered}):
+            dropped += dropped_now
     return dropped
 
 
-async def _went(connection: Connection, values: dict[str, Any]) -> int:
+async def _drop_batch(connection: Connection, values: dict[str, Any]) -> int:
     count = await scalars(connection).execute(SQL["drop_oldest"], values)
     return await count.fetchone() or 0

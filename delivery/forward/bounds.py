@@ -1,7 +1,8 @@
-"""How much may wait for an endpoint, for a client and in the hub, and what has to go. Plain module.
+"""The bounds of the backlog for an endpoint, a client and the hub, and what has to be dropped to
+meet them. Plain module.
 
-Of what is too much for several together, the largest gives first: all are cut to one level, and
-those below it keep what they have.
+Where several together exceed a bound, the largest are cut first: all are cut to one level, and
+those below it keep everything.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -12,16 +13,16 @@ from eventhub.base import limits
 K = TypeVar("K", bound=Hashable)
 
 
-class Wanted(NamedTuple):
-    """What the hub's settings let wait for one endpoint."""
+class BacklogSettings(NamedTuple):
+    """The bounds for one endpoint that the hub's settings give."""
 
     events: int = limits.BACKLOG_EVENTS_DEFAULT
     bytes: int = limits.BACKLOG_BYTES_DEFAULT
     age_s: int = limits.BACKLOG_AGE_S_DEFAULT
 
 
-class Bounds(NamedTuple):
-    """What may wait; `bytes` of the hub may be without bound."""
+class BacklogBounds(NamedTuple):
+    """The bounds of pending deliveries; `hub_bytes` None: unbounded."""
 
     endpoint_events: int
     endpoint_bytes: int
@@ -31,9 +32,9 @@ class Bounds(NamedTuple):
     age_s: int
 
 
-class Waiting(NamedTuple):
-    """What waits for an endpoint. `overdue`: events that have waited too long; `names`:
-    registrations that the deliveries name together.
+class EndpointBacklog(NamedTuple):
+    """The pending deliveries of an endpoint. `overdue`: events pending for too long;
+    `registrations`: the registrations that the deliveries name in total.
     """
 
     endpoint_id: int
@@ -41,71 +42,83 @@ class Waiting(NamedTuple):
     events: int
     bytes: int
     overdue: int = 0
-    names: int = 0
+    registrations: int = 0
 
 
-class Cut(NamedTuple):
-    """What has to go, the oldest first: so many events and so many bytes at least, and all that is
-    overdue. `bound`: which one says so, the widest: `age`, `endpoint`, `client`, `hub`.
+class BacklogCut(NamedTuple):
+    """What an endpoint has to drop, the oldest first: at least this many events and bytes, and
+    everything overdue. `bound` names the widest bound exceeded: `age`, `endpoint`, `client`, `hub`.
     """
 
-    waiting: Waiting
+    backlog: EndpointBacklog
     events: int
     bytes: int
     bound: str
 
 
-def bounds_of(wanted: Wanted, capacity: int | None) -> Bounds:
-    """`capacity`: bytes that the hub's data may take; None: nobody says."""
+def bounds_of(settings: BacklogSettings, capacity: int | None) -> BacklogBounds:
+    """Return the bounds. `capacity`: the bytes that the hub's data may take; None: unknown."""
     factor = limits.BACKLOG_CLIENT_FACTOR
     if capacity is None:
-        endpoint, client, hub = wanted.bytes, factor * wanted.bytes, None
+        endpoint, client, hub = settings.bytes, factor * settings.bytes, None
     else:
-        endpoint = min(wanted.bytes, int(capacity * limits.BACKLOG_SHARE_ENDPOINT))
-        client = min(factor * wanted.bytes, int(capacity * limits.BACKLOG_SHARE_CLIENT))
+        endpoint = min(settings.bytes, int(capacity * limits.BACKLOG_SHARE_ENDPOINT))
+        client = min(factor * settings.bytes, int(capacity * limits.BACKLOG_SHARE_CLIENT))
         hub = int(capacity * limits.BACKLOG_SHARE_HUB)
-    return Bounds(wanted.events, endpoint, factor * wanted.events, client, hub, wanted.age_s)
+    return BacklogBounds(
+        settings.events, endpoint, factor * settings.events, client, hub, settings.age_s
+    )
 
 
-def cuts(found: Sequence[Waiting], bounds: Bounds) -> list[Cut]:
-    """What has to go, of each endpoint of which something has."""
-    clients = {one.endpoint_id: one.client_id for one in found}
-    events = {one.endpoint_id: one.events for one in found}
-    sizes = {one.endpoint_id: one.bytes for one in found}
-    bound = {one.endpoint_id: "age" for one in found if one.overdue}
+def cuts(backlogs: Sequence[EndpointBacklog], bounds: BacklogBounds) -> list[BacklogCut]:
+    """Return the cut of each endpoint that has to drop something."""
+    clients = {one.endpoint_id: one.client_id for one in backlogs}
+    events = {one.endpoint_id: one.events for one in backlogs}
+    sizes = {one.endpoint_id: one.bytes for one in backlogs}
+    bound = {one.endpoint_id: "age" for one in backlogs if one.overdue}
 
-    def keep(kept: dict[int, int], less: Mapping[int, int], by: str) -> None:
-        for endpoint, amount in less.items():
-            if amount < kept[endpoint]:
-                kept[endpoint], bound[endpoint] = amount, by
+    def lower(retained: dict[int, int], limits_by_endpoint: Mapping[int, int], by: str) -> None:
+        for endpoint, amount in limits_by_endpoint.items():
+            if amount < retained[endpoint]:
+                retained[endpoint], bound[endpoint] = amount, by
 
     for endpoint in clients:
-        keep(events, leveled({endpoint: events[endpoint]}, bounds.endpoint_events), "endpoint")
-        keep(sizes, leveled({endpoint: sizes[endpoint]}, bounds.endpoint_bytes), "endpoint")
-    for own in _by(clients, clients.__getitem__).values():
-        keep(events, leveled({at: events[at] for at in own}, bounds.client_events), "client")
-        keep(sizes, leveled({at: sizes[at] for at in own}, bounds.client_bytes), "client")
+        lower(events, level_down({endpoint: events[endpoint]}, bounds.endpoint_events), "endpoint")
+        lower(sizes, level_down({endpoint: sizes[endpoint]}, bounds.endpoint_bytes), "endpoint")
+    for endpoint_ids in _grouped(clients, clients.__getitem__).values():
+        lower(
+            events,
+            level_down({at: events[at] for at in endpoint_ids}, bounds.client_events),
+            "client",
+        )
+        lower(
+            sizes, level_down({at: sizes[at] for at in endpoint_ids}, bounds.client_bytes), "client"
+        )
     if bounds.hub_bytes is not None:
-        groups = _by(clients, clients.__getitem__)
-        totals = {client: sum(sizes[at] for at in own) for client, own in groups.items()}
-        for client, most in leveled(totals, bounds.hub_bytes).items():
-            if most < totals[client]:
-                less = leveled({at: sizes[at] for at in groups[client]}, most, goal=most)
-                keep(sizes, less, "hub")
+        groups = _grouped(clients, clients.__getitem__)
+        totals = {
+            client: sum(sizes[at] for at in endpoint_ids) for client, endpoint_ids in groups.items()
+        }
+        for client, limit in level_down(totals, bounds.hub_bytes).items():
+            if limit < totals[client]:
+                limits_by_endpoint = level_down(
+                    {at: sizes[at] for at in groups[client]}, limit, goal=limit
+                )
+                lower(sizes, limits_by_endpoint, "hub")
     return [
-        Cut(one, one.events - events[at], one.bytes - sizes[at], bound[at])
-        for one in found
+        BacklogCut(one, one.events - events[at], one.bytes - sizes[at], bound[at])
+        for one in backlogs
         if (at := one.endpoint_id) in bound
     ]
 
 
-def leveled(sizes: Mapping[K, int], most: int, *, goal: int | None = None) -> dict[K, int]:
-    """What each keeps: all of it up to `most` together; else all below a level, and those above it
-    the level, so that they come to the goal.
+def level_down(sizes: Mapping[K, int], limit: int, *, goal: int | None = None) -> dict[K, int]:
+    """Return what each keeps: everything if the sum is within `limit`; otherwise at most a common
+    level, chosen so that the sum meets the goal.
     """
-    if sum(sizes.values()) <= most:
+    if sum(sizes.values()) <= limit:
         return dict(sizes)
-    left = int(most * limits.BACKLOG_SHARE_GOAL) if goal is None else goal
+    left = int(limit * limits.BACKLOG_SHARE_GOAL) if goal is None else goal
     level = 0
     for place, size in enumerate(sorted(sizes.values())):
         level = left // (len(sizes) - place)
@@ -115,8 +128,8 @@ def leveled(sizes: Mapping[K, int], most: int, *, goal: int | None = None) -> di
     return {key: min(size, level) for key, size in sizes.items()}
 
 
-def _by(keys: Iterable[int], group: Callable[[int], int]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+def _grouped(keys: Iterable[int], group: Callable[[int], int]) -> dict[int, list[int]]:
+    backlogs: dict[int, list[int]] = {}
     for key in keys:
-        found.setdefault(group(key), []).append(key)
-    return found
+        backlogs.setdefault(group(key), []).append(key)
+    return backlogs

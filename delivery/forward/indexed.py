@@ -1,7 +1,7 @@
-"""An epoch of a stream's match index as a forwarder asks it: engines, and columns that stand for
+"""An epoch of a stream's match index as a forwarder queries it: engines, and columns that describe
 versions. Plain module.
 
-No version of it is an object: what is asked of one stands in mapped columns, by dense place.
+Versions in it are not objects; their properties are in mapped columns, by dense position.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,12 +11,12 @@ from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, new_engine
 from registrations.match_index.epochs.epoch import Epoch
-from registrations.matching.versions import Owed, Rules, hold, living
+from registrations.matching.versions import HoldRules, Recipients, add_by_columns, without_ended
 
 
-class Based:
-    """One epoch. One task uses it. `names`: of its clients; one that is not there sees nothing that
-    is not for everybody.
+class IndexedVersions:
+    """The versions in one epoch, for one task. `names`: the names of its clients; a client without
+    one sees only events that are for everybody.
     """
 
     def __init__(
@@ -32,19 +32,23 @@ class Based:
     def __contains__(self, id: int) -> bool:
         return id in self.epoch
 
-    def find(self, event: Event, sequence: int, rules: Rules, owed: Owed) -> None:
-        """Add the versions that match and hold, in no order. Raises IndexDamaged."""
+    def find(self, event: Event, sequence: int, rules: HoldRules, owed: Recipients) -> None:
+        """Add the versions that match and are in force, in no order. Raise IndexDamaged."""
         is_shown = self._is_shown(event, rules) if event.destinations or event.audience else None
         for engine, columns in zip(self.engines, self.epoch.columns, strict=True):
-            places = engine.match(event, places=True).tolist()
-            if places and is_shown is not None:
-                places = [place for place in places if is_shown(columns.client[place])]
-            if places and (rules.ends or rules.suspensions):
-                places = living(places, columns, rules, sequence)
-            hold(places, columns, sequence, owed)
+            positions = engine.match(event, places=True).tolist()
+            if positions and is_shown is not None:
+                positions = [
+                    position for position in positions if is_shown(columns.client[position])
+                ]
+            if positions and (rules.ends or rules.suspensions):
+                positions = without_ended(positions, columns, rules, sequence)
+            add_by_columns(positions, columns, sequence, owed)
 
-    def _is_shown(self, event: Event, rules: Rules) -> Callable[[int], bool]:
-        """By client, asked once for each."""
+    def _is_shown(self, event: Event, rules: HoldRules) -> Callable[[int], bool]:
+        """Return a function that tests whether a client may see the event; it caches the result per
+        client.
+        """
         known: dict[int, bool] = {}
 
         def is_shown(client: int) -> bool:

@@ -1,8 +1,8 @@
-"""The match indexes on the disk as one forwarder uses them: which epoch of a stream is there, and
-whether it may be used. Plain module.
+"""The match indexes on disk as one forwarder uses them: the current epoch of a stream, and whether
+it may be used. Plain module.
 
-An index that cannot be used costs speed and memory, never a match: the tables have it all.
-Concurrency contract: one event loop; files are opened in threads.
+An unusable index costs speed and memory, never a match: the tables have everything. Concurrency
+contract: one event loop; files are opened in threads.
 """
 
 import asyncio
@@ -20,70 +20,70 @@ from registrations.match_index.format.manifest import NAME, Manifest
 
 log = get_logger(__name__)
 
-AFTER = "after"  # the stream stands before what the epoch has left out; it may pass
+AFTER = "after"  # temporary: the stream is still before versions that the epoch omits
 DAMAGED = "damaged"
 OLDER = "older"  # than the epoch in use
 
 
 class _Stamp(NamedTuple):
-    """Of a manifest in the root; every build makes a file of its own."""
+    """The stamp of a manifest in the root; every build writes a new file."""
 
     inode: int
     changed_ns: int
 
 
-class Indexes:
-    """What this process saw of the indexes in a data folder."""
+class MatchIndexes:
+    """The match indexes in a data folder, as this process last read them."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._seen: dict[int, _Stamp | None] = {}  # by stream
+        self._stamps: dict[int, _Stamp | None] = {}  # by stream
         self._refused: dict[int, Manifest] = {}
 
     async def open(self, stream_id: int) -> Epoch | None:
-        """The current epoch; None if there is none, or one that was refused before."""
+        """Return the current epoch; None if there is none, or it was refused before."""
         root = index_root(self._data, stream_id)
-        self._seen[stream_id] = await asyncio.to_thread(_stamp, root)
+        self._stamps[stream_id] = await asyncio.to_thread(_stamp, root)
         try:
-            epoch = await asyncio.to_thread(_opened, root)
+            epoch = await asyncio.to_thread(_open_verified, root)
         except IndexAbsent:
             return None
         except (IndexDamaged, OSError) as error:
             code = DAMAGED if isinstance(error, IndexDamaged) else "unreadable"
-            _tell(stream_id, code, detail=str(error))
+            _report_refusal(stream_id, code, detail=str(error))
             return None
         if self._refused.get(stream_id) == epoch.manifest:
             return None
         return epoch
 
     async def newer(self, stream_ids: Sequence[int]) -> set[int]:
-        """Those of which another epoch came since their last `open`."""
-        stamps = await asyncio.to_thread(_stamps, self._data, stream_ids)
-        return {id for id, stamp in stamps.items() if stamp != self._seen.get(id)}
+        """Return the streams with another epoch than at their last `open`."""
+        stamps = await asyncio.to_thread(_current_stamps, self._data, stream_ids)
+        return {id for id, stamp in stamps.items() if stamp != self._stamps.get(id)}
 
     def refuse(self, stream_id: int, epoch: Epoch, reason: str) -> None:
-        """Use it never again, unless what speaks against it will pass."""
+        """Refuse the epoch for good, unless the reason is temporary."""
         if reason == AFTER:
-            self.look_again(stream_id)
+            self.retry(stream_id)
         else:
             self._refused[stream_id] = epoch.manifest
         if reason == DAMAGED:
             _mark(index_root(self._data, stream_id), epoch)
-        _tell(stream_id, reason, epoch=epoch.manifest.epoch)
+        _report_refusal(stream_id, reason, epoch=epoch.manifest.epoch)
 
-    def look_again(self, stream_id: int) -> None:
-        """At what was there already: it could not be used, and now it may."""
-        self._seen.pop(stream_id, None)
+    def retry(self, stream_id: int) -> None:
+        """Try the present epoch again at the next search: it may be usable now."""
+        self._stamps.pop(stream_id, None)
 
     def forget(self, stream_id: int) -> None:
-        """Nobody asks for the stream any more."""
-        self._seen.pop(stream_id, None)
+        """Forget a stream that is no longer forwarded."""
+        self._stamps.pop(stream_id, None)
         self._refused.pop(stream_id, None)
 
 
-def _opened(root: Path) -> Epoch:
-    """Read whole, because nothing that it says is compared with the tables later; a million are
-    some 100 ms. Raises as `open_epoch`.
+def _open_verified(root: Path) -> Epoch:
+    """Open an epoch and verify all of it, because its content is not compared with the tables
+    later; a million versions take some 100 ms. Raise what `open_epoch` raises.
     """
     epoch = open_epoch(root)
     try:
@@ -100,8 +100,8 @@ def _mark(root: Path, epoch: Epoch) -> None:
         mark_damaged(root, epoch.manifest)
 
 
-def _stamps(data: Path, stream_ids: Sequence[int]) -> dict[int, _Stamp]:
-    """Of those that have an index."""
+def _current_stamps(data: Path, stream_ids: Sequence[int]) -> dict[int, _Stamp]:
+    """Return the stamps of those streams that have an index."""
     found = {id: _stamp(index_root(data, id)) for id in stream_ids}
     return {id: stamp for id, stamp in found.items() if stamp is not None}
 
@@ -114,6 +114,6 @@ def _stamp(root: Path) -> _Stamp | None:
     return _Stamp(found.st_ino, found.st_mtime_ns)
 
 
-def _tell(stream_id: int, reason: str, **more: object) -> None:
+def _report_refusal(stream_id: int, reason: str, **more: object) -> None:
     metrics.INDEX_REFUSED.labels(reason=reason).inc()
     log.warning("index_refused", stream=stream_id, reason=reason, **more)

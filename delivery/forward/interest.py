@@ -1,91 +1,100 @@
-"""What one stream's events are matched against for callbacks: versions of registrations, each
-within its bounds. Plain module.
+"""The callback interest of one stream: the versions of registrations that its events are matched
+with, each within its bounds. Plain module.
 
-Most may be in an epoch of the stream's match index (`based.py`); what it does not have is in a
-matcher. Versions come and go in place (SUN-11). One that has ended stays until the stream has
-passed its end, so a forwarder that lags gives what a prompt one gives; and so it is with the
-suspensions of groups, which are asked for each match.
+Most versions may be in an epoch of the stream's match index (`indexed.py`); the others are in a
+matcher in memory. Versions are added and removed in place (SUN-11). A version that has ended stays
+until the stream has passed its end, so a lagging forwarder gives the same result as a prompt one.
+The same holds for suspensions of groups, which are checked at every match.
 """
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from delivery.forward.indexed import Based
+from delivery.forward.indexed import IndexedVersions
 from eventhub.event.envelope import Event
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.matcher import Counters, summed
-from registrations.matching.metrics import Work
+from registrations.matching.metrics import ReportedWork
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import GroupsOf, Owed, Rules, Suspension, Version, holding
+from registrations.matching.versions import (
+    GroupsOf,
+    HoldRules,
+    Recipients,
+    StreamVersion,
+    SuspensionSpan,
+    add_versions,
+)
 
-_PIECE = 20  # versions taken into another matcher, or out of one, at a step: about 0.5 ms
+_STEP_VERSIONS = 20  # versions added to a matcher, or removed, in one step: about 0.5 ms
 
 
 class Sizes(NamedTuple):
-    """How many versions an interest has, and where."""
+    """The number of versions of an interest, by location."""
 
     base: int  # in the epoch
     delta: int  # in memory
-    ended: int  # of those in the epoch, since it was built
+    ended: int  # of those in the epoch: ended since it was built
 
 
-def _in_none(client: str) -> frozenset[str]:
-    """Where no client is in a group."""
+def _no_groups(client: str) -> frozenset[str]:
+    """Return no groups, for a hub in which no client has any."""
     return frozenset()
 
 
-class Interest:
-    """One stream's versions with an endpoint. One task uses it; nothing in it awaits.
+class CallbackInterest:
+    """The versions of one stream that have an endpoint. Used by one task; nothing in it awaits.
 
-    A version never changes but by getting its end, so it may come from the epoch or from memory;
-    what is in the epoch is not in memory. `damaged`: the epoch turned out to be, and the interest
-    is of no use any more.
+    The only change of a version is that it gets an end, so it may be read from the epoch or from
+    memory; a version in the epoch is not in memory. `damaged`: the epoch is damaged, and the
+    interest must be loaded again.
     """
 
     def __init__(
-        self, passed: int, matching: Matching | None = None, groups_of: GroupsOf = _in_none
+        self, passed: int, matching: Matching | None = None, groups_of: GroupsOf = _no_groups
     ) -> None:
         self.passed = passed  # the stream is matched up to this sequence
         self.matching = matching or Matching()
-        self.based: Based | None = None  # set while it is empty, and by `swap`
+        self.indexed: IndexedVersions | None = None  # set while it is empty, and by `swap`
         self.damaged = False
         self._matcher = self.matching.new()
-        self._spent = Counters()
-        self._work = Work(self.matching.strategy)
-        self._versions: dict[int, Version] = {}  # in memory
-        self._ends: dict[int, int] = {}  # of versions in the epoch that got one since: inclusive
+        self._past_work = Counters()
+        self._work = ReportedWork(self.matching.strategy)
+        self._versions: dict[int, StreamVersion] = {}  # in memory
+        self._ends: dict[int, int] = {}  # inclusive ends of versions in the epoch that ended since
         self._ending: list[tuple[int, int]] = []  # (until, id) in memory, the earliest first
-        self._suspensions: dict[int, tuple[Suspension, ...]] = {}  # by group
+        self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
         self._groups_of = groups_of
-        self._watched: dict[int, int | None] | None = None  # what changes; by version, its end
+        self._changed_versions: dict[int, int | None] | None = (
+            None  # recorded changes: version -> its end
+        )
 
     def __len__(self) -> int:
-        return len(self._versions) + (0 if self.based is None else len(self.based))
+        return len(self._versions) + (0 if self.indexed is None else len(self.indexed))
 
     @property
     def sizes(self) -> Sizes:
-        base = 0 if self.based is None else len(self.based)
+        base = 0 if self.indexed is None else len(self.indexed)
         return Sizes(base, len(self._versions), len(self._ends))
 
     @property
     def counters(self) -> Counters:
-        """All work so far."""
-        engines = () if self.based is None else self.based.engines
-        parts = [self._spent, self._matcher.counters, *(engine.counters for engine in engines)]
+        """The work done so far."""
+        engines = () if self.indexed is None else self.indexed.engines
+        parts = [self._past_work, self._matcher.counters, *(engine.counters for engine in engines)]
         return summed(parts)
 
-    def take(self, versions: Iterable[Version]) -> None:
-        """Take in versions as they are now; what is known already gets its end, if it has one.
-        Raises IndexDamaged.
+    def take(self, versions: Iterable[StreamVersion]) -> None:
+        """Add versions in their present form; a known version gets its end, if it has one. Raise
+        IndexDamaged.
         """
         for version in versions:
             if version.endpoint_id is None or version.suspended:
                 continue
-            if self._watched is not None:
-                self._watched[version.id] = version.until
-            if self.based is not None and self._is_in(self.based, version.id):
+            if self._changed_versions is not None:
+                self._changed_versions[version.id] = version.until
+            if self.indexed is not None and self._is_in(self.indexed, version.id):
                 if version.until is not None:
                     self._ends[version.id] = version.until
                 continue
@@ -98,113 +107,118 @@ class Interest:
             if version.until is not None:
                 heapq.heappush(self._ending, (version.until, version.id))
 
-    def suspend(self, suspensions: Mapping[int, tuple[Suspension, ...]]) -> None:
-        """Know of some groups when they are suspended; what was known of them is forgotten."""
+    def suspend(self, suspensions: Mapping[int, tuple[SuspensionSpan, ...]]) -> None:
+        """Replace the suspensions of some groups."""
         for group, found in suspensions.items():
             if found:
                 self._suspensions[group] = found
             else:
                 self._suspensions.pop(group, None)
 
-    def owed(self, event: Event, sequence: int) -> Owed:
-        """The endpoints that are owed an event, each with its registrations that match, ascending
-        (SUN-15); and whose reports shape what they are told (OIF-06). Raises IndexDamaged.
+    def match(self, event: Event, sequence: int) -> Recipients:
+        """Return the endpoints that an event is delivered to, each with its matching registrations,
+        ascending (SUN-15), and the versions whose reports derive the event (OIF-06). Raise
+        IndexDamaged.
         """
-        owed = Owed({}, {})
+        match = Recipients({}, {})
         if self._versions:
-            self._find(event, sequence, owed)
-        if self.based is not None:
+            self._find(event, sequence, match)
+        if self.indexed is not None:
             try:
-                self.based.find(event, sequence, self._rules, owed)
+                self.indexed.find(event, sequence, self._rules, match)
             except IndexDamaged:
                 self.damaged = True
                 raise
-        owed.sort()
-        return owed
+        match.sort()
+        return match
 
     def advance(self, sequence: int) -> None:
-        """The stream is matched up to here: what has ended leaves the memory. In an epoch its
-        bounds keep it from being found, until the next one comes without it.
+        """Record that the stream is matched up to a sequence: versions that ended before it leave
+        the memory. In an epoch their bounds exclude them until the next epoch comes without them.
         """
         self.passed = max(self.passed, sequence)
         while self._ending and self._ending[0][0] <= self.passed:
             self._drop(heapq.heappop(self._ending)[1])
 
     def rebuild(self, matching: Matching) -> Iterator[None]:
-        """Put all versions into a matcher of another strategy, a piece at each step, while this one
-        goes on; after the last step it stands in its place. Over an epoch only another strategy
-        that takes one.
+        """Move all versions into a matcher of another strategy, some at each step, while the
+        present one stays in use; the last step swaps them. With an epoch only a strategy that
+        supports an index is allowed.
         """
-        if self.based is None:
-            self.watch()
-            yield from self._remake(_Made(matching.new(), None), {})
-        self.matching, self._work = matching, Work(matching.strategy, self.counters)
+        if self.indexed is None:
+            self.record_changes()
+            yield from self._replace_matcher(_NextMatcher(matching.new(), None), {})
+        self.matching, self._work = matching, ReportedWork(matching.strategy, self.counters)
 
-    def watch(self) -> None:
-        """Note what changes from here on, for the `swap` that comes; `unwatch` if none does."""
-        self._watched = {}
-
-    def unwatch(self) -> None:
-        self._watched = None
-
-    def swap(self, based: Based, ended: Mapping[int, int]) -> Iterator[None]:
-        """Take a newer epoch, a piece of the work at each step. Since `watch` was called, `ended`
-        was read: the versions that ended since the epoch was built. Who has passed such an end does
-        not know of it any more.
+    def record_changes(self) -> None:
+        """Record changes from now on, for a following `swap`; without one, call
+        `discard_changes`.
         """
-        yield from self._remake(_Made(self.matching.new(), based), ended)
+        self._changed_versions = {}
 
-    def tell_work(self, stream: str) -> None:
-        """Add to the metrics what the matcher has done since the last time."""
-        self._work.tell(stream, self.counters)
+    def discard_changes(self) -> None:
+        self._changed_versions = None
+
+    def swap(self, indexed: IndexedVersions, ended: Mapping[int, int]) -> Iterator[None]:
+        """Switch to a newer epoch, with some of the work at each step. `ended` are the versions
+        that ended since the epoch was built, read after `record_changes`. An interest that has
+        passed such an end no longer knows of it.
+        """
+        yield from self._replace_matcher(_NextMatcher(self.matching.new(), indexed), ended)
+
+    def report_work(self, stream: str) -> None:
+        """Add the work since the last call to the metrics."""
+        self._work.report(stream, self.counters)
 
     @property
-    def _rules(self) -> Rules:
-        return Rules(self._ends, self._suspensions, self._groups_of)
+    def _rules(self) -> HoldRules:
+        return HoldRules(self._ends, self._suspensions, self._groups_of)
 
-    def _find(self, event: Event, sequence: int, owed: Owed) -> None:
-        """The versions in memory that match and hold."""
+    def _find(self, event: Event, sequence: int, match: Recipients) -> None:
+        """Add the versions in memory that match and are in force."""
         versions = self._versions
         found = [versions[number] for number in self._matcher.match(event)]
-        holding(found, event, sequence, self._rules, owed)
+        add_versions(found, event, sequence, self._rules, match)
 
-    def _remake(self, made: "_Made", ended: Mapping[int, int]) -> Iterator[None]:
-        """Another matcher for what an epoch does not have, made beside; both are taken at once,
-        between two steps; then the old one is emptied in pieces, because to let go of a million
-        versions takes long.
+    def _replace_matcher(
+        self, upcoming: "_NextMatcher", ended: Mapping[int, int]
+    ) -> Iterator[None]:
+        """Build a second matcher for the versions that an epoch does not have, and swap both
+        between two steps. Then empty the old one step by step, because releasing a million versions
+        takes long.
         """
         try:
-            for piece in _pieces(ended):
-                for number in piece:
-                    made.end(number, ended[number])
+            for step in _steps(ended):
+                for number in step:
+                    upcoming.end(number, ended[number])
                 yield
-            for piece in _pieces(self._versions):
-                for number in piece:
-                    made.follow(number, self._versions.get(number))
+            for step in _steps(self._versions):
+                for number in step:
+                    upcoming.follow(number, self._versions.get(number))
                 yield
-            while len(self._watched or ()) > _PIECE:
-                watched, self._watched = self._watched or {}, {}
-                for piece in _pieces(watched):
-                    made.note({number: watched[number] for number in piece}, self._versions)
+            while len(self._changed_versions or ()) > _STEP_VERSIONS:
+                changed, self._changed_versions = self._changed_versions or {}, {}
+                for step in _steps(changed):
+                    upcoming.note({number: changed[number] for number in step}, self._versions)
                     yield
-            made.note(self._watched or {}, self._versions)
+            upcoming.note(self._changed_versions or {}, self._versions)
         finally:
-            self.unwatch()
+            self.discard_changes()
         before, versions = self._matcher, self._versions
-        self._spent = self.counters
-        self._spent.rebuilds += 1
-        self._matcher, self._versions = made.matcher, made.kept
-        self.based, self._ends = made.based, made.ends
+        self._past_work = self.counters
+        self._past_work.rebuilds += 1
+        self._matcher, self._versions = upcoming.matcher, upcoming.versions
+        self.indexed, self._ends = upcoming.indexed, upcoming.ends
         self.damaged = False
-        for piece in _pieces(versions):
-            for number in piece:
+        for step in _steps(versions):
+            for number in step:
                 before.remove(number)
                 del versions[number]
             yield
 
-    def _is_in(self, based: Based, version: int) -> bool:
+    def _is_in(self, indexed: IndexedVersions, version: int) -> bool:
         try:
-            return version in based
+            return version in indexed
         except IndexDamaged:
             self.damaged = True
             raise
@@ -213,46 +227,48 @@ class Interest:
         version = self._versions.pop(number, None)
         if version is not None:
             self._matcher.remove(number)
-            if self._watched is not None:
-                self._watched.setdefault(number, version.until)
+            if self._changed_versions is not None:
+                self._changed_versions.setdefault(number, version.until)
 
 
-class _Made:
-    """A matcher that is made beside the present one, for what an epoch does not have. `ends`: of
-    versions that it has, and that ended since.
+class _NextMatcher:
+    """A matcher under construction, for the versions that an epoch does not have. `ends`: the ends
+    of versions in the epoch that ended since it was built.
     """
 
-    def __init__(self, matcher: FilterMatcher, based: Based | None) -> None:
+    def __init__(self, matcher: FilterMatcher, indexed: IndexedVersions | None) -> None:
         self.matcher = matcher
-        self.based = based
-        self.kept: dict[int, Version] = {}
+        self.indexed = indexed
+        self.versions: dict[int, StreamVersion] = {}
         self.ends: dict[int, int] = {}
 
-    def follow(self, number: int, version: Version | None) -> None:
-        """A version as it is now; None: it is gone."""
-        if version is not None and not self._is_based(number):
-            if number not in self.kept:
+    def follow(self, number: int, version: StreamVersion | None) -> None:
+        """Apply the present form of a version; None: it was removed."""
+        if version is not None and not self._is_indexed(number):
+            if number not in self.versions:
                 self.matcher.add(number, version.specs)
-            self.kept[number] = version
-        elif self.kept.pop(number, None) is not None:
+            self.versions[number] = version
+        elif self.versions.pop(number, None) is not None:
             self.matcher.remove(number)
 
-    def note(self, watched: Mapping[int, int | None], versions: Mapping[int, Version]) -> None:
-        """What has changed of some versions, and their ends."""
-        for number, until in watched.items():
+    def note(
+        self, changed: Mapping[int, int | None], versions: Mapping[int, StreamVersion]
+    ) -> None:
+        """Apply the recorded changes of versions and their ends."""
+        for number, until in changed.items():
             self.follow(number, versions.get(number))
             self.end(number, until)
 
     def end(self, number: int, until: int | None) -> None:
-        """What a version was told to have as its end."""
-        if until is not None and self._is_based(number):
+        """Record the end of a version that is in the epoch."""
+        if until is not None and self._is_indexed(number):
             self.ends[number] = until
 
-    def _is_based(self, number: int) -> bool:
-        return self.based is not None and number in self.based
+    def _is_indexed(self, number: int) -> bool:
+        return self.indexed is not None and number in self.indexed
 
 
-def _pieces(numbers: Iterable[int]) -> Iterator[list[int]]:
-    """Of those that are there now."""
+def _steps(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """Return the numbers in groups, one for each step."""
     there = list(numbers)
-    return (there[at : at + _PIECE] for at in range(0, len(there), _PIECE))
+    return (there[at : at + _STEP_VERSIONS] for at in range(0, len(there), _STEP_VERSIONS))

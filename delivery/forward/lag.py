@@ -1,16 +1,16 @@
-"""How far behind a forwarder's streams are, as metrics with a bounded number of labels.
-Plain module.
-"""
+"""The lag of a forwarder's streams as metrics with a bounded number of labels. Plain module."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from eventhub.base import metrics
-from registrations.matching.metrics import Labels
+from registrations.matching.metrics import StreamLabels
 
 
 class StreamLag(NamedTuple):
-    """`since_us`: when the first event that is not matched was appended, 0 if there is none."""
+    """The lag of a stream. `since_us`: when the first unmatched event was appended, 0 if there is
+    none.
+    """
 
     stream_id: int
     events: int
@@ -18,15 +18,15 @@ class StreamLag(NamedTuple):
 
 
 class Lag:
-    """The labels in use. A stream keeps its label; beyond the bound they share one, with the
-    largest.
+    """The labels in use. A stream keeps its label; beyond the bound streams share one, which shows
+    the largest lag.
     """
 
     def __init__(self) -> None:
-        self._labels = Labels()
+        self._labels = StreamLabels()
         self._shown: set[str] = set()
 
-    def show(self, lags: Iterable[StreamLag], now_us: int) -> None:
+    def update(self, lags: Iterable[StreamLag], now_us: int) -> None:
         """Set the gauges; a stream that is no longer held shows 0."""
         found = dict.fromkeys(self._shown, (0, 0.0))
         for lag in lags:

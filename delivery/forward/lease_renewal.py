@@ -1,9 +1,9 @@
-"""Renews the leases of a forwarder from a thread while its event loop is held: one event may match
-so many filters that the loop does not come to renew in time. SQL module.
+"""Renews the leases of a forwarder from a thread while its event loop is blocked: one event may
+match so many filters that the loop cannot renew in time. SQL module.
 
-Without this another forwarder would take the stream, be held by the same event for as long, and
-lose it again: the event would never be passed. A loop that is held for longer than any event takes
-hangs, and its leases run out.
+Without this another forwarder would take the stream, be blocked by the same event for as long, and
+lose it again: the event would never be passed. A loop that is blocked for longer than any event
+takes is considered hung, and its leases expire.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.arrays import adapt
-from eventhub.postgresql.connections import AWAY, Connection, answered_within, connect
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within, connect
 
 throttled = ThrottledLog(get_logger(__name__))
 _PAUSE_S = limits.FORWARD_RENEW_INTERVAL_S / 2
@@ -29,21 +29,23 @@ Lose = Callable[[Iterable[Lease]], None]  # called in the event loop
 
 
 @asynccontextmanager
-async def renewed_beside(
+async def background_renewal(
     leases: Leases, url: str, clock: Clock, lose: Lose
-) -> AsyncIterator["Beside"]:
-    """Until the block is left."""
-    beside = Beside(leases, url, clock, lose)
-    thread = threading.Thread(target=beside.run, name="leases beside", daemon=True)
+) -> AsyncIterator["BackgroundRenewal"]:
+    """Renew the leases from a thread until the block is left."""
+    background = BackgroundRenewal(leases, url, clock, lose)
+    thread = threading.Thread(target=background.run, name="leases beside", daemon=True)
     thread.start()
     try:
-        yield beside
+        yield background
     finally:
-        beside.end()
+        background.end()
 
 
-class Beside:
-    """What the thread and the event loop share: the loop's last word, and the leases."""
+class BackgroundRenewal:
+    """The state that the thread and the event loop share: the loop's last sign of progress, and the
+    leases.
+    """
 
     def __init__(self, leases: Leases, url: str, clock: Clock, lose: Lose) -> None:
         self._ended = False
@@ -52,20 +54,20 @@ class Beside:
         self._clock = clock
         self._lose = lose
         self._loop = asyncio.get_running_loop()
-        self._heard_s = clock.monotonic_s()
+        self._progress_s = clock.monotonic_s()
         self._connection: Connection | None = None
 
-    def hear(self) -> None:
-        """The event loop is about to renew, or sees that it need not yet."""
-        self._heard_s = self._clock.monotonic_s()
+    def record_progress(self) -> None:
+        """Record that the event loop is about to renew, or need not yet."""
+        self._progress_s = self._clock.monotonic_s()
 
     def end(self) -> None:
         self._ended = True
         self._leases.some.set()
 
     def run(self) -> None:
-        """The thread. It wakes when a lease has come to its half, and at rest while there is
-        none.
+        """Run the thread. It wakes when a lease has reached half of its time, and sleeps while
+        there is none.
         """
         with asyncio.Runner() as runner:
             while True:
@@ -75,18 +77,20 @@ class Beside:
                 if left_s is None:
                     self._leases.some.wait()
                     continue
-                if 0 < left_s <= limits.FORWARD_LEASE_S / 2 and self._is_trusted():
+                if 0 < left_s <= limits.FORWARD_LEASE_S / 2 and self._loop_is_trusted():
                     runner.run(self._renew())
                 time.sleep(max(left_s - limits.FORWARD_LEASE_S / 2, _PAUSE_S))
             if self._connection is not None:
                 runner.run(self._connection.close())
 
-    def _is_trusted(self) -> bool:
-        """False if the loop is held for longer than any event takes: it hangs."""
-        return self._clock.monotonic_s() - self._heard_s < limits.FORWARD_HELD_S_MAX
+    def _loop_is_trusted(self) -> bool:
+        """Return False if the loop has been blocked for longer than any event takes, and so is
+        hung.
+        """
+        return self._clock.monotonic_s() - self._progress_s < limits.FORWARD_HELD_S_MAX
 
     async def _renew(self) -> None:
-        held_s = self._clock.monotonic_s() - self._heard_s
+        held_s = self._clock.monotonic_s() - self._progress_s
         throttled.warning("forwarder_held", held_s=round(held_s, 2))
         try:
             if self._connection is None:
@@ -94,7 +98,7 @@ class Beside:
                 adapt(self._connection)
             with answered_within(self._connection, limits.FORWARD_LEASE_S):
                 lost = await self._leases.renew(self._connection)
-        except (psycopg.Error, EventHubError, *AWAY) as error:
+        except (psycopg.Error, EventHubError, *CONNECTION_ERRORS) as error:
             throttled.warning("leases_not_renewed", error=type(error).__name__)
             if self._connection is not None:
                 await self._connection.close()

@@ -1,13 +1,14 @@
-"""Who forwards which stream: leases as rows of `forwarding`, by the database's clock. SQL module.
+"""The leases of streams: rows of `forwarding`, by the database's clock. SQL module.
 
-A lease is taken with one conditional UPDATE, which raises its epoch; every later write of the
-stream names the epoch, so who has lost a lease cannot write, however late it wakes. Besides, a
-process writes nothing while a lease may have ended by its own monotonic clock; if nobody took it
-meanwhile, the next renewal brings it back. Every write renews its stream's lease too.
+One conditional UPDATE takes a lease and raises its epoch. Every later write of the stream names the
+epoch, so a forwarder that lost its lease cannot write, however late it wakes. In addition, a
+process writes nothing while a lease may have expired by its own monotonic clock; if nobody took the
+lease meanwhile, the next renewal restores it. Every write renews its stream's lease too.
 
-Sharing: forwarders show that they live in `forwarders`. One takes free streams only up to its share
-(streams / forwarders, rounded up), and lets go of a few in each renewal while it holds more than
-its share and a tenth, so that a new forwarder gets work within seconds and nothing swings.
+Sharing: forwarders send heartbeats to `forwarders`. A forwarder takes free streams only up to its
+share (streams / forwarders, rounded up). While it holds more than its share plus a tenth, it
+releases a few at each renewal. So a new forwarder gets work within seconds, and streams do not
+oscillate.
 """
 
 import math
@@ -27,8 +28,8 @@ from registrations.catalog import CallbackStream
 SQL = queries.load("delivery/sql/forward.sql")
 
 
-class Place(NamedTuple):
-    """How far a stream is matched: up to an event, and of the next one up to an endpoint."""
+class StreamPosition(NamedTuple):
+    """How far a stream is matched: up to an event, and within the next one up to an endpoint."""
 
     segment: str  # UUID
     sequence: int
@@ -36,19 +37,19 @@ class Place(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The right to write for a stream, as long as its row has this epoch."""
+    """The right to write for a stream while its row has this epoch."""
 
     stream_id: int
     epoch: int
 
 
 class LeaseLost(Exception):
-    """Somebody else forwards the stream, or may."""
+    """Another forwarder has the stream, or may have it."""
 
 
 class Share(NamedTuple):
-    """How many streams there are, and how many forwarders that live. `free_s`: the seconds until
-    the first lease of another forwarder ends, unless it is renewed; None: there is no other lease.
+    """The number of streams and of live forwarders. `free_s`: seconds until the first lease of
+    another forwarder expires unless renewed; None: there is no other lease.
     """
 
     streams: int
@@ -57,18 +58,18 @@ class Share(NamedTuple):
 
     @property
     def own(self) -> int:
-        """So many streams are one forwarder's part, rounded up so that the parts cover all."""
+        """One forwarder's share of the streams, rounded up so that the shares cover all."""
         return math.ceil(self.streams / max(self.forwarders, 1))
 
     def too_many(self, held: int) -> int:
-        """So many of its streams a forwarder lets go now."""
+        """Return how many of its streams a forwarder releases now."""
         if held <= self.own + max(self.own // 10, 1):
             return 0
         return min(held - self.own, limits.FORWARD_RELEASE_STREAMS_MAX)
 
 
-class _Taken(NamedTuple):
-    """A stream that was free, and where it stands."""
+class _AcquiredRow(NamedTuple):
+    """A stream that was free, and its position."""
 
     stream_id: int
     epoch: int
@@ -77,26 +78,28 @@ class _Taken(NamedTuple):
     endpoint_id: int
 
 
-class _Renewed(NamedTuple):
-    """Of streams whose leases were to be renewed: those that are lost, those that are renewed."""
+class _RenewedRow(NamedTuple):
+    """The streams whose leases are lost, and those whose leases are renewed."""
 
-    gone: list[int]
-    kept: list[int]
+    lost_ids: list[int]
+    renewed_ids: list[int]
     share: Share
 
 
 class Leases:
-    """The leases of one forwarder. One user at a time, but for `renew`, which another thread may
-    call as well (beside.py); the connection is the caller's.
+    """The leases of one forwarder. Used by one task, except that another thread may call `renew` as
+    well (lease_renewal.py); the caller provides the connection.
 
-    Every method raises what psycopg raises; after a failed `renew` the leases run out.
+    Every method raises what psycopg raises; after a failed `renew` the leases expire.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.owner: UUID = uuid4()
         self.share = Share(0, 1)
         self._clock = clock
-        self._until_s: dict[Lease, float] = {}  # by the monotonic clock, counted from before asking
+        self._until_s: dict[
+            Lease, float
+        ] = {}  # by the monotonic clock, from before the statement was sent
         self._changing = threading.Lock()
         self.some = threading.Event()  # set while any are held
 
@@ -106,12 +109,12 @@ class Leases:
             return list(self._until_s)
 
     def alive(self, lease: Lease) -> bool:
-        """True while nobody else can have the lease, by this process' own clock."""
+        """Return True while nobody else can have the lease, by this process's own clock."""
         return self._clock.monotonic_s() < self._until_s.get(lease, -math.inf)
 
     def left_s(self) -> float | None:
-        """Seconds until the first of the leases that are held ends; None while there is none, and
-        then `some` waits for one.
+        """Return the seconds until the first held lease expires; None while there is none, and then
+        `some` waits for one.
         """
         with self._changing:
             if not self._until_s:
@@ -120,7 +123,7 @@ class Leases:
             return min(self._until_s.values()) - self._clock.monotonic_s()
 
     def renewed(self, lease: Lease, asked_s: float) -> None:
-        """A write of the stream went through that was begun at that monotonic time."""
+        """Record that a write of the stream succeeded that was sent at that monotonic time."""
         self._prolong([lease], asked_s + limits.FORWARD_LEASE_S)
 
     def forget(self, leases: Iterable[Lease]) -> None:
@@ -129,13 +132,13 @@ class Leases:
                 self._until_s.pop(lease, None)
 
     def _prolong(self, leases: Iterable[Lease], until_s: float) -> None:
-        """Those that were not forgotten meanwhile."""
+        """Prolong those leases that were not forgotten meanwhile."""
         with self._changing:
             for lease in leases:
                 if lease in self._until_s:
                     self._until_s[lease] = max(self._until_s[lease], until_s)
 
-    async def acquire(self, connection: Connection) -> dict[Lease, Place]:
+    async def acquire(self, connection: Connection) -> dict[Lease, StreamPosition]:
         """Take free streams, up to this forwarder's share."""
         room = limits.FORWARD_STREAMS_PER_PROCESS_MAX - len(self._until_s)
         if room <= 0:
@@ -147,9 +150,9 @@ class Leases:
             "streams_max": min(room, limits.FORWARD_ACQUIRE_STREAMS_MAX),
             "lease_s": limits.FORWARD_LEASE_S,
         }
-        rows = await tuples_of(connection, _Taken).execute(SQL["acquire"], values)
+        rows = await tuples_of(connection, _AcquiredRow).execute(SQL["acquire"], values)
         taken = {
-            Lease(stream_id, epoch): Place(segment, sequence, endpoint_id)
+            Lease(stream_id, epoch): StreamPosition(segment, sequence, endpoint_id)
             for stream_id, epoch, segment, sequence, endpoint_id in await rows.fetchall()
         }
         with self._changing:
@@ -159,33 +162,35 @@ class Leases:
         return taken
 
     async def renew(self, connection: Connection) -> list[Lease]:
-        """Prolong all, say that this forwarder lives, and learn the share; returns those lost."""
+        """Renew all leases, send the heartbeat and read the share; return the leases that
+        are lost.
+        """
         asked = self.held
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
         values = {"owner": self.owner, "lease_s": limits.FORWARD_LEASE_S, **_arrays(asked)}
-        query = await cursor_of(connection, _Renewed).execute(SQL["renew"], values)
-        gone, kept, self.share = await query.fetchone() or _Renewed([], [], Share(0, 1))
-        lost = [lease for lease in asked if lease.stream_id in set(gone)]
-        renewed = set(kept)
+        query = await cursor_of(connection, _RenewedRow).execute(SQL["renew"], values)
+        lost_ids, renewed_ids, self.share = await query.fetchone() or _RenewedRow(
+            [], [], Share(0, 1)
+        )
+        lost = [lease for lease in asked if lease.stream_id in set(lost_ids)]
+        renewed = set(renewed_ids)
         self._prolong([lease for lease in asked if lease.stream_id in renewed], until_s)
         self.forget(lost)
         return lost
 
     async def release(self, connection: Connection, leases: Sequence[Lease]) -> None:
-        """Let go at once; stop the streams before. One of which the database is not told runs
-        out.
-        """
+        """Release leases at once; stop their streams first. A lease whose release fails expires."""
         self.forget(leases)
         await connection.execute(SQL["release"], _arrays(leases))
 
     async def leave(self, connection: Connection) -> None:
-        """Release everything and no longer count as living."""
+        """Release all leases and unregister the forwarder."""
         await self.release(connection, self.held)
         await connection.execute(SQL["leave"], {"owner": self.owner})
 
 
 async def add_streams(connection: Connection, found: Sequence[CallbackStream]) -> None:
-    """Rows for streams with callbacks, at the place before which nothing can match."""
+    """Insert rows for streams with callbacks, at the position before which nothing can match."""
     values = {
         "streams": int8_array([stream.stream_id for stream in found]),
         "segments": [stream.segment for stream in found],
@@ -195,13 +200,15 @@ async def add_streams(connection: Connection, found: Sequence[CallbackStream]) -
 
 
 async def known_streams(connection: Connection) -> list[int]:
-    """The streams that have a row."""
+    """Return the streams that have a row."""
     return await (await scalars(connection).execute(SQL["known_streams"])).fetchall()
 
 
-async def place_of(connection: Connection, lease: Lease) -> Place | None:
-    """Where the stream stands; None if the lease is lost."""
-    return await (await cursor_of(connection, Place).execute(SQL["place"], lease)).fetchone()
+async def position_of(connection: Connection, lease: Lease) -> StreamPosition | None:
+    """Return the stream's position; None if the lease is lost."""
+    return await (
+        await cursor_of(connection, StreamPosition).execute(SQL["position"], lease)
+    ).fetchone()
 
 
 def _arrays(leases: Sequence[Lease]) -> dict[str, bytes]:

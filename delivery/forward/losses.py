@@ -1,9 +1,10 @@
-"""Announces what endpoints did not get, in `system`: deliveries given up after their last try
-(`delivery.dead_lettered`), and those dropped because too much waited (`delivery.dropped`).
-SQL module.
+"""Announces in `system` what endpoints did not receive: deliveries that were dead-lettered
+(`delivery.dead_lettered`), and those dropped because the backlog passed its bounds
+(`delivery.dropped`). SQL module.
 
-Rows of `endpoint_losses` are written with the deliveries' own, so nothing is missed; an endpoint's
-first loss is announced within seconds, later ones together, so that a storm is few events.
+Rows of `endpoint_losses` are written together with the deliveries, so nothing is missed. An
+endpoint's first loss is announced within seconds, later ones together, so that a mass failure
+produces few events.
 """
 
 from itertools import groupby
@@ -23,14 +24,14 @@ SQL = queries.load("delivery/sql/backlog.sql")
 
 
 class Loss(NamedTuple):
-    """What one endpoint did not get since it was last announced."""
+    """The deliveries that one endpoint did not receive since the last announcement."""
 
     kind: str  # dead_lettered, dropped
     zone: str
     client: str
     endpoint: int
     deliveries: int
-    why: str  # of those that were dropped: the bound
+    why: str  # the bound, if they were dropped
     since_us: int
     first_stream: str
     first_segment: str
@@ -41,8 +42,8 @@ class Loss(NamedTuple):
 
 
 async def announce_losses(connection: Connection) -> int:
-    """Announce what is due, a bounded number of endpoints; how many. Raises what psycopg raises,
-    and what refuses an event.
+    """Announce the losses that are due, for a bounded number of endpoints; return how many. Raise
+    what psycopg raises, and what refuses an event.
     """
     bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_CHECK_MAX}
     async with connection.transaction():

@@ -1,23 +1,25 @@
-"""Shows as metrics what the interests of a process have, and what matching them took.
-Plain module.
-"""
+"""Metrics of a process's interests: their sizes, and the work of matching. Plain module."""
 
 from collections.abc import Mapping, Sequence
 
-from delivery.forward.interest import Interest
+from delivery.forward.interest import CallbackInterest
 from eventhub.base import metrics
 
 
-def show(by_label: Mapping[str, Sequence[Interest]], before: frozenset[str]) -> frozenset[str]:
-    """Of streams by label; the labels `before` that are gone have nothing any more. The labels."""
+def update_metrics(
+    by_label: Mapping[str, Sequence[CallbackInterest]], before: frozenset[str]
+) -> frozenset[str]:
+    """Set the metrics of streams by label, and those of labels in `before` that are gone to zero;
+    return the labels.
+    """
     for label, interests in by_label.items():
         for interest in interests:
-            interest.tell_work(label)
+            interest.report_work(label)
         sizes = [interest.sizes for interest in interests]
         _set(label, "base", sum(size.base for size in sizes))
         _set(label, "memory", sum(size.delta for size in sizes))
         _set(label, "ended", sum(size.ended for size in sizes))
-        epochs = [one.based.epoch.manifest.epoch for one in interests if one.based is not None]
+        epochs = [one.indexed.epoch.manifest.epoch for one in interests if one.indexed is not None]
         metrics.INDEX_EPOCH.labels(stream=label).set(max(epochs, default=0))
     for label in before - by_label.keys():
         for where in ("base", "memory", "ended"):

@@ -1,113 +1,124 @@
-"""What to write for matched events: pieces of bounded size, each with the place it leads to.
-Plain module.
+"""Plans the writes for matched events: batches of bounded size, each with the position that it
+leads to. Plain module.
 
-An event's endpoints are written in ascending order. Up to `FANOUT_ENDPOINTS_MIN` of them are rows
-of their own, if need be in several pieces with a place inside the event; beyond it the event is one
-piece, a fan-out.
+An event's endpoints are written in ascending order. Up to `FANOUT_ENDPOINTS_MIN` of them become
+rows of their own, if necessary in several batches with a position inside the event. An event with
+more endpoints is one batch, a fan-out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from delivery.forward.leases import Place
+from delivery.forward.leases import StreamPosition
 from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 
 
-class Where(NamedTuple):
-    """What deliveries call a segment."""
+class SegmentRef(NamedTuple):
+    """The keys by which deliveries refer to a segment."""
 
     segment_id: int
     partition_id: int
 
 
-class Due(NamedTuple):
-    """An event and the endpoints it is owed to; `owed` is never empty."""
+class MatchedEvent(NamedTuple):
+    """An event and the endpoints that it is delivered to; `registrations` is never empty."""
 
     cursor: Cursor  # of the event
-    where: Where
-    owed: dict[int, list[int]]  # endpoint -> registrations that matched, ascending
-    shapes: Mapping[int, list[int]] = {}  # endpoint -> versions whose reports shape the event
+    segment: SegmentRef
+    registrations: dict[int, list[int]]  # endpoint -> registrations that matched, ascending
+    version_ids: Mapping[int, list[int]] = {}  # endpoint -> versions whose reports derive the event
 
 
-class Row(NamedTuple):
-    """One delivery."""
+class DeliveryRow(NamedTuple):
+    """A delivery to be written."""
 
-    where: Where
+    segment: SegmentRef
     sequence: int
     endpoint_id: int
     registrations: list[int]
-    shape: list[int] | None = None  # versions whose reports say what is told; None: the event
+    version_ids: list[int] | None = (
+        None  # versions whose reports derive the event; None: the event as it is
+    )
 
 
-class Piece(NamedTuple):
-    """What one statement writes. No rows: the checkpoint alone."""
+class DeliveryBatch(NamedTuple):
+    """The rows that one statement writes. No rows: only the checkpoint."""
 
-    to: Place
-    rows: list[Row]
+    position: StreamPosition
+    rows: list[DeliveryRow]
     fanout: bool = False  # the rows are one event's, to be written as a fan-out
 
     @property
     def registrations(self) -> int:
-        """How many names of registrations the rows carry."""
+        """The number of registration ids in the rows."""
         return sum(len(row.registrations) for row in self.rows)
 
 
-def pieces(start: Place, due: Sequence[Due], last: Cursor) -> Iterator[Piece]:
-    """The pieces that bring a stream from a place to the last event of a batch, in order.
+def batches(
+    start: StreamPosition, matched: Sequence[MatchedEvent], last: Cursor
+) -> Iterator[DeliveryBatch]:
+    """Yield the batches that move a stream from a position to the last event of a batch read, in
+    order.
 
-    `due` holds the batch's events that matched something, in order.
+    `matched` holds those of the batch's events that matched something, in order.
     """
-    rows: list[Row] = []
-    registrations = 0  # that the rows name
-    reached = written = start  # `reached`: what `rows` would bring the stream to
-    for event in due:
-        own = _rows(event, start)
-        fanout = len(own) > limits.FANOUT_ENDPOINTS_MIN
-        for row in [] if fanout else own:
-            if rows and _full(len(rows), registrations + len(row.registrations)):
-                written = reached
-                yield Piece(written, rows)
+    rows: list[DeliveryRow] = []
+    registrations = 0  # named by the rows
+    position_reached = written = start  # `position_reached`: where `rows` would lead
+    for event in matched:
+        event_rows = _rows(event, start)
+        fanout = len(event_rows) > limits.FANOUT_ENDPOINTS_MIN
+        for row in [] if fanout else event_rows:
+            if rows and _is_full(len(rows), registrations + len(row.registrations)):
+                written = position_reached
+                yield DeliveryBatch(written, rows)
                 rows, registrations = [], 0
             rows.append(row)
             registrations += len(row.registrations)
-            reached = Place(*_before(event.cursor), row.endpoint_id)
+            position_reached = StreamPosition(*_before(event.cursor), row.endpoint_id)
         if fanout and rows:
-            yield Piece(reached, rows)
+            yield DeliveryBatch(position_reached, rows)
             rows, registrations = [], 0
-        reached = Place(*event.cursor)
+        position_reached = StreamPosition(*event.cursor)
         if fanout:
-            written = reached
-            yield Piece(written, own, fanout=True)
-    if rows or written != Place(*last):
-        yield Piece(Place(*last), rows)
+            written = position_reached
+            yield DeliveryBatch(written, event_rows, fanout=True)
+    if rows or written != StreamPosition(*last):
+        yield DeliveryBatch(StreamPosition(*last), rows)
 
 
-def _full(rows: int, registrations: int) -> bool:
-    """True if no other row goes into a statement; one row alone may name any number."""
+def _is_full(rows: int, registrations: int) -> bool:
+    """Return True if a statement has no room for another row; a single row may name any number of
+    registrations.
+    """
     return (
         rows >= limits.DELIVERIES_PER_STATEMENT_MAX
         or registrations > limits.REGISTRATIONS_PER_STATEMENT_MAX
     )
 
 
-def _rows(event: Due, start: Place) -> list[Row]:
-    """The event's deliveries, without those that were written before the stream stopped inside."""
-    inside = event.cursor.sequence == start.sequence + 1
-    done = start.endpoint_id if inside else 0
+def _rows(event: MatchedEvent, start: StreamPosition) -> list[DeliveryRow]:
+    """Return the event's deliveries, without those written before the stream stopped inside the
+    event.
+    """
+    is_inside = event.cursor.sequence == start.sequence + 1
+    written_through = start.endpoint_id if is_inside else 0
     return [
-        Row(
-            event.where,
+        DeliveryRow(
+            event.segment,
             event.cursor.sequence,
             endpoint_id,
-            event.owed[endpoint_id],
-            event.shapes.get(endpoint_id),
+            event.registrations[endpoint_id],
+            event.version_ids.get(endpoint_id),
         )
-        for endpoint_id in sorted(event.owed)
-        if endpoint_id > done
+        for endpoint_id in sorted(event.registrations)
+        if endpoint_id > written_through
     ]
 
 
 def _before(cursor: Cursor) -> Cursor:
-    """The place before an event; at the beginning of a segment nothing of it is seen."""
+    """Return the cursor before an event; at the start of a segment its sequence is one before the
+    first.
+    """
     return Cursor(cursor.segment, cursor.sequence - 1)

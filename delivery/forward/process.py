@@ -1,7 +1,7 @@
-"""One forwarder: takes leases, runs a task per stream, writes fan-outs in pieces, and keeps the
-partitions. SQL module.
+"""One forwarder: takes leases, runs a task per stream, expands fan-outs, and creates partitions
+ahead of need. SQL module.
 
-It runs until told to stop, through every absence of the database; Redis is not needed.
+It runs until stopped, through outages of the database; Redis is not needed.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import psycopg
 
-from delivery.forward.holder import Holder
 from delivery.forward.interests import Interests
 from delivery.forward.lag import Lag, StreamLag
+from delivery.forward.lease_holder import LeaseHolder
 from delivery.forward.leases import Leases, add_streams, known_streams
-from delivery.forward.plan import Piece
-from delivery.forward.stream import Parts
-from delivery.forward.wake_up import Notices
+from delivery.forward.plan import DeliveryBatch
+from delivery.forward.stream import ForwarderContext
+from delivery.forward.wake_up import WakeUps
 from delivery.forward.write import expand, writing_pool
-from delivery.forward.zone import Zones
-from delivery.partitions.create import make_partitions
+from delivery.forward.zone import ZoneCaches
+from delivery.partitions.create import create_partitions
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits, metrics
 from eventhub.base.background import run_forever
@@ -30,7 +30,7 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log, ReadsArchive
-from eventhub.postgresql.connections import AWAY, reading
+from eventhub.postgresql.connections import CONNECTION_ERRORS, reading
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
@@ -38,64 +38,68 @@ from registrations.feed import Feed
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
-_POSTPONED = (psycopg.Error, EventHubError, *AWAY)
+_POSTPONED = (psycopg.Error, EventHubError, *CONNECTION_ERRORS)
 
 
-class Where(NamedTuple):
-    """Where a forwarder finds what it works on."""
+class ForwarderSettings(NamedTuple):
+    """The settings of a forwarder."""
 
     database_url: str
-    direct_url: str  # of the database itself, where the other is a pooler's; else ""
+    direct_url: str  # of the database itself if the other is a pooler's, else ""
     archive: ReadsArchive | None
-    data: Path  # the folder that has the match indexes
-    mark_url: str = ""  # where the log's mark is kept
+    data: Path  # the folder with the match indexes
+    mark_url: str = ""  # storage of the log's mark
 
 
-async def forward(where: Where, *, stop: asyncio.Event) -> None:
-    """Forward until `stop` is set; then every lease is free at once."""
+async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
+    """Forward until `stop` is set; then release every lease at once."""
     async with (
         Log.open(
-            database_url=where.database_url,
-            direct_url=where.direct_url,
-            archive=where.archive,
-            mark_url=where.mark_url,
+            database_url=settings.database_url,
+            direct_url=settings.direct_url,
+            archive=settings.archive,
+            mark_url=settings.mark_url,
         ) as hub_log,
-        writing_pool(where.database_url) as pool,
+        writing_pool(settings.database_url) as pool,
     ):
-        url = where.direct_url or where.database_url
-        forwarder = Forwarder(hub_log, url, where.data)
+        url = settings.direct_url or settings.database_url
+        forwarder = Forwarder(hub_log, url, settings.data)
         clock = SystemClock()
-        parts = Parts(hub_log, pool, Leases(clock), forwarder.interests, clock, forwarder.wrote)
-        await forwarder.run(parts, stop)
+        context = ForwarderContext(
+            hub_log, pool, Leases(clock), forwarder.interests, clock, forwarder.wrote
+        )
+        await forwarder.run(context, stop)
 
 
 class Forwarder:
-    """The tasks of one process beside its streams."""
+    """The tasks of one process, in addition to those of its streams."""
 
     def __init__(self, hub_log: Log, url: str, data: Path) -> None:
         self._feed = Feed(hub_log)
-        self._zones = Zones(TypeRegistry(hub_log), Groups(hub_log))
-        self.interests = Interests(hub_log, self._feed, self._zones, data, self._look_now)
+        self._zones = ZoneCaches(TypeRegistry(hub_log), Groups(hub_log))
+        self.interests = Interests(hub_log, self._feed, self._zones, data, self._on_streams_changed)
         self._url = url
-        self._notices = Notices()
-        self._look = asyncio.Event()
-        self._fanned = asyncio.Event()
+        self._wake_ups = WakeUps()
+        self._streams_changed = asyncio.Event()
+        self._fanout_written = asyncio.Event()
 
-    async def run(self, parts: Parts, stop: asyncio.Event) -> None:
-        """Until `stop` is set."""
-        holder = Holder(parts, self._url)
-        beside: dict[str, Callable[[], Awaitable[None]]] = {
+    async def run(self, context: ForwarderContext, stop: asyncio.Event) -> None:
+        """Run until `stop` is set."""
+        holder = LeaseHolder(context, self._url)
+        tasks_by_name: dict[str, Callable[[], Awaitable[None]]] = {
             "feed": self._feed.run,
             "types": self._zones.types.run,
             "groups": self._zones.groups.run,
             "interests": self.interests.run,
             "indexes": self.interests.follow_indexes,
-            "notices": partial(self._notices.run, parts.pool),
-            "forward": partial(self._forward, parts, holder),
+            "notices": partial(self._wake_ups.run, context.pool),
+            "forward": partial(self._forward, context, holder),
         }
-        tasks = [asyncio.create_task(run_forever(name, work)) for name, work in beside.items()]
+        tasks = [
+            asyncio.create_task(run_forever(name, work)) for name, work in tasks_by_name.items()
+        ]
         await stop.wait()
-        tasks[-1].cancel()  # no stream is taken any more
+        tasks[-1].cancel()  # takes no stream from here on
         await asyncio.wait(tasks[-1:])
         await holder.stop()
         for task in tasks:
@@ -103,111 +107,109 @@ class Forwarder:
         await asyncio.gather(*tasks, return_exceptions=True)
         log.info("forwarder_stopped")
 
-    def wrote(self, piece: Piece) -> None:
-        """Deliveries, or a fan-out, are there."""
-        if piece.fanout:
+    def wrote(self, batch: DeliveryBatch) -> None:
+        """Count what was written, and wake its readers."""
+        if batch.fanout:
             metrics.FANOUTS.inc()
-            self._fanned.set()
+            self._fanout_written.set()
         else:
-            metrics.DELIVERIES.inc(len(piece.rows))
-            self._notices.wrote()
+            metrics.DELIVERIES.inc(len(batch.rows))
+            self._wake_ups.request()
 
-    def _look_now(self) -> None:
-        self._look.set()
+    def _on_streams_changed(self) -> None:
+        self._streams_changed.set()
 
-    async def _forward(self, parts: Parts, holder: Holder) -> None:
-        """Nothing is written before the partitions are there, and no stream is taken before
-        `system` is followed.
-        """
-        await self._first_partitions(parts)
-        await self._followed()
-        log.info("forwarder_ready", forwarder=str(parts.leases.owner))
+    async def _forward(self, context: ForwarderContext, holder: LeaseHolder) -> None:
+        """Forward once the partitions exist and `system` is being followed."""
+        await self._first_partitions(context)
+        await self._confirm_feed()
+        log.info("forwarder_ready", forwarder=str(context.leases.owner))
         async with asyncio.TaskGroup() as group:
             for name, work in (
                 ("leases", holder.run),
-                ("streams", partial(self._find_streams, parts, holder)),
-                ("fanouts", partial(self._expand, parts)),
-                ("partitions", partial(self._partitions, parts)),
-                ("lag", partial(_show, holder, parts)),
+                ("streams", partial(self._find_streams, context, holder)),
+                ("fanouts", partial(self._expand, context)),
+                ("partitions", partial(self._partitions, context)),
+                ("lag", partial(_report_lag, holder, context)),
             ):
                 group.create_task(run_forever(name, work))
 
-    async def _followed(self) -> None:
+    async def _confirm_feed(self) -> None:
         while True:
             try:
                 return await self._feed.confirm()
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
-    async def _first_partitions(self, parts: Parts) -> None:
+    async def _first_partitions(self, context: ForwarderContext) -> None:
         while True:
             try:
-                async with reading(parts.pool) as connection:
-                    if await make_partitions(connection):
+                async with reading(context.pool) as connection:
+                    if await create_partitions(connection):
                         return
             except _POSTPONED as error:
                 throttled.info("partitions_postponed", reason=type(error).__name__)
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
-    async def _partitions(self, parts: Parts) -> None:
+    async def _partitions(self, context: ForwarderContext) -> None:
         while True:
-            idle = not parts.leases.share.streams
+            idle = not context.leases.share.streams
             pause_s = limits.PARTITIONS_IDLE_INTERVAL_S if idle else limits.PARTITIONS_INTERVAL_S
             await asyncio.sleep(pause_s)
-            await self._first_partitions(parts)
+            await self._first_partitions(context)
 
-    async def _find_streams(self, parts: Parts, holder: Holder) -> None:
-        """Rows for streams that got their first callback; looked for after every change, and after
-        the first look in what changed since.
+    async def _find_streams(self, context: ForwarderContext, holder: LeaseHolder) -> None:
+        """Insert rows for streams that got their first callback: after every change, and after the
+        first search only among what changed since.
         """
-        looked: str | None = None
+        checked_since: str | None = None
         while True:
-            self._look.clear()
+            self._streams_changed.clear()
             try:
-                async with reading(parts.pool) as connection:
+                async with reading(context.pool) as connection:
                     oldest = await oldest_transaction(connection)
                     known = await known_streams(connection)
-                    found = await streams_with_callbacks(connection, known, looked)
+                    found = await streams_with_callbacks(connection, known, checked_since)
                     if found:
                         await add_streams(connection, found)
-                    if found or (known and not parts.leases.share.streams):
-                        holder.look()
-                    looked = oldest
+                    if found or (known and not context.leases.share.streams):
+                        holder.wake()
+                    checked_since = oldest
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 continue
-            await set_within(self._look, limits.FORWARD_STREAMS_CHECK_S)
+            await set_within(self._streams_changed, limits.FORWARD_STREAMS_CHECK_S)
 
-    async def _expand(self, parts: Parts) -> None:
-        """Write fan-outs in pieces, this process' and those that others left."""
+    async def _expand(self, context: ForwarderContext) -> None:
+        """Expand fan-outs in batches, those of this process and those that others left."""
         while True:
-            self._fanned.clear()
+            self._fanout_written.clear()
             written = 0
             try:
-                async with reading(parts.pool) as connection:
+                async with reading(context.pool) as connection:
                     written = await expand(connection)
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             if written:
                 metrics.DELIVERIES.inc(written)
-                self._notices.wrote()
+                self._wake_ups.request()
                 continue
-            idle = not parts.leases.share.streams
+            idle = not context.leases.share.streams
             pause_s = limits.FORWARD_STREAMS_CHECK_S if idle else limits.FANOUT_CHECK_INTERVAL_S
-            await set_within(self._fanned, pause_s)
+            await set_within(self._fanout_written, pause_s)
 
 
-async def _show(holder: Holder, parts: Parts) -> None:
-    """How far behind the streams are, and what matching takes."""
+async def _report_lag(holder: LeaseHolder, context: ForwarderContext) -> None:
+    """Report the lag of the streams and the work of matching."""
     lag = Lag()
     while True:
-        lag.show(
+        lag.update(
             [
                 StreamLag(lease.stream_id, stream.lag_events, stream.lag_since_us)
                 for lease, stream in holder.streams.items()
             ],
-            parts.clock.now_us(),
+            context.clock.now_us(),
         )
-        parts.interests.tell_work()
-        idle = not parts.leases.share.streams
+        context.interests.report_work()
+        idle = not context.leases.share.streams
         await asyncio.sleep(limits.FORWARD_IDLE_INTERVAL_S if idle else limits.HEAD_POLL_INTERVAL_S)

@@ -1,7 +1,7 @@
-"""Forwards one stream under its lease: follow from the checkpoint, match, write. SQL module.
+"""Forwards one stream under its lease: read from the checkpoint, match, write. SQL module.
 
-Whatever happened before (a crash, a lost connection, another owner), the row in `forwarding` says
-where to go on; nothing else is remembered.
+After a crash, a lost connection or a change of owner the row in `forwarding` says where to
+continue; nothing else is remembered.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ from typing import NamedTuple
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
-from delivery.forward.interest import Interest
+from delivery.forward.interest import CallbackInterest
 from delivery.forward.interests import Interests
-from delivery.forward.leases import Lease, LeaseLost, Leases, Place, place_of
-from delivery.forward.plan import Due, Piece, Where, pieces
-from delivery.forward.write import Missed, places_of_segments, write, write_gap
+from delivery.forward.leases import Lease, LeaseLost, Leases, StreamPosition, position_of
+from delivery.forward.plan import DeliveryBatch, MatchedEvent, SegmentRef, batches
+from delivery.forward.write import MissedEvents, segment_refs, write, write_gap
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError, Gone
@@ -23,95 +23,94 @@ from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Cursor, StoredEvent
-from eventhub.postgresql.connections import AWAY, Connection, reading
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, reading
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
 
-class Parts(NamedTuple):
-    """What the streams of one forwarder share."""
+class ForwarderContext(NamedTuple):
+    """The objects that the streams of one forwarder share."""
 
     log: Log
     pool: AsyncConnectionPool[Connection]  # write.writing_pool
     leases: Leases
     interests: Interests
     clock: Clock
-    wrote: Callable[[Piece], None]  # called after deliveries or a fan-out were written
+    wrote: Callable[[DeliveryBatch], None]  # called after deliveries or a fan-out were written
 
 
-class Stream:
-    """One leased stream. `run` is its task; `stop` ends it in good order."""
+class StreamForwarder:
+    """One leased stream. `run` is its task; `stop` ends it cleanly."""
 
-    def __init__(self, parts: Parts, lease: Lease) -> None:
+    def __init__(self, context: ForwarderContext, lease: Lease) -> None:
         self.lease = lease
         self.lag_events = 0
-        self.lag_since_us = 0  # when the first event that is not matched yet was appended
-        self._parts = parts
-        self._place = Place("", 0)
+        self.lag_since_us = 0  # when the first unmatched event was appended
+        self._context = context
+        self._position = StreamPosition("", 0)
         self._written_s = 0.0
-        self._where: dict[str, Where] = {}
-        self._waker = asyncio.Event()
+        self._segments: dict[str, SegmentRef] = {}
+        self._wake_up = asyncio.Event()
         self._stopping = False
 
     def stop(self) -> None:
         """End after the statement under way, with the checkpoint written."""
         self._stopping = True
-        self._waker.set()
+        self._wake_up.set()
 
     async def run(self) -> None:
-        """Forward until stopped or cancelled, through every absence of the database.
-
-        Raises LeaseLost.
-        """
+        """Forward until stopped or cancelled, through outages of the database. Raise LeaseLost."""
         try:
             while not self._stopping:
-                await self._try()
+                await self._forward_once()
         finally:
-            self._parts.interests.close(self.lease)
+            self._context.interests.close(self.lease)
 
-    async def _try(self) -> None:
+    async def _forward_once(self) -> None:
         try:
             await self._follow_or_skip()
-        except (EventHubError, psycopg.Error, *AWAY) as error:
+        except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
             code = getattr(error, "code", type(error).__name__)
             throttled.warning("forwarding_paused", stream=self.lease.stream_id, error=code)
-            self._where.clear()  # a segment may have moved to another group
+            self._segments.clear()  # a segment may have moved to another partition
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _follow_or_skip(self) -> None:
-        """From the stored place: after a crash of the database, what was read may be gone."""
-        place = await self._stored_place()
+        """Follow from the stored position: after a crash of the database, events that were read may
+        be gone.
+        """
+        position = await self._stored_place()
         try:
-            await self._follow(place)
+            await self._follow(position)
         except Gone as gone:
             if "missed" not in gone.details:
                 raise
             await self._skip(gone)
 
-    async def _stored_place(self) -> Place:
-        async with reading(self._parts.pool) as connection:
-            place = await place_of(connection, self.lease)
-        if place is None:
+    async def _stored_place(self) -> StreamPosition:
+        async with reading(self._context.pool) as connection:
+            position = await position_of(connection, self.lease)
+        if position is None:
             raise LeaseLost
-        self._place = place
-        return place
+        self._position = position
+        return position
 
-    async def _follow(self, place: Place) -> None:
+    async def _follow(self, position: StreamPosition) -> None:
         stream_id = self.lease.stream_id
-        start = Cursor(place.segment, place.sequence)
-        async with self._parts.log.follow(stream_id, start) as follower:
-            await self._parts.interests.open(self.lease, place.sequence)
-            follower.ring.wakers.add(self._waker)
+        start = Cursor(position.segment, position.sequence)
+        async with self._context.log.follow(stream_id, start) as follower:
+            await self._context.interests.open(self.lease, position.sequence)
+            follower.ring.wakers.add(self._wake_up)
             try:
                 while not self._stopping:
-                    await self._turn(follower)
-                await self._keep_place(follower.cursor)
+                    await self._process_next(follower)
+                await self._save_position(follower.cursor)
             finally:
-                follower.ring.wakers.discard(self._waker)
+                follower.ring.wakers.discard(self._wake_up)
 
-    async def _turn(self, follower: Follower) -> None:
-        self._waker.clear()
+    async def _process_next(self, follower: Follower) -> None:
+        self._wake_up.clear()
         batch = follower.ready(limits.READ_EVENTS_MAX)
         if batch is None:
             batch = await follower.catch_up()
@@ -122,41 +121,44 @@ class Stream:
         self.lag_events = max(follower.ring.next - 1 - follower.cursor.sequence, 0)
 
     async def _idle(self, follower: Follower) -> None:
-        """Wait for events; a place that was not written yet is, in a while."""
+        """Wait for events; write the position after a while, if it was not yet."""
         self.lag_since_us = 0
-        if self._place == Place(*follower.cursor):
-            await self._waker.wait()
+        if self._position == StreamPosition(*follower.cursor):
+            await self._wake_up.wait()
             return
-        wait_s = self._written_s + limits.CHECKPOINT_INTERVAL_S - self._parts.clock.monotonic_s()
-        if not await set_within(self._waker, wait_s):
-            await self._keep_place(follower.cursor)
+        wait_s = self._written_s + limits.CHECKPOINT_INTERVAL_S - self._context.clock.monotonic_s()
+        if not await set_within(self._wake_up, wait_s):
+            await self._save_position(follower.cursor)
 
     async def _forward(self, follower: Follower, batch: list[StoredEvent]) -> None:
-        """Match a batch as far as it goes into few statements, and write."""
+        """Match a batch, as much as fits into a few statements, and write."""
         self.lag_since_us = batch[0].appended_at_us
-        interest = await self._parts.interests.current(self.lease, batch)
-        due, last = await self._match(interest, batch)
-        for piece in await self._pieces(due, last):
-            if piece.rows or self._checkpoint_is_due():
-                await self._write(piece)
+        interest = await self._context.interests.current(self.lease, batch)
+        matched, last = await self._match(interest, batch)
+        for deliveries in await self._batches(matched, last):
+            if deliveries.rows or self._checkpoint_is_due():
+                await self._write(deliveries)
         follower.cursor = last
         interest.advance(last.sequence)
 
-    async def _pieces(self, due: list[Due], last: Cursor) -> list[Piece]:
-        """In a thread if they are many, so that leases are renewed meanwhile."""
-        if sum(len(event.owed) for event in due) <= limits.DELIVERIES_PER_STATEMENT_MAX:
-            return list(pieces(self._place, due, last))
-        return await asyncio.to_thread(list, pieces(self._place, due, last))
+    async def _batches(self, matched: list[MatchedEvent], last: Cursor) -> list[DeliveryBatch]:
+        """Plan the writes, in a thread if they are many, so that leases are renewed meanwhile."""
+        if (
+            sum(len(event.registrations) for event in matched)
+            <= limits.DELIVERIES_PER_STATEMENT_MAX
+        ):
+            return list(batches(self._position, matched, last))
+        return await asyncio.to_thread(list, batches(self._position, matched, last))
 
     async def _match(
-        self, interest: Interest, batch: list[StoredEvent]
-    ) -> tuple[list[Due], Cursor]:
-        """What the events are owed to, and the last event looked at: a batch that matches much is
-        cut.
+        self, interest: CallbackInterest, batch: list[StoredEvent]
+    ) -> tuple[list[MatchedEvent], Cursor]:
+        """Return the matched events, and the cursor of the last event examined: a batch with many
+        matches is cut short.
         """
-        clock = self._parts.clock
+        clock = self._context.clock
         now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_SLICE_S
-        due: list[Due] = []
+        matched: list[MatchedEvent] = []
         rows = registrations = expired = 0
         stored = batch[0]
         for stored in batch:
@@ -164,12 +166,14 @@ class Stream:
             if event.expires_at_us and event.expires_at_us <= now_us:
                 expired += 1
                 continue
-            owed = interest.owed(event, stored.sequence)
-            if owed.endpoints:
-                where = self._where.get(stored.segment) or await self._find_where(stored.segment)
-                due.append(Due(stored.cursor, where, owed.endpoints, owed.shapes))
-                rows += len(owed.endpoints)
-                registrations += sum(map(len, owed.endpoints.values()))
+            match = interest.match(event, stored.sequence)
+            if match.endpoints:
+                segment = self._segments.get(stored.segment) or await self._find_segment(
+                    stored.segment
+                )
+                matched.append(MatchedEvent(stored.cursor, segment, match.endpoints, match.shapes))
+                rows += len(match.endpoints)
+                registrations += sum(map(len, match.endpoints.values()))
             if (
                 rows >= limits.DELIVERIES_PER_STATEMENT_MAX
                 or registrations >= limits.REGISTRATIONS_PER_STATEMENT_MAX
@@ -180,54 +184,56 @@ class Stream:
                 pause_s = clock.monotonic_s() + limits.FORWARD_SLICE_S
         metrics.EXPIRED.inc(expired)
         metrics.FORWARDED.inc(stored.sequence - batch[0].sequence + 1)
-        return due, stored.cursor
+        return matched, stored.cursor
 
-    async def _find_where(self, uuid: str) -> Where:
-        async with reading(self._parts.log.pool) as connection:
-            self._where = await places_of_segments(connection, [*list(self._where)[-8:], uuid])
-        return self._where[uuid]
+    async def _find_segment(self, uuid: str) -> SegmentRef:
+        async with reading(self._context.log.pool) as connection:
+            self._segments = await segment_refs(connection, [*list(self._segments)[-8:], uuid])
+        return self._segments[uuid]
 
     def _checkpoint_is_due(self) -> bool:
-        since_s = self._parts.clock.monotonic_s() - self._written_s
+        since_s = self._context.clock.monotonic_s() - self._written_s
         return since_s >= limits.CHECKPOINT_INTERVAL_S
 
-    async def _keep_place(self, cursor: Cursor) -> None:
-        if self._place != Place(*cursor):
-            await self._write(Piece(Place(*cursor), []))
+    async def _save_position(self, cursor: Cursor) -> None:
+        if self._position != StreamPosition(*cursor):
+            await self._write(DeliveryBatch(StreamPosition(*cursor), []))
 
-    async def _write(self, piece: Piece) -> None:
-        """Raises LeaseLost, and DatabaseUnavailable when the outcome is not known."""
+    async def _write(self, deliveries: DeliveryBatch) -> None:
+        """Write a batch. Raise LeaseLost, and DatabaseUnavailable if the outcome is unknown."""
         await self._until_alive()
-        asked_s = self._parts.clock.monotonic_s()
-        async with reading(self._parts.pool) as connection:
-            wrote = await write(connection, self.lease, self._place, piece)
+        sent_s = self._context.clock.monotonic_s()
+        async with reading(self._context.pool) as connection:
+            wrote = await write(connection, self.lease, self._position, deliveries)
         if not wrote:
             raise LeaseLost
-        self._parts.leases.renewed(self.lease, asked_s)
-        self._place = piece.to
-        self._written_s = self._parts.clock.monotonic_s()
-        if piece.rows:
-            self._parts.wrote(piece)
+        self._context.leases.renewed(self.lease, sent_s)
+        self._position = deliveries.position
+        self._written_s = self._context.clock.monotonic_s()
+        if deliveries.rows:
+            self._context.wrote(deliveries)
 
     async def _until_alive(self) -> None:
-        """Write nothing while the lease may have ended. Raises LeaseLost when that is certain."""
-        leases = self._parts.leases
+        """Wait while the lease may have expired. Raise LeaseLost when that is certain."""
+        leases = self._context.leases
         while not leases.alive(self.lease):
             if self.lease not in leases.held:
                 raise LeaseLost
             await asyncio.sleep(limits.FORWARD_ACQUIRE_INTERVAL_S)
 
     async def _skip(self, gone: Gone) -> None:
-        """What comes next is no longer held: go on with the oldest that is, and tell those to whom
-        it was owed.
+        """Skip events that are no longer available, and write gap notices to the endpoints they
+        were for.
         """
         await self._until_alive()
-        asked_s = self._parts.clock.monotonic_s()
-        missed = Missed(gone.details["missed"]["first"], Place(**gone.details["resume"]))
-        async with reading(self._parts.pool) as connection:
-            notices = await write_gap(connection, self.lease, self._place, missed)
-        self._parts.leases.renewed(self.lease, asked_s)
-        self._place = missed.to
+        sent_s = self._context.clock.monotonic_s()
+        missed = MissedEvents(
+            gone.details["missed"]["first"], StreamPosition(**gone.details["resume"])
+        )
+        async with reading(self._context.pool) as connection:
+            notices = await write_gap(connection, self.lease, self._position, missed)
+        self._context.leases.renewed(self.lease, sent_s)
+        self._position = missed.position
         metrics.GAPS.labels(code=gone.code).inc()
         log.error("forwarding_gap", stream=self.lease.stream_id, missed=missed, notices=notices)
-        self._parts.wrote(Piece(missed.to, []))
+        self._context.wrote(DeliveryBatch(missed.position, []))

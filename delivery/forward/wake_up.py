@@ -1,7 +1,7 @@
-"""Notifies workers of new deliveries. SQL module.
+"""Wakes workers when there are new deliveries. SQL module.
 
-A statement of its own after the commit, at most one every CALLBACK_WAKE_INTERVAL_S. What gets lost
-with a process, its successor's first notice makes good.
+The notification is a statement of its own after the commit, sent at most once every
+CALLBACK_WAKE_INTERVAL_S. If one is lost with a process, the first one of its successor replaces it.
 """
 
 import asyncio
@@ -12,29 +12,29 @@ from psycopg_pool import AsyncConnectionPool
 from delivery.callbacks.heartbeat import SQL
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError
-from eventhub.postgresql.connections import AWAY, Connection, reading
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, reading
 
 
-class Notices:
-    """The notices of one forwarder."""
+class WakeUps:
+    """The wake-ups of one forwarder."""
 
     def __init__(self) -> None:
-        self._some = asyncio.Event()
-        self._some.set()
+        self._pending = asyncio.Event()
+        self._pending.set()
 
-    def wrote(self) -> None:
-        """New deliveries are committed."""
-        self._some.set()
+    def request(self) -> None:
+        """Request a wake-up: new deliveries are committed."""
+        self._pending.set()
 
     async def run(self, pool: AsyncConnectionPool[Connection]) -> None:
-        """Until cancelled."""
+        """Send requested wake-ups until cancelled."""
         while True:
-            await self._some.wait()
-            self._some.clear()
+            await self._pending.wait()
+            self._pending.clear()
             try:
                 async with reading(pool) as connection:
                     await connection.execute(SQL["notify"])
-            except (psycopg.Error, EventHubError, *AWAY):
-                self._some.set()
+            except (psycopg.Error, EventHubError, *CONNECTION_ERRORS):
+                self._pending.set()
                 await asyncio.sleep(limits.RECONNECT_PAUSE_S_MAX)
             await asyncio.sleep(limits.CALLBACK_WAKE_INTERVAL_S)

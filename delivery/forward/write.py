@@ -1,9 +1,9 @@
-"""Writes deliveries: one statement moves the checkpoint and inserts the rows it stands for, so both
-or neither are there, and only for who holds the lease. SQL module.
+"""Writes deliveries: one statement moves the checkpoint and inserts the rows that it covers, so
+that both or neither exist, and only under the lease. SQL module.
 
 Connections are in autocommit mode and know the log's arrays (`writing_pool`): one round trip, and
-no lock is held while this process does something else, or is stopped. Only a gap, which is rare, is
-written and announced in a transaction, which the server ends if this process is stopped in it.
+no lock is held while this process does something else or is suspended. Only a gap, which is rare,
+is written and announced in a transaction, which the server ends if this process is suspended in it.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from psycopg.types.numeric import Int8
 from psycopg_pool import AsyncConnectionPool
 
-from delivery.forward.leases import SQL, Lease, LeaseLost, Place
-from delivery.forward.plan import Piece, Row, Where
+from delivery.forward.leases import SQL, Lease, LeaseLost, StreamPosition
+from delivery.forward.plan import DeliveryBatch, DeliveryRow, SegmentRef
 from eventhub.base import limits
 from eventhub.eventlog import append
 from eventhub.eventlog.system import Announcement, announce_in
@@ -27,7 +27,9 @@ from eventhub.postgresql.rows import cursor_of, tuples_of
 
 @asynccontextmanager
 async def writing_pool(url: str) -> AsyncIterator[AsyncConnectionPool[Connection]]:
-    """Connections for all that a forwarder writes; the database may be away at first."""
+    """Yield the connections for everything that a forwarder writes; the database may be unavailable
+    at first.
+    """
     pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         url,
         min_size=1,
@@ -57,35 +59,37 @@ async def _configure(connection: Connection) -> None:
     adapt(connection)
 
 
-async def write(connection: Connection, lease: Lease, start: Place, piece: Piece) -> bool:
-    """Move a stream from a place to that of the piece, and write the piece's deliveries.
+async def write(
+    connection: Connection, lease: Lease, start: StreamPosition, batch: DeliveryBatch
+) -> bool:
+    """Move a stream from one position to that of the batch, and write the batch's deliveries.
 
-    False if nothing was written: the lease is lost, or the stream is not at `start`. A connection
-    that breaks leaves it open: ask `leases.place_of`.
+    Return False if nothing was written: the lease is lost, or the stream is not at `start`. After a
+    broken connection the outcome is unknown: read `leases.position_of`.
     """
-    values = _move(lease, start, piece.to)
+    values = _move(lease, start, batch.position)
     query = "move"
-    if piece.fanout:
+    if batch.fanout:
         query = "write_fanout"
-        values |= await asyncio.to_thread(_fanout, piece)  # a million take a second
-    elif piece.registrations > limits.REGISTRATIONS_PER_STATEMENT_MAX:
+        values |= await asyncio.to_thread(_fanout, batch)  # a million rows take a second
+    elif batch.registrations > limits.REGISTRATIONS_PER_STATEMENT_MAX:
         query = "write"
-        values |= await asyncio.to_thread(_rows, piece)
-    elif piece.rows:
+        values |= await asyncio.to_thread(_rows, batch)
+    elif batch.rows:
         query = "write"
-        values |= _rows(piece)
+        values |= _rows(batch)
     with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
         cursor = await connection.execute(SQL[query], values)
     return cursor.rowcount > 0
 
 
-def _move(lease: Lease, start: Place, to: Place) -> dict[str, Any]:
+def _move(lease: Lease, start: StreamPosition, position: StreamPosition) -> dict[str, Any]:
     return {
         "stream_id": Int8(lease.stream_id),
         "epoch": Int8(lease.epoch),
-        "segment": to.segment,
-        "sequence": Int8(to.sequence),
-        "endpoint_id": Int8(to.endpoint_id),
+        "segment": position.segment,
+        "sequence": Int8(position.sequence),
+        "endpoint_id": Int8(position.endpoint_id),
         "from_segment": start.segment,
         "from_sequence": Int8(start.sequence),
         "from_endpoint_id": Int8(start.endpoint_id),
@@ -93,54 +97,56 @@ def _move(lease: Lease, start: Place, to: Place) -> dict[str, Any]:
     }
 
 
-def _rows(piece: Piece) -> dict[str, Any]:
-    rows = piece.rows
+def _rows(batch: DeliveryBatch) -> dict[str, Any]:
+    rows = batch.rows
     ends = list(accumulate(len(row.registrations) for row in rows))
     return {
-        "groups": int8_array([row.where.partition_id for row in rows]),
+        "partitions": int8_array([row.segment.partition_id for row in rows]),
         "endpoints": int8_array([row.endpoint_id for row in rows]),
-        "segment_ids": int8_array([row.where.segment_id for row in rows]),
+        "segment_ids": int8_array([row.segment.segment_id for row in rows]),
         "sequences": int8_array([row.sequence for row in rows]),
         "begins": int8_array([1, *(end + 1 for end in ends[:-1])]),
         "ends": int8_array(ends),
         "flat": int8_array([number for row in rows for number in row.registrations]),
-        "shapes": _shapes(rows),
+        "version_ids": _version_ids_of(rows),
     }
 
 
-def _shapes(rows: Sequence[Row]) -> TextArray:
-    """The versions of each row as the text of an array, empty for none; nothing at all if no row
-    has any: SQL takes what is missing at the end of arrays for null.
+def _version_ids_of(rows: Sequence[DeliveryRow]) -> TextArray:
+    """Return the version ids of each row as the text of an array, empty for none, or no texts at
+    all if no row has any: SQL reads missing elements at the end of arrays as null.
     """
-    if not any(row.shape for row in rows):
+    if not any(row.version_ids for row in rows):
         return text_array([])
-    texts = [f"{{{','.join(map(str, row.shape or ()))}}}" for row in rows]
-    return text_array([text if row.shape else "" for text, row in zip(texts, rows, strict=True)])
+    texts = [f"{{{','.join(map(str, row.version_ids or ()))}}}" for row in rows]
+    return text_array(
+        [text if row.version_ids else "" for text, row in zip(texts, rows, strict=True)]
+    )
 
 
-def _fanout(piece: Piece) -> dict[str, Any]:
-    rows = piece.rows
+def _fanout(batch: DeliveryBatch) -> dict[str, Any]:
+    rows = batch.rows
     return {
-        "partition_id": rows[0].where.partition_id,
-        "segment_id": Int8(rows[0].where.segment_id),
+        "partition_id": rows[0].segment.partition_id,
+        "segment_id": Int8(rows[0].segment.segment_id),
         "endpoints": int8_array([row.endpoint_id for row in rows]),
         "ends": int8_array(list(accumulate(len(row.registrations) for row in rows))),
         "flat": int8_array([number for row in rows for number in row.registrations]),
-        "shapes": _shapes(rows),
+        "version_ids": _version_ids_of(rows),
     }
 
 
-class Missed(NamedTuple):
-    """Events that are gone before they were matched, from `first` on. `to`: the place before the
-    first that is still held.
+class MissedEvents(NamedTuple):
+    """Events that were removed before they were matched, from `first` on. `position`: the position
+    before the first event that is still available.
     """
 
     first: int
-    to: Place
+    position: StreamPosition
 
 
-class _Gap(NamedTuple):
-    """What a gap meant: notices written, why the events went, and of which stream and zone."""
+class _WrittenGap(NamedTuple):
+    """A written gap: the notices, the reason of the removal, and the stream with its zone."""
 
     notices: int
     why: str
@@ -148,39 +154,42 @@ class _Gap(NamedTuple):
     zone: str | None
 
 
-async def write_gap(connection: Connection, lease: Lease, start: Place, missed: Missed) -> int:
-    """Move a stream from a place to behind what it missed, and owe each endpoint that was to get
-    some of it a notice; how many. Announced in `system` with them, if there are any.
+async def write_gap(
+    connection: Connection, lease: Lease, start: StreamPosition, missed: MissedEvents
+) -> int:
+    """Move a stream past the events that it missed, and write a gap notice for each endpoint that
+    may have been due to receive some of them; return how many. If there are any, announce them in
+    `system` in the same transaction.
 
-    LeaseLost if nothing was written, as for `write`.
+    Raise LeaseLost if nothing was written, as for `write`.
     """
-    values = {**_move(lease, start, missed.to), "first": Int8(missed.first)}
+    values = {**_move(lease, start, missed.position), "first": Int8(missed.first)}
     with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
         async with connection.transaction():
-            query = await cursor_of(connection, _Gap).execute(SQL["write_gap"], values)
+            query = await cursor_of(connection, _WrittenGap).execute(SQL["write_gap"], values)
             gap = await query.fetchone()
             if gap is None:
                 raise LeaseLost
             if gap.notices:
-                told = _gap_announcement(missed, gap)
-                place = await announce_in(connection, zone=gap.zone, announcement=told)
+                announcement = _gap_announcement(missed, gap)
+                announced = await announce_in(connection, zone=gap.zone, announcement=announcement)
         if gap.notices:
-            heads = append.heads_text({place.stream_id: place.sequence})
+            heads = append.heads_text({announced.stream_id: announced.sequence})
             await connection.execute(append.SQL["notify"], (heads,))
     return gap.notices
 
 
-def _gap_announcement(missed: Missed, gap: _Gap) -> Announcement:
-    last = missed.to.sequence
-    resume = {"segment": missed.to.segment, "sequence": last}
-    what = {"first": missed.first, "last": last, "resume": resume, "why": gap.why}
-    return Announcement("forward.gap", {"stream": gap.stream, **what, "endpoints": gap.notices})
+def _gap_announcement(missed: MissedEvents, gap: _WrittenGap) -> Announcement:
+    last = missed.position.sequence
+    resume = {"segment": missed.position.segment, "sequence": last}
+    details = {"first": missed.first, "last": last, "resume": resume, "why": gap.why}
+    return Announcement("forward.gap", {"stream": gap.stream, **details, "endpoints": gap.notices})
 
 
 async def expand(connection: Connection) -> int:
-    """Write the next piece of some fan-out; returns the number of deliveries, 0 if there is none.
+    """Write the next batch of a fan-out; return the number of deliveries, 0 if there is none.
 
-    Any forwarder may: who meets a fan-out in work takes another one.
+    Any forwarder may do so: fan-outs that others are writing are skipped.
     """
     values = {"chunk": limits.DELIVERIES_PER_STATEMENT_MAX}
     with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
@@ -188,16 +197,16 @@ async def expand(connection: Connection) -> int:
     return cursor.rowcount
 
 
-class _Segment(NamedTuple):
-    """What deliveries call a segment."""
+class _SegmentRow(NamedTuple):
+    """The keys of a segment."""
 
     uuid: str
     segment_id: int
     partition_id: int
 
 
-async def places_of_segments(connection: Connection, uuids: list[str]) -> dict[str, Where]:
-    """What deliveries call segments."""
-    query = tuples_of(connection, _Segment)
+async def segment_refs(connection: Connection, uuids: list[str]) -> dict[str, SegmentRef]:
+    """Return the keys by which deliveries refer to segments."""
+    query = tuples_of(connection, _SegmentRow)
     rows = await (await query.execute(SQL["segments"], (uuids,))).fetchall()
-    return {uuid: Where(segment_id, partition_id) for uuid, segment_id, partition_id in rows}
+    return {uuid: SegmentRef(segment_id, partition_id) for uuid, segment_id, partition_id in rows}

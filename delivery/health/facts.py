@@ -1,4 +1,4 @@
-"""Reads which parts of the hub live and what waits for them. SQL module."""
+"""Reads which parts of the hub are alive and what is waiting for them. SQL module."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ SQL = queries.load("delivery/health/sql/health.sql")
 
 
 class Facts(NamedTuple):
-    """What the database knows at one moment; times in microseconds, by its clock."""
+    """The state of the hub at one moment; times in microseconds, by the database's clock."""
 
     now_us: int
     booted_at_us: int | None
@@ -32,16 +32,16 @@ class Facts(NamedTuple):
     unbuilt: int  # match indexes whose last build failed
     unbuilt_code: str | None
     unbuilt_us: int | None
-    asked_us: int | None  # the oldest request of a build, while no builder is at work
+    requested_us: int | None  # the oldest request of a build, while no builder is at work
     overdue: bool = True  # whether late deliveries could be looked for in time
     overdue_us: int | None = None  # when the oldest of them was due
 
 
 async def read(connection: Connection) -> Facts:
-    """Look once. Raises what psycopg raises."""
+    """Read the facts. Raise what psycopg raises."""
     bounds = {
         "silent_s": limits.HEALTH_SILENT_S_MAX,
-        "looks_max": limits.HEALTH_ENDPOINTS_MAX,
+        "endpoints_max": limits.HEALTH_ENDPOINTS_MAX,
         "due_s": limits.HEALTH_DUE_S_MAX,
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
@@ -50,10 +50,10 @@ async def read(connection: Connection) -> Facts:
         async with connection.transaction():
             settings = {"statement_ms": f"{limits.HEALTH_CHECK_MS_MAX}ms"}
             await connection.execute(SQL["settings"], settings)
-            looked = await cursor_of(connection, Facts).execute(SQL["facts"], bounds)
-            [facts] = await looked.fetchall()
-            due = await scalars(connection).execute(SQL["overdue"], bounds)
-            overdue_us = await due.fetchone()
+            found = await cursor_of(connection, Facts).execute(SQL["facts"], bounds)
+            [facts] = await found.fetchall()
+            overdue = await scalars(connection).execute(SQL["overdue"], bounds)
+            overdue_us = await overdue.fetchone()
     except psycopg.errors.QueryCanceled:
         if facts is None:
             raise

@@ -1,7 +1,7 @@
-"""Writes heartbeats of the timetable and of periodic tasks, so that web processes see whether they
-run. (Workers show that they live themselves: callbacks/alive.py.) SQL module.
+"""Writes the heartbeats of the timetable and of periodic tasks, so that web processes see whether
+they run. Workers write their own (callbacks/heartbeat.py). SQL module.
 
-A database that is away is no reason to stop: the next heartbeat tries again.
+An unavailable database is no reason to stop: the next heartbeat tries again.
 """
 
 import threading
@@ -15,12 +15,12 @@ from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.rows import scalars
 
 throttled = ThrottledLog(get_logger(__name__))
-Part = Literal["beat", "archiver", "indexer"]
+HeartbeatPart = Literal["beat", "archiver", "indexer"]
 
 
-class Heart:
-    """Of one process. Its connection is kept: a new one costs ten times a heartbeat.
-    Any thread may call it.
+class HeartbeatWriter:
+    """The heartbeats of one process. Its connection is kept open: a new one costs ten times a
+    heartbeat. Any thread may use it.
     """
 
     def __init__(self, database_url: str) -> None:
@@ -28,9 +28,9 @@ class Heart:
         self._beating = threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None
 
-    def beat(self, part: Part) -> int | None:
-        """Write one heartbeat; returns a number that is another one once something was appended to
-        the log, None if the database is away.
+    def beat(self, part: HeartbeatPart) -> int | None:
+        """Write one heartbeat; return a number that changes once something is appended to the log,
+        None if the database is unavailable.
         """
         with self._beating:
             try:
@@ -43,7 +43,9 @@ class Heart:
                         tcp_user_timeout=limits.CONNECT_TIMEOUT_S * 1_000,
                         options=f"-c statement_timeout={limits.HEALTH_CHECK_MS_MAX}",
                     )
-                number = scalars(self._connection).execute(SQL["heard"], {"part": part}).fetchone()
+                number = (
+                    scalars(self._connection).execute(SQL["heartbeat"], {"part": part}).fetchone()
+                )
                 return None if number is None else int(number)
             except psycopg.Error as error:
                 throttled.info("heartbeat_postponed", part=part, reason=type(error).__name__)

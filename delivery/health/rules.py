@@ -1,6 +1,7 @@
-"""Judges what was found of each part of the hub: well, or not and why. Plain module.
+"""The rules that derive the health of each component, with a reason if it is not well. Plain
+module.
 
-Reasons name no zone, stream, client or endpoint: whoever holds a key of any zone may read them.
+Reasons name no zone, stream, client or endpoint, because a key of any zone may read them.
 """
 
 from typing import NamedTuple
@@ -12,15 +13,15 @@ from eventhub.http.health import Component, Status
 _SECOND = 1_000_000
 
 
-class Seen(NamedTuple):
-    """When a part was seen last, and how long it may be silent."""
+class LastSeen(NamedTuple):
+    """The last heartbeat of a component, and the longest allowed silence."""
 
     at_us: int | None
     silent_s: float
 
 
-def judged(facts: Facts, *, archive: bool) -> list[Component]:
-    """The components that the database tells of. `archive`: this hub has one."""
+def components_of(facts: Facts, *, archive: bool) -> list[Component]:
+    """Return the components whose health the database shows. `archive`: the hub has an archive."""
     return [
         _forwarders(facts),
         _workers(facts),
@@ -32,7 +33,7 @@ def judged(facts: Facts, *, archive: bool) -> list[Component]:
 
 
 def unknown(*, since_us: int | None) -> list[Component]:
-    """The same components while the database does not answer."""
+    """Return the same components while the database does not answer."""
     names = ("forwarders", "workers", "beat", "deliveries", "archiver", "indexer")
     reason = "The database could not be asked."
     return [Component(name, "unknown", reason, since_us) for name in names]
@@ -41,8 +42,8 @@ def unknown(*, since_us: int | None) -> list[Component]:
 def _forwarders(facts: Facts) -> Component:
     if not facts.forwarders:
         reason = "No forwarder is alive: events are not matched for callbacks."
-        seen = Seen(facts.forwarder_us, limits.HEALTH_SILENT_S_MAX)
-        return _silent("forwarders", facts, seen, reason)
+        last_seen = LastSeen(facts.forwarder_us, limits.HEALTH_SILENT_S_MAX)
+        return _silent("forwarders", facts, last_seen, reason)
     if facts.stranded:
         reason = f"{facts.stranded:,} streams with callbacks are held by no forwarder."
         return Component("forwarders", "degraded", reason, facts.stranded_us)
@@ -55,13 +56,15 @@ def _workers(facts: Facts) -> Component:
     reason = (
         "No worker is alive: callbacks are not delivered, and periodic tasks and jobs do not run."
     )
-    return _silent("workers", facts, Seen(facts.worker_us, limits.HEALTH_SILENT_S_MAX), reason)
+    return _silent("workers", facts, LastSeen(facts.worker_us, limits.HEALTH_SILENT_S_MAX), reason)
 
 
 def _beat(facts: Facts) -> Component:
-    seen = Seen(facts.beat_us, limits.HEALTH_TIMETABLE_S_MAX)
+    last_seen = LastSeen(facts.beat_us, limits.HEALTH_TIMETABLE_S_MAX)
     reason = "The timetable (beat) is not alive: no periodic task is started."
-    return _silent("beat", facts, seen, reason) if _is_silent(facts, seen) else _ok("beat")
+    return (
+        _silent("beat", facts, last_seen, reason) if _is_silent(facts, last_seen) else _ok("beat")
+    )
 
 
 def _deliveries(facts: Facts) -> Component:
@@ -75,12 +78,12 @@ def _deliveries(facts: Facts) -> Component:
 
 
 def _archiver(facts: Facts) -> Component:
-    seen = Seen(facts.archiver_us, limits.HEALTH_TASK_S_MAX)
+    last_seen = LastSeen(facts.archiver_us, limits.HEALTH_TASK_S_MAX)
     if facts.unarchivable:
         reason = f"{facts.unarchivable:,} segments could not be archived: {facts.unarchivable_code}"
         return Component("archiver", "degraded", f"{reason}.", facts.unarchived_us)
-    if _is_silent(facts, seen):
-        return _silent("archiver", facts, seen, "The archiver is not started by any worker.")
+    if _is_silent(facts, last_seen):
+        return _silent("archiver", facts, last_seen, "The archiver is not started by any worker.")
     if facts.unarchived_us is not None:
         waited_us = facts.now_us - facts.unarchived_us
         if waited_us > limits.HEALTH_ARCHIVE_S_MAX * _SECOND:
@@ -90,17 +93,19 @@ def _archiver(facts: Facts) -> Component:
 
 
 def _indexer(facts: Facts) -> Component:
-    seen = Seen(facts.indexer_us, limits.HEALTH_TASK_S_MAX)
+    last_seen = LastSeen(facts.indexer_us, limits.HEALTH_TASK_S_MAX)
     if facts.unbuilt:
         reason = f"{facts.unbuilt:,} match indexes could not be built: {facts.unbuilt_code}."
         return Component("indexer", "degraded", reason, facts.unbuilt_us)
-    if _is_silent(facts, seen):
-        return _silent("indexer", facts, seen, "Builds of match indexes are started by no worker.")
-    if facts.asked_us is not None:
-        waited_us = facts.now_us - facts.asked_us
+    if _is_silent(facts, last_seen):
+        return _silent(
+            "indexer", facts, last_seen, "Builds of match indexes are started by no worker."
+        )
+    if facts.requested_us is not None:
+        waited_us = facts.now_us - facts.requested_us
         if waited_us > limits.HEALTH_INDEX_S_MAX * _SECOND:
             reason = f"A requested match index has waited {_seconds(waited_us)} for its build."
-            return Component("indexer", "degraded", reason, facts.asked_us)
+            return Component("indexer", "degraded", reason, facts.requested_us)
     return _ok("indexer")
 
 
@@ -108,21 +113,26 @@ def _ok(name: str) -> Component:
     return Component(name, "ok")
 
 
-def _is_silent(facts: Facts, seen: Seen) -> bool:
-    """Also if it was seen in the future: before the clock stepped back."""
-    return seen.at_us is None or abs(facts.now_us - seen.at_us) > seen.silent_s * _SECOND
+def _is_silent(facts: Facts, last_seen: LastSeen) -> bool:
+    """Return True if a heartbeat is overdue, or lies in the future, which is from before a clock
+    step.
+    """
+    return (
+        last_seen.at_us is None
+        or abs(facts.now_us - last_seen.at_us) > last_seen.silent_s * _SECOND
+    )
 
 
-def _silent(name: str, facts: Facts, seen: Seen, reason: str) -> Component:
-    """A part that should be heard and is not; shortly after the hub's start it is still starting,
-    unless it was seen since.
+def _silent(name: str, facts: Facts, last_seen: LastSeen, reason: str) -> Component:
+    """Return a component without a heartbeat. Shortly after the hub's start it is `starting`,
+    unless there was a heartbeat since.
     """
     booted_us = facts.booted_at_us
     status: Status = "degraded"
-    if booted_us is not None and (seen.at_us is None or seen.at_us < booted_us):
-        started = facts.now_us - booted_us <= seen.silent_s * _SECOND
-        status = "starting" if started else "degraded"
-    return Component(name, status, reason, seen.at_us)
+    if booted_us is not None and (last_seen.at_us is None or last_seen.at_us < booted_us):
+        is_starting = facts.now_us - booted_us <= last_seen.silent_s * _SECOND
+        status = "starting" if is_starting else "degraded"
+    return Component(name, status, reason, last_seen.at_us)
 
 
 def _seconds(duration_us: int) -> str:

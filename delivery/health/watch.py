@@ -1,5 +1,5 @@
-"""Looks at the hub's components every few seconds, in each web process, and keeps what it found:
-whoever asks costs nothing. SQL module.
+"""Checks the hub's components every few seconds, in each web process, and caches the result, so
+that a request costs nothing. SQL module.
 """
 
 import asyncio
@@ -29,94 +29,96 @@ throttled = ThrottledLog(get_logger(__name__))
 _watches: list["Watch"] = []  # the one of this process, while it serves
 
 
-class Watched(NamedTuple):
-    """The parts of this process that know of their own health."""
+class WatchedParts(NamedTuple):
+    """The parts of this process that report their own health."""
 
     log: Log
     authorizer: Authorizer
-    upkeep: Maintenance
+    maintenance: Maintenance
 
 
 def last_report() -> Report | None:
-    """What this process found last of the hub's health, for any thread; None if it is no web
-    process.
+    """Return this process's last report of the hub's health, from any thread; None in a process
+    that is not a web process.
     """
-    return _watches[-1].asked() if _watches else None
+    return _watches[-1].recent() if _watches else None
 
 
 class Watch:
-    """`run` looks; `report` says what the last look found."""
+    """Checks in `run`; `report` returns the result of the last check."""
 
-    def __init__(self, watched: Watched, env: Env, clock: Clock) -> None:
+    def __init__(self, watched: WatchedParts, env: Env, clock: Clock) -> None:
         self._watched = watched
         self._env = env
         self._clock = clock
         self._facts: Facts | None = None
-        self._looked_us = 0  # when the database answered last ...
-        self._looked_s = -math.inf  # ... on the monotonic clock
+        self._checked_us = 0  # when the database answered last ...
+        self._checked_s = -math.inf  # ... on the monotonic clock
         self._redis = Component("redis", "starting" if env.redis_url else "off")
-        self._asked = asyncio.Event()
-        self._asked_s = clock.monotonic_s()
+        self._requested = asyncio.Event()
+        self._requested_s = clock.monotonic_s()
         self._last: Report | None = None
 
     async def run(self) -> None:
-        """Look until cancelled, through every absence of the database; less often while nobody
-        asks.
+        """Check until cancelled, through outages of the database; less often while nobody requests
+        a report.
         """
         _watches.append(self)
         try:
             async with _redis_client(self._env.redis_url) as client:
                 while True:
-                    self._asked.clear()
-                    await asyncio.gather(self._look(), self._ping(client))
+                    self._requested.clear()
+                    await asyncio.gather(self._check(), self._check_redis(client))
                     self._last = self._report()
-                    _show(self._last)
+                    _update_metrics(self._last)
                     await asyncio.sleep(limits.HEALTH_CHECK_INTERVAL_S)
-                    await set_within(self._asked, self._rest_s())
+                    await set_within(self._requested, self._idle_s())
         finally:
             _watches.remove(self)
 
     def report(self) -> Report:
-        """All components, as of the last look that the database answered; on the event loop."""
-        self.asked()
-        self._asked.set()
+        """Return all components, as of the last check that the database answered; on the event
+        loop.
+        """
+        self.recent()
+        self._requested.set()
         return self._report()
 
-    def asked(self) -> Report | None:
-        """What the last look found; from any thread."""
-        self._asked_s = self._clock.monotonic_s()
+    def recent(self) -> Report | None:
+        """Return the result of the last check; from any thread."""
+        self._requested_s = self._clock.monotonic_s()
         return self._last
 
-    def _rest_s(self) -> float:
-        asked_s = self._clock.monotonic_s() - self._asked_s
+    def _idle_s(self) -> float:
+        asked_s = self._clock.monotonic_s() - self._requested_s
         return 0.0 if asked_s < limits.HEALTH_REQUESTED_S else limits.HEALTH_REST_S
 
     def _report(self) -> Report:
         own = [self._database(), self._system(), self._storage(), self._redis]
-        return Report(self._looked_us, (*own, *self._judged()))
+        return Report(self._checked_us, (*own, *self._database_components()))
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         try:
             async with reading(self._watched.log.pool) as connection:
                 self._facts = await facts.read(connection)
         except (DatabaseUnavailable, psycopg.Error) as error:
             throttled.info("health_postponed", reason=type(error).__name__)
             return
-        self._looked_us = self._clock.now_us()
-        self._looked_s = self._clock.monotonic_s()
+        self._checked_us = self._clock.now_us()
+        self._checked_s = self._clock.monotonic_s()
 
-    async def _ping(self, client: "redis.Redis | None") -> None:
+    async def _check_redis(self, client: "redis.Redis | None") -> None:
         if client is not None:
             self._redis = await _redis(client)
 
-    def _judged(self) -> list[Component]:
+    def _database_components(self) -> list[Component]:
         if self._facts is None or self._stale:
-            return rules.unknown(since_us=self._looked_us or None)
-        return rules.judged(self._facts, archive=bool(self._env.archive_url))
+            return rules.unknown(since_us=self._checked_us or None)
+        return rules.components_of(self._facts, archive=bool(self._env.archive_url))
 
     @property
     def _stale(self) -> bool:
-        return self._clock.monotonic_s() - self._looked_s > limits.HEALTH_STALE_S_MAX
+        return self._clock.monotonic_s() - self._checked_s > limits.HEALTH_STALE_S_MAX
 
     def _database(self) -> Component:
         return DATABASE_DOWN if self._stale else Component("database", "ok")
@@ -126,7 +128,7 @@ class Watch:
         return Component("system", "ok") if is_followed else SYSTEM_DOWN
 
     def _storage(self) -> Component:
-        refusal = self._watched.upkeep.refusal()
+        refusal = self._watched.maintenance.refusal()
         if refusal is None:
             return Component("storage", "ok")
         return Component("storage", "degraded", f"Emits are refused: {refusal.message}")
@@ -134,7 +136,7 @@ class Watch:
 
 @asynccontextmanager
 async def _redis_client(url: str) -> "AsyncIterator[redis.Redis | None]":
-    """None where there is no Redis."""
+    """Yield a Redis client, or None without a Redis."""
     if not url:
         yield None
         return
@@ -155,6 +157,6 @@ async def _redis(client: "redis.Redis") -> Component:
     return Component("redis", "ok")
 
 
-def _show(found: Report) -> None:
+def _update_metrics(found: Report) -> None:
     for each in found.components:
         metrics.HEALTH.labels(component=each.name).set(each.status in WELL)

@@ -168,7 +168,7 @@ def chosen_subprotocol(scope: dict[str, Any] | Scope) -> str | None:
 
 
 async def _refuse(error: EventHubError, send: Send) -> None:
-    answer = problem_response(error, "/v1/ws")
+    answer = problem_response(error)
     headers = [(b"content-type", answer.content_type), *answer.headers]
     await send(
         {"type": "websocket.http.response.start", "status": answer.status, "headers": headers}

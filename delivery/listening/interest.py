@@ -22,9 +22,9 @@ from registrations.errors import UnknownRegistration
 from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.report import Report, merged_report, stored_report
-from registrations.matching.metrics import Work
+from registrations.matching.metrics import ReportedWork
 from registrations.matching.stream_matcher import AUTO, Matching
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 _LISTENS = "listeners"  # one `stream` of the metrics for all of them
 
@@ -45,12 +45,12 @@ class Interest:
         self._ids = frozenset(ids)
         self._stream_id = stream_id
         self._hierarchy = hierarchy
-        self._versions: dict[int, Version] = {}
-        self._reporting: dict[int, list[Version]] = {}  # those with a report, by registration
-        self._suspensions: dict[int, tuple[Suspension, ...]] = {}  # by group
+        self._versions: dict[int, StreamVersion] = {}
+        self._reporting: dict[int, list[StreamVersion]] = {}  # those with a report, by registration
+        self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
         self._matcher = Matching(AUTO, self._hierarchy).new()
         self._matched: set[int] = set()  # versions that are in it
-        self._work = Work(AUTO)
+        self._work = ReportedWork(AUTO)
         self._stale = True
         self._loading = False
 
@@ -111,7 +111,7 @@ class Interest:
                 return stored_report(version.report)
         return None
 
-    def _holds(self, version: Version, sequence: int) -> bool:
+    def _holds(self, version: StreamVersion, sequence: int) -> bool:
         if version.group is None or not version.holds(sequence):
             return version.holds(sequence)
         return not any(each.covers(sequence) for each in self._suspensions[version.group])
@@ -128,10 +128,13 @@ class Interest:
     def _start_again(self, strategy: str) -> None:
         """With an empty matcher of another strategy."""
         self._tell_work()
-        self._matcher, self._work = Matching(strategy, self._hierarchy).new(), Work(strategy)
+        self._matcher, self._work = (
+            Matching(strategy, self._hierarchy).new(),
+            ReportedWork(strategy),
+        )
         self._matched = set()
 
-    def _follow(self, wanted: Mapping[int, Version]) -> Iterator[None]:
+    def _follow(self, wanted: Mapping[int, StreamVersion]) -> Iterator[None]:
         """Have in the matcher what is wanted, one version at a step. A version never changes but by
         its end, so what is there stays; where this is broken off, the next one goes on.
         """
@@ -146,7 +149,7 @@ class Interest:
             yield
 
     def _tell_work(self) -> None:
-        self._work.tell(_LISTENS, self._matcher.counters)
+        self._work.report(_LISTENS, self._matcher.counters)
 
     async def _load(self, after: int) -> None:
         """Build aside, then swap: a change that is heard meanwhile makes it stale again."""

@@ -19,7 +19,12 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError, TooManyRequests
 from registrations.filters.closure.shapes import Shape, parse_shape
 from registrations.interest.live import Closures, StreamInterest
-from registrations.interest.routes import audience_of, interested_in, require_producer, shown
+from registrations.interest.routes import (
+    audience_of,
+    interest_json,
+    interested_in,
+    require_producer,
+)
 from registrations.interest.stored import InterestScope
 
 Say = Callable[[dict[str, Any]], Awaitable[None]]
@@ -54,7 +59,8 @@ class Watch:
 
     async def _found(self, interest: StreamInterest) -> dict[str, Any]:
         if self._shape is None:
-            return {name: told for name, told in shown(interest).items() if name != "sequence"}
+            fields = interest_json(interest).items()
+            return {name: value for name, value in fields if name != "sequence"}
         return {"interested": await interested_in(interest, self._shape), "quench": interest.quench}
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 import psycopg
 
-from delivery.partitions.create import make_partitions
+from delivery.partitions.create import create_partitions
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
@@ -68,7 +68,7 @@ async def insert_listeners(
     try:
         return await (await rows.execute(SQL["insert"], values)).fetchall()
     except psycopg.errors.CheckViolation:  # the day has no partition
-        await make_partitions(connection, waits=True)
+        await create_partitions(connection, wait=True)
         return await (await rows.execute(SQL["insert"], values)).fetchall()
 
 

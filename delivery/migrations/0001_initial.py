@@ -30,7 +30,9 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        db_comment="its second half is zero", primary_key=True, serialize=False
+                        db_comment="the second half is zero; tokens of claims start with the first half",
+                        primary_key=True,
+                        serialize=False,
                     ),
                 ),
                 ("last_seen_at", models.DateTimeField()),
@@ -79,13 +81,14 @@ class Migration(migrations.Migration):
                 (
                     "owner",
                     models.UUIDField(
-                        db_comment="the forwarder that holds the lease until it expires", null=True
+                        db_comment="the forwarder that holds the lease until `expires_at`",
+                        null=True,
                     ),
                 ),
                 (
                     "epoch",
                     models.BigIntegerField(
-                        db_comment="rises with every change of the owner", db_default=0
+                        db_comment="increases with every change of the owner", db_default=0
                     ),
                 ),
                 (
@@ -97,14 +100,14 @@ class Migration(migrations.Migration):
                 (
                     "segment",
                     models.UUIDField(
-                        db_comment="events up to this one are matched, their deliveries written"
+                        db_comment="segment of the last event that is matched and whose deliveries are written"
                     ),
                 ),
                 ("sequence", models.BigIntegerField()),
                 (
                     "endpoint_id",
                     models.BigIntegerField(
-                        db_comment="and of the next event those up to this endpoint (0: none)",
+                        db_comment="of the next event, deliveries up to this endpoint are written (0: none)",
                         db_default=0,
                     ),
                 ),
@@ -112,7 +115,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "forwarding",
                 "db_table": "forwarding",
-                "db_table_comment": "how far each stream is matched for endpoints, and by whom",
+                "db_table_comment": "the lease and the checkpoint of each stream with callbacks",
             },
             storage={"parameters": {"fillfactor": 40}},
         ),
@@ -129,7 +132,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "heartbeats",
-                "db_table_comment": "when what there is one of was seen",
+                "db_table_comment": "last heartbeats of the timetable, periodic tasks and workers",
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
@@ -149,7 +152,7 @@ class Migration(migrations.Migration):
                 (
                     "archive_path",
                     models.TextField(
-                        db_comment="the path of its manifest in the archive; null: its rows are nowhere",
+                        db_comment="path of its manifest in the archive; null: not archived",
                         null=True,
                     ),
                 ),
@@ -163,13 +166,13 @@ class Migration(migrations.Migration):
                 (
                     "segments",
                     eventhub.postgresql.tables.MultirangeField(
-                        db_comment="of which segments it held deliveries when it left", null=True
+                        db_comment="ids of the segments whose deliveries it held", null=True
                     ),
                 ),
             ],
             options={
                 "db_table": "retired_partitions",
-                "db_table_comment": "partitions that left the database",
+                "db_table_comment": "partitions that were dropped from the database",
             },
         ),
         eventhub.postgresql.tables.CreateTable(
@@ -216,12 +219,12 @@ class Migration(migrations.Migration):
                 (
                     "outcome",
                     models.TextField(
-                        db_comment="delivered, or why not: status, timeout, refused_address, ..."
+                        db_comment="delivered, or the failure: status, timeout, refused_address, ..."
                     ),
                 ),
                 (
                     "status",
-                    models.IntegerField(db_comment="of the answer, if there was one", null=True),
+                    models.IntegerField(db_comment="status of the response, if any", null=True),
                 ),
                 ("duration_ms", models.IntegerField()),
                 ("url", models.TextField()),
@@ -232,13 +235,13 @@ class Migration(migrations.Migration):
                 (
                     "response",
                     models.TextField(
-                        db_comment="the answer's headers and the beginning of its body, or the error"
+                        db_comment="the response's headers and the start of its body, or the error"
                     ),
                 ),
             ],
             options={
                 "db_table": "attempts",
-                "db_table_comment": "tries of deliveries, partitioned by day (UTC)",
+                "db_table_comment": "attempts of deliveries, partitioned by day (UTC)",
             },
             storage={"partition_by": "RANGE (attempted_at)"},
         ),
@@ -255,19 +258,19 @@ class Migration(migrations.Migration):
                         to="registrations.endpoint",
                     ),
                 ),
-                ("failures", models.IntegerField(db_comment="tries in a row")),
+                ("failures", models.IntegerField(db_comment="failed attempts in a row")),
                 (
                     "failing_since",
-                    models.DateTimeField(db_comment="when the first of them was written"),
+                    models.DateTimeField(db_comment="when the first of these was written"),
                 ),
                 (
                     "single_delivery",
-                    models.BooleanField(db_comment="all of them were of one delivery"),
+                    models.BooleanField(db_comment="all of these were attempts of one delivery"),
                 ),
                 (
                     "segment",
                     models.ForeignKey(
-                        db_comment="of the first event that failed",
+                        db_comment="segment of the first event that failed",
                         db_constraint=False,
                         db_index=False,
                         on_delete=django.db.models.deletion.DO_NOTHING,
@@ -277,34 +280,28 @@ class Migration(migrations.Migration):
                 ("sequence", models.BigIntegerField()),
                 (
                     "retry_after_s",
-                    models.FloatField(
-                        db_comment="what the last answer's Retry-After asked for; 0: nothing"
-                    ),
+                    models.FloatField(db_comment="Retry-After of the last response; 0: none"),
                 ),
                 (
                     "pause_s",
-                    models.FloatField(
-                        db_comment="the longest that the pause may take; 0: not backing off"
-                    ),
+                    models.FloatField(db_comment="upper bound of the pause; 0: not in backoff"),
                 ),
                 ("paused_until", models.DateTimeField()),
                 (
                     "probing",
-                    models.BooleanField(
-                        db_comment="the one request is under way", db_default=False
-                    ),
+                    models.BooleanField(db_comment="a probe is under way", db_default=False),
                 ),
                 (
                     "recorded_at",
                     models.DateTimeField(
-                        db_comment="the last failure or probe: an endpoint changed since is called at once",
+                        db_comment="time of the last failure or probe; an endpoint changed later is called at once",
                         db_default=django.contrib.postgres.functions.TransactionNow(),
                     ),
                 ),
             ],
             options={
                 "db_table": "backoffs",
-                "db_table_comment": "endpoints that failed since they last took a delivery",
+                "db_table_comment": "endpoints that failed since their last successful delivery",
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
@@ -352,7 +349,7 @@ class Migration(migrations.Migration):
                     "registrations",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="those that matched, of the first endpoint, the second, ...",
+                        db_comment="matching registrations of the first endpoint, the second, ...",
                         size=None,
                     ),
                 ),
@@ -360,7 +357,7 @@ class Migration(migrations.Migration):
                     "ends",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="where in it each endpoint's last one is",
+                        db_comment="end of each endpoint's part of `registrations`",
                         size=None,
                     ),
                 ),
@@ -368,23 +365,23 @@ class Migration(migrations.Migration):
                     "version_ids",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.TextField(),
-                        db_comment="of each endpoint, as arrays; empty: nobody is told less than the event",
+                        db_comment="version ids of each endpoint, as arrays; empty: no report derives the event",
                         db_default=[],
                         size=None,
                     ),
                 ),
-                ("total", models.IntegerField(db_comment="so many endpoints")),
+                ("total", models.IntegerField(db_comment="number of endpoints")),
                 (
                     "done",
                     models.IntegerField(
-                        db_comment="so many have their delivery; the row goes when all have",
+                        db_comment="endpoints whose delivery is written; the row is deleted with the last",
                         db_default=0,
                     ),
                 ),
             ],
             options={
                 "db_table": "fanouts",
-                "db_table_comment": "events whose deliveries are written in pieces",
+                "db_table_comment": "events whose deliveries are written in batches",
             },
             storage={"external": ("endpoints", "registrations", "ends")},
         ),
@@ -427,7 +424,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "lanes",
-                "db_table_comment": "ordered lanes in work",
+                "db_table_comment": "ordered lanes that workers hold",
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
@@ -481,7 +478,7 @@ class Migration(migrations.Migration):
                 (
                     "zone",
                     models.ForeignKey(
-                        db_comment="the endpoint's; null: there never was such an endpoint",
+                        db_comment="zone of the endpoint; null: there never was such an endpoint",
                         db_constraint=False,
                         db_index=False,
                         null=True,
@@ -500,7 +497,7 @@ class Migration(migrations.Migration):
                     "registrations",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="those that matched, ascending",
+                        db_comment="ids of the registrations that matched, ascending",
                         size=None,
                     ),
                 ),
@@ -508,7 +505,7 @@ class Migration(migrations.Migration):
                     "version_ids",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="their versions, whose reports say what is told; null: the whole event",
+                        db_comment="versions whose reports derive the event; null: the event as it is",
                         null=True,
                         size=None,
                     ),
@@ -531,47 +528,47 @@ class Migration(migrations.Migration):
                 (
                     "uncounted_attempts",
                     models.IntegerField(
-                        db_comment="of these, tries of an endpoint that failed as a whole: they do not count",
+                        db_comment="attempts that do not count: the endpoint as a whole was failing",
                         db_default=0,
                     ),
                 ),
                 (
                     "retry_after_s",
-                    models.IntegerField(
-                        db_comment="what the last answer's Retry-After asked for", null=True
-                    ),
+                    models.IntegerField(db_comment="Retry-After of the last response", null=True),
                 ),
                 (
                     "next_attempt_at",
                     models.DateTimeField(
-                        db_comment="while claimed: when the claim ends",
+                        db_comment="while claimed: when the claim expires",
                         db_default=django.contrib.postgres.functions.TransactionNow(),
                     ),
                 ),
                 (
                     "claim",
                     models.UUIDField(
-                        db_comment="results are written only by whoever still holds it", null=True
+                        db_comment="token of the claim; results are written only under it",
+                        null=True,
                     ),
                 ),
                 (
                     "payload",
                     models.BinaryField(
-                        db_comment="the event's stored bytes, once the delivery has outlived its group",
+                        db_comment="copy of the event's stored bytes, once the event left the database",
                         null=True,
                     ),
                 ),
                 (
                     "gap_first",
                     models.BigIntegerField(
-                        db_comment="no event is owed, but word that those from here on were dropped",
+                        db_comment="set: a gap notice for dropped events, from here to `sequence`",
                         null=True,
                     ),
                 ),
                 (
                     "gap_reason",
                     models.TextField(
-                        db_comment="unmatched, or as too much waited (backlog)", null=True
+                        db_comment="why they were dropped: the removal reason, or backlog",
+                        null=True,
                     ),
                 ),
                 (
@@ -585,7 +582,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "deliveries",
                 "db_table": "deliveries",
-                "db_table_comment": "events owed to endpoints",
+                "db_table_comment": "deliveries of events to endpoints",
                 "indexes": [
                     models.Index(
                         condition=models.Q(("state", "pending"), ("ordered", False)),
@@ -669,15 +666,18 @@ class Migration(migrations.Migration):
                     "kind",
                     models.TextField(
                         choices=[("dead_lettered", "Dead Lettered"), ("dropped", "Dropped")],
-                        db_comment="dropped: more waited than may wait",
+                        db_comment="dropped: the backlog exceeded its bounds",
                     ),
                 ),
-                ("deliveries", models.BigIntegerField(db_comment="since the last announcement")),
+                (
+                    "deliveries",
+                    models.BigIntegerField(db_comment="deliveries since the last announcement"),
+                ),
                 (
                     "first",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="of these the lowest segment and sequence",
+                        db_comment="lowest segment and sequence of these",
                         null=True,
                         size=None,
                     ),
@@ -686,14 +686,16 @@ class Migration(migrations.Migration):
                     "last",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="and the highest",
+                        db_comment="highest segment and sequence of these",
                         null=True,
                         size=None,
                     ),
                 ),
                 (
                     "reason",
-                    models.TextField(db_comment="of the last, if they were dropped", db_default=""),
+                    models.TextField(
+                        db_comment="bound that was exceeded last, if dropped", db_default=""
+                    ),
                 ),
                 ("since", models.DateTimeField(null=True)),
                 (
@@ -706,7 +708,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "endpoint losses",
                 "db_table": "endpoint_losses",
-                "db_table_comment": "what endpoints did not get and nobody has announced yet",
+                "db_table_comment": "deliveries that endpoints did not receive, until they are announced",
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("kind__in", ["dead_lettered", "dropped"])),

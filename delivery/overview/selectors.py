@@ -1,5 +1,5 @@
-"""Reads what is going on in a zone, at a cost that does not grow with it: every count is bounded,
-and what cannot be counted in time is left out. Django module.
+"""Reads the overview of a zone at a cost that does not grow with it: every count is bounded, and a
+count that takes too long is left out. Django module.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ SQL = queries.load("delivery/overview/sql/overview.sql")
 
 
 def overview(*, zone_id: int) -> dict[str, Any]:
-    """A zone as it stands, in the shape of OverviewSerializer. Counts end at
+    """Return the present state of a zone, in the form of OverviewSerializer. Counts end at
     `limits.OVERVIEW_COUNT_MAX`.
     """
     at_us, health = SystemClock().now_us(), watch.last_report()
@@ -51,7 +51,7 @@ def _read(name: str, values: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _in_time(name: str, values: dict[str, Any]) -> dict[str, Any] | None:
-    """The one row of a statement, or None when it takes too long."""
+    """Return the only row of a statement, or None if it takes too long."""
     timeout = (f"{limits.OVERVIEW_COUNT_MS_MAX}ms",)
     try:
         with transaction.atomic():

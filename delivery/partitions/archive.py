@@ -1,5 +1,5 @@
-"""Where the rows of partitions go that leave the database: into the archive, a Parquet file and a
-manifest for each. SQL module.
+"""The partition archive: rows of retired partitions, one Parquet file and one manifest for each.
+SQL module.
 
 _deliveries/deliveries_p7-<16 hex>.parquet  all columns; the digits are of the content
 _deliveries/deliveries_p7-<16 hex>.json     the manifest, written last
@@ -22,7 +22,7 @@ from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.layout import UNFINISHED
 from eventhub.eventlog.archive.write import HashingFile
 from eventhub.eventlog.errors import ArchiveDamaged
-from eventhub.postgresql.arrow import Snapshot
+from eventhub.postgresql.arrow import ArrowSnapshot
 
 _UNFINISHED = f"{UNFINISHED}/partitions"  # others may archive segments meanwhile
 # what columns were called before 0.1: what was archived then is read as what is archived now
@@ -48,8 +48,8 @@ _OLD_NAMES_OF = {
 }
 
 
-class Shelved(NamedTuple):
-    """What the manifest of a partition says."""
+class PartitionManifest(NamedTuple):
+    """The manifest of an archived partition."""
 
     table: str  # deliveries, attempts, listeners
     partition: str
@@ -60,74 +60,74 @@ class Shelved(NamedTuple):
     schema_version: int = manifest.SCHEMA_VERSION
 
 
-class Kept(NamedTuple):
-    """What was archived of a partition, and the path of its manifest."""
+class ArchivedPartition(NamedTuple):
+    """The path of the manifest, and the number of rows archived."""
 
     manifest: str
     rows: int
 
 
-class Shelf:
+class PartitionArchive:
     """The archive of partitions. May be used by several threads."""
 
     def __init__(self, archive_url: str, database_url: str) -> None:
-        """Touches nothing yet. Raises ArchiveUnavailable for a URL that names no filesystem."""
-        self.place = ArchiveFolder(archive_url, _UNFINISHED)
+        """Open nothing yet. Raise ArchiveUnavailable for a URL that names no file system."""
+        self.folder = ArchiveFolder(archive_url, _UNFINISHED)
         self._database_url = database_url
 
-    def takes(self) -> bool:
-        """True if something can be written now."""
+    def is_writable(self) -> bool:
+        """Return True if a file can be written now."""
         with suppress(ArchiveUnavailable):
-            with self.place.create("probe") as (path, _):
+            with self.folder.create("probe") as (path, _):
                 pass
-            self.place.remove(path)
+            self.folder.remove(path)
             return True
         return False
 
-    def keep(self, table: str, partition: str, query: str) -> Kept:
-        """Write the rows of a partition that nobody writes to any more, as a query gives them. Done
-        again, it writes the same.
+    def write(self, table: str, partition: str, query: str) -> ArchivedPartition:
+        """Write the rows of a partition that is no longer written to, as the query returns them.
+        Repeating it writes the same file.
 
-        Raises ArchiveUnavailable, DatabaseUnavailable.
+        Raise ArchiveUnavailable, DatabaseUnavailable.
         """
-        self.place.remove_unfinished()
-        with Snapshot(
+        self.folder.remove_unfinished()
+        with ArrowSnapshot(
             self._database_url,
-            name=f"keep {partition}",
+            name=f"archive {partition}",
             statement_s_max=limits.PARTITION_ARCHIVE_S_MAX,
         ) as rows:
             batches = rows.batches(query)
-            with self.place.create(f"{partition}.parquet") as (temporary, file):
+            with self.folder.create(f"{partition}.parquet") as (temporary, file):
                 sink = HashingFile(file)
                 count = _write(sink, batches)
         stem = f"_{table}/{partition}-{sink.sha256[:16]}"
-        self.place.publish(temporary, f"{stem}.parquet")
+        self.folder.publish(temporary, f"{stem}.parquet")
         name = f"{stem}.parquet".rpartition("/")[2]
-        made = Shelved(table, partition, count, name, sink.size, sink.sha256)
-        self.place.write(f"{stem}.json", manifest.sealed(made._asdict()))
-        return Kept(f"{stem}.json", count)
+        stored_as = PartitionManifest(table, partition, count, name, sink.size, sink.sha256)
+        self.folder.write(f"{stem}.json", manifest.sealed(stored_as._asdict()))
+        return ArchivedPartition(f"{stem}.json", count)
 
 
-def shelved_rows(place: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition by the path of its manifest, after all its bytes were checked, with
-    the columns' names of today.
+def archived_rows(folder: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a partition by the path of its manifest, after all its bytes were checked,
+    with the present names of columns.
 
-    Raises ArchiveDamaged, ArchiveUnavailable.
+    Raise ArchiveDamaged, ArchiveUnavailable.
     """
     try:
-        made = from_known_fields(Shelved, manifest.unsealed(place.read(path), path))
-        with place.open(f"{path.rpartition('/')[0]}/{made.file}") as file:
-            if _digest(file) != made.file_sha256:
-                raise ArchiveDamaged(f"{made.file} is altered: its digest differs.", path=path)
+        stored_as = from_known_fields(PartitionManifest, manifest.unsealed(folder.read(path), path))
+        with folder.open(f"{path.rpartition('/')[0]}/{stored_as.file}") as file:
+            if _digest(file) != stored_as.file_sha256:
+                raise ArchiveDamaged(f"{stored_as.file} is altered: its digest differs.", path=path)
             file.seek(0)
-            names = _OLD_NAMES | _OLD_NAMES_OF.get(made.table, {})
+            names = _OLD_NAMES | _OLD_NAMES_OF.get(stored_as.table, {})
             for batch in pq.ParquetFile(file).iter_batches():
                 yield _renamed_state(
                     batch.rename_columns([names.get(name, name) for name in batch.schema.names])
                 )
     except (FileNotFoundError, TypeError) as error:
-        if not place.there():
-            raise ArchiveUnavailable(f"The archive is not there: {place.shown}") from error
+        if not folder.there():
+            raise ArchiveUnavailable(f"The archive is not there: {folder.shown}") from error
         raise ArchiveDamaged(f"What {path} stands for is missing: {error}", path=path) from error
 
 
@@ -141,7 +141,7 @@ def _renamed_state(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _write(sink: HashingFile, batches: Iterator[pa.RecordBatch]) -> int:
-    """How many rows there were; there is one at least, or nobody asks."""
+    """Write the batches and return the number of rows. There is at least one batch."""
     first = next(batches)
     with pq.ParquetWriter(
         sink, first.schema, compression="zstd", compression_level=1, write_page_checksum=True

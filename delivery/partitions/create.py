@@ -1,8 +1,8 @@
-"""Creates the partitions of deliveries (one per log partition), attempts and listeners (one per
-UTC day) ahead of need; retire.py drops them. SQL module.
+"""Creates the partitions of deliveries (one per partition of events), and of attempts and listeners
+(one per day, UTC) ahead of need; retire.py drops them. SQL module.
 
-CREATE LIKE + CHECK + ATTACH with a short timeout does not wait while it holds what appends,
-forwarders or the drain need. One process at a time leads.
+CREATE LIKE + CHECK + ATTACH with a short timeout does not wait while holding what appends,
+forwarders or drains need. One process at a time creates partitions.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -24,7 +24,7 @@ _LOCK_TIMEOUT: LiteralString = "SET LOCAL lock_timeout = '200ms'"
 
 
 class Partition(NamedTuple):
-    """A table that holds a part of another."""
+    """A partition to be created."""
 
     name: str
     parent: str
@@ -33,14 +33,14 @@ class Partition(NamedTuple):
 
 
 class _Day(NamedTuple):
-    """A day that a table has no partition of."""
+    """A day for which a table has no partition."""
 
     parent: str
     day: date
 
 
-def deliveries_of(group: int) -> Partition:
-    """The deliveries of a group's events."""
+def deliveries_partition(group: int) -> Partition:
+    """Return the partition for the deliveries of a partition of events."""
     number = sql.Literal(group)
     return Partition(
         f"deliveries_p{group}",
@@ -50,8 +50,8 @@ def deliveries_of(group: int) -> Partition:
     )
 
 
-def day_of(parent: str, day: date) -> Partition:
-    """What a table has of a day."""
+def day_partition(parent: str, day: date) -> Partition:
+    """Return the partition of a table for a day."""
     first, end = (
         sql.Literal(datetime(*at.timetuple()[:3], tzinfo=UTC).isoformat())
         for at in (day, day + timedelta(days=1))
@@ -66,41 +66,41 @@ def day_of(parent: str, day: date) -> Partition:
     )
 
 
-async def make_partitions(connection: Connection, *, waits: bool = False) -> bool:
-    """Make what is missing for the groups in use and for today and tomorrow, after whoever else is
-    about it, or not at all then.
+async def create_partitions(connection: Connection, *, wait: bool = False) -> bool:
+    """Create the partitions missing for the event partitions in use, and for today and tomorrow.
+    `wait`: wait for another process that is creating some; otherwise return False.
 
-    True if everything is there. On a connection in autocommit mode; raises what psycopg raises,
-    LockNotAvailable when somebody holds the table for long.
+    Return True if everything exists. Needs a connection in autocommit mode; raises what psycopg
+    raises, LockNotAvailable if a session locks the table for long.
     """
     missing = await _missing(connection)
     if not missing:
         return True
     async with connection.transaction():
-        if waits:
-            await connection.execute(SQL["lead_after"])
-        elif not await _leads(connection):
+        if wait:
+            await connection.execute(SQL["lead_waiting"])
+        elif not await _try_lead(connection):
             return False
         await connection.execute(_LOCK_TIMEOUT)
         for partition in await _missing(connection):
-            await _make(connection, partition)
+            await _create(connection, partition)
     return True
 
 
-async def _leads(connection: Connection) -> bool:
+async def _try_lead(connection: Connection) -> bool:
     return bool(await (await scalars(connection).execute(SQL["lead"])).fetchone())
 
 
 async def _missing(connection: Connection) -> list[Partition]:
-    kept = {"kept_days": limits.DELIVERIES_RETAINED_DAYS}
-    groups = await scalars(connection).execute(SQL["groups_without_partition"], kept)
-    found = [deliveries_of(group) for group in await groups.fetchall()]
-    days = await cursor_of(connection, _Day).execute(SQL["days_without_partition"])
-    return [*found, *(day_of(one.parent, one.day) for one in await days.fetchall())]
+    retained = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
+    groups = await scalars(connection).execute(SQL["missing_partitions"], retained)
+    found = [deliveries_partition(group) for group in await groups.fetchall()]
+    days = await cursor_of(connection, _Day).execute(SQL["missing_days"])
+    return [*found, *(day_partition(one.parent, one.day) for one in await days.fetchall())]
 
 
-async def _make(connection: Connection, partition: Partition) -> None:
-    """Create and attach, inside the caller's transaction."""
+async def _create(connection: Connection, partition: Partition) -> None:
+    """Create and attach a partition inside the caller's transaction."""
     table, parent = sql.Identifier(partition.name), sql.Identifier(partition.parent)
     create = sql.SQL(
         "CREATE TABLE {table} (LIKE {parent} INCLUDING DEFAULTS INCLUDING CONSTRAINTS"
@@ -112,4 +112,4 @@ async def _make(connection: Connection, partition: Partition) -> None:
     )
     attach = sql.SQL("ALTER TABLE {parent} ATTACH PARTITION {table} FOR VALUES {bound}")
     await connection.execute(attach.format(parent=parent, table=table, bound=partition.bound))
-    log.info("partition_made", partition=partition.name)
+    log.info("partition_created", partition=partition.name)

@@ -1,9 +1,9 @@
-"""Retires partitions of deliveries, attempts and listeners at the end of their retention: detaches
-them, writes them to the archive if there is one, drops them, and notes that. SQL module.
+"""Retires partitions of deliveries, attempts and listeners when their time is over: detaches them,
+writes them to the archive if there is one, drops them, and records it. SQL module.
 
-A detached partition is written to by nobody, so what is archived is what it held. Each step is
-found again by the next run: the detachment is finished, the same file is written, and only the
-transaction that drops the table notes that it went. One process at a time retires.
+Nobody writes to a detached partition, so the archive has everything that it held. The next run
+finishes an interrupted one: the detachment is completed, the same file is written, and only the
+transaction that drops the table records it. One process at a time retires.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import psycopg
 from psycopg import sql
 
-from delivery.partitions.archive import Kept, Shelf
+from delivery.partitions.archive import ArchivedPartition, PartitionArchive
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import get_logger
@@ -25,99 +25,116 @@ from eventhub.postgresql.rows import cursor_of, scalars
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/retiring.sql")
 
-_KEPT_DAYS = {
+_RETAINED_DAYS = {
     "attempts": limits.ATTEMPTS_RETAINED_DAYS,
     "listeners": limits.LISTENERS_RETAINED_DAYS,
 }
 
 
 class _Detached(NamedTuple):
-    """A partition that is detached, or half detached."""
+    """A partition that is detached, or whose detachment was interrupted."""
 
     parent: str
     name: str
 
 
 class Retired(NamedTuple):
-    """A partition that left."""
+    """A retired partition."""
 
     parent: str
     name: str
     rows: int
     archive: str | None  # the path of its manifest; None: its rows are nowhere
-    why: str  # why it is not archived: `empty`, `no_archive`, or an error's code
+    reason: str  # why it is not archived: `empty`, `no_archive`, or an error's code
 
 
-async def retire(connection: Connection, shelf: Shelf | None) -> None:
-    """Drop the partitions whose time is over, one after another; `shelf` is None without an
+async def retire(connection: Connection, archive: PartitionArchive | None) -> None:
+    """Drop the partitions whose time is over, one after another; `archive` is None without an
     archive.
 
-    On a connection of its own in autocommit mode: DETACH CONCURRENTLY waits for readers that began
-    before. What cannot be done now is done the next time.
+    Needs its own connection in autocommit mode: DETACH CONCURRENTLY waits for readers that started
+    before. What cannot be done now is done by the next run.
     """
     detached = await cursor_of(connection, _Detached).execute(SQL["detached"])
     for one in await detached.fetchall():
-        await _retire(connection, one.parent, one.name, shelf)
-    for parent, days in _KEPT_DAYS.items():
-        kept = {"parent": parent, "kept_days": days}
-        for name in await (await scalars(connection).execute(SQL["days_over"], kept)).fetchall():
-            await _retire(connection, parent, name, shelf)
-    kept = {"kept_days": limits.DELIVERIES_RETAINED_DAYS}
-    for group in await (await scalars(connection).execute(SQL["groups_over"], kept)).fetchall():
-        await retire_deliveries_group(connection, group, shelf)
+        await _retire(connection, one.parent, one.name, archive)
+    for parent, retained_days in _RETAINED_DAYS.items():
+        archived = {"parent": parent, "retained_days": retained_days}
+        for name in await (
+            await scalars(connection).execute(SQL["expired_days"], archived)
+        ).fetchall():
+            await _retire(connection, parent, name, archive)
+    archived = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
+    for partition_id in await (
+        await scalars(connection).execute(SQL["expired_partitions"], archived)
+    ).fetchall():
+        await retire_deliveries_partition(connection, partition_id, archive)
 
 
-async def retire_deliveries_group(
-    connection: Connection, group: int, shelf: Shelf | None, *, pressed: bool = False
+async def retire_deliveries_partition(
+    connection: Connection,
+    partition_id: int,
+    archive: PartitionArchive | None,
+    *,
+    low_space: bool = False,
 ) -> bool:
-    """Drop the deliveries of a group, after what is still pending moved to the newest group's
-    partition with its event's stored bytes. `pressed`: also when the archive takes nothing.
+    """Drop a partition of deliveries, after moving what is still pending to the newest partition,
+    with the stored bytes of its events. `low_space`: drop it even if the archive is not writable.
 
-    False if some are being posted just now, or are to be exported or archived first. Raises
-    ValueError for the newest.
+    Return False if some are being posted, or have to be exported or archived first. Raise
+    ValueError for the newest partition.
     """
-    newest = await _newest_group(connection)
-    if group >= newest:
-        raise ValueError(f"group {group} is the newest with deliveries")
+    newest = await _newest_partition(connection)
+    if partition_id >= newest:
+        raise ValueError(f"group {partition_id} is the newest with deliveries")
     values = {
-        "partition_id": group,
+        "partition_id": partition_id,
         "newest": newest,
         "rows_max": limits.DELIVERIES_PER_STATEMENT_MAX,
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
     while (await connection.execute(SQL["move_pending"], values)).rowcount:
         pass
-    claimed = await (await scalars(connection).execute(SQL["pending_left"], (group,))).fetchone()
+    claimed = await (
+        await scalars(connection).execute(SQL["pending_left"], (partition_id,))
+    ).fetchone()
     if claimed:
-        log.info("retirement_postponed", group=group, claimed=claimed)
+        log.info("retirement_postponed", partition_id=partition_id, claimed=claimed)
         return False
-    return await _retire(connection, "deliveries", f"deliveries_p{group}", shelf, pressed=pressed)
+    return await _retire(
+        connection, "deliveries", f"deliveries_p{partition_id}", archive, low_space=low_space
+    )
 
 
-async def _newest_group(connection: Connection) -> int:
-    return await (await scalars(connection).execute(SQL["newest_group"])).fetchone() or 0
+async def _newest_partition(connection: Connection) -> int:
+    return await (await scalars(connection).execute(SQL["newest_partition"])).fetchone() or 0
 
 
 async def _retire(
-    connection: Connection, parent: str, name: str, shelf: Shelf | None, *, pressed: bool = False
+    connection: Connection,
+    parent: str,
+    name: str,
+    archive: PartitionArchive | None,
+    *,
+    low_space: bool = False,
 ) -> bool:
-    """False if an export still reads the partition, or the archive takes nothing now: then it
-    stays, attached if it was.
+    """Retire a partition. Return False if an export still reads it or the archive is not writable:
+    then it stays, attached if it was.
     """
     if await is_exported(connection, name):
         log.info("retirement_postponed", partition=name, reason="exported")
         return False
-    if not pressed and not await _may_go(connection, name, shelf):
+    if not low_space and not await _may_drop(connection, name, archive):
         log.warning("retirement_postponed", partition=name, reason=ArchiveUnavailable.code)
         return False
     await _detach(connection, parent, name)
     try:
         seconds_max = (
-            limits.PARTITION_ARCHIVE_PRESSED_S_MAX if pressed else limits.PARTITION_ARCHIVE_S_MAX
+            limits.PARTITION_ARCHIVE_PRESSED_S_MAX if low_space else limits.PARTITION_ARCHIVE_S_MAX
         )
-        retired = await _archived(connection, parent, name, shelf, seconds_max)
+        retired = await _archive(connection, parent, name, archive, seconds_max)
     except EventHubError as error:
-        if not pressed:
+        if not low_space:
             log.warning("retirement_postponed", partition=name, reason=error.code)
             return False
         retired = Retired(parent, name, await _count(connection, name), None, error.code)
@@ -125,26 +142,32 @@ async def _retire(
     return True
 
 
-async def _may_go(connection: Connection, name: str, shelf: Shelf | None) -> bool:
-    if shelf is None or not await _count(connection, name, rows_max=1):
+async def _may_drop(connection: Connection, name: str, archive: PartitionArchive | None) -> bool:
+    if archive is None or not await _count(connection, name, rows_max=1):
         return True
-    return await asyncio.to_thread(shelf.takes)
+    return await asyncio.to_thread(archive.is_writable)
 
 
-async def _archived(
-    connection: Connection, parent: str, name: str, shelf: Shelf | None, seconds_max: float
+async def _archive(
+    connection: Connection,
+    parent: str,
+    name: str,
+    archive: PartitionArchive | None,
+    seconds_max: float,
 ) -> Retired:
-    """Raises ArchiveUnavailable, DatabaseUnavailable."""
+    """Archive a detached partition, if there is an archive. Raise ArchiveUnavailable,
+    DatabaseUnavailable.
+    """
     if not await _count(connection, name, rows_max=1):
         return Retired(parent, name, 0, None, "empty")
-    if shelf is None:
+    if archive is None:
         return Retired(parent, name, await _count(connection, name), None, "no_archive")
-    kept = await _keep(connection, parent, name, shelf, seconds_max)
-    return Retired(parent, name, kept.rows, kept.manifest, "")
+    archived = await _write_archive(connection, parent, name, archive, seconds_max)
+    return Retired(parent, name, archived.rows, archived.manifest, "")
 
 
 async def _detach(connection: Connection, parent: str, name: str) -> None:
-    """Or finish a detachment that was interrupted."""
+    """Detach a partition, or finish a detachment that was interrupted."""
     query = await scalars(connection).execute(SQL["attachment"], (parent, name))
     is_interrupted = await query.fetchone()
     if is_interrupted is not None:
@@ -154,38 +177,40 @@ async def _detach(connection: Connection, parent: str, name: str) -> None:
         await connection.execute(detach.format(above=above, table=table, how=how))
 
 
-async def _keep(
-    connection: Connection, parent: str, name: str, shelf: Shelf, seconds_max: float
-) -> Kept:
-    """Have the rows archived in a thread. Raises ArchiveUnavailable, also after that time, and
-    DatabaseUnavailable.
+async def _write_archive(
+    connection: Connection, parent: str, name: str, archive: PartitionArchive, seconds_max: float
+) -> ArchivedPartition:
+    """Write the rows to the archive in a thread. Raise ArchiveUnavailable, also after
+    `seconds_max`, and DatabaseUnavailable.
     """
     query = await (await scalars(connection).execute(SQL["rows_of"], (name,))).fetchone() or ""
-    keeping = asyncio.ensure_future(asyncio.to_thread(shelf.keep, parent, name, query))
+    writing = asyncio.ensure_future(asyncio.to_thread(archive.write, parent, name, query))
     try:
         for _ in range(int(seconds_max / limits.PARTITION_ARCHIVE_PING_S)):
-            if (await asyncio.wait([keeping], timeout=limits.PARTITION_ARCHIVE_PING_S))[0]:
-                return await keeping
-            await connection.execute(SQL["still_here"])
+            if (await asyncio.wait([writing], timeout=limits.PARTITION_ARCHIVE_PING_S))[0]:
+                return await writing
+            await connection.execute(SQL["ping"])
         raise ArchiveUnavailable(f"The archive did not take {name} within {seconds_max:.0f} s.")
     finally:
-        if not keeping.done():
-            keeping.cancel()
+        if not writing.done():
+            writing.cancel()
             await connection.execute(SQL["end_reader"], (name,))
 
 
 async def _count(connection: Connection, name: str, rows_max: int | None = None) -> int:
-    """The rows of a partition, or as many as are asked for."""
+    """Return the number of rows of a partition, up to `rows_max`."""
     count = sql.SQL("SELECT count(*) FROM (SELECT FROM {table} LIMIT {rows_max}) AS found")
     query = count.format(table=sql.Identifier(name), rows_max=sql.Literal(rows_max))
     async with connection.transaction():
-        await connection.execute(SQL["be_patient"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",))
+        await connection.execute(
+            SQL["statement_timeout"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",)
+        )
         return await (await scalars(connection).execute(query)).fetchone() or 0
 
 
 async def _segments(connection: Connection, retired: Retired) -> str | None:
-    """Of deliveries: ranges of the ids of the segments that there are some of. An audit cannot tell
-    what these were owed, once nobody has the rows.
+    """Return ranges of the ids of the segments that a partition of deliveries has rows of. Once the
+    rows are gone, an audit cannot tell what these deliveries were.
     """
     if retired.parent != "deliveries" or not retired.rows:
         return None
@@ -195,7 +220,9 @@ async def _segments(connection: Connection, retired: Retired) -> str | None:
     )
     query = held.format(table=sql.Identifier(retired.name))
     async with connection.transaction():
-        await connection.execute(SQL["be_patient"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",))
+        await connection.execute(
+            SQL["statement_timeout"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",)
+        )
         return await (await scalars(connection).execute(query)).fetchone() or None
 
 
@@ -203,15 +230,15 @@ async def _drop(connection: Connection, retired: Retired) -> None:
     segments = await _segments(connection, retired)
     async with connection.transaction():
         await connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(retired.name)))
-        await connection.execute(SQL["note"], {**retired._asdict(), "segments": segments})
+        await connection.execute(SQL["record_retired"], {**retired._asdict(), "segments": segments})
     log.info("partition_dropped", **retired._asdict())
 
 
-async def retiring(url: str, archive_url: str) -> None:
-    """`retire` on a connection of its own. Raises what psycopg raises, and ArchiveUnavailable for a
+async def run_retirement(url: str, archive_url: str) -> None:
+    """Run `retire` on its own connection. Raise what psycopg raises, and ArchiveUnavailable for a
     URL that names no archive.
     """
-    shelf = Shelf(archive_url, url) if archive_url else None
+    archive = PartitionArchive(archive_url, url) if archive_url else None
     timeout = f"-c statement_timeout={int(limits.DETACH_TIMEOUT_S_MAX)}s"
     async with await psycopg.AsyncConnection.connect(
         url,
@@ -221,5 +248,5 @@ async def retiring(url: str, archive_url: str) -> None:
         options=timeout,
     ) as connection:
         if await (await scalars(connection).execute(SQL["lead_retirement"])).fetchone():
-            await retire(connection, shelf)
-            await connection.execute(SQL["retired"])
+            await retire(connection, archive)
+            await connection.execute(SQL["end_retirement"])

@@ -1,5 +1,5 @@
-"""What is known of partitions that left the database: what was archived, and what was not. Sql
-module, for commands. SQL module.
+"""Reports on retired partitions: those archived, and those dropped without an archive. For
+commands. SQL module.
 """
 
 from datetime import datetime
@@ -15,7 +15,7 @@ Connection = psycopg.Connection[Any]
 
 
 class Tally(NamedTuple):
-    """Of one table: partitions that held something, and their rows."""
+    """The retired partitions of one table that had rows, and the number of these rows."""
 
     table: str
     archived: int
@@ -26,12 +26,12 @@ class Tally(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A partition whose rows are nowhere. `why`: `no_archive`, or an error's code."""
+    """A partition dropped without being archived. `reason`: `no_archive`, or an error code."""
 
     name: str
     rows: int
     at: datetime
-    why: str
+    reason: str
 
 
 def tallies(connection: Connection) -> list[Tally]:
@@ -39,11 +39,11 @@ def tallies(connection: Connection) -> list[Tally]:
 
 
 def last_lost(connection: Connection) -> list[Lost]:
-    """The newest first."""
+    """Return the last partitions dropped without being archived, the newest first."""
     values = (limits.ARCHIVE_FAILURES_SHOWN_MAX,)
     return cursor_of(connection, Lost).execute(SQL["last_lost"], values).fetchall()
 
 
 def manifests(connection: Connection) -> list[str]:
-    """The paths of all partitions' manifests in the archive, the oldest first."""
+    """Return the paths of all partitions' manifests in the archive, the oldest first."""
     return scalars(connection).execute(SQL["manifests"]).fetchall()

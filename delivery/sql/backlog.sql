@@ -1,18 +1,17 @@
--- What waits for endpoints, the dropping of the oldest where it is too much, and the announcing of what endpoints did not
--- get. All times are the database's.
+-- The backlog of pending deliveries: counts it, drops the oldest beyond its bounds, and announces what endpoints did not
+-- receive. All times are the database's.
 
 -- name: settings
--- Each question is answered from the partial indexes of what is pending, whose conditions are only met by values that are
--- known when it is planned.
+-- Every statement must use the partial indexes of pending deliveries, whose conditions require values known at planning.
 SELECT set_config('plan_cache_mode', 'force_custom_plan', false), set_config('enable_seqscan', 'off', false),
        set_config('enable_bitmapscan', 'off', false), set_config('enable_hashjoin', 'off', false),
        set_config('enable_mergejoin', 'off', false), set_config('enable_hashagg', 'off', false),
        set_config('max_parallel_workers_per_gather', '0', false), set_config('jit', 'off', false)
 
 -- name: waiting
--- What waits for some endpoints behind one, by endpoint: events, their bytes, those that have waited too long, and the
--- registrations that they name. Bytes are those of the row, and of the event as the delivery has it or, on the average of
--- its segment, would get it once its partition goes.
+-- The backlog of a page of endpoints after the given one: events, their bytes, those pending for too long, and the
+-- registrations that they name. Bytes are those of the row and of the event: the delivery's own copy, or the average of the
+-- segment, which the delivery would receive once its partition is dropped.
 SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL) AS events,
        sum(%(row_bytes)s + 8 * cardinality(d.registrations)
            + CASE WHEN d.gap_first IS NOT NULL THEN 0
@@ -20,7 +19,7 @@ SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL) AS events,
                                 COALESCE(s.bytes, h.bytes) / greatest(COALESCE(s.last, h.sequence) - s.first + 1, 1),
                                 0) END)::bigint AS bytes,
        count(*) FILTER (WHERE d.gap_first IS NULL AND d.created_at < now() - make_interval(secs => %(age_s)s)) AS overdue,
-       sum(cardinality(d.registrations))::bigint AS names
+       sum(cardinality(d.registrations))::bigint AS registrations
   FROM deliveries d
   JOIN segments s ON s.id = d.segment_id
   LEFT JOIN heads h ON h.stream_id = s.stream_id AND h.segment_id = s.id
@@ -33,7 +32,7 @@ SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL) AS events,
 SELECT id, client_id FROM endpoints WHERE id = ANY (%(endpoints)s::bigint[]) AND deleted_at IS NULL
 
 -- name: cutoff
--- The last of an endpoint's oldest deliveries that are to go: so many, so many bytes, and all that have waited too long.
+-- The last of an endpoint's oldest deliveries to be dropped: at least this many, this many bytes, and all overdue ones.
 SELECT created_at, segment_id AS segment, sequence
   FROM (SELECT created_at, segment_id, sequence, row_number() OVER oldest AS number,
                sum(bytes) OVER oldest - bytes AS bytes_before
@@ -57,10 +56,9 @@ SELECT created_at, segment_id AS segment, sequence
  LIMIT 1
 
 -- name: drop_oldest
--- Some of an endpoint's oldest deliveries go, up to the last one that is to, but those that are being posted. Of each lane
--- the last one becomes the notice that they are gone, of which the lane has one: what an older one stood for goes into it.
--- Only notices of other reasons stand between them, so that a lane's notices follow one another. What went is counted in the
--- same statement, to be announced.
+-- Drops some of an endpoint's oldest deliveries, up to the cutoff, except those being posted. The last dropped delivery of each
+-- lane becomes the gap notice for them. A lane has one such notice: it absorbs an older one, unless a notice with another
+-- reason lies between them, so that a lane's notices stay in order. The statement counts the losses, to be announced.
 WITH others AS MATERIALIZED (
     SELECT stream_id, run, sequence FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND gap_first IS NOT NULL AND gap_reason <> 'backlog'
@@ -85,12 +83,12 @@ WITH others AS MATERIALIZED (
        AND l.block = (SELECT count(*) FROM others o
                        WHERE o.stream_id = d.stream_id AND o.run = d.run AND o.sequence < d.sequence)
        FOR UPDATE OF d SKIP LOCKED
-), gone AS (
+), ranges AS (
     SELECT stream_id, run, block, sequence AS first, registrations FROM picked
     UNION ALL SELECT stream_id, run, block, gap_first, registrations FROM notices
 ), gaps AS MATERIALIZED (
     SELECT g.stream_id, g.run, g.block, min(g.first) AS first, array_agg(DISTINCT r.id ORDER BY r.id) AS registrations
-      FROM gone g, unnest(g.registrations) AS r (id)
+      FROM ranges g, unnest(g.registrations) AS r (id)
      GROUP BY g.stream_id, g.run, g.block
 ), dropped AS (
     UPDATE deliveries d
@@ -121,7 +119,7 @@ WITH others AS MATERIALIZED (
 SELECT count(*) FROM picked
 
 -- name: losses_due
--- What endpoints did not get, to be announced now: the first at once, later ones together with those of a while.
+-- Losses to announce now: an endpoint's first at once, later ones together after an interval.
 WITH due AS (
     SELECT * FROM endpoint_losses
      WHERE deliveries > 0 AND announced_at <= now() - make_interval(secs => %(interval_s)s)

@@ -1,7 +1,7 @@
--- Forwarding: leases, checkpoints with the deliveries they stand for, and fan-outs that are written in pieces.
+-- Forwarding: leases, checkpoints together with the deliveries that they cover, and fan-outs written in batches.
 
 -- name: add_streams
--- Rows for streams that have callbacks; one that is there keeps its place.
+-- Inserts rows for streams with callbacks; an existing row keeps its position.
 INSERT INTO forwarding (stream_id, segment, sequence)
 SELECT v.stream_id, v.segment, v.sequence
   FROM unnest(%(streams)s::bigint[], %(segments)s::uuid[], %(sequences)s::bigint[]) AS v (stream_id, segment, sequence)
@@ -11,10 +11,10 @@ SELECT v.stream_id, v.segment, v.sequence
 SELECT stream_id FROM forwarding
 
 -- name: acquire
--- Streams that nobody holds, with their places, as far as they are this forwarder's part: all streams by all forwarders
--- that live, less those it has. Rows that another forwarder is just taking are left to it. A lease that ends later than any
--- can, or a forwarder seen in the future, is from before the clock stepped back, and counts no more.
-WITH part AS (
+-- Takes free streams up to this forwarder's share: all streams divided by all live forwarders, less those it has. Skips rows
+-- that another forwarder is taking. A lease that expires later than possible, or a heartbeat in the future, is from before the
+-- clock stepped back and does not count.
+WITH share AS (
     SELECT ceil((SELECT count(*) FROM forwarding)::numeric
                 / (1 + (SELECT count(*) FROM forwarders
                          WHERE NOT is_over(last_seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s)
@@ -24,7 +24,7 @@ WITH part AS (
     SELECT stream_id FROM forwarding
      WHERE is_over(expires_at, %(lease_s)s) AND stream_id <> ALL (%(held)s)
      ORDER BY expires_at
-     LIMIT (SELECT greatest(least(streams - cardinality(%(held)s::bigint[]), %(streams_max)s), 0)::bigint FROM part)
+     LIMIT (SELECT greatest(least(streams - cardinality(%(held)s::bigint[]), %(streams_max)s), 0)::bigint FROM share)
        FOR UPDATE SKIP LOCKED
 )
 UPDATE forwarding f
@@ -34,36 +34,35 @@ UPDATE forwarding f
 RETURNING f.stream_id, f.epoch, f.segment::text, f.sequence, f.endpoint_id
 
 -- name: renew
--- Every lease that is still held, in one statement, and the sign of life; what comes back is lost, what is renewed, and when
--- the first lease of others ends.
--- A row that a write is holding just now is left to the write, which renews it too.
-WITH asked AS (
+-- Renews every lease that is still held, and writes the heartbeat; returns the leases that are lost and renewed, and when the
+-- first lease of another forwarder expires. Skips rows that a write has locked: the write renews its lease too.
+WITH requested AS (
     SELECT stream_id, epoch FROM unnest(%(streams)s::bigint[], %(epochs)s::bigint[]) AS v (stream_id, epoch)
 ), mine AS (
-    SELECT f.stream_id FROM forwarding f JOIN asked a ON a.stream_id = f.stream_id AND a.epoch = f.epoch
+    SELECT f.stream_id FROM forwarding f JOIN requested a ON a.stream_id = f.stream_id AND a.epoch = f.epoch
        FOR NO KEY UPDATE OF f SKIP LOCKED
-), kept AS (
+), renewed AS (
     UPDATE forwarding f
        SET expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
       FROM mine
      WHERE f.stream_id = mine.stream_id
     RETURNING f.stream_id
-), seen AS (
+), heartbeat AS (
     INSERT INTO forwarders (id) VALUES (%(owner)s)
         ON CONFLICT (id) DO UPDATE SET last_seen_at = clock_timestamp()
     RETURNING id
 )
-SELECT COALESCE((SELECT array_agg(a.stream_id) FROM asked a
+SELECT COALESCE((SELECT array_agg(a.stream_id) FROM requested a
                   WHERE NOT EXISTS (SELECT FROM forwarding f WHERE f.stream_id = a.stream_id AND f.epoch = a.epoch)),
-                '{}') AS gone,
-       COALESCE((SELECT array_agg(stream_id) FROM kept), '{}') AS kept,
+                '{}') AS lost_ids,
+       COALESCE((SELECT array_agg(stream_id) FROM renewed), '{}') AS renewed_ids,
        (SELECT count(*) FROM forwarding) AS streams,
        (SELECT count(*) FROM forwarders
          WHERE NOT is_over(last_seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s) AND id <> %(owner)s) + 1 AS forwarders,
        (SELECT CASE WHEN bool_or(is_over(f.expires_at, %(lease_s)s)) THEN 0
                     ELSE extract(epoch FROM min(f.expires_at) - clock_timestamp()) END::float8
           FROM forwarding f
-         WHERE NOT EXISTS (SELECT FROM asked a WHERE a.stream_id = f.stream_id AND a.epoch = f.epoch)) AS free_s
+         WHERE NOT EXISTS (SELECT FROM requested a WHERE a.stream_id = f.stream_id AND a.epoch = f.epoch)) AS free_s
 
 -- name: release
 UPDATE forwarding f SET expires_at = clock_timestamp()
@@ -73,12 +72,12 @@ UPDATE forwarding f SET expires_at = clock_timestamp()
 -- name: leave
 DELETE FROM forwarders WHERE id = %(owner)s OR is_over(last_seen_at + interval '1 hour', 3600)
 
--- name: place
--- Where a stream stands, for who holds it.
+-- name: position
+-- The position of a stream, under a lease.
 SELECT segment::text, sequence, endpoint_id FROM forwarding WHERE stream_id = %s AND epoch = %s
 
 -- name: move
--- The checkpoint alone: nothing matched. Whatever moves it renews the lease.
+-- Moves the checkpoint alone, when nothing matched. Every move renews the lease.
 UPDATE forwarding
    SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
        expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
@@ -86,9 +85,9 @@ UPDATE forwarding
    AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
 
 -- name: write
--- The checkpoint and the deliveries it stands for: no rows unless it is held there. The row is locked first and moved last,
--- so that the lease runs from the end of the statement, however long that took. `flat` holds the registrations of the
--- first delivery, of the second, ...; `begins` and `ends` say where. `version_ids` may be empty: what is missing in it is null.
+-- Moves the checkpoint and inserts the deliveries that it covers; writes nothing unless the lease is held and the position is
+-- as expected. The row is locked first and moved last, so that the lease runs from the end of the statement. `flat` holds the
+-- registrations of the first delivery, of the second, and so on, at `begins` to `ends`. Missing `version_ids` are null.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
@@ -100,8 +99,8 @@ WITH held AS MATERIALIZED (
            flat.registrations[v.begins:v.ends], NULLIF(v.version_ids, '')::bigint[]
       FROM held h,
            (SELECT %(flat)s::bigint[] AS registrations) AS flat,
-           unnest(%(groups)s::bigint[], %(endpoints)s::bigint[], %(segment_ids)s::bigint[], %(sequences)s::bigint[],
-                  %(begins)s::bigint[], %(ends)s::bigint[], %(shapes)s::text[])
+           unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segment_ids)s::bigint[], %(sequences)s::bigint[],
+                  %(begins)s::bigint[], %(ends)s::bigint[], %(version_ids)s::text[])
                AS v (partition_id, endpoint_id, segment_id, sequence, begins, ends, version_ids)
            LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
     RETURNING 1
@@ -113,8 +112,8 @@ UPDATE forwarding f
  WHERE f.stream_id = held.stream_id AND done.rows > 0
 
 -- name: write_gap
--- The checkpoint passes events that are gone, and every endpoint with registrations that held for some of them, and whose
--- group was not suspended all the while, is owed a notice, in the place before the first event that is still there.
+-- Moves the checkpoint past removed events. Every endpoint with a registration that was in force for some of them, and whose
+-- group was not suspended for all of them, gets a gap notice at the position before the first event still available.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
@@ -123,7 +122,7 @@ WITH held AS MATERIALIZED (
 ), lost AS (
     SELECT COALESCE(string_agg(DISTINCT removal_reason, ', '), 'dropped') AS why FROM segments
      WHERE stream_id = %(stream_id)s AND tier = 'dropped' AND first <= %(sequence)s AND last >= %(first)s
-), owed AS (
+), concerned AS (
     SELECT v.endpoint_id, array_agg(DISTINCT v.registration_id ORDER BY v.registration_id) AS registrations
       FROM held h
       JOIN registration_versions v ON v.streams @> ARRAY[h.stream_id] AND v.endpoint_id IS NOT NULL AND NOT v.suspended
@@ -144,7 +143,7 @@ WITH held AS MATERIALIZED (
                             gap_first, gap_reason)
     SELECT CASE WHEN to_regclass('deliveries_p' || s.partition_id) IS NULL THEN l.current_partition ELSE s.partition_id END,
            o.endpoint_id, s.id, %(sequence)s, h.stream_id, e.zone_id, e.ordered, o.registrations, %(first)s, lost.why
-      FROM held h, lost, log_state l, segments s, owed o
+      FROM held h, lost, log_state l, segments s, concerned o
       JOIN endpoints e ON e.id = o.endpoint_id AND e.deleted_at IS NULL
      WHERE s.uuid = %(segment)s
     RETURNING 1
@@ -160,7 +159,7 @@ SELECT moved.rows AS notices, lost.why, s.name AS stream, z.name AS zone
   FROM lost, moved JOIN streams s ON s.id = moved.stream_id LEFT JOIN zones z ON z.id = s.zone_id
 
 -- name: write_fanout
--- The checkpoint passes an event whose deliveries are written in pieces.
+-- Moves the checkpoint past an event whose deliveries are written in batches.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
@@ -169,7 +168,7 @@ WITH held AS MATERIALIZED (
 ), written AS (
     INSERT INTO fanouts (partition_id, stream_id, segment_id, sequence, endpoints, registrations, ends, version_ids, total)
     SELECT %(partition_id)s, stream_id, %(segment_id)s, %(sequence)s,
-           %(endpoints)s, %(flat)s, %(ends)s, %(shapes)s, cardinality(%(endpoints)s::bigint[])
+           %(endpoints)s, %(flat)s, %(ends)s, %(version_ids)s, cardinality(%(endpoints)s::bigint[])
       FROM held
     RETURNING 1
 )
@@ -180,8 +179,8 @@ UPDATE forwarding f
  WHERE f.stream_id = held.stream_id AND done.rows > 0
 
 -- name: expand
--- The next piece of a fan-out that nobody else is writing: its deliveries, and how far it is, in one statement. Of each
--- stream the oldest comes first; among streams there is no order, so that none has to wait for another's.
+-- Writes the next batch of a fan-out that nobody else is writing, and its progress, in one statement. The oldest fan-out of a
+-- stream comes first; streams are chosen at random, so that none waits for another.
 WITH picked AS (
     SELECT partition_id, stream_id, segment_id, sequence, done, least(done + %(chunk)s, total) AS upto, total,
            endpoints, registrations, ends, version_ids
@@ -190,29 +189,29 @@ WITH picked AS (
      ORDER BY random()
      LIMIT 1
        FOR UPDATE OF f SKIP LOCKED
-), piece AS MATERIALIZED (
+), batch AS MATERIALIZED (
     SELECT partition_id, stream_id, segment_id, sequence, done, upto, total,
            endpoints[done + 1 : upto] AS endpoints, ends[done + 1 : upto] AS ends,
            CASE WHEN done = 0 THEN 0 ELSE ends[done] END AS skipped,
            registrations[CASE WHEN done = 0 THEN 1 ELSE ends[done] + 1 END : ends[upto]] AS registrations,
            version_ids[done + 1 : upto] AS version_ids
       FROM picked
-), further AS (
+), advanced AS (
     UPDATE fanouts f SET done = p.upto
-      FROM piece p
+      FROM batch p
      WHERE f.stream_id = p.stream_id AND f.sequence = p.sequence AND f.done = p.done AND p.upto < p.total
     RETURNING f.stream_id
 ), complete AS (
     DELETE FROM fanouts f
-     USING piece p
+     USING batch p
      WHERE f.stream_id = p.stream_id AND f.sequence = p.sequence AND f.done = p.done AND p.upto = p.total
     RETURNING f.stream_id
 )
 INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, version_ids)
 SELECT p.partition_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id, e.zone_id, COALESCE(e.ordered, false),
        p.registrations[COALESCE(v.before, p.skipped) - p.skipped + 1 : v.ends - p.skipped], NULLIF(v.version_ids, '')::bigint[]
-  FROM piece p
-  JOIN (SELECT stream_id FROM further UNION ALL SELECT stream_id FROM complete) AS moved
+  FROM batch p
+  JOIN (SELECT stream_id FROM advanced UNION ALL SELECT stream_id FROM complete) AS moved
     ON moved.stream_id = p.stream_id
  CROSS JOIN LATERAL (
     SELECT endpoint_id, ends, version_ids, lag(ends) OVER (ORDER BY n) AS before
@@ -224,28 +223,28 @@ SELECT p.partition_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id, e.z
 SELECT id, matching FROM streams WHERE id = ANY (%s::bigint[])
 
 -- name: may_be_purged
--- Whether versions that ended at one of these barriers may have been deleted (registrations/purge.py).
+-- Returns whether versions that ended at one of these barriers may have been deleted (registrations/purge.py).
 SELECT count(*) < cardinality(%(barriers)s::bigint[]) AS may_be_purged
-  FROM barriers WHERE id = ANY (%(barriers)s) AND created_at > now() - make_interval(secs => %(kept_s)s)
+  FROM barriers WHERE id = ANY (%(barriers)s) AND created_at > now() - make_interval(secs => %(retained_s)s)
 
 -- name: streams_of_barriers
--- Which of some streams the changes of some barriers concern, with these, and the groups that are suspended or resumed there.
+-- The streams that the changes of some barriers concern, with these barriers and the groups suspended or resumed there.
 WITH changed AS (
     SELECT s.stream_id, b.id
       FROM barriers b, unnest(b.streams) AS s (stream_id)
      WHERE b.id = ANY (%(barriers)s) AND s.stream_id = ANY (%(streams)s)
-), slept AS (
+), suspended AS (
     SELECT from_barrier AS id, group_id FROM suspensions WHERE from_barrier = ANY (%(barriers)s)
     UNION
     SELECT until_barrier, group_id FROM suspensions WHERE until_barrier = ANY (%(barriers)s)
 )
 SELECT c.stream_id, array_agg(DISTINCT c.id) AS barriers,
        COALESCE(array_agg(DISTINCT p.group_id) FILTER (WHERE p.group_id IS NOT NULL), '{}') AS groups
-  FROM changed c LEFT JOIN slept p USING (id)
+  FROM changed c LEFT JOIN suspended p USING (id)
  GROUP BY c.stream_id
 
 -- name: segments
--- What deliveries call the segments of some UUIDs. Deliveries of what has left its group are in the group of the newest.
+-- The ids and partitions of segments by UUID. Deliveries of a segment without a partition are in the newest partition.
 SELECT uuid::text, id AS segment_id,
        CASE WHEN to_regclass('deliveries_p' || partition_id) IS NULL THEN current_partition ELSE partition_id END AS partition_id
   FROM segments, log_state WHERE uuid = ANY (%s::uuid[])

@@ -1,14 +1,14 @@
--- What deliveries need of the log, and how they outlive their events.
+-- The events that deliveries still need, and the deliveries that outlive their events.
 
 -- name: needed
--- The lowest sequence of each stream that forwarders have not passed, or whose fan-out is not written to its end.
+-- The lowest sequence of each stream that is not forwarded yet, or whose fan-out is not fully written.
 SELECT stream_id, min(sequence) AS sequence
   FROM (SELECT stream_id, sequence + 1 AS sequence FROM forwarding
         UNION ALL SELECT stream_id, sequence FROM fanouts) AS n
  GROUP BY stream_id
 
--- name: keep_bytes
--- Some pending deliveries whose events are in a group that is about to go, and in no other.
+-- name: copy_events
+-- Copies events into some pending deliveries, if the events are in a partition about to be dropped, and in no other.
 WITH picked AS MATERIALIZED (
     SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, e.payload
       FROM deliveries d
@@ -23,7 +23,7 @@ UPDATE deliveries d SET payload = p.payload
    AND d.sequence = p.sequence AND d.run = p.run AND d.state = 'pending' AND d.gap_first IS NULL
 
 -- name: outlived
--- Groups with a partition of deliveries and none of events, the oldest first.
+-- Partitions of deliveries without a partition of events, the oldest first.
 SELECT g.id FROM event_partitions g
  WHERE g.id < (SELECT current_partition FROM log_state)
    AND to_regclass('deliveries_p' || g.id) IS NOT NULL AND to_regclass('events_p' || g.id) IS NULL

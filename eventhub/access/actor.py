@@ -1,5 +1,5 @@
-"""Who a management request is from and the zone it acts in: a key in its own zone, or an operator
-in a named one. Plain module.
+"""The actor of a management request and its zone: a key in its own zone, or an operator in the zone
+that the request names. Plain module.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from eventhub.base.errors import Forbidden
 
 
 class Actor(NamedTuple):
-    """`principal` is None for an operator, who may do everything."""
+    """An authenticated caller in one zone. `principal`: None for an operator, which may do all."""
 
     zone_id: int
     zone: str
@@ -20,19 +20,19 @@ class Actor(NamedTuple):
         return self.principal is None or self.principal.may(action, stream)
 
     def require(self, action: str, stream: str) -> None:
-        """Forbidden unless `may`.
+        """Raise Forbidden unless `may`.
 
-        Managing what is no stream (clients, keys, channels) needs the pattern `*`.
+        Managing anything other than a stream (clients, keys, channels) needs the pattern `*`.
         """
         if self.principal is not None:
             self.principal.require(action, stream)
 
     def may_listen(self, stream: str) -> bool:
-        """True if the actor may be told what is in the stream; of `system`, who manages may."""
+        """Return True if the actor may read the stream; `system` needs a manage grant."""
         return self.may(to_listen(stream), stream)
 
     def require_listen(self, stream: str, *, field: str | None = None) -> None:
-        """Forbidden at `field` unless `may_listen`."""
+        """Raise Forbidden at `field` unless `may_listen`."""
         try:
             self.require(to_listen(stream), stream)
         except Forbidden as error:
@@ -41,12 +41,12 @@ class Actor(NamedTuple):
 
     @property
     def manages_zone(self) -> bool:
-        """True if the whole zone is the actor's to manage, not only some of its streams."""
+        """True if the actor may manage the whole zone, not only some of its streams."""
         return self.principal is None or self.principal.manages_zone
 
     def require_zone_manager(self) -> None:
-        """Clients, keys and channels concern the whole zone, so a manage grant on some streams is
-        not enough.
+        """Raise Forbidden unless `manages_zone`: clients, keys and channels concern the whole zone,
+        so a manage grant on some streams is not enough.
         """
         if not self.manages_zone:
             raise Forbidden(
@@ -55,7 +55,7 @@ class Actor(NamedTuple):
             )
 
     def sees(self, stream: str) -> bool:
-        """True if any grant names the stream: whoever may emit or listen may see what it is."""
+        """Return True if any grant covers the stream: each action shows what the stream is."""
         return any(self.may(action, stream) for action in ACTIONS)
 
     def require_operator(self) -> None:

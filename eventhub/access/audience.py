@@ -1,7 +1,7 @@
-"""Who may notice an event: the one rule that everything asks which lets an event, or what follows
-from one, out to whoever asks (eventhub/event/audience.py). Plain module.
+"""The audience rule: which callers may see an event. Every path that exposes an event, or data
+derived from one, applies it (eventhub/event/audience.py). Plain module.
 
-Operators are no clients and see all of the zone they name.
+An operator is no client and sees every event of the zone it names.
 """
 
 from eventhub.access.principal import Principal
@@ -10,7 +10,7 @@ from eventhub.event.envelope import Event
 
 
 def is_shown(event: Event, principal: Principal | None) -> bool:
-    """True if whoever asks may see the event. None, and the stand-in of a login: an operator."""
+    """Return True if the caller may see the event. An operator is None or a login's principal."""
     if principal is None or principal.is_operator:
         return True
     return may_see(event, principal.client, principal.groups)

@@ -1,6 +1,7 @@
-"""Who may enter the management API: an API key as bearer, or an operator's login. Django module.
+"""Authentication of the management API: an API key as bearer, or an operator's login.
+Django module.
 
-Connection tokens may not.
+Connection tokens are not accepted.
 """
 
 import re
@@ -21,8 +22,8 @@ SESSION_KEY = re.compile(r"[a-z0-9]{8,64}")
 
 
 class KeyAuthentication(BaseAuthentication):
-    """`Authorization: Bearer ehk_…`; the live key is looked up each time. request.user and
-    request.auth are its Principal.
+    """Authentication by `Authorization: Bearer ehk_…`. Every request looks the live key up;
+    request.user and request.auth are its Principal.
     """
 
     def authenticate(self, request: Request) -> tuple[Principal, Principal] | None:
@@ -45,11 +46,11 @@ class KeyAuthentication(BaseAuthentication):
 
 
 class OperatorAuthentication(SessionAuthentication):
-    """A Django login of a staff user, with CSRF enforced on everything that writes."""
+    """Authentication by the Django login of a staff user; every write needs the CSRF token."""
 
     def authenticate(self, request: Request) -> tuple[Any, None] | None:
         cookie = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
-        # a quoted cookie may hold NUL, which no database takes
+        # a quoted cookie may contain NUL, which PostgreSQL refuses
         found = super().authenticate(request) if SESSION_KEY.fullmatch(cookie) else None
         return found if found is not None and found[0].is_staff else None
 

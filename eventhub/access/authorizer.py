@@ -1,9 +1,10 @@
-"""Who may do what at the hot doors: grants and names cached, and dropped when `system` says so.
-SQL module.
+"""The authorizer of the hot routes: caches principals, streams and channels, and drops them when
+`system` announces a change. SQL module.
 
-A cached answer counts only while the tail of `system` was confirmed within a second; otherwise the
-database is asked, otherwise the caller gets 503 and open sockets wait. So a revocation is effective
-within a second in every process. Concurrency contract: one event loop; `run` is one task.
+A cached entry counts only while the tail of `system` was confirmed within a second. Otherwise the
+database is asked; while it is unavailable, requests get 503 and open sockets wait. So a revocation
+takes effect within a second in every process. Concurrency contract: one event loop; `run` is one
+task.
 """
 
 import asyncio
@@ -44,21 +45,21 @@ _CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s"
 T = TypeVar("T")
 
 
-class _Asked(NamedTuple):
-    """A look-up under way."""
+class _Lookup(NamedTuple):
+    """A look-up in progress."""
 
-    begun_s: float
-    found: "asyncio.Future[Any]"
+    started_s: float
+    result: "asyncio.Future[Any]"
 
-    def may_be_shared(self, came_s: float) -> bool:
-        """True for a request that came then. What has ended is not waited for: its error would come
-        again and again without a pause.
+    def may_be_shared(self, requested_s: float) -> bool:
+        """Return True if a request of that time may wait for it. A finished look-up is not shared:
+        its error would be raised again and again without a pause.
         """
-        return not self.found.done() and self.begun_s >= came_s - limits.LOOKUP_SHARED_S_MAX
+        return not self.result.done() and self.started_s >= requested_s - limits.LOOKUP_SHARED_S_MAX
 
 
 class Authorizer:
-    """The authoriser of one process."""
+    """The authorizer of one process."""
 
     def __init__(self, hub_log: Log, *, secret: str, clock: Clock) -> None:
         self._log = hub_log
@@ -68,12 +69,12 @@ class Authorizer:
         self._keys: dict[bytes, Principal] = {}  # by digest of the credential
         self._streams: dict[tuple[int, str], StreamInfo] = {}
         self._channels: dict[int, dict[str, int]] = {}  # zone -> name -> bit; names keep their bit
-        self._asked: dict[Any, _Asked] = {}  # look-ups under way, by what is looked up
-        self.changes = 0  # rises with every change of a key; sockets then ask again
-        self.wakers: set[asyncio.Event] = set()  # set with it
+        self._lookups: dict[Any, _Lookup] = {}  # in progress, by key
+        self.changes = 0  # rises with every change of a key; sockets then authenticate again
+        self.wakers: set[asyncio.Event] = set()  # set with each change
 
     def age_s(self) -> float:
-        """Seconds since everything that `system` had said was applied here; infinite while it is
+        """Return the seconds since the caches last reflected all of `system`; infinite while it is
         not followed.
         """
         return self._age_s(asyncio.get_running_loop().time())
@@ -85,41 +86,40 @@ class Authorizer:
         return now_s - system.ring.confirmed_s
 
     def fresh(self) -> bool:
-        """True while cached answers count."""
+        """Return True while cached entries count."""
         now_s = asyncio.get_running_loop().time()
-        self._log.tail.rely(now_s)
+        self._log.tail.keep_confirmed(now_s)
         return self._age_s(now_s) < limits.AUTHORISATION_FRESH_S_MAX
 
     async def confirmed(self) -> bool:
-        """The same after a look at `system`, if nobody looked just now."""
+        """Return `fresh`, after a look at `system` if it was not read just now."""
         if not self.fresh():
-            await asyncio.sleep(0)  # what woke the caller may have woken the authorizer too
+            await asyncio.sleep(0)  # the event that woke the caller may wake the authorizer as well
         if not self.fresh():
-            await self._log.tail.looked(limits.AUTHORISATION_FRESH_S_MAX)
+            await self._log.tail.wait_for_poll(limits.AUTHORISATION_FRESH_S_MAX)
         return self.fresh()
 
     async def authenticate(self, credential: str) -> Principal:
-        """The principal of an API key or connection token.
+        """Return the principal of an API key or connection token.
 
-        Raises Unauthenticated's kin, DatabaseUnavailable.
+        Raises InvalidCredentials, TokenExpired, DatabaseUnavailable.
         """
         digest = hashlib.sha256(credential.encode()).digest()
         principal = self._keys.get(digest)
-        if principal is None or not self.fresh() or self._over(principal):
+        if principal is None or not self.fresh() or self._expired(principal):
             principal = await self._once(digest, lambda: self._look_up(credential, digest))
-        if self._over(principal):
+        if self._expired(principal):
             raise InvalidCredentials if is_key(credential) else TokenExpired
         return principal
 
-    def _over(self, principal: Principal) -> bool:
-        """True when what was found no longer counts; an operator's login every second."""
+    def _expired(self, principal: Principal) -> bool:
+        """Return True if the principal no longer counts; an operator's login counts a second."""
         expires_at_us = principal.expires_at_us
         return expires_at_us is not None and expires_at_us <= self._clock.now_us()
 
     async def stream(self, principal: Principal, name: str) -> StreamInfo:
-        """The stream of that name in the principal's zone;
-
-        `system` is the hub's. What of it may change is at most a second old. Raises UnknownStream.
+        """Return the stream of that name in the principal's zone; `system` belongs to the hub. Its
+        settings are at most a second old. Raises UnknownStream.
         """
         if name == "system":
             return _SYSTEM
@@ -139,7 +139,7 @@ class Authorizer:
         return found
 
     async def mask(self, zone_id: int, names: Iterable[str]) -> int:
-        """The bits of channel names in a zone. Raises UnknownChannel."""
+        """Return the tag mask of channel names in a zone. Raises UnknownChannel."""
         bits = self._channels.get(zone_id, {})
         mask = 0
         for name in names:
@@ -154,11 +154,11 @@ class Authorizer:
         return mask
 
     async def run(self) -> None:
-        """Follow `system` until cancelled, through every absence of the database."""
+        """Follow `system` until cancelled, also across outages of the database."""
         while True:
             try:
                 async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
-                    self._forget_all()  # what happened before `now` is not followed
+                    self._forget_all()  # events before `now` are not followed
                     self._system = follower
                     async for stored in follower:
                         self._apply(stored.event.type)
@@ -172,7 +172,7 @@ class Authorizer:
         if type.startswith(("key.", "client.", "zone.")):
             self._forget_all()
         elif type.startswith("stream."):
-            self._streams = {}  # a look-up under way writes into the old one
+            self._streams = {}  # a look-up in progress writes to the old dict
 
     def _forget_all(self) -> None:
         self._streams = {}
@@ -181,30 +181,30 @@ class Authorizer:
         for waker in self.wakers:
             waker.set()
 
-    async def _once(self, key: Any, look: Callable[[], Awaitable[T]]) -> T:
-        """Return what a look-up finds, shared with all that ask for the same meanwhile: hundreds of
-        requests of one client cost one look-up. One that began before this request and finds
-        nothing proves nothing: the row may have come since.
+    async def _once(self, key: Any, look_up: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of a look-up, shared with all requests of the same key: hundreds of
+        requests of one client cost one look-up. A look-up that started before this request and
+        finds nothing is repeated: the row may have been inserted since.
         """
         clock = asyncio.get_running_loop().time
-        came_s = clock()
+        requested_s = clock()
         while True:
-            asked = self._asked.get(key)
-            if asked is None or not asked.may_be_shared(came_s):
-                asked = self._asked[key] = _Asked(clock(), asyncio.ensure_future(look()))
-                asked.found.add_done_callback(partial(self._forget_asked, key, asked))
+            lookup = self._lookups.get(key)
+            if lookup is None or not lookup.may_be_shared(requested_s):
+                lookup = self._lookups[key] = _Lookup(clock(), asyncio.ensure_future(look_up()))
+                lookup.result.add_done_callback(partial(self._end_lookup, key, lookup))
             try:
-                found: T = await asyncio.shield(asked.found)
+                found: T = await asyncio.shield(lookup.result)
                 return found
             except (InvalidCredentials, UnknownStream):
-                if asked.begun_s >= came_s:
+                if lookup.started_s >= requested_s:
                     raise
 
-    def _forget_asked(self, key: Any, asked: "_Asked", done: "asyncio.Future[Any]") -> None:
-        if self._asked.get(key) is asked:
-            del self._asked[key]
+    def _end_lookup(self, key: Any, lookup: _Lookup, done: "asyncio.Future[Any]") -> None:
+        if self._lookups.get(key) is lookup:
+            del self._lookups[key]
         if not done.cancelled():
-            done.exception()  # nobody may be there any more
+            done.exception()  # retrieved here, because its waiters may be cancelled
 
     async def _look_up(self, credential: str, digest: bytes) -> Principal:
         claims = None
@@ -241,7 +241,7 @@ class Authorizer:
 
 
 def _search(digest: bytes, claims: Claims | None) -> tuple[LiteralString, tuple[Any, ...]]:
-    """The query, with its values, for what an API key or a token stands for."""
+    """Return the query that finds the live key or login of a credential, with its parameters."""
     if claims is None:
         return FIND_BY_DIGEST, (digest,)
     if isinstance(claims, LoginClaims):

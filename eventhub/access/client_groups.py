@@ -1,8 +1,8 @@
-"""The groups of a zone's clients, for processes that tell clients what nobody asks for with a key:
-cached, and dropped when `system` says so. SQL module.
+"""The groups of a zone's clients, for processes that deliver events to clients without a request of
+theirs: cached, and dropped when `system` announces a change. SQL module.
 
 Only events with an audience need them. Concurrency contract: one event loop; `run` is one task.
-What `of_zone` gives is never changed.
+The mapping that `of_zone` returns is never changed.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from eventhub.eventlog.system_follower import SystemFollower
 from eventhub.postgresql.connections import reading
 from eventhub.postgresql.rows import cursor_of
 
-Members = Mapping[str, frozenset[str]]  # by name of a client, its groups; without those in none
+Members = Mapping[str, frozenset[str]]  # groups by client name, without clients in no group
 
 # The zone's name, and its live clients that are in a group; one row of nulls if there are none.
 _OF_ZONE = """
@@ -28,26 +28,26 @@ _OF_ZONE = """
 """
 
 
-class _Row(NamedTuple):
-    """A client of a zone and its groups, as JSON; of a zone that has none, one of nulls."""
+class _MemberRow(NamedTuple):
+    """A client and its groups, as JSON; one row of nulls if no client of the zone has groups."""
 
     zone: str
     client: str | None
     groups: str
 
 
-class _Known(NamedTuple):
+class _CachedMembers(NamedTuple):
     zone: str
     members: Members
 
 
 class Groups:
-    """The groups that this process was asked about."""
+    """The groups of the zones that this process looked up."""
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
         self._system = SystemFollower(hub_log, "groups", self._tell)
-        self._zones: dict[int, _Known] = {}
+        self._zones: dict[int, _CachedMembers] = {}
         self._changes = 0
 
     async def run(self) -> None:
@@ -55,29 +55,29 @@ class Groups:
         await self._system.run()
 
     async def of_zone(self, zone_id: int, *, through: int = 0) -> Members:
-        """The groups of a zone's clients: every change is in that is a second old, or that `system`
-        told up to the sequence `through`. Raises DatabaseUnavailable.
+        """Return the groups of a zone's clients. They include every change older than a second and
+        every one announced in `system` up to the sequence `through`. Raises DatabaseUnavailable.
         """
         found = self._zones.get(zone_id)
-        if found is not None and self._system.fresh() and self._system.told(through):
+        if found is not None and self._system.fresh() and self._system.has_reached(through):
             return found.members
         return await self._load(zone_id)
 
     async def _load(self, zone_id: int) -> Members:
         changes = self._changes
         async with reading(self._log.lookups) as connection:
-            query = cursor_of(connection, _Row)
+            query = cursor_of(connection, _MemberRow)
             rows = await (await query.execute(_OF_ZONE, (zone_id,))).fetchall()
-        sets: dict[str, frozenset[str]] = {}  # most clients of a zone are in the same few groups
+        sets: dict[str, frozenset[str]] = {}  # most clients of a zone share the same few sets
         members = {
             row.client: sets.setdefault(row.groups, frozenset(orjson.loads(row.groups)))
             for row in rows
             if row.client is not None
         }
-        if rows and changes == self._changes:  # nothing was changed while they were read
+        if rows and changes == self._changes:  # nothing changed while the rows were read
             if len(self._zones) >= limits.GROUP_ZONES_CACHED_MAX:
                 self._zones.clear()
-            self._zones[zone_id] = _Known(rows[0].zone, members)
+            self._zones[zone_id] = _CachedMembers(rows[0].zone, members)
         return members
 
     async def _tell(self, stored: StoredEvent | None) -> None:

@@ -1,4 +1,4 @@
-"""The file with the demo's credentials: written for its owner alone, and kept. Plain module."""
+"""The file with the demo's credentials, readable by its owner only. Plain module."""
 
 import os
 import secrets
@@ -12,12 +12,12 @@ CLIENT = "demo"
 
 
 class DemoAccess(NamedTuple):
-    """Who may use the demo: an operator by password, the client `demo` by key (empty: none yet)."""
+    """The demo's credentials: an operator's password, and the key of the client `demo`, or ""."""
 
     username: str
     password: str
     key: str
-    secret: str = ""  # of the demo's endpoint; empty: none yet
+    secret: str = ""  # of the demo's endpoint ("": none yet)
 
 
 def new_access() -> DemoAccess:
@@ -25,7 +25,7 @@ def new_access() -> DemoAccess:
 
 
 def read_access(file: Path) -> DemoAccess | None:
-    """What the file says, or None if there is none or it is not ours to understand."""
+    """Return the credentials in the file, or None if it is missing or not in this format."""
     try:
         found = orjson.loads(file.read_bytes())
         operator, client = found["operator"], found["client"]
@@ -38,7 +38,7 @@ def read_access(file: Path) -> DemoAccess | None:
 
 
 def write_access(file: Path, access: DemoAccess) -> None:
-    """Put the file in place at once, readable by its owner only."""
+    """Write the file atomically, readable by its owner only."""
     content = {
         "operator": {"username": access.username, "password": access.password},
         "client": {"name": CLIENT, "key": access.key, "endpoint_secret": access.secret},

@@ -1,8 +1,8 @@
-"""Grants: which action a key may do on which streams; whatever no grant names is denied.
+"""Grants: the actions that a key may perform, each on which streams. No grant, no access.
 Plain module.
 
-A pattern is a stream's name in which `*` stands for any run of characters, also none. Everything
-else is literal and case-sensitive. Matching never backtracks, so that no pattern is slow.
+A pattern is a stream's name in which `*` stands for any number of characters, also none. All other
+characters are literal and case-sensitive. Matching never backtracks, so no pattern is slow.
 """
 
 import re
@@ -13,11 +13,9 @@ from eventhub.base import limits
 from eventhub.base.errors import FieldTooLong, InvalidField, MissingField, UnknownField
 
 ACTIONS = ("emit", "listen", "manage")
-SYSTEM = "system"  # the stream of what the hub does to itself
+SYSTEM = "system"  # the stream of the hub's own changes
 _PATTERN = re.compile(r"[A-Za-z0-9._*-]+")
-_ANY = (
-    "\0"  # stands for the star of a pattern that is itself matched; no name and no pattern holds it
-)
+_ANY = "\0"  # replaces the star of a pattern that is matched itself; no name contains it
 
 
 class Grant(NamedTuple):
@@ -31,12 +29,12 @@ class Grant(NamedTuple):
 
 
 def to_listen(stream: str) -> str:
-    """The action that it takes to be told what is in a stream: of `system`, managing."""
+    """Return the action that reading a stream needs: `manage` for `system`, else `listen`."""
     return "manage" if stream == SYSTEM else "listen"
 
 
 def parse_grants(items: Any, *, field: str = "grants") -> tuple[Grant, ...]:
-    """Grants from their JSON, `[{"action": "emit", "streams": "orders.*"}]`.
+    """Parse grants from their JSON, `[{"action": "emit", "streams": "orders.*"}]`.
 
     Errors name index and field.
     """
@@ -71,24 +69,23 @@ def _parse_grant(item: Any, at: str) -> Grant:
 
 
 def allows(grants: Iterable[Grant], action: str, stream: str) -> bool:
-    """True if a grant of this action matches the stream."""
+    """Return True if a grant of this action matches the stream."""
     for own_action, pattern in grants:  # noqa: SIM110 - a loop, because this runs for every request
         if own_action == action and matches(pattern, stream):
             return True
     return False
 
 
-def covers(own: Iterable[Grant], wanted: Grant) -> bool:
-    """True if one own grant allows everything the wanted one would.
+def covers(own: Iterable[Grant], requested: Grant) -> bool:
+    """Return True if one own grant allows everything that the requested one would.
 
-    Exact, not a guess: the star of the wanted pattern becomes a character that only a star can
-    match.
+    Exact: the star of the requested pattern becomes a character that only a star matches.
     """
-    return allows(own, wanted.action, wanted.pattern.replace("*", _ANY))
+    return allows(own, requested.action, requested.pattern.replace("*", _ANY))
 
 
 def matches(pattern: str, name: str) -> bool:
-    """True if the name is the pattern with each `*` replaced by some text."""
+    """Return True if the name is the pattern with each `*` replaced by some text."""
     if pattern == "*" or pattern == name:
         return True
     head, star, rest = pattern.partition("*")

@@ -1,8 +1,8 @@
 """API keys as text: `ehk_<public id>_<secret>`. Plain module.
 
-The public id names a key in lists, logs and events; the secret is shown once and never stored. A
-key holds 256 random bits, so one plain SHA-256 of the whole text is enough: there is nothing to
-guess and nothing to salt.
+The public id names a key in lists, logs and events. The secret is shown once and never stored: the
+database has the SHA-256 of the whole text. A key has 256 random bits, so its digest needs no salt
+and no slow hash.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ _PUBLIC_ID = re.compile(r"[a-z0-9]{12}")
 
 
 class NewKey(NamedTuple):
-    """A key just made. `text` is the secret: show it once, store the digest."""
+    """A new key. `text` is the secret: show it once, store the digest."""
 
     public_id: str
     text: str
@@ -32,12 +32,12 @@ def new_key() -> NewKey:
 
 
 def digest_of(text: str) -> bytes:
-    """What is stored and searched instead of the key."""
+    """Return the digest that is stored and looked up in place of the key."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def is_key(text: str) -> bool:
-    """True if the text has a key's form; says nothing about its being valid."""
+    """Return True if the text has the form of a key, valid or not."""
     return _KEY.fullmatch(text) is not None
 
 

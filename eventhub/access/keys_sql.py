@@ -1,5 +1,5 @@
-"""Finds a live key with its client and zone, for Django's connection and for the hot doors' own
-alike. Plain module.
+"""The queries that find a live key with its client and zone, for Django's connection and for those
+of the hot routes. Plain module.
 """
 
 from typing import Any, LiteralString
@@ -9,9 +9,9 @@ import orjson
 from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
 
-# The columns in the order of `principal_of`. Grants and groups come as text, because the drivers
-# differ in how they read jsonb; times as microseconds, because they differ in how they read
-# timestamptz. Live = neither revoked nor expired.
+# The columns in the order of `principal_of`. Grants and groups are selected as text and times as
+# microseconds, because the two connections load jsonb and timestamptz differently. A live key is
+# neither revoked nor expired.
 _LIVE_KEY: LiteralString = """
     SELECT k.id, k.public_id, c.id, c.name, z.id, z.name, k.grants::text,
            (extract(epoch FROM k.expires_at) * 1000000)::bigint, c.groups::text
@@ -27,9 +27,9 @@ FIND_BY_PUBLIC_ID: LiteralString = _LIVE_KEY + " AND k.public_id = %s"
 
 
 def principal_of(row: tuple[Any, ...]) -> Principal:
-    """The principal of a row of either query."""
+    """Return the principal of a row of either query."""
     key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us, groups = row
-    # grants were validated when written; a tuple per request is cheaper than to validate again
+    # grants were validated when written; validating them again would cost more than the tuple
     found = tuple(Grant(item["action"], item["streams"]) for item in orjson.loads(grants))
-    whose = (key_id, public_id, client_id, client, zone_id, zone)
-    return Principal(*whose, found, expires_at_us, groups=frozenset(orjson.loads(groups)))
+    owner = (key_id, public_id, client_id, client, zone_id, zone)
+    return Principal(*owner, found, expires_at_us, groups=frozenset(orjson.loads(groups)))

@@ -1,4 +1,4 @@
-"""The tables of who may do what: zones own clients and channel names, clients own keys.
+"""The tables of zones and credentials: a zone owns clients and channel names, a client owns keys.
 Django module.
 
 Operators are Django users.
@@ -10,7 +10,7 @@ from eventhub.base import limits
 
 
 class Zone(models.Model):
-    """A tenant. Nothing crosses zones."""
+    """A tenant. No data crosses zones."""
 
     name = models.CharField(max_length=limits.NAME_CHARS_MAX, unique=True)
 
@@ -22,14 +22,14 @@ class Zone(models.Model):
 
 
 class Client(models.Model):
-    """A registered party of a zone; what it emits is signed with its name (`source`)."""
+    """A client of a zone; the events that it emits carry its name (`source`)."""
 
     zone = models.ForeignKey(Zone, models.PROTECT)
     name = models.CharField(max_length=limits.NAME_CHARS_MAX)
     # names, ascending, each once: see audience.py
     groups = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     created_at = models.DateTimeField(auto_now_add=True)
-    deleted_at = models.DateTimeField(null=True)  # then the name is free for another client
+    deleted_at = models.DateTimeField(null=True)  # from then on its name may be reused
 
     class Meta:
         db_table = "clients"
@@ -46,7 +46,7 @@ class Client(models.Model):
 
 
 class ApiKey(models.Model):
-    """A client's key: only the digest of its text, and what it may do."""
+    """A key of a client: the digest of its text, and its grants."""
 
     client = models.ForeignKey(Client, models.PROTECT)
     public_id = models.CharField(max_length=12, unique=True)
@@ -87,7 +87,7 @@ class Channel(models.Model):
 
 
 class LoginAttempts(models.Model):
-    """How often an address or a username tried to log in during the running window."""
+    """The number of login attempts of an address or username in the current window."""
 
     subject = models.CharField(max_length=300, primary_key=True)  # user:NAME or address:ADDRESS
     started_at = models.DateTimeField(db_index=True)

@@ -1,4 +1,4 @@
-"""What a name of a zone, client, channel or stream may be. Plain module."""
+"""Names of zones, clients, channels and streams: their form. Plain module."""
 
 import re
 
@@ -10,7 +10,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def valid_name(text: str, *, field: str) -> str:
-    """The name itself, or FieldTooLong or InvalidName at `field`."""
+    """Return the name. Raises FieldTooLong or InvalidName at `field`."""
     if len(text) > limits.NAME_CHARS_MAX:
         raise FieldTooLong(field=field, chars_max=limits.NAME_CHARS_MAX)
     if not _NAME.fullmatch(text):

@@ -1,7 +1,7 @@
-"""Finds the live login that an operator's connection token stands for. Plain module.
+"""The query that finds the live login behind an operator's connection token. Plain module.
 
-Nothing in `system` tells of a user who was dismissed or has logged out, so a login counts only for
-`LOGIN_CONFIRMED_S_MAX` and is then looked up again.
+`system` does not announce that a user was deactivated or logged out, so a login counts only for
+`LOGIN_CONFIRMED_MS_MAX` and is then looked up again.
 """
 
 import hashlib
@@ -12,12 +12,12 @@ from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 
-# What a token of an operator may: listen everywhere in its zone, also to `system`, and take a
-# sealed segment as it is stored.
+# The grants of an operator's token: listen to every stream of its zone and to `system`, and
+# download sealed segments.
 OPERATOR_GRANTS = (Grant("listen", "*"), Grant("manage", "*"))
 
-# Parameters: user, zone, login. Sessions are found through the index `operator_sessions`
-# (migration 0002), of which there are a few per operator; then the password has its say.
+# Parameters: zone, user, login, login. Sessions are found through the index `operator_sessions`;
+# an operator has a few. The digest of the password must match as well.
 FIND_LOGIN: LiteralString = """
     SELECT u.id, u.username, z.id, z.name
     FROM auth_user u
@@ -33,15 +33,17 @@ FIND_LOGIN: LiteralString = """
 
 
 def login_digest(*, session_key: str, password: str) -> str:
-    """What a token holds of a login: digests of the cookie's session and of the password's hash."""
+    """Return the login as a token names it: digests of the session key and the password's hash."""
     parts = (session_key, password)
     return "".join(hashlib.sha256(part.encode()).hexdigest() for part in parts)
 
 
 def operator_of(row: tuple[Any, ...], clock: Clock) -> Principal:
-    """The principal of a row of the query, until it must be looked up again.
+    """Return the principal of a row of the query; it expires when the login is to be looked up
+    again.
 
-    `client_id` is negative: a place of its own among those who count sockets, and no client's.
+    Its `client_id` is negative: sockets and fair shares are counted per operator, apart from
+    clients.
     """
     user_id, username, zone_id, zone = row
     until_us = clock.now_us() + limits.LOGIN_CONFIRMED_MS_MAX * 1000

@@ -1,4 +1,4 @@
-"""Who is asking: the key's client and zone, and what it may do. Plain module."""
+"""The principal of a request: a key with its client, zone and grants. Plain module."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ from eventhub.base.fair_queue import Party
 
 
 class Principal(NamedTuple):
-    """A live key, or the login that an operator's connection token stands for (operators_sql.py).
+    """A live key, or the login behind an operator's connection token (operators_sql.py).
 
-    `expires_at_us` is the key's or the token's end, None for never. `groups`: the client's.
+    `expires_at_us`: when the key or the token expires; None: never. `groups`: of the client.
     """
 
     key_id: int
@@ -27,38 +27,36 @@ class Principal(NamedTuple):
 
     @property
     def party(self) -> Party:
-        """Whose share of the process it takes."""
+        """The party that its work is counted for in fair queues."""
         return Party(self.zone_id, self.client_id)
 
     @property
     def is_operator(self) -> bool:
-        """True for the stand-in of a login, which is no client."""
+        """True for the principal of a login, which is no client."""
         return self.client_id < 0
 
     @property
     def manages_zone(self) -> bool:
-        """True if the whole zone is the key's, and its token's, to manage, not only some of its
-        streams.
-        """
+        """True if the key, and its token, may manage the whole zone, not only some streams."""
         whole = Grant("manage", "*")
         return whole in self.grants and (self.narrowed is None or whole in self.narrowed)
 
     def may(self, action: str, stream: str) -> bool:
-        """True if the key allows the action on the stream, and so does its token, if any."""
+        """Return True if the key, and its token if any, allows the action on the stream."""
         return allows(self.grants, action, stream) and (
             self.narrowed is None or allows(self.narrowed, action, stream)
         )
 
     def may_listen(self, stream: str) -> bool:
-        """True if the key may be told what is in the stream; of `system`, who manages may."""
+        """Return True if the key may read the stream; `system` needs a manage grant."""
         return self.may(to_listen(stream), stream)
 
     def require_listen(self, stream: str) -> None:
-        """Forbidden unless `may_listen`."""
+        """Raise Forbidden unless `may_listen`."""
         self.require(to_listen(stream), stream)
 
     def require(self, action: str, stream: str) -> None:
-        """Forbidden, naming the missing grant, unless `may`."""
+        """Raise Forbidden, naming the missing grant, unless `may`."""
         if not self.may(action, stream):
             token = "" if self.narrowed is None else " or its token"
             raise Forbidden(
@@ -69,8 +67,8 @@ class Principal(NamedTuple):
 
 
 def narrow(principal: Principal, claims: Claims) -> Principal:
-    """The principal of a connection token: what it stands for, until the token ends, with the
-    token's grants on top.
+    """Return the principal of a connection token: that of its key or login, limited to the token's
+    lifetime and grants.
     """
     ends = [claims.expires_at_us]
     if principal.expires_at_us is not None:

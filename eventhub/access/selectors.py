@@ -1,4 +1,4 @@
-"""Reads of zones, clients and channels. What lies in another zone is not found. Django module."""
+"""Reads of zones, clients and channels. Rows of another zone are not found. Django module."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import NotFound, UnknownChannel
 
-DEFAULT_CHANNEL = "default"  # bit 63, in every zone, for events that name no channel
+DEFAULT_CHANNEL = "default"  # bit 63 in every zone; the channel of events that name none
 NO_CLIENT = (
     "This zone has no such client. Correct the name, or create the client first (POST /v1/clients)."
 )
@@ -24,7 +24,7 @@ def find_zone(*, name: str) -> Zone:
 
 
 def actor_of(key: Principal | None, *, zone: str | None) -> Actor:
-    """A key in its own zone, or an operator in the zone of that name (None: `default`)."""
+    """Return the actor: a key in its zone, or an operator in the named one (None: `default`)."""
     if key is None:
         found = find_zone(name=zone or "default")
         return Actor(found.pk, found.name, None)
@@ -41,7 +41,7 @@ def find_client(*, zone_id: int, name: str) -> Client:
 
 
 def lock_client(*, zone_id: int, name: str) -> Client:
-    """The client with its zone, locked to the end of the transaction."""
+    """Return the client with its zone, locked until the end of the transaction."""
     clients = live_clients(zone_id=zone_id).select_related("zone").filter(name=name)
     found = clients.select_for_update(of=("self",), no_key=True).first()
     if found is None:
@@ -50,18 +50,18 @@ def lock_client(*, zone_id: int, name: str) -> Client:
 
 
 def live_clients(*, zone_id: int) -> "models.QuerySet[Client]":
-    """Without those that were deleted."""
+    """Select the clients of a zone that are not deleted."""
     return Client.objects.filter(zone_id=zone_id, deleted_at__isnull=True)
 
 
 def list_channels(*, zone_id: int) -> list[Channel]:
-    """All of the zone, at most 64, by bit; the last is `default`, which has no row."""
+    """Return the channels of a zone by bit, at most 64; the last is `default`, which has no row."""
     defined = Channel.objects.filter(zone_id=zone_id).order_by("bit")
     return [*defined, Channel(name=DEFAULT_CHANNEL, bit=63)]
 
 
 def channel_mask(*, zone_id: int, channels: Iterable[str]) -> int:
-    """The bits of the channels, by their names. Raises UnknownChannel."""
+    """Return the tag mask of the named channels. Raises UnknownChannel."""
     bits = {channel.name: channel.bit for channel in list_channels(zone_id=zone_id)}
     found = 0
     for name in channels:

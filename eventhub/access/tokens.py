@@ -1,9 +1,9 @@
-"""Connection tokens: signed, short-lived stand-ins for an API key or an operator's login where no
+"""Connection tokens: signed, short-lived substitutes for an API key or an operator's login where no
 header can be sent (EventSource, a browser's websocket). Plain module.
 
-A token names its key, or its login, and may narrow its grants. It is reusable until it expires, and
-dies with what it stands for: whoever reads one must then find the live key by `public_id`, or the
-live login. It is a JWT (HS256) under a secret derived from the hub's own.
+A token names its key or login and may narrow its grants. It can be used until it expires, and ends
+with its key or login: after `read_token`, find the live key by `public_id`, or the live login. It
+is a JWT (HS256); its secret is derived from that of the hub.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError, InvalidCredentials, TokenExpired
 
 _AUDIENCE = "eventhub-connection"
-_DECODE: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}  # our clock
+_DECODE: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}  # by our clock
 
 
 class TokenClaims(NamedTuple):
-    """What a token says. `grants` None: those of the key.
+    """The claims of a key's token. `grants`: None for those of the key.
 
-    `expires_at_us` is set by `mint_token`.
+    `mint_token` sets `expires_at_us`.
     """
 
     public_id: str
@@ -34,10 +34,10 @@ class TokenClaims(NamedTuple):
 
 
 class LoginClaims(NamedTuple):
-    """What a token of an operator says: who, in which zone, by which login.
+    """The claims of an operator's token: the user, the zone and the login.
 
-    `login` is the sha256 of the login's cookie and of the stored password, so that neither logging
-    out nor a new password leaves the token alive, and nothing in it helps to log in.
+    `login` has the SHA-256 of the session's cookie and of the stored password. So the token ends
+    when the operator logs out or gets a new password, and contains nothing that helps to log in.
     """
 
     user_id: int
@@ -51,7 +51,7 @@ Claims = TokenClaims | LoginClaims
 
 
 def mint_token(secret: str, claims: Claims, lifetime_s: int, clock: Clock) -> str:
-    """A token that is valid for `lifetime_s` whole seconds from now, rounded down to a second."""
+    """Return a token that is valid for `lifetime_s` seconds from now, rounded down to a second."""
     payload: dict[str, Any] = {
         "aud": _AUDIENCE,
         "exp": clock.now_us() // 1_000_000 + lifetime_s,
@@ -66,8 +66,8 @@ def mint_token(secret: str, claims: Claims, lifetime_s: int, clock: Clock) -> st
 
 
 def read_token(secret: str, text: str, clock: Clock) -> Claims:
-    """The claims of a token; InvalidCredentials for a forged or broken one, TokenExpired for an old
-    one.
+    """Return the claims of a token. Raises InvalidCredentials if it is forged or malformed,
+    TokenExpired if it has expired.
     """
     if len(text) > limits.TOKEN_BYTES_MAX:
         raise InvalidCredentials

@@ -1,4 +1,4 @@
-"""Who may do what, in the back office. Django module."""
+"""Zones, clients, keys and operators in the back office. Django module."""
 
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group, User
 from eventhub.access.models import ApiKey, Channel, Client, LoginAttempts, Zone
 from eventhub.api.back_office import ReadOnly
 
-admin.site.unregister([Group, User])  # Django's own pages of them change what they show
+admin.site.unregister([Group, User])  # Django's own pages of these models allow changes
 
 
 @admin.register(User)

@@ -1,4 +1,6 @@
-"""Zones, clients, channels, API keys, connection tokens and operators' logins. Django module."""
+"""Views of zones, clients, channels, API keys, connection tokens and operators' logins.
+Django module.
+"""
 
 from functools import partial
 from typing import Any
@@ -17,13 +19,13 @@ from eventhub.access.tokens import Claims, TokenClaims
 from eventhub.accounts import keys, login, serializers, services
 from eventhub.api.pagination import WholeList
 from eventhub.api.parsers import LoginJSONParser
-from eventhub.api.permissions import IsAnybody, IsOperator, IsZoneManager
+from eventhub.api.permissions import AllowAnyone, IsOperator, IsZoneManager
 from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors
 
 
 class Zones(ResourceView):
-    """Zones are the operators' matter."""
+    """Zones, the tenants of the hub; managed by operators."""
 
     noun = "a zone", "zones"
     permission_classes = (IsOperator,)
@@ -72,7 +74,7 @@ class Clients(ResourceView):
 
 
 class Channels(ResourceView):
-    """The channel names of a zone; whoever has a key may read them."""
+    """The channel names of a zone. Every key of the zone may read them."""
 
     noun = "a channel", "channels"
     kind = "channel"
@@ -110,12 +112,12 @@ class Keys(ResourceView):
     ordering = ("public_id",)
 
     def get_queryset(self) -> QuerySet[ApiKey]:
-        """Also revoked ones."""
-        live = ApiKey.objects.select_related("client")
+        """Select the keys, including revoked ones."""
+        all_keys = ApiKey.objects.select_related("client")
         if "client" not in self.kwargs:
-            return live.filter(client__zone_id=self.actor.zone_id)
+            return all_keys.filter(client__zone_id=self.actor.zone_id)
         client = selectors.find_client(zone_id=self.actor.zone_id, name=self.kwargs["client"])
-        return live.filter(client=client)
+        return all_keys.filter(client=client)
 
     @property
     def key(self) -> str:
@@ -125,10 +127,10 @@ class Keys(ResourceView):
         return text
 
     @operation(
-        "Issue a key; it is shown this once",
+        "Issue a key; it is shown only once",
         errors.LimitReached,
         body=serializers.NewKeySerializer,
-        answer=serializers.IssuedKeySerializer,
+        response=serializers.IssuedKeySerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> ApiKey:
         client = selectors.find_client(zone_id=self.actor.zone_id, name=self.kwargs["client"])
@@ -144,8 +146,8 @@ class Keys(ResourceView):
 
 
 class ConnectionTokens(ResourceView):
-    """Short-lived tokens for pages that cannot send headers: a key's, or an operator's login's to
-    listen in one zone.
+    """Short-lived tokens for pages that cannot send headers. A token of an operator's login listens
+    in one zone.
     """
 
     serializer_class = serializers.TokenSerializer
@@ -162,10 +164,10 @@ class ConnectionTokens(ResourceView):
         return keys.mint(own=own, claims=claims, lifetime_s=body["lifetime_s"])
 
 
-class Login(ResourceView):
+class LoginSession(ResourceView):
     """An operator's login for browsers."""
 
-    permission_classes = (IsAnybody,)
+    permission_classes = (AllowAnyone,)
     parser_classes = (LoginJSONParser,)
     serializer_class = serializers.LoginStateSerializer
 
@@ -180,11 +182,11 @@ class Login(ResourceView):
     @operation("Show who is logged in", errors.Unauthenticated)
     def get_object(self) -> dict[str, str]:
         if not self.operator:
-            raise errors.Unauthenticated("Nobody is logged in; use POST /v1/session.")
+            raise errors.Unauthenticated("Nobody is logged in; log in with POST /v1/session.")
         return self.state(self.request.user)
 
     def create(self, request: Request, **kwargs: Any) -> Response:
-        """Attempts are counted whatever is in them."""
+        """Count the attempt before its body is validated."""
         login.count_attempt(request=request._request)
         return super().create(request, **kwargs)
 

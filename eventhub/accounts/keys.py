@@ -1,7 +1,7 @@
-"""Makes, changes and revokes API keys, and mints connection tokens of keys and operators' logins.
+"""Changes of API keys: issue, change, revoke; and connection tokens of keys and operators' logins.
 Django module.
 
-Nobody gives more than they have.
+A key grants no more than it has itself.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -36,12 +36,13 @@ def issue_key(
     label: str = "",
     expires_at: datetime | None = None,
 ) -> ApiKey:
-    """A new key of the client, with its `text`, which nothing can show again.
+    """Issue a key of the client. Its `text` is returned here only.
 
-    A key's own end is the end of the keys it makes, unless they end before (None: never).
+    A key expires no later than the key that issued it. `expires_at` None: as that key, or never.
+    Raises InvalidField, WiderGrant, LimitReached.
     """
     if expires_at is not None and expires_at <= timezone.now():
-        raise InvalidField("The end must lie in the future.", field="expires_at")
+        raise InvalidField("The expiry must be in the future.", field="expires_at")
     if actor.principal is not None:
         _require_covered(actor.principal.grants, grants)
         if (own := actor.principal.expires_at_us) is not None:
@@ -68,7 +69,7 @@ def issue_key(
 
 
 def live_keys(*, client_id: int) -> "models.QuerySet[ApiKey]":
-    """The client's keys that are neither revoked nor expired."""
+    """Select the client's keys that are neither revoked nor expired."""
     ends = models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=timezone.now())
     return ApiKey.objects.filter(ends, client_id=client_id, revoked_at__isnull=True)
 
@@ -81,8 +82,8 @@ def change_key(
     label: str | None = None,
     if_match: int | None = None,
 ) -> ApiKey:
-    """Another label or other grants; None leaves them. NotFound for a revoked key: it stays as it
-    ended.
+    """Change the label or the grants; None leaves them. Raises NotFound for a revoked key, which
+    stays as it was.
     """
     if grants is not None and actor.principal is not None:
         _require_covered(actor.principal.grants, grants)
@@ -101,7 +102,7 @@ def change_key(
 
 
 def revoke_key(*, actor: Actor, public_id: str, if_match: int | None = None) -> ApiKey:
-    """End the key and its connection tokens, everywhere within a second. Again: nothing changes."""
+    """Revoke the key and its connection tokens, everywhere within a second. Idempotent."""
     with transaction.atomic():
         row = _lock_key(actor, public_id)
         require_unchanged(Resource("key", actor.zone_id, public_id), if_match)
@@ -113,7 +114,7 @@ def revoke_key(*, actor: Actor, public_id: str, if_match: int | None = None) -> 
 
 
 def revoke_keys_of(*, client: Client) -> list[Announcement]:
-    """End all keys of a client whose row is locked; the caller announces it."""
+    """Revoke all keys of a client whose row is locked; return the announcements to append."""
     keys = ApiKey.objects.filter(client=client, revoked_at__isnull=True).order_by("pk")
     ended = [*keys.select_related("client").select_for_update(of=("self",), no_key=True)]
     ApiKey.objects.filter(pk__in=[key.pk for key in ended]).update(revoked_at=timezone.now())
@@ -121,12 +122,12 @@ def revoke_keys_of(*, client: Client) -> list[Announcement]:
 
 
 def mint(*, own: tuple[Grant, ...], claims: Claims, lifetime_s: int) -> dict[str, Any]:
-    """A connection token for a key, or for an operator's login to listen in one zone: with all the
-    grants it has, or fewer.
+    """Mint a connection token of a key, or of an operator's login in one zone, with its grants or
+    narrower ones. Raises InvalidField, WiderGrant.
     """
     if claims.grants is not None:
         if len(claims.grants) > limits.CONNECTION_TOKEN_GRANTS_MAX:
-            message = f"A token narrows to at most {limits.CONNECTION_TOKEN_GRANTS_MAX} grants."
+            message = f"A token has at most {limits.CONNECTION_TOKEN_GRANTS_MAX} grants of its own."
             raise InvalidField(message, field="grants")
         _require_covered(own, claims.grants)
     clock = SystemClock()
@@ -143,9 +144,9 @@ def _lock_key(actor: Actor, public_id: str) -> ApiKey:
     return row
 
 
-def _require_covered(own: tuple[Grant, ...], wanted: tuple[Grant, ...]) -> None:
-    """WiderGrant, with its place, unless each lies within one of the own."""
-    for index, grant in enumerate(wanted):
+def _require_covered(own: tuple[Grant, ...], requested: tuple[Grant, ...]) -> None:
+    """Raise WiderGrant, with the index, unless an own grant covers each requested one."""
+    for index, grant in enumerate(requested):
         if not covers(own, grant):
             raise WiderGrant(field=f"grants.{index}", grant=grant.json())
 

@@ -1,5 +1,6 @@
-"""Operators' logins: checks the password, counts attempts in the database, so that guessing is slow
-without Redis. While a password is hashed no connection of the database is held. Django module.
+"""Operators' logins: password check and rate limit. Attempts are counted in the database, so that
+guessing is slow also without Redis. No database connection is held while a password is hashed.
+Django module.
 """
 
 from django.contrib.auth import login
@@ -12,11 +13,11 @@ from django.http import HttpRequest
 from eventhub.access.grants import Grant
 from eventhub.access.operators_sql import login_digest
 from eventhub.access.tokens import LoginClaims
-from eventhub.accounts.password_hashing import Hashing
+from eventhub.accounts.password_hashing import HashingSlots
 from eventhub.base import limits
 from eventhub.base.errors import InvalidLogin, TooManyRequests
 
-# One more attempt of the subject in the running window, or the first of a new one.
+# Counts an attempt of the subject in the current window, or starts a new one.
 _COUNT = """
     INSERT INTO login_attempts AS a (subject, started_at, attempts) VALUES (%s, now(), 1)
     ON CONFLICT (subject) DO UPDATE SET
@@ -29,36 +30,36 @@ _COUNT = """
 _FORGET = "DELETE FROM login_attempts WHERE started_at < now() - make_interval(secs => %s)"
 
 
-_hashing = Hashing()
+_hashing = HashingSlots()
 
 
 def count_attempt(*, request: HttpRequest) -> None:
-    """One more request to log in, whatever is in it: call it before the body is read. Raises
-    TooManyRequests after too many from its address.
+    """Count a login request of its address; call it before the body is read. Raises
+    TooManyRequests above the limit.
     """
     _count(f"address:{_address(request)}", limits.LOGIN_ATTEMPTS_PER_ADDRESS_MAX)
 
 
 def log_in(*, request: HttpRequest, username: str, password: str) -> User:
-    """Start a session for a staff user; InvalidLogin, or TooManyRequests after too many attempts,
-    also right ones, and when too many wait.
+    """Start a session of a staff user. Raises InvalidLogin; TooManyRequests after too many
+    attempts, successful ones included, and when too many logins wait.
     """
     address = _address(request)
-    # not for the username alone: anybody could then lock the operator out
+    # not by username alone: anyone could then lock the operator out
     _count(f"user:{username}@{address}", limits.LOGIN_ATTEMPTS_PER_USER_MAX)
     user = User.objects.filter(username=username).first()
     if not connection.in_atomic_block:
-        connection.close()  # back into the pool: hashing takes long
-    with _hashing.place(address):
-        right = _is_right(user, password)
-    if user is None or not (right and user.is_active and user.is_staff):
+        connection.close()  # returns to the pool, because hashing takes long
+    with _hashing.slot(address):
+        matches = _matches(user, password)
+    if user is None or not (matches and user.is_active and user.is_staff):
         raise InvalidLogin
     login(request, user, f"{ModelBackend.__module__}.{ModelBackend.__qualname__}")
     return user
 
 
-def _is_right(user: User | None, password: str) -> bool:
-    """Whether a password is the user's; it takes as long if there is no such user."""
+def _matches(user: User | None, password: str) -> bool:
+    """Return True if the password is the user's; takes as long if there is no such user."""
     if user is None:
         make_password(password)
         return False
@@ -70,7 +71,7 @@ def _address(request: HttpRequest) -> str:
 
 
 def claims_of(request: HttpRequest, zone_id: int, grants: tuple[Grant, ...] | None) -> LoginClaims:
-    """What a connection token says of the operator who asks for it."""
+    """Return the claims of a connection token for the operator of the request."""
     user = request.user
     digest = login_digest(session_key=request.session.session_key, password=user.password)
     return LoginClaims(user.pk, zone_id, digest, grants)

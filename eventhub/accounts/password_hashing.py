@@ -1,5 +1,5 @@
-"""Slots for hashing passwords: few at a time in one process, addresses in turn, and a bounded
-number that waits. Plain module.
+"""Slots for hashing passwords: a few at a time per process, given to addresses in fair order, with
+a limit on the number of waiters. Plain module.
 
 Concurrency contract: any thread; each request to Django has one of its own.
 """
@@ -15,8 +15,8 @@ from eventhub.base.errors import TooManyRequests
 from eventhub.base.fair_queue import FairQueue, Party
 
 
-class Hashing:
-    """The places of one process."""
+class HashingSlots:
+    """The slots of one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -25,8 +25,8 @@ class Hashing:
         self._waiting_of: Counter[str] = Counter()
 
     @contextmanager
-    def place(self, address: str) -> Iterator[None]:
-        """Hold a place until the block is left. Raises TooManyRequests."""
+    def slot(self, address: str) -> Iterator[None]:
+        """Hold a slot for the block. Raises TooManyRequests."""
         self._enter(address)
         try:
             yield
@@ -43,10 +43,10 @@ class Hashing:
                 or self._waiting_of[address] >= limits.LOGIN_HASHES_WAITING_PER_ADDRESS_MAX
             ):
                 raise TooManyRequests("Too many logins at once; wait a second.", retry_after_s=1)
-            turn = threading.Event()
-            self._waiting.put(Party(0, crc32(address.encode())), turn)
+            granted = threading.Event()
+            self._waiting.put(Party(0, crc32(address.encode())), granted)
             self._waiting_of[address] += 1
-        turn.wait()
+        granted.wait()
         with self._lock:
             self._waiting_of[address] -= 1
             if not self._waiting_of[address]:

@@ -1,6 +1,4 @@
-"""The shapes of the bodies and answers about zones, clients, channels and credentials.
-Django module.
-"""
+"""Serializers of zones, clients, channels and credentials. Django module."""
 
 from rest_framework import serializers
 
@@ -36,7 +34,7 @@ class NewZoneSerializer(Serializer):
 
 class ClientSerializer(ChangedSerializer, AnswerSerializer):
     groups = serializers.ListField(
-        child=serializers.CharField(), help_text="Whose events with an `audience` it may see."
+        child=serializers.CharField(), help_text="Groups that an event's `audience` may name."
     )
 
     class Meta:
@@ -54,7 +52,7 @@ class ClientChangeSerializer(Serializer):
 
 
 class KeySerializer(ChangedSerializer, AnswerSerializer):
-    public_id = serializers.CharField(help_text="Names the key; not secret.")
+    public_id = serializers.CharField(help_text="The id of the key; not secret.")
     client = serializers.CharField(source="client.name")
     grants = GrantSerializer(many=True)
 
@@ -67,8 +65,8 @@ class KeySerializer(ChangedSerializer, AnswerSerializer):
 
 
 class IssuedKeySerializer(KeySerializer):
-    shown_once = True
-    key = serializers.CharField(source="text", help_text="The key itself. It is shown this once.")
+    has_secret = True
+    key = serializers.CharField(source="text", help_text="The key itself. It is shown only once.")
 
     class Meta(KeySerializer.Meta):
         fields = (*KeySerializer.Meta.fields, "key")
@@ -98,7 +96,7 @@ class TokenRequestSerializer(Serializer):
 
 
 class TokenSerializer(Serializer):
-    shown_once = True
+    has_secret = True
     token = serializers.CharField()
     expires_at = MomentField()
 
@@ -124,6 +122,6 @@ class LoginSerializer(Serializer):
 
 
 class LoginStateSerializer(Serializer):
-    shown_once = True
+    has_secret = True
     username = serializers.CharField()
     csrf_token = serializers.CharField(help_text="Send it as X-CSRFToken with every write.")

@@ -1,4 +1,4 @@
-"""Makes zones, clients and channels, and those of the demo; announces each change.
+"""Changes of zones, clients and channels, and the demo's data; each change is announced.
 Django module.
 """
 
@@ -27,8 +27,8 @@ from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import Announcement
 
-# Sent inside the transaction that deletes a client, whose row is locked. Rooms above end what is
-# theirs and return what is to be announced. They may hold heads, so nothing else is locked then.
+# Sent in the transaction that deletes a client, whose row is locked. Receivers delete what depends
+# on the client and return announcements. They may lock heads, so no row is locked after them.
 client_ending = Signal()
 
 DEMO_STREAMS = ("github", "host")
@@ -36,18 +36,20 @@ DEMO_CHANNELS = ("disk", "cpu", "memory", "network", "github")  # bits 0, 1, 2, 
 
 
 def create_zone(*, name: str) -> Zone:
-    """A new zone; Conflict if the name is taken."""
+    """Create a zone. Raises Conflict if the name is taken."""
     try:
         with transaction.atomic():
             zone = Zone.objects.create(name=name)
             announce_all(zone=name, announcements=[Announcement("zone.created", {})])
     except IntegrityError as error:
-        raise Conflict("There is a zone of that name.", field="name") from error
+        raise Conflict(
+            "A zone with this name exists; choose another name.", field="name"
+        ) from error
     return zone
 
 
 def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Client:
-    """A new client; Conflict if the zone has that name, LimitReached if it has too many.
+    """Create a client. Raises Conflict if the name is taken, LimitReached.
 
     `groups`: names, ascending, each once.
     """
@@ -55,7 +57,9 @@ def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Cli
         zone = lock_zone(zone_id=zone_id)
         clients = live_clients(zone_id=zone.pk)
         if clients.filter(name=name).exists():
-            raise Conflict("This zone has a client of that name.", field="name")
+            raise Conflict(
+                "The zone has a client with this name; choose another name.", field="name"
+            )
         if clients.count() >= limits.CLIENTS_PER_ZONE_MAX:
             raise LimitReached(limit=limits.CLIENTS_PER_ZONE_MAX)
         client = Client.objects.create(zone=zone, name=name, groups=list(groups))
@@ -67,8 +71,8 @@ def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Cli
 def change_client(
     *, zone_id: int, name: str, groups: Sequence[str] | None = None, if_match: int | None = None
 ) -> Client:
-    """Put the client into exactly these groups, ascending, each once; None leaves them. The same
-    again changes nothing. Effective within a second everywhere. NotFound if there is none.
+    """Set the client's groups: names, ascending, each once; None leaves them. Idempotent. Takes
+    effect within a second everywhere. Raises NotFound.
     """
     with transaction.atomic():
         client = lock_client(zone_id=zone_id, name=name)
@@ -82,8 +86,8 @@ def change_client(
 
 
 def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> None:
-    """End the client with its keys and whatever else it has, in one transaction; its name is free
-    then. NotFound if there is none.
+    """Delete the client with its keys and everything that depends on it, in one transaction. Its
+    name is free afterwards. Raises NotFound.
     """
     with transaction.atomic():
         client = lock_client(zone_id=zone_id, name=name)
@@ -100,9 +104,9 @@ def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> No
 def define_channel(
     *, zone_id: int, name: str, bit: int, if_match: int | None = None
 ) -> tuple[Channel, bool]:
-    """Name a bit of the zone, and whether that is new.
+    """Define a channel: a name for a bit of the zone. Return it, and True if it is new.
 
-    The same again changes nothing; a channel never moves (EMC-19).
+    Idempotent; a channel keeps its bit for ever (EMC-19). Raises ChannelConflict.
     """
     if name == DEFAULT_CHANNEL:
         raise ChannelConflict("The channel `default` is bit 63 in every zone.", field="name")
@@ -111,16 +115,16 @@ def define_channel(
         taken = Channel.objects.filter(zone=zone)
         found = taken.filter(name=name).first()
         resource = Resource("channel", zone_id, name)
-        require_unchanged(resource, if_match, there=found is not None)
+        require_unchanged(resource, if_match, exists=found is not None)
         if found is not None and found.bit == bit:
             return found, False
         if found is not None:
             raise ChannelConflict(
-                f"The channel has the mask {1 << found.bit} for good.", field="mask"
+                f"The channel has the mask {1 << found.bit}, which cannot change.", field="mask"
             )
         other = taken.filter(bit=bit).first()
         if other is not None:
-            raise ChannelConflict(f"The mask is that of `{other.name}`.", field="mask")
+            raise ChannelConflict(f"The channel `{other.name}` has this mask.", field="mask")
         channel = Channel.objects.create(zone=zone, name=name, bit=bit)
         defined = change_of("channel.defined", zone_id, name, mask=str(1 << bit))
         announce_all(zone=zone.name, announcements=[defined])
@@ -128,7 +132,7 @@ def define_channel(
 
 
 def lock_zone(*, zone_id: int) -> Zone:
-    """The zone, locked to the end of the transaction, so that what is counted in it stays so."""
+    """Return the zone, locked until the end of the transaction, so that counts in it are exact."""
     zone = Zone.objects.select_for_update(no_key=True).filter(pk=zone_id).first()
     if zone is None:
         raise NotFound("There is no such zone.", field="zone")
@@ -136,11 +140,11 @@ def lock_zone(*, zone_id: int) -> Zone:
 
 
 def ensure_demo(credentials_file: Path) -> DemoAccess:
-    """The demo's operator, client, key, streams and channels, in the zone `default`.
+    """Create the demo's operator, client, key, streams and channels, in the zone `default`.
 
-    What is there stays as it is; the file is rewritten only if it is missing or its key is dead.
-    The operator comes first: to hash a password takes seconds on a busy machine, longer than a
-    transaction may wait. The file comes last: without it all is done again.
+    Existing ones stay as they are; the file is rewritten only if it is missing or its key no longer
+    lives. The operator is created first, outside of the transaction: hashing a password takes
+    seconds on a busy machine. The file is written last: without it, the next call does all again.
     """
     written = credentials.read_access(credentials_file)
     access = written or credentials.new_access()
@@ -157,7 +161,7 @@ def ensure_demo(credentials_file: Path) -> DemoAccess:
 
 
 def _ensure_operator(access: DemoAccess, *, reset: bool) -> None:
-    """`reset`: the file is gone, and with it the only copy of the password."""
+    """Create the operator. `reset`: the file, the only copy of the password, is missing."""
     rights = {"is_staff": True, "is_superuser": True}
     user, new = User.objects.get_or_create(username=access.username, defaults=rights)
     if new or reset:
@@ -173,13 +177,13 @@ def _ensure_demo_key(zone: Zone, text: str) -> str:
         return text
     grants = tuple(Grant(action, "*") for action in ACTIONS)
     actor = Actor(zone.pk, zone.name, None)
-    made = keys.issue_key(actor=actor, client=client, grants=grants, label="demo")
-    return str(made.text)
+    issued = keys.issue_key(actor=actor, client=client, grants=grants, label="demo")
+    return str(issued.text)
 
 
 def _ensure_channels(zone: Zone) -> None:
-    there = Channel.objects.filter(zone=zone).values_list("name", "bit")
-    taken = {value for channel in there for value in channel}
+    existing = Channel.objects.filter(zone=zone).values_list("name", "bit")
+    taken = {value for channel in existing for value in channel}
     for bit, name in enumerate(DEMO_CHANNELS):
         if taken.isdisjoint((name, bit)):
             define_channel(zone_id=zone.pk, name=name, bit=bit)

@@ -1,8 +1,8 @@
-"""Routes of the access room, below /v1/. Django module."""
+"""Routes of zones, clients, channels and credentials, below /v1/. Django module."""
 
 from django.urls import path
 
-from eventhub.accounts.api import Channels, Clients, ConnectionTokens, Keys, Login, Zones
+from eventhub.accounts.api import Channels, Clients, ConnectionTokens, Keys, LoginSession, Zones
 from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE
 
 urlpatterns = [
@@ -14,5 +14,7 @@ urlpatterns = [
     path("connection-tokens", ConnectionTokens.as_view({"post": "create"})),
     path("channels", Channels.as_view(LIST)),
     path("channels/<str:channel>", Channels.as_view({"put": "update"})),
-    path("session", Login.as_view({"get": "retrieve", "post": "create", "delete": "destroy"})),
+    path(
+        "session", LoginSession.as_view({"get": "retrieve", "post": "create", "delete": "destroy"})
+    ),
 ]

@@ -1,8 +1,7 @@
-"""The back office: Django's admin over the models, for superusers, to look at and nothing more.
-Django module.
+"""The back office: Django's admin over the models, read-only, for superusers. Django module.
 
-Whoever may enter logs in at the console, where attempts are counted. Pages are read in a
-transaction in which PostgreSQL lets nothing be written, and which it ends after some seconds.
+Superusers log in at the console, where attempts are counted. Each page is read in a read-only
+transaction with a statement timeout.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,11 +27,11 @@ from eventhub.base import errors, limits
 
 CONSOLE = "/console/"
 STATIC = Path(admin.__file__).parent / "static" / "admin"
-_ROUTES = frozenset({"index", "jsi18n", "app_list"})  # beside those of the models
+_ROUTES = frozenset({"index", "jsi18n", "app_list"})  # in addition to those of the models
 _BEGIN = f"""
 SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = '{limits.BACK_OFFICE_S_MAX}s'
 """
-_SLOW = f"This took longer than {limits.BACK_OFFICE_S_MAX} s. Narrow it by a filter.\n"
+_SLOW = f"The query took longer than {limits.BACK_OFFICE_S_MAX} s. Narrow it with a filter.\n"
 _POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
 View = Callable[..., HttpResponse]
 
@@ -41,17 +40,15 @@ class BackOffice(admin.AdminSite):
     """The site at /admin/."""
 
     site_title = site_header = "EventHub back office"
-    index_title = "What is stored"
+    index_title = "Stored data"
     site_url = CONSOLE
 
     def has_permission(self, request: HttpRequest) -> bool:
         return _is_logged_in(request) and request.user.is_active and request.user.is_superuser
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
-        """The console is the one door to log in by; who came through it, and is no superuser, is
-        told so.
-        """
-        reading = _only_reading(view)
+        """Redirect to the console's login, and refuse a user who is no superuser with 403."""
+        reading = _read_only(view)
 
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -76,13 +73,13 @@ class BackOffice(admin.AdminSite):
 
 
 def _is_logged_in(request: HttpRequest) -> bool:
-    """A cookie may hold NUL, which no database takes."""
+    """Return True if a session cookie is set; it may contain NUL, which PostgreSQL refuses."""
     cookie = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
     return SESSION_KEY.fullmatch(cookie) is not None
 
 
-def _only_reading(view: View) -> View:
-    """A page is made whole within its transaction."""
+def _read_only(view: View) -> View:
+    """Render the page within a read-only transaction."""
 
     @wraps(view)
     def reading(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -103,13 +100,13 @@ def _only_reading(view: View) -> View:
 
 
 def static_file(request: HttpRequest, path: str) -> HttpResponse:
-    """A style, script or picture of Django's admin."""
+    """Serve a style sheet, script or image of Django's admin."""
     found: HttpResponse = serve(request, path, document_root=STATIC)
     return found
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than anybody turns pages."""
+    """A paginator that stops counting at `BACK_OFFICE_ROWS_MAX`."""
 
     @cached_property
     def count(self) -> int:
@@ -117,7 +114,7 @@ class BoundedPaginator(Paginator):
 
 
 class ReadOnly(admin.ModelAdmin):
-    """A model's rows, to look at. `hidden` fields are shown nowhere."""
+    """The rows of a model, read-only. `hidden` fields appear nowhere."""
 
     hidden: frozenset[str] = frozenset()
     actions = None
@@ -133,7 +130,7 @@ class ReadOnly(admin.ModelAdmin):
         return self.get_fields(request, obj)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Rows are chosen by the filters that are shown, so that no row tells what is hidden."""
+        """Allow lookups by the displayed filters only, so that hidden fields cannot be inferred."""
         filters = (one if isinstance(one, str) else one[0] for one in self.list_filter)
         return any(lookup == name or lookup.startswith(f"{name}__") for name in filters)
 

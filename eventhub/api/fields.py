@@ -1,5 +1,5 @@
-"""Fields of serializers that take only what they say: no coercion, no unknown names, errors with a
-position. Django module.
+"""Strict fields of serializers: no coercion, no unknown names, errors with a position.
+Django module.
 """
 
 import re
@@ -20,8 +20,8 @@ _DECIMAL = re.compile(r"[0-9]{1,20}")
 _DEFINABLE_MASK_MAX = 1 << 62  # bit 63 is the channel `default`
 
 
-class Exact(serializers.Field):
-    """Takes a JSON value of its type alone, neither what only looks like one nor null."""
+class StrictField(serializers.Field):
+    """A field that accepts JSON values of its own type only, not null."""
 
     kind: type = str
     default_error_messages = {"null": NOT_NULL}  # noqa: RUF012 (DRF's own form)
@@ -32,13 +32,13 @@ class Exact(serializers.Field):
         return super().to_internal_value(data)
 
 
-class TextField(Exact, serializers.CharField):
-    """A JSON string, taken as it is."""
+class TextField(StrictField, serializers.CharField):
+    """A JSON string, not trimmed."""
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "invalid": "This is a text.",
-        "blank": "This is a text of at least one character.",
-        "max_length": "This has at most {max_length:,} characters; shorten it.",
+        "invalid": "This must be a string.",
+        "blank": "This must be a string of at least one character.",
+        "max_length": "This may have at most {max_length:,} characters; shorten it.",
     }
 
     def __init__(self, **options: Any) -> None:
@@ -60,13 +60,13 @@ class NameField(TextField):
         return text
 
 
-class GroupsField(Exact, serializers.ListField):
-    """Names of groups of clients; their order does not count, nor how often one is given."""
+class GroupsField(StrictField, serializers.ListField):
+    """Names of groups of clients; order and repetition do not count."""
 
     kind = list
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "invalid": "This is a list of names.",
-        "max_length": "At most {max_length:,} are named.",
+        "invalid": "This must be a list of names.",
+        "max_length": "At most {max_length:,} names are allowed.",
     }
 
     def __init__(self, **options: Any) -> None:
@@ -76,43 +76,43 @@ class GroupsField(Exact, serializers.ListField):
         return tuple(sorted(set(super().to_internal_value(data))))
 
 
-class WholeField(Exact, serializers.IntegerField):
-    """A JSON integer; neither a string, nor a float, nor a boolean."""
+class WholeField(StrictField, serializers.IntegerField):
+    """A JSON integer: no string, float or boolean."""
 
     kind = int
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "invalid": "This is a whole number.",
-        "max_value": "This is at most {max_value:,}.",
-        "min_value": "This is at least {min_value:,}.",
+        "invalid": "This must be an integer.",
+        "max_value": "This may be at most {max_value:,}.",
+        "min_value": "This must be at least {min_value:,}.",
     }
 
 
-class FlagField(Exact, serializers.BooleanField):
-    """JSON's true or false."""
+class FlagField(StrictField, serializers.BooleanField):
+    """A JSON boolean."""
 
     kind = bool
-    default_error_messages = {"invalid": "This is true or false."}  # noqa: RUF012
+    default_error_messages = {"invalid": "This must be true or false."}  # noqa: RUF012
 
 
-class OneOfField(Exact, serializers.ChoiceField):
-    """One of a few words, as a JSON string."""
+class OneOfField(StrictField, serializers.ChoiceField):
+    """One of a few strings."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         words = ", ".join(map(str, self.choices))
         self.error_messages |= dict.fromkeys(
-            ("invalid", "invalid_choice"), f"This is one of {words}."
+            ("invalid", "invalid_choice"), f"This must be one of {words}."
         )
 
 
 class MomentField(serializers.DateTimeField):
-    """An RFC 3339 time with its offset; it is shown of a datetime, of microseconds since 1970, or
-    of its own text.
+    """An RFC 3339 time with an offset; represents a datetime, microseconds since 1970, or a text in
+    that form.
     """
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "invalid": "This is a time such as 2026-11-21T08:00:00Z.",
-        "no_offset": "This is a time such as 2026-11-21T08:00:00Z, with its offset.",
+        "invalid": "This must be a time such as 2026-11-21T08:00:00Z.",
+        "no_offset": "This must be a time with an offset, such as 2026-11-21T08:00:00Z.",
     }
 
     def to_internal_value(self, value: Any) -> Any:
@@ -134,7 +134,7 @@ class MomentField(serializers.DateTimeField):
 
 
 class GrantSerializer(serializers.Serializer):
-    """One grant, as it is shown and documented."""
+    """One grant, as represented and documented."""
 
     action = serializers.ChoiceField(choices=ACTIONS)
     streams = serializers.CharField(help_text="A stream's name; `*` stands for any characters.")
@@ -155,7 +155,7 @@ class GrantsField(serializers.Field):
 
 @extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]+$"}]})
 class ChannelMaskField(serializers.Field):
-    """A channel's mask, a power of two, as an integer or a decimal string; its value is the bit
+    """A channel's tag mask, a power of two, as an integer or a decimal string; its value is the bit
     (EMC-19).
     """
 

@@ -1,5 +1,5 @@
-"""Query parameters that choose the items of a list, declared with django-filter and read strictly:
-what is given is of its kind, or the request is refused at its name. Django module.
+"""Query parameters that filter a list, declared with django-filter and parsed strictly: an invalid
+value is refused with the parameter's name. Django module.
 """
 
 import re
@@ -18,10 +18,10 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class TextFilter(django_filters.Filter):
-    """A text, read by `read`, which raises an error of ours."""
+    """A string, parsed by `read`, which raises an EventHubError."""
 
     kind: type = str
-    words: Sequence[str] = ()  # that it is one of, if they are few
+    words: Sequence[str] = ()  # the allowed values, if they are few
 
     def read(self, text: str) -> Any:
         return text
@@ -41,12 +41,12 @@ class NumberFilter(TextFilter):
 
     def read(self, text: str) -> int:
         if not _NUMBER.fullmatch(text):
-            raise errors.InvalidField("This is a number.")
+            raise errors.InvalidField("This must be a number.")
         return int(text)
 
 
 class WordFilter(TextFilter):
-    """One of a few words."""
+    """One of a few strings."""
 
     def __init__(self, words: Sequence[str], **options: Any) -> None:
         super().__init__(**options)
@@ -54,7 +54,7 @@ class WordFilter(TextFilter):
 
     def read(self, text: str) -> str:
         if text not in self.words:
-            raise errors.InvalidField(f"This is one of {', '.join(self.words)}.")
+            raise errors.InvalidField(f"This must be one of {', '.join(self.words)}.")
         return text
 
 
@@ -65,7 +65,7 @@ class FlagFilter(TextFilter):
 
     def read(self, text: str) -> bool:
         if text not in ("true", "false"):
-            raise errors.InvalidField("This is `true` or `false`.")
+            raise errors.InvalidField("This must be `true` or `false`.")
         return text == "true"
 
 
@@ -77,8 +77,8 @@ class FilterSet(django_filters.FilterSet):
         return self.request.parser_context["view"].actor
 
     @cached_property
-    def asked(self) -> dict[str, Any]:
-        """The values of the filters, each given once, as a text; None: not given."""
+    def filter_values(self) -> dict[str, Any]:
+        """The parsed values of the filters, by name; None: not given."""
         found: dict[str, Any] = {}
         for name, one in self.filters.items():
             text = self.data.get(name)
@@ -90,15 +90,15 @@ class FilterSet(django_filters.FilterSet):
         return found
 
     def filter_queryset(self, queryset: QuerySet) -> QuerySet:
-        """By what is given, also if it is false."""
-        for name, value in self.asked.items():
+        """Apply the filters that were given, also if the value is false."""
+        for name, value in self.filter_values.items():
             if value is not None:
                 queryset = self.filters[name].filter(queryset, value)
         return queryset
 
     @classmethod
     def parameters(cls) -> Iterator[OpenApiParameter]:
-        """The filters as the OpenAPI document shows them."""
+        """Yield the filters as parameters of the OpenAPI document."""
         for name, one in cls.base_filters.items():
             yield OpenApiParameter(
                 name, one.kind, description=one.extra["help_text"], enum=one.words or None

@@ -1,5 +1,5 @@
-"""Pages of lists: the one form that all have, `after` and `limit` in, `items` and `next` out.
-Django module.
+"""Cursor pagination, the same for all lists: a request has `after` and `limit`, a page has `items`
+and `next`. Django module.
 """
 
 import re
@@ -24,21 +24,21 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 PAGE = (
-    OpenApiParameter("after", str, description="The `next` of the page before."),
+    OpenApiParameter("after", str, description="The `next` of the previous page."),
     OpenApiParameter("limit", int, description=f"Items per page, 1 to {limits.PAGE_ITEMS_MAX}."),
 )
 
 
 class Page(NamedTuple):
-    """What part of a list is asked for: the items after `after` in the list's order."""
+    """The requested part of a list: at most `limit` items after `after`, in the list's order."""
 
     after: str
     limit: int
 
 
 class Listing(NamedTuple):
-    """A list that is no queryset. `fetch` gives at most `count` items behind the cursor's values
-    (None: from the beginning on), `fields` are what the cursor is made of.
+    """A list that is no queryset. `fetch` returns at most `count` items after the cursor's values
+    (None: from the beginning); `fields` are the fields of the cursor.
     """
 
     fetch: Callable[[tuple[Any, ...] | None, int], Sequence[Any]]
@@ -46,7 +46,7 @@ class Listing(NamedTuple):
 
 
 def read_page(request: Request) -> Page:
-    """`?after=` (the `next` of the page before) and `?limit=`."""
+    """Parse `?after=` (the `next` of the previous page) and `?limit=`. Raises InvalidField."""
     after = request.query_params.get("after", "")
     if after:
         valid_name(after, field="after")
@@ -56,23 +56,23 @@ def read_page(request: Request) -> Page:
     return Page(after, int(text))
 
 
-def foreign_cursor() -> InvalidField:
-    """What is refused as no `next` of this list."""
-    return InvalidField("Pass the `next` of the page before.", field="after")
+def cursor_error() -> InvalidField:
+    """Return the error for an `after` that is no `next` of this list."""
+    return InvalidField("Pass the `next` of the previous page.", field="after")
 
 
-class Cut(NamedTuple):
-    """A page that was cut elsewhere, and what the next one begins after."""
+class PreparedPage(NamedTuple):
+    """A page that the view selected itself, and its `next`."""
 
     items: Sequence[Any]
     next: str | None
 
 
 class CursorPagination(BasePagination):
-    """Pages in the order that the view declares in `ordering`: names of fields, all ascending or
-    all descending, that no two items share. The cursor is their values in the last item, with dots
-    between, or those of the view's `cursor`; a page is found by comparing rows with it, however far
-    into the list it is.
+    """Pages in the order of the view's `ordering`: field names, all ascending or all descending,
+    unique together. The cursor is the values of these fields, or of the view's `cursor`, in the
+    last item, joined with dots. A page is found by comparing rows with it (keyset pagination), so
+    its cost does not grow with its distance from the beginning.
     """
 
     parameters: ClassVar[tuple[OpenApiParameter, ...]] = PAGE
@@ -81,8 +81,8 @@ class CursorPagination(BasePagination):
     def paginate_queryset(
         self, queryset: Any, request: Request, view: Any = None
     ) -> Sequence[Any] | None:
-        """At most a page of the items; one more is fetched to know whether there are more."""
-        if isinstance(queryset, Cut):
+        """Return a page of the items; fetch one more to know whether there is a next page."""
+        if isinstance(queryset, PreparedPage):
             self.next = queryset.next
             return queryset.items
         page = read_page(request)
@@ -97,19 +97,19 @@ class CursorPagination(BasePagination):
         return Response({"items": data, "next": self.next})
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        following = {
+        next_schema = {
             "type": ["string", "null"],
             "description": "Pass as `after` for the next page; null at the end.",
         }
         return {
             "type": "object",
             "required": ["items", "next"],
-            "properties": {"items": schema, "next": following},
+            "properties": {"items": schema, "next": next_schema},
         }
 
 
 class WholeList(CursorPagination):
-    """All items on one page, where they can be few only."""
+    """A list whose items always fit one page."""
 
     parameters = ()
 
@@ -118,7 +118,7 @@ class WholeList(CursorPagination):
 
 
 def _ordered(queryset: models.QuerySet, view: Any) -> Listing:
-    """A queryset in the order of its view. Rows behind a place are compared as rows."""
+    """Return a queryset in the order of its view; the cursor is compared as a row value."""
     names = [name.removeprefix("-") for name in view.ordering]
     cursor, meta = view.cursor or names, queryset.model._meta
     fields = [meta.pk if name == "pk" else meta.get_field(name) for name in cursor]
@@ -127,24 +127,24 @@ def _ordered(queryset: models.QuerySet, view: Any) -> Listing:
     def fetch(after: tuple[Any, ...] | None, count: int) -> models.QuerySet:
         rows = queryset.order_by(*view.ordering)
         if after is not None:
-            place = dict(zip(cursor, after, strict=True))
-            behind = tuple(place[name] for name in names)
-            rows = rows.filter(compared(tuple(map(models.F, names)), behind))
+            values = dict(zip(cursor, after, strict=True))
+            last = tuple(values[name] for name in names)
+            rows = rows.filter(compared(tuple(map(models.F, names)), last))
         return rows[:count]
 
     return Listing(fetch, fields)
 
 
 def values_of(text: str, fields: Sequence[models.Field]) -> tuple[Any, ...]:
-    """The values of a cursor. Raises InvalidField for one of another list."""
+    """Parse the values of a cursor. Raises InvalidField for one of another list."""
     texts = text.split(".") if len(fields) > 1 else [text]
     if len(texts) != len(fields):
-        raise foreign_cursor()
+        raise cursor_error()
     return tuple(map(_value, texts, fields))
 
 
 def text_of(item: Any, fields: Sequence[models.Field]) -> str:
-    """An item as a cursor."""
+    """Return the cursor of an item."""
     values = (getattr(item, field.attname) for field in fields)
     return ".".join(str(micros(one) if isinstance(one, datetime) else one) for one in values)
 
@@ -153,12 +153,12 @@ def _value(text: str, field: models.Field) -> Any:
     if isinstance(field, models.CharField | models.TextField):
         return text
     if not _WHOLE.fullmatch(text) or len(text) > _DIGITS.get(type(field), 18):
-        raise foreign_cursor()
+        raise cursor_error()
     if isinstance(field, models.DateTimeField):
         return _EPOCH + timedelta(microseconds=int(text))
     return int(text)
 
 
 def micros(moment: datetime) -> int:
-    """Microseconds since 1970."""
+    """Return the microseconds since 1970."""
     return (moment - _EPOCH) // timedelta(microseconds=1)

@@ -1,4 +1,4 @@
-"""Reads a management request's body: strict JSON, one object, nothing rounded or guessed.
+"""Parsers of management requests: strict JSON, one object, nothing rounded or guessed.
 Django module.
 """
 
@@ -12,7 +12,7 @@ from eventhub.base.strict_json import parse_json, parse_object
 
 
 class StrictJSONParser(BaseParser):
-    """DRF's parser for `application/json`."""
+    """The strict parser for `application/json`."""
 
     media_type = "application/json"
     bytes_max = limits.MANAGE_BODY_BYTES_MAX
@@ -26,12 +26,12 @@ class StrictJSONParser(BaseParser):
 
 
 class LoginJSONParser(StrictJSONParser):
-    """The same for whoever is not known yet."""
+    """The strict parser for callers who are not authenticated yet, with a lower limit."""
 
     bytes_max = limits.LOGIN_BODY_BYTES_MAX
 
 
 class StrictJSONListParser(StrictJSONParser):
-    """The same where an array of objects may stand for several requests."""
+    """The strict parser where an array of objects may stand for several requests."""
 
     read = staticmethod(parse_json)

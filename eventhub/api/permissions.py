@@ -1,6 +1,5 @@
-"""Who may use a view, as DRF asks it: each class says in its docstring whom it lets in, and the
-OpenAPI document repeats that. `has_permission` raises Forbidden with the grant that is missing.
-Django module.
+"""Permissions of views, for DRF. The OpenAPI document quotes the docstring of each class.
+`has_permission` raises Forbidden with the missing grant. Django module.
 """
 
 from typing import Any
@@ -9,8 +8,8 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 
-class IsAnybody(BasePermission):
-    """For everybody, logged in or not."""
+class AllowAnyone(BasePermission):
+    """Needs no credentials."""
 
     schemes: tuple[str, ...] = ()  # of authentication, as the OpenAPI document names them
 
@@ -18,29 +17,29 @@ class IsAnybody(BasePermission):
         return True
 
 
-class IsKnown(BasePermission):
-    """For every key of the zone."""
+class IsAuthenticated(BasePermission):
+    """Open to every key of the zone."""
 
     schemes: tuple[str, ...] = ("bearer", "operatorLogin")
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """That the zone is there and the names in the path are names is asked here, first."""
+        """Check that the zone exists and that the names in the path are valid; then `require`."""
         self.require(view)
         return True
 
     def require(self, view: Any) -> None:
         """Raise Forbidden."""
-        assert view.actor  # noqa: S101 (which raises if the zone is not there)
+        assert view.actor  # noqa: S101 (raises if the zone does not exist)
 
 
-class IsZoneManager(IsKnown):
+class IsZoneManager(IsAuthenticated):
     """Needs the grant `manage:*`."""
 
     def require(self, view: Any) -> None:
         view.actor.require_zone_manager()
 
 
-class IsOperator(IsKnown):
+class IsOperator(IsAuthenticated):
     """For operators only."""
 
     schemes = ("operatorLogin",)
@@ -49,7 +48,7 @@ class IsOperator(IsKnown):
         view.actor.require_operator()
 
 
-class ManagesStream(IsKnown):
+class ManagesStream(IsAuthenticated):
     """Needs a grant to manage the stream."""
 
     def require(self, view: Any) -> None:

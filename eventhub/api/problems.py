@@ -1,7 +1,8 @@
-"""Turns whatever a view raises into `application/problem+json`: our errors, DRF's, Django's and the
-database's. Django module.
+"""The conversion of every exception of a view into `application/problem+json`: EventHub's errors,
+DRF's, Django's and the database's. Django module.
 
-Nothing here shows a stack trace or HTML; what is not foreseen is logged and answered as `internal`.
+No response contains a stack trace or HTML. An unexpected exception is logged and answered as
+`internal`.
 """
 
 import functools
@@ -25,12 +26,12 @@ from eventhub.eventlog.errors import StorageFull
 CONTENT_TYPE = "application/problem+json"
 _LOG = get_logger(__name__)
 
-_AWAY = (
-    "The database is away. A change may or may not have been stored: try again after Retry-After"
-    " seconds; where repeating is not the same again, look first."
+_UNAVAILABLE = (
+    "The database is unavailable. A change may or may not have been stored: retry after Retry-After"
+    " seconds; check first whether it was stored if a repeat is not idempotent."
 )
-# first match wins, so subclasses stand before their bases
-_OURS: dict[type[errors.EventHubError], tuple[type[BaseException], ...]] = {
+# the first match wins, so subclasses come before their bases
+_CONVERSIONS: dict[type[errors.EventHubError], tuple[type[BaseException], ...]] = {
     errors.NotFound: (Http404, drf_errors.NotFound),
     errors.MethodNotAllowed: (drf_errors.MethodNotAllowed,),
     errors.Unauthenticated: (drf_errors.NotAuthenticated,),
@@ -59,9 +60,7 @@ _BY_VALIDATION_CODE: dict[str, type[errors.BadRequest]] = {
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """DRF's EXCEPTION_HANDLER: every error of a view as a problem, with the headers that belong to
-    it.
-    """
+    """Return the problem document of an error, with its headers; DRF's EXCEPTION_HANDLER."""
     found = as_error(error)
     return Response(
         found.problem(), found.status, headers=headers(found), content_type=CONTENT_TYPE
@@ -69,7 +68,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def as_error(error: BaseException) -> errors.EventHubError:
-    """The error of ours that says what happened; the unforeseen is logged with its trace and
+    """Convert an exception to an EventHubError. An unexpected one is logged with its trace and
     becomes `internal`.
     """
     if isinstance(error, errors.EventHubError):
@@ -80,26 +79,26 @@ def as_error(error: BaseException) -> errors.EventHubError:
         return validation_error(error)
     if isinstance(error, django_errors.DisallowedHost):
         return errors.BadRequest("The Host header is not one of EVENTHUB_ALLOWED_HOSTS.")
-    ours = next((ours for ours, kinds in _OURS.items() if isinstance(error, kinds)), None)
+    ours = next((ours for ours, kinds in _CONVERSIONS.items() if isinstance(error, kinds)), None)
     if ours is errors.DatabaseUnavailable:
         _LOG.warning("database_unavailable", reason=str(error).strip())
-        return ours(_AWAY)  # it may have gone during the commit
+        return ours(_UNAVAILABLE)  # the connection may have been lost during the commit
     if ours is not None:
         return ours()
-    _LOG.error("unforeseen_error", exc_info=error)
+    _LOG.error("unexpected_error", exc_info=error)
     return errors.EventHubError()
 
 
 def validation_error(error: drf_errors.ValidationError) -> errors.EventHubError:
-    """The first complaint of a serializer as an error with its field's dotted path."""
-    path, complaint = next(_complaints(error.detail, ()))
-    kind = _BY_VALIDATION_CODE.get(complaint.code, errors.InvalidField)
+    """Return the first error of a serializer, with the dotted path of its field."""
+    path, detail = next(_details(error.detail, ()))
+    kind = _BY_VALIDATION_CODE.get(detail.code, errors.InvalidField)
     own = kind in (errors.InvalidField, errors.FieldTooLong)
-    return kind(str(complaint) if own else None, field=".".join(path) or None)
+    return kind(str(detail) if own else None, field=".".join(path) or None)
 
 
-def _complaints(details: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """A list holds the messages of one field, or what is said of each item, empty for nothing."""
+def _details(details: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield paths and messages. A list has the messages of a field, or the details of each item."""
     if isinstance(details, drf_errors.ErrorDetail):
         yield path, details
         return
@@ -107,11 +106,11 @@ def _complaints(details: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str
     for name, inner in details.items() if named else enumerate(details):
         message = not named and isinstance(inner, drf_errors.ErrorDetail)
         here = message or name == "non_field_errors"
-        yield from _complaints(inner, path if here else (*path, str(name)))
+        yield from _details(inner, path if here else (*path, str(name)))
 
 
 def headers(error: errors.EventHubError) -> dict[str, str]:
-    """The headers that belong to an error: Retry-After, WWW-Authenticate."""
+    """Return the headers of an error: Retry-After, WWW-Authenticate."""
     found: dict[str, str] = {}
     if error.retry_after_s is not None:
         found["Retry-After"] = str(error.retry_after_s)
@@ -122,22 +121,22 @@ def headers(error: errors.EventHubError) -> dict[str, str]:
 
 
 def problem_response(error: errors.EventHubError) -> JsonResponse:
-    """An error as Django's own response, where DRF is not in play."""
+    """Return the problem document as a response of Django, for views without DRF."""
     return JsonResponse(
         error.problem(), status=error.status, content_type=CONTENT_TYPE, headers=headers(error)
     )
 
 
 def problem(request: HttpRequest, exception: BaseException | None = None) -> JsonResponse:
-    """Django's handlers of 400, 403, 404 and 500, the last of which is called without the exception
-    that is being handled: also for what middleware raises, such as the session's database away.
+    """Return the problem document of an exception; Django's handler of 400, 403, 404 and 500, also
+    for exceptions of middleware. Django calls that of 500 without the exception.
     """
     error = exception or sys.exc_info()[1]
     return problem_response(as_error(error) if error else errors.EventHubError())
 
 
-def only_read(view: Callable[..., HttpResponse]) -> Any:
-    """A page of Django's: another method is a problem like everywhere, not its page about CSRF."""
+def read_only(view: Callable[..., HttpResponse]) -> Any:
+    """Wrap a view of Django: methods other than GET and HEAD get a problem document with 405."""
 
     @csrf_exempt
     @functools.wraps(view)

@@ -1,4 +1,4 @@
-"""Writes the JSON of an answer. Django module."""
+"""The JSON renderer of responses. Django module."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from rest_framework.renderers import JSONRenderer
 
 
 class FastJSONRenderer(JSONRenderer):
-    """DRF's, by a faster encoder for all that it takes: not integers beyond 64 bits."""
+    """DRF's renderer with orjson, except for integers beyond 64 bits, which orjson refuses."""
 
-    def render(self, data: Any, *described: Any, **more: Any) -> Any:
+    def render(self, data: Any, *args: Any, **options: Any) -> Any:
         try:
             return b"" if data is None else orjson.dumps(data)
         except TypeError:
-            return super().render(data, *described, **more)
+            return super().render(data, *args, **options)

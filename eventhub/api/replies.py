@@ -1,8 +1,8 @@
-"""What a reply of the management API says of sequences: where the stream stood when the reply was
-read (EMC-09), and what the call caused (EMC-10). Django module.
+"""The sequences in a reply of the management API: the position of the stream when the reply was
+read (EMC-09), and the events that the call caused (EMC-10). Django module.
 
-There is one `Reply` per request, in a context variable, so that services need no request: a view
-and all that it calls run in one thread and one context.
+A context variable holds the one `Reply` of a request, so that services need no request: a view and
+everything it calls run in one thread and one context.
 """
 
 import re
@@ -25,31 +25,33 @@ _ACTION = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 @dataclass(slots=True)
 class Reply:
-    """`place`: the last event that the reply can know of. `action`: the id of what the caller does,
-    empty in one that only reads.
+    """The action and sequences of a reply. `position`: the last event that the reply reflects.
+    `action`: the id of the caller's action, empty if it only reads.
     """
 
     action: str = ""
-    place: Cursor | None = None
+    position: Cursor | None = None
     caused: list[Appended] = field(default_factory=list)
-    changes: dict[Resource, int] = field(default_factory=dict)  # what this call told of them last
+    changes: dict[Resource, int] = field(
+        default_factory=dict
+    )  # the sequence of the last change by this call
 
-    def add(self, appended: Sequence[Appended], told: RecordedChanges = ()) -> None:
-        """The call has caused these events, and told these changes by them."""
+    def add(self, appended: Sequence[Appended], changes: RecordedChanges = ()) -> None:
+        """Add events that the call caused, and the changes that they announce."""
         self.caused += appended
-        self.changes |= {resource: place.sequence for resource, place in told}
+        self.changes |= {resource: position.sequence for resource, position in changes}
 
     def headers(self, *, done: bool) -> dict[str, str]:
-        """The headers of the reply; `done`: the call was not refused."""
+        """Return the headers of the reply; `done`: the call succeeded."""
         found = {"EventHub-Action": self.action} if self.action else {}
-        place = self.place
+        position = self.position
         if done and self.caused:
             first, last = self.caused[0], self.caused[-1]
             found["EventHub-Caused"] = f"{first.sequence}-{last.sequence}"
-            place = Cursor(last.segment, last.sequence)
-        if place is not None:
-            found["EventHub-Sequence"] = str(place.sequence)
-            found["EventHub-Segment"] = place.segment
+            position = Cursor(last.segment, last.sequence)
+        if position is not None:
+            found["EventHub-Sequence"] = str(position.sequence)
+            found["EventHub-Segment"] = position.segment
         return found
 
 
@@ -57,13 +59,13 @@ _CURRENT: ContextVar[Reply | None] = ContextVar("reply", default=None)
 
 
 def current() -> Reply | None:
-    """The reply to the request that is being answered; None outside of requests."""
+    """Return the reply of the current request; None outside of requests."""
     return _CURRENT.get()
 
 
 @contextmanager
 def replying(action: str = "") -> Iterator[Reply]:
-    """A reply, the current one until the end."""
+    """Open a reply and make it the current one for the block."""
     reply = Reply(action)
     token = _CURRENT.set(reply)
     try:
@@ -73,12 +75,12 @@ def replying(action: str = "") -> Iterator[Reply]:
 
 
 def action_id(text: str | None) -> str:
-    """What the caller calls the action in `EventHub-Action`, or an id made for it."""
+    """Return the id of the action: that of the header `EventHub-Action`, or a new one."""
     if text is None:
         return uuid.uuid4().hex
     if len(text) > limits.ACTION_CHARS_MAX or not _ACTION.fullmatch(text):
         raise InvalidField(
-            f"An action is 1 to {limits.ACTION_CHARS_MAX} printable characters of ASCII.",
+            f"An action is 1 to {limits.ACTION_CHARS_MAX} printable ASCII characters.",
             field="EventHub-Action",
         )
     return text
@@ -92,8 +94,8 @@ _SNAPSHOT = (
 
 @contextmanager
 def one_snapshot() -> Iterator[None]:
-    """Everything read within is of one moment: the first query's. It may wait longer between two
-    queries than a change may, for an archive or for Redis: it holds no head.
+    """Read everything in the block from one snapshot, that of the first query. It may idle longer
+    between queries (for an archive or Redis) than a change may, because it locks no head.
     """
     if connection.in_atomic_block:
         yield

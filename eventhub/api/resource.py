@@ -1,4 +1,4 @@
-"""The base of every view of the management API: who acts in which zone, and the actions of a
+"""The base class of the views of the management API: the actor and its zone, and the actions of a
 resource over a queryset or over functions. Django module.
 """
 
@@ -17,7 +17,7 @@ from eventhub.access.names import valid_name
 from eventhub.api import conditions
 from eventhub.api.filters import FilterSet
 from eventhub.api.pagination import CursorPagination
-from eventhub.api.view import StrictView, number_of
+from eventhub.api.view import StrictView, parse_number
 from eventhub.base.errors import EventHubError, NotFound
 from eventhub.eventlog.resource_changes import Resource
 
@@ -28,18 +28,18 @@ ONE = {"get": "retrieve"}
 CHANGE_AND_DELETE = {**ONE, "patch": "partial_update", "delete": "destroy"}
 PUT = {**ONE, "put": "update"}
 ZONE = OpenApiParameter(
-    "zone", str, description="Operators only: the zone to act in, `default` if not given."
+    "zone", str, description="Operators only: the zone to act in, `default` if omitted."
 )
-_SAID_OF = {"list": ("list", "get_queryset"), "retrieve": ("retrieve", "get_object")}
-_NAMES = ("channel", "client", "stream")  # parameters of paths that are names
+_DESCRIBED_BY = {"list": ("list", "get_queryset"), "retrieve": ("retrieve", "get_object")}
+_NAMES = ("channel", "client", "stream")  # path parameters that are names
 
 
-class Operation(NamedTuple):
-    """What an action takes and answers with, as far as it is not its view's."""
+class OperationSpec(NamedTuple):
+    """The body, response, errors and parameters of an action, where they differ from its view's."""
 
     summary: str
     body: Any = None
-    answer: Any = None
+    response: Any = None
     raises: tuple[type[EventHubError], ...] = ()
     status: int | None = None
     parameters: tuple[Any, ...] = ()
@@ -47,12 +47,12 @@ class Operation(NamedTuple):
 
 
 def operation(
-    summary: str, *raises: type[EventHubError], body: Any = None, answer: Any = None, **more: Any
+    summary: str, *raises: type[EventHubError], body: Any = None, response: Any = None, **more: Any
 ) -> Callable[[F], F]:
-    """Say of an action, or of the `perform_…` behind it, what cannot be derived; `raises`: errors
-    of its own. For the OpenAPI document, and for the serializers of its body and its answer.
+    """Describe an action, or its `perform_…`, where its view does not. `raises`: its own errors.
+    The OpenAPI document and the serializers of the body and the response use it.
     """
-    found = Operation(summary, body, answer, raises, **more)
+    found = OperationSpec(summary, body, response, raises, **more)
 
     def decorated(function: F) -> F:
         function.operation = found  # type: ignore[attr-defined]
@@ -62,9 +62,8 @@ def operation(
 
 
 class ResourceView(StrictView):
-    """The actions of a resource. A view says where its items come from: a queryset, or
-    `get_object`; what a change calls: `perform_…`; and of what kind it is in `resource_changes`, if
-    its changes take conditions.
+    """The actions of a resource. A view provides its items (a queryset, or `get_object`), its
+    changes (`perform_…`), and, if they take conditions, its `kind` in `resource_changes`.
     """
 
     noun: ClassVar[tuple[str, str]] = ("", "")  # "a client", "clients"
@@ -73,18 +72,18 @@ class ResourceView(StrictView):
     pagination_class = CursorPagination
     filterset_class = FilterSet
     ordering: tuple[str, ...] = ("pk",)
-    listed: tuple[str, ...] = ()  # columns of a list, if rows are enough: half the time of models
-    cursor: tuple[str, ...] = ()  # fields of a page's `next`, if they are not those
+    listed: tuple[str, ...] = ()  # columns of a list, where rows suffice: half the time of models
+    cursor: tuple[str, ...] = ()  # fields of a page's `next`, if they are not those of `ordering`
 
     @cached_property
     def actor(self) -> Actor:
-        """Who acts: a key in its own zone, or an operator in the zone of `?zone=`; 404 for another
-        zone. The names in the path are names, too.
+        """The actor: a key in its own zone, or an operator in the zone of `?zone=`. Raises NotFound
+        for another zone, and InvalidName for a name in the path that is none.
         """
-        asked = self.request.query_params.get("zone")
-        if asked is not None:
-            valid_name(asked, field="zone")
-        actor = selectors.actor_of(self.request.auth, zone=asked)
+        zone = self.request.query_params.get("zone")
+        if zone is not None:
+            valid_name(zone, field="zone")
+        actor = selectors.actor_of(self.request.auth, zone=zone)
         for name in _NAMES:
             if name in self.kwargs:
                 valid_name(self.kwargs[name], field=name)
@@ -92,16 +91,16 @@ class ResourceView(StrictView):
 
     @property
     def key(self) -> Any:
-        """What the path names the one by: a number where the lookup is one."""
+        """The key of the item in the path; a number where the lookup is by `pk`."""
         text = self.kwargs[self.lookup_url_kwarg]
         if self.lookup_field != "pk":
             return text
-        return number_of(text, otherwise=self.not_found())
+        return parse_number(text, error=self.not_found())
 
     @property
     def if_match(self) -> int | None:
-        """The sequence after which the resource must not have changed; 0: it must not be there;
-        None: no condition.
+        """The sequence after which the resource must not have changed; 0: it must not exist; None:
+        no condition.
         """
         return conditions.condition_of(self.request)
 
@@ -110,22 +109,24 @@ class ResourceView(StrictView):
         return self.filterset_class(self.request.query_params, self.queryset, request=self.request)
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """The values of the filters; None: not given."""
-        return self.filterset.asked
+    def filter_values(self) -> dict[str, Any]:
+        """The parsed values of the filters; None: not given."""
+        return self.filterset.filter_values
 
-    # --- what is said of it ---
+    # --- description ---
 
     @property
-    def said(self) -> Operation:
-        """What is said of the action; of lists and single ones the noun is enough."""
+    def operation(self) -> OperationSpec:
+        """The description of the current action; by the noun, for lists and single items."""
         action = self.action or ""  # empty: the method is refused
-        for name in _SAID_OF.get(action, (f"perform_{action}", action)):
-            found: Operation | None = getattr(getattr(type(self), name, None), "operation", None)
+        for name in _DESCRIBED_BY.get(action, (f"perform_{action}", action)):
+            found: OperationSpec | None = getattr(
+                getattr(type(self), name, None), "operation", None
+            )
             if found is not None:
                 return found
         one, many = self.noun
-        return Operation(f"List {many}" if action == "list" else f"Show {one}")
+        return OperationSpec(f"List {many}" if action == "list" else f"Show {one}")
 
     def parameters(self) -> Sequence[OpenApiParameter]:
         found = [ZONE]
@@ -133,16 +134,16 @@ class ResourceView(StrictView):
             found += conditions.CONDITIONS.get(self.request.method, ())
         if self.action == "list":
             found += [*self.pagination_class.parameters, *self.filterset_class.parameters()]
-        return [*found, *self.said.parameters]
+        return [*found, *self.operation.parameters]
 
     def get_permissions(self) -> Any:
-        return [one() for one in self.said.permissions or self.permission_classes]
+        return [one() for one in self.operation.permissions or self.permission_classes]
 
     def not_found(self) -> EventHubError:
         return self.unknown(field=self.lookup_url_kwarg)
 
     def name_of(self, item: Any) -> str:
-        """What names an item in `resource_changes`."""
+        """Return the name of an item in `resource_changes`."""
         return str(getattr(item, self.lookup_field))
 
     def resource(self, item: Any) -> Resource:
@@ -155,12 +156,13 @@ class ResourceView(StrictView):
         if self.listed and isinstance(queryset, QuerySet):
             queryset = queryset.values_list(*self.listed, named=True)
         items = self.paginate_queryset(queryset)
-        return self.get_paginated_response(self.shown_items(items))
+        return self.get_paginated_response(self.represent_items(items))
 
     def filter_queryset(self, queryset: Any) -> Any:
-        """What SQL lists is filtered by its statement."""
-        known = isinstance(queryset, QuerySet)
-        return self.filterset.filter_queryset(queryset) if known else queryset
+        """Filter a queryset; a `Listing` filters in its own statement."""
+        if not isinstance(queryset, QuerySet):
+            return queryset
+        return self.filterset.filter_queryset(queryset)
 
     def get_object(self) -> Any:
         found = self.get_queryset().filter(**{self.lookup_field: self.key}).first()
@@ -185,17 +187,19 @@ class ResourceView(StrictView):
         self.perform_destroy()
         return Response(status=204)
 
-    # --- what they share ---
+    # --- shared by the actions ---
 
     def body(self) -> dict[str, Any]:
-        """The validated body; a missing body is an empty object."""
+        """Return the validated body; a missing body is an empty object."""
         partial = self.request.method == "PATCH"
-        found = self.said.body(data=self.request.data, partial=partial, context={"view": self})
+        found = self.operation.body(data=self.request.data, partial=partial, context={"view": self})
         found.is_valid(raise_exception=True)
         return dict(found.validated_data)
 
-    def shown_items(self, items: Iterable[Any], serializer: Any = None) -> Sequence[dict[str, Any]]:
-        """The items of a list, with when each has changed last."""
+    def represent_items(
+        self, items: Iterable[Any], serializer: Any = None
+    ) -> Sequence[dict[str, Any]]:
+        """Return the JSON of list items, each with the sequence of its last change."""
         items = [*items]
         serializer = serializer or self.get_serializer_class()
         found = [serializer.represent(item) for item in items]
@@ -205,13 +209,13 @@ class ResourceView(StrictView):
         return conditions.with_changes(found, self.kind, self.actor.zone_id, names)
 
     def answer(self, item: Any, status: int = 200, serializer: Any = None) -> Response:
-        """One item, with its ETag if it has one. What is shown once is not stored on the way."""
-        serializer = serializer or self.said.answer or self.get_serializer_class()
-        body, status = serializer.represent(item), self.said.status or status
+        """Return the response about one item, with its ETag if any. A secret is not cached."""
+        serializer = serializer or self.operation.response or self.get_serializer_class()
+        body, status = serializer.represent(item), self.operation.status or status
         if self.kind:
             found = conditions.tagged(body, self.resource(item), status)
         else:
             found = Response(body, status)
-        if getattr(serializer, "shown_once", False):
+        if getattr(serializer, "has_secret", False):
             found["Cache-Control"] = "no-store"
         return found

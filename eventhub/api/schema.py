@@ -1,5 +1,5 @@
-"""Documents an operation for OpenAPI: summary, body, answers, and each error it can end with.
-Django module.
+"""The OpenAPI description of an operation: summary, body, responses, and every error that it
+raises. Django module.
 """
 
 import inspect
@@ -37,33 +37,33 @@ _ALWAYS = (
     errors.UnknownField,
 )
 _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
-# How a caller may be known, as permissions name it.
+# The authentication schemes, by the names that permissions use.
 SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "An API key, `ehk_…`."},
     "operatorLogin": {
         "type": "apiKey",
         "in": "cookie",
         "name": settings.SESSION_COOKIE_NAME,
-        "description": "POST /v1/session; writes also need X-CSRFToken.",
+        "description": "Log in with POST /v1/session; writes also need X-CSRFToken.",
     },
 }
 
 
 class PositionSerializer(serializers.Serializer):
-    """Where in the input, as known."""
+    """A position in the input, where known."""
 
-    index = serializers.IntegerField(required=False, help_text="In a list, from 0 on.")
-    field = serializers.CharField(required=False, help_text="A path with dots.")
+    index = serializers.IntegerField(required=False, help_text="The index in a list, from 0.")
+    field = serializers.CharField(required=False, help_text="The path of the field, with dots.")
 
 
 class ProblemSerializer(serializers.Serializer):
-    """RFC 9457: what went wrong, as a code, a text, and a position in the input."""
+    """An error by RFC 9457: a code, a text, and a position in the input."""
 
-    type = serializers.CharField(help_text="Where the error is explained.")
+    type = serializers.CharField(help_text="The page that explains the error.")
     title = serializers.CharField()
     status = serializers.IntegerField()
-    code = serializers.CharField(help_text="Stable, for programs.")
-    detail = serializers.CharField(help_text="What to do, for people.")
+    code = serializers.CharField(help_text="The stable name of the error, for programs.")
+    detail = serializers.CharField(help_text="What is wrong and what to do, for people.")
     position = PositionSerializer()
 
 
@@ -82,27 +82,27 @@ def _problems(raised: Iterable[type[errors.EventHubError]]) -> dict[Any, OpenApi
 
 
 class AutoSchema(openapi.AutoSchema):
-    """An operation by what its view is made of: serializers, filters, pages, permissions, the
-    parameters of its path, and whether its changes take conditions.
+    """An operation derived from its view: serializers, filters, pagination, permissions, parameters
+    of the path and conditions.
     """
 
     @property
     def schemes(self) -> set[str]:
-        """How a caller may be known; none: anybody may call."""
+        """The authentication schemes; empty: no credentials are needed."""
         return {name for one in self.view.get_permissions() for name in one.schemes}
 
     def get_summary(self) -> str:
-        return str(self.view.said.summary)
+        return str(self.view.operation.summary)
 
     def get_operation_id(self) -> str:
         return re.sub(
-            r"\W+", "_", self.view.said.summary.partition(";")[0].replace("'", "").lower()
+            r"\W+", "_", self.view.operation.summary.partition(";")[0].replace("'", "").lower()
         )
 
     def get_description(self) -> str:
         permissions = self.view.get_permissions() if self.schemes else ()
-        said = (inspect.getdoc(one) or "" for one in (self.view, *permissions))
-        return " ".join(" ".join(said).split())
+        texts = (inspect.getdoc(one) or "" for one in (self.view, *permissions))
+        return " ".join(" ".join(texts).split())
 
     def get_auth(self) -> list[dict[str, list[str]]]:
         return [{name: []} for name in SCHEMES if name in self.schemes]
@@ -111,31 +111,31 @@ class AutoSchema(openapi.AutoSchema):
         return [one for one in self.view.parameters() if self.schemes or one.name != "zone"]
 
     def get_request_serializer(self) -> Any:
-        return self.view.said.body
+        return self.view.operation.body
 
     def get_response_serializers(self) -> dict[Any, Any]:
-        said = self.view.said
-        answer = said.answer or self.view.get_serializer_class()
-        if said.status:
-            answers = {said.status: answer}
-        elif isinstance(answer, dict):
-            answers = answer
+        operation = self.view.operation
+        response = operation.response or self.view.get_serializer_class()
+        if operation.status:
+            responses = {operation.status: response}
+        elif isinstance(response, dict):
+            responses = response
         elif self.method == "DELETE":
-            answers = {204: OpenApiResponse(description="Done.")}
+            responses = {204: OpenApiResponse(description="Done.")}
         elif self.view.action == "create":
-            answers = {201: answer}
+            responses = {201: response}
         else:
-            answers = {200: answer}
+            responses = {200: response}
             if self.method == "PUT" and self.view.kind:
-                answers[201] = answer
-        typed = {status: self._typed(one) for status, one in answers.items()}
+                responses[201] = response
+        typed = {status: self._typed(one) for status, one in responses.items()}
         return {**typed, **_problems(self._raised())}
 
-    def _typed(self, answer: Any) -> Any:
-        """The schema of a TypedDict; anything else as it is."""
-        if not is_typeddict(answer):
-            return answer
-        schema, components = schema_of(answer)
+    def _typed(self, response: Any) -> Any:
+        """Return the schema of a TypedDict; anything else unchanged."""
+        if not is_typeddict(response):
+            return response
+        schema, components = schema_of(response)
         for name, found in components.items():
             self.registry.register_on_missing(
                 ResolvedComponent(name, ResolvedComponent.SCHEMA, found, object=name)
@@ -143,17 +143,19 @@ class AutoSchema(openapi.AutoSchema):
         return schema
 
     def _raised(self) -> Iterator[Any]:
-        yield from self.view.said.raises
+        yield from self.view.operation.raises
         yield from _ALWAYS
         names = uritemplate.variables(self.path)
         if self.schemes:
             yield from (*_CALLER, errors.NotFound, errors.InvalidName, errors.FieldTooLong)
         if names and self.view.lookup_url_kwarg in (None, *names):
-            yield getattr(self.view.unknown, "func", self.view.unknown)  # it may bring its message
+            yield getattr(
+                self.view.unknown, "func", self.view.unknown
+            )  # a partial brings its message
         if self.view.action == "list" and self.view.pagination_class.parameters:
             yield errors.InvalidField
-        if self.view.said.body is not None:
-            yield from (*_BODY_ERRORS, *_of_fields(self.view.said.body))
+        if self.view.operation.body is not None:
+            yield from (*_BODY_ERRORS, *_field_errors(self.view.operation.body))
             if self.method != "PATCH":
                 yield errors.MissingField
         if any(one.name == IF_MATCH.name for one in self.view.parameters()):
@@ -162,8 +164,8 @@ class AutoSchema(openapi.AutoSchema):
             yield errors.CsrfFailed
 
     def _get_serializer_field_meta(self, field: Any, direction: str) -> dict[str, Any]:
-        """Bodies and answers have serializers of their own, so nothing is only for one of them; and
-        what is not given in a PATCH stays.
+        """Drop `readOnly`, because bodies and responses have serializers of their own; and defaults
+        of a PATCH, which leaves omitted fields unchanged.
         """
         found: dict[str, Any] = super()._get_serializer_field_meta(field, direction)
         found.pop("readOnly", None)
@@ -175,8 +177,8 @@ class AutoSchema(openapi.AutoSchema):
         return f"{serializer_name}Page"
 
 
-def _of_fields(body: Any) -> Iterator[type[errors.EventHubError]]:
-    """What the fields of a body are refused with."""
+def _field_errors(body: Any) -> Iterator[type[errors.EventHubError]]:
+    """Yield the errors that the fields of a body raise."""
     yield from (errors.FieldTooLong, errors.InvalidName)
     fields = getattr(body(), "fields", {}) if isinstance(body, type) else {}
     for field in fields.values():

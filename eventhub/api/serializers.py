@@ -1,9 +1,8 @@
-"""Serializers of the management API: strict about what is sent, and fast in showing a page.
-Django module.
+"""Serializers of the management API: strict on input, fast on output. Django module.
 
-What a serializer shows is planned once for its class: of each field how its value is read from an
-item (an attribute of a model or a row, or a name of a dict), and what becomes of it. DRF makes all
-fields again for every serializer, which takes longer than a page of 50 items.
+The representation of an item is planned once per class: for each field, how its value is read from
+an item (an attribute of a model or a row, or a key of a dict) and converted. DRF builds all fields
+again for every serializer, which takes longer than representing a page of 50 items.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from rest_framework import serializers
 from eventhub.api.fields import FlagField, MomentField, OneOfField, TextField, WholeField
 from eventhub.base.strict_json import NOT_NULL, printable
 
-_AS_THEY_ARE = {
+_UNCONVERTED = {
     kind.to_representation
     for kind in (
         *(serializers.CharField, serializers.IntegerField, serializers.BooleanField),
@@ -27,31 +26,31 @@ _AS_THEY_ARE = {
 }
 
 
-class Shown(NamedTuple):
-    """How a field is shown."""
+class FieldPlan(NamedTuple):
+    """How a field is read and converted."""
 
     name: str
     source: str  # "*": the item itself
     read: Callable[[Any], Any]
-    convert: Callable[[Any], Any] | None  # None: the value is shown as it is
+    convert: Callable[[Any], Any] | None  # None: the value is used unchanged
     required: bool
 
 
 class Represents:
-    """Shows items by the plan of its class. What need not be there is left out where it is None."""
+    """Represents items by the plan of its class; an optional field that is None is omitted."""
 
-    shown_once = False  # holds a secret that nothing shows again
+    has_secret = False  # contains a secret that no other response does
 
     @classmethod
     @cache
-    def plan(cls) -> tuple[Shown, ...]:
-        """Of all fields but `changed`, which conditions.py adds."""
+    def plan(cls) -> tuple[FieldPlan, ...]:
+        """Plan all fields except `changed`, which conditions.py adds."""
         fields = cls().fields.items()  # type: ignore[attr-defined]
-        return tuple(_shown(*each) for each in fields if each[0] != "changed")
+        return tuple(_field_plan(*each) for each in fields if each[0] != "changed")
 
     @classmethod
     def represent(cls, item: Any) -> dict[str, Any]:
-        """An item as the JSON of an answer."""
+        """Return the JSON of an item."""
         found: dict[str, Any] = {}
         named = isinstance(item, dict)
         for name, source, read, convert, required in cls.plan():
@@ -67,10 +66,10 @@ class Represents:
 
 
 class Serializer(Represents, serializers.Serializer):
-    """Refuses names that it does not know."""
+    """A serializer that refuses unknown names."""
 
     def get_fields(self) -> dict[str, Any]:
-        """What is computed is always there, and null is refused in the same words everywhere."""
+        """Return the fields: computed ones are required, and null is refused with the same text."""
         fields: dict[str, Any] = super().get_fields()
         for field in fields.values():
             field.required = field.required or field.read_only
@@ -88,8 +87,8 @@ class Serializer(Represents, serializers.Serializer):
 
 
 class ModelSerializer(Serializer, serializers.ModelSerializer):
-    """Fields by the model: their kind, whether they must be given, and what they mean, by the
-    column's comment. Whether a value is taken by another row is asked by services, under a lock.
+    """A serializer of a model: field types, whether they are required, and their descriptions, from
+    the column comments. Services check uniqueness, under a lock.
     """
 
     serializer_choice_field = OneOfField
@@ -111,8 +110,8 @@ class ModelSerializer(Serializer, serializers.ModelSerializer):
         if isinstance(model_field.db_default, str | int):
             options["default"] = model_field.db_default
         else:
-            given = model_field.has_default() or model_field.null or model_field.blank
-            options["required"] = not given
+            optional = model_field.has_default() or model_field.null or model_field.blank
+            options["required"] = not optional
         if model_field.db_comment:
             options.setdefault("help_text", _sentence(model_field.db_comment))
         return kind, options
@@ -122,15 +121,15 @@ class ModelSerializer(Serializer, serializers.ModelSerializer):
 
 
 class ChangedSerializer(serializers.Serializer):
-    """What can be changed under a condition."""
+    """A resource whose changes take conditions."""
 
     changed = serializers.IntegerField(
-        help_text="The sequence of `system` that told its last change; its ETag, for `If-Match`."
+        help_text="The sequence in `system` of its last change; its ETag, for `If-Match`."
     )
 
 
 class AnswerSerializer(ModelSerializer):
-    """What is shown is shown whole."""
+    """A response in which every field is present."""
 
     def get_fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = super().get_fields()
@@ -139,10 +138,11 @@ class AnswerSerializer(ModelSerializer):
         return fields
 
 
-def _shown(name: str, field: serializers.Field) -> Shown:
-    source, kept = field.source, type(field).to_representation in _AS_THEY_ARE
+def _field_plan(name: str, field: serializers.Field) -> FieldPlan:
+    source, unconverted = field.source, type(field).to_representation in _UNCONVERTED
     read = (lambda item: item) if source == "*" else attrgetter(source)
-    return Shown(name, source, read, None if kept else field.to_representation, field.required)
+    convert = None if unconverted else field.to_representation
+    return FieldPlan(name, source, read, convert, field.required)
 
 
 def _sentence(comment: str) -> str:
@@ -151,6 +151,6 @@ def _sentence(comment: str) -> str:
 
 
 def undocumented() -> list[type]:
-    """Classes whose docstrings describe no schema: DRF's, and those here."""
+    """Return the classes whose docstrings describe no schema: those of DRF and of this module."""
     found: list[type] = get_lib_doc_excludes()
     return [*found, Represents, Serializer, ModelSerializer, AnswerSerializer]

@@ -1,4 +1,6 @@
-"""A view that reads its request strictly, and answers with its place in `system`. Django module."""
+"""A view that parses its request strictly and answers with its position in `system`.
+Django module.
+"""
 
 import re
 from collections.abc import Sequence
@@ -33,7 +35,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class AlwaysJson(BaseContentNegotiation):
-    """Answers are JSON whatever Accept says, so that an error is never a 406 in disguise."""
+    """Content negotiation that ignores Accept: responses are JSON, so no error becomes a 406."""
 
     def select_parser(self, request: Request, parsers: Sequence[Any]) -> Any:
         media_type = (request.content_type or "").partition(";")[0].strip().lower()
@@ -46,14 +48,14 @@ class AlwaysJson(BaseContentNegotiation):
 
 
 class StrictView(GenericViewSet):
-    """A request is read strictly, and answered with its place in `system`."""
+    """A view that parses its request strictly and answers with its position in `system`."""
 
     http_method_names = ("get", "post", "put", "patch", "delete", "head")  # CORS answers OPTIONS
     content_negotiation_class = AlwaysJson
     _closing: ExitStack
 
     def parameters(self) -> Sequence[OpenApiParameter]:
-        """What a request may bring in its query, and the conditions that it may set."""
+        """Return the query parameters and conditions that a request may have."""
         raise NotImplementedError
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +64,9 @@ class StrictView(GenericViewSet):
             return super().dispatch(request, *args, **kwargs)
 
     def check_permissions(self, request: Request) -> None:
-        """Strangers are told nothing, not even a number; then what is sent, then who may."""
+        """Check authentication first, then the request, then permissions: a caller without
+        credentials learns nothing of the hub.
+        """
         if request.user is not None:
             self._begin(request)
         elif any(each.schemes for each in self.get_permissions()):
@@ -74,25 +78,27 @@ class StrictView(GenericViewSet):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
         for name, texts in request.query_params.lists():
             if (OpenApiParameter.QUERY, name) not in known:
-                raise UnknownField("This query parameter is not known here.", field=printable(name))
+                raise UnknownField(
+                    "This operation has no such query parameter.", field=printable(name)
+                )
             if len(texts) > 1:
                 raise BadRequest("Give this query parameter once.", field=name)
-        if self.action is not None:  # else the method is refused
+        if self.action is not None:  # else the method is not allowed
             super().check_permissions(request)
 
     def _begin(self, request: Request) -> None:
-        """What is only read is read at one moment (EMC-09); what is done has an id (EMC-10)."""
+        """Open the reply: a read has one snapshot (EMC-09), a change has an action id (EMC-10)."""
         reads = request.method in ("GET", "HEAD")
         action = "" if reads else action_id(request.headers.get("EventHub-Action"))
         reply = self._closing.enter_context(replying(action))
         if reads:
             self._closing.enter_context(one_snapshot())
-        reply.place = position(raw_connection())
+        reply.position = position(raw_connection())
 
-    def stands_at(self, place: Cursor | None) -> None:
-        """The reply is about a stream's events: what it can know of ends there, not in `system`."""
+    def set_position(self, position: Cursor | None) -> None:
+        """Set the position of a reply about a stream's events, which is not in `system`."""
         if reply := current():
-            reply.place = place
+            reply.position = position
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
@@ -106,8 +112,8 @@ class StrictView(GenericViewSet):
 
 
 def _measure_chunked(request: HttpRequest) -> None:
-    """DRF takes a request without Content-Length for one without a body; a chunked one has its
-    length only here.
+    """Set the length of a chunked body: DRF takes a request without Content-Length for one without
+    a body.
     """
     if "HTTP_TRANSFER_ENCODING" not in request.META or request.META.get("CONTENT_LENGTH"):
         return
@@ -116,8 +122,8 @@ def _measure_chunked(request: HttpRequest) -> None:
     request._body = body
 
 
-def number_of(text: str, *, otherwise: EventHubError) -> int:
-    """The number in a path, or the error if it is none."""
+def parse_number(text: str, *, error: EventHubError) -> int:
+    """Return the number in a path. Raises `error` if it is none."""
     if not _NUMBER.fullmatch(text):
-        raise otherwise
+        raise error
     return int(text)

@@ -239,7 +239,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "EVENTHUB_BACKLOG_EVENTS",
             "pending deliveries of one endpoint; beyond it the oldest are dropped, and the endpoint"
-            ' gets a notice. See docs/callbacks.md, "Backlogs"',
+            ' gets a notice. See docs/callbacks.md, "Backlog"',
             f"a whole number from 1 to {limits.RETAIN_EVENTS_MAX:,}",
             read=as_number,
             empty_is_unset=True,

@@ -1,4 +1,4 @@
-"""Feed the demo's streams at a rate a person can follow, and say once a minute how it goes.
+"""The demo's feeds: events at a rate that a person can follow, and a report once a minute.
 Plain module.
 """
 
@@ -16,7 +16,7 @@ from eventhub_client.types import HubProblem
 from eventhub.demo import github, host
 from eventhub.demo.github import Draft
 from eventhub.demo.interest import ensure_interest
-from eventhub.demo.producer import Producer
+from eventhub.demo.producer import DemoProducer
 from eventhub.demo.sink import Sink
 
 GITHUB_INTERVAL_S = 1.0
@@ -26,16 +26,16 @@ REPORT_INTERVAL_S = 60.0
 Say = Callable[[str], None]
 
 
-class Feed(NamedTuple):
-    """What goes to one stream, and how often."""
+class DemoFeed(NamedTuple):
+    """The batches for one stream, and their interval."""
 
     stream: str
     batches: Iterator[list[Draft]]
     interval_s: float
 
 
-class Tally:
-    """What was sent, and called back, since the last report."""
+class Report:
+    """Counts of events and callbacks since the last report."""
 
     def __init__(self, sink: Sink) -> None:
         self.sent: dict[str, int] = {}
@@ -49,67 +49,67 @@ class Tally:
         return f"in the last minute: {counts or 'no event'}{refused}; {self._sink.take()} callbacks"
 
 
-class Place(NamedTuple):
-    """Where the demo runs: the hub's URL, the socket of its receiver, and the credentials' file."""
+class DemoTarget(NamedTuple):
+    """The hub's URL, the socket of the demo's receiver, and the file of credentials."""
 
     url: str
     listener: socket.socket
     credentials: Path
 
 
-async def feed(place: Place, key: str, say: Say) -> None:
-    """Until SIGTERM or SIGINT."""
+async def feed(target: DemoTarget, key: str, say: Say) -> None:
+    """Feed the streams until SIGTERM or SIGINT."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     sink = Sink(say)
-    tally = Tally(sink)
+    report = Report(sink)
     async with (
-        sink.serve(place.listener) as callback_url,
-        HubClient(place.url, key) as hub,
+        sink.serve(target.listener) as callback_url,
+        HubClient(target.url, key) as hub,
         asyncio.TaskGroup() as group,
     ):
         try:
-            sink.secret = await ensure_interest(hub, callback_url, place.credentials)
+            sink.secret = await ensure_interest(hub, callback_url, target.credentials)
         except HubProblem as error:
             say(f"no callbacks in this demo: {error}")
-        producer = Producer(hub)
-        tasks = [group.create_task(_feed(feed, producer, tally, say)) for feed in _feeds(say)]
-        tasks.append(group.create_task(_report(tally, say)))
+        producer = DemoProducer(hub)
+        tasks = [group.create_task(_feed(feed, producer, report, say)) for feed in _feeds(say)]
+        tasks.append(group.create_task(_report(report, say)))
         await stopping.wait()
         for task in tasks:
             task.cancel()
 
 
-def _feeds(say: Say) -> list[Feed]:
-    feeds = [Feed("host", host.endless(), HOST_INTERVAL_S)]
+def _feeds(say: Say) -> list[DemoFeed]:
+    feeds = [DemoFeed("host", host.endless(), HOST_INTERVAL_S)]
     if payloads := github.read_payloads():
         say(f"feeding {len(payloads)} GitHub webhook payloads and this machine's counters")
         drafts = ([draft] for draft in github.endless(payloads, seed=time.time_ns()))
-        feeds.append(Feed("github", drafts, GITHUB_INTERVAL_S))
+        feeds.append(DemoFeed("github", drafts, GITHUB_INTERVAL_S))
     else:
-        say("feeding this machine's counters only: no GitHub payloads, see `make setup`")
+        say("feeding this machine's counters only: no GitHub payloads; run `make setup`")
     return feeds
 
 
-async def _feed(source: Feed, producer: Producer, tally: Tally, say: Say) -> None:
-    """One batch each interval; when the hub was away, go on from now instead of catching up."""
+async def _feed(source: DemoFeed, producer: DemoProducer, report: Report, say: Say) -> None:
+    """Emit one batch each interval; after an outage of the hub it does not catch up."""
     stream = source.stream
     for batch in source.batches:
         began = time.monotonic()
         try:
             await producer.emit(stream, batch)
         except HubProblem as error:
-            if not tally.refused:
+            if not report.refused:
                 say(f"{stream}: the hub refused an event: {error}")
-            tally.refused += len(batch)
+            report.refused += len(batch)
         else:
-            tally.sent[stream] = tally.sent.get(stream, 0) + len(batch)
+            report.sent[stream] = report.sent.get(stream, 0) + len(batch)
         await asyncio.sleep(max(0.0, source.interval_s - (time.monotonic() - began)))
 
 
-async def _report(tally: Tally, say: Say) -> None:
+async def _report(report: Report, say: Say) -> None:
     while True:
         await asyncio.sleep(REPORT_INTERVAL_S)
-        say(tally.take())
+        say(report.take())

@@ -1,7 +1,7 @@
-"""GitHub's webhook payloads as events: read the fetched npm package, and turn a payload into a
-draft. Plain module.
+"""GitHub's webhook payloads as events, from an npm package. Plain module.
 
-The package is `@octokit/webhooks-examples`, put below the virtual environment by `make setup`.
+The package is `@octokit/webhooks-examples`, which `make setup` fetches into the virtual
+environment.
 """
 
 import json
@@ -16,7 +16,7 @@ EXAMPLES = FOLDER / "@octokit" / "webhooks-examples" / "api.github.com" / "index
 BODY_BYTES_MAX = 256 * 1024  # a payload beyond it is left out
 NODE = "github.com"
 
-Draft = dict[str, Any]  # an event as the emit door takes it, without its id
+Draft = dict[str, Any]  # an event in the form of the emit route, without its id
 
 _TEXTS = ("action", "ref", "ref_type", "state", "conclusion")
 _NAMED = {"repository": "full_name", "sender": "login", "organization": "login", "label": "name"}
@@ -24,14 +24,14 @@ _NUMBERED = ("issue", "pull_request", "discussion", "milestone")
 
 
 class Payload(NamedTuple):
-    """One webhook call: GitHub's name of the event, such as `issues`, and what it carried."""
+    """One webhook call: GitHub's name of the event, such as `issues`, and its content."""
 
     name: str
     content: dict[str, Any]
 
 
 def read_payloads(path: Path = EXAMPLES) -> list[Payload]:
-    """All payloads, or none when they were not fetched."""
+    """Read all payloads; none if the package was not fetched."""
     try:
         entries = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -45,7 +45,8 @@ def read_payloads(path: Path = EXAMPLES) -> list[Payload]:
 
 
 def draft(payload: Payload) -> Draft:
-    """The event: its type is GitHub's name and action (`issues.opened`), its body the payload."""
+    """Return the event: its type is GitHub's name and action (`issues.opened`), its body the
+    payload."""
     action = payload.content.get("action")
     return {
         "domain": "github",
@@ -58,7 +59,7 @@ def draft(payload: Payload) -> Draft:
 
 
 def attributes(payload: Payload) -> dict[str, str | int | bool]:
-    """What one may want to filter by, flat; what a payload lacks is left out."""
+    """Return flat attributes to filter by; those that the payload lacks are left out."""
     content = payload.content
     found: dict[str, str | int | bool] = {"event": payload.name}
     for name in _TEXTS:
@@ -76,7 +77,7 @@ def attributes(payload: Payload) -> dict[str, str | int | bool]:
 
 
 def endless(payloads: Sequence[Payload], seed: int) -> Iterator[Draft]:
-    """All payloads in a shuffled order, again and again."""
+    """Yield all payloads in a shuffled order, again and again."""
     order = list(payloads)
     shuffle = random.Random(seed).shuffle  # noqa: S311 - an order, not a secret
     while order:

@@ -1,4 +1,4 @@
-"""This machine's own counters as events: processor, memory, disk, network, each on its channel.
+"""Counters of this machine as events: processor, memory, disk, network, each on its channel.
 Plain module.
 """
 
@@ -26,7 +26,7 @@ def _draft(channel: str, attributes: dict[str, Any]) -> Draft:
 
 
 def cpu() -> Draft:
-    """Percent of all processors since the last call, and the load averages."""
+    """Measure the percentage of all processors since the last call, and the load averages."""
     one, five, fifteen = psutil.getloadavg()
     load = {"load_1m": round(one, 2), "load_5m": round(five, 2), "load_15m": round(fifteen, 2)}
     return _draft("cpu", {"percent": psutil.cpu_percent(), "cores": psutil.cpu_count(), **load})
@@ -39,13 +39,13 @@ def memory() -> Draft:
 
 
 def disk() -> Draft:
-    """How full the file system of the working folder is."""
+    """Measure the use of the file system of the working folder."""
     found = psutil.disk_usage(".")
     return _draft("disk", {"percent": found.percent, "free_mib": found.free // MIB})
 
 
 def network(before: tuple[int, int], elapsed_s: float) -> tuple[Draft, tuple[int, int]]:
-    """Bytes a second since `before` (sent, received), and the counters now."""
+    """Return the bytes a second since `before` (sent, received), and the current counters."""
     found = psutil.net_io_counters()
     now = (found.bytes_sent, found.bytes_recv) if found else (0, 0)
     rates = [
@@ -56,7 +56,7 @@ def network(before: tuple[int, int], elapsed_s: float) -> tuple[Draft, tuple[int
 
 
 def endless() -> Iterator[list[Draft]]:
-    """One event for each channel, measured when asked for."""
+    """Yield one event for each channel, measured when it is taken."""
     psutil.cpu_percent()  # the first call has nothing to compare with
     _, counters = network((0, 0), 1.0)
     measured_at = time.monotonic()

@@ -1,7 +1,7 @@
-"""The demo's registrations and its endpoint, made through the public API as any client would.
+"""The demo's registrations and its endpoint, created through the public API as by any client.
 Plain module.
 
-What is there stays: the endpoint is found by its description, and only its URL follows the sink.
+An existing endpoint, found by its description, is reused; only its URL follows the receiver.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from eventhub_client.remote import HubClient
 from eventhub.access import credentials
 
 DESCRIPTION = "the demo's own receiver"
-WANTED: tuple[dict[str, Any], ...] = (
+REGISTRATIONS: tuple[dict[str, Any], ...] = (
     {"streams": ["github"], "domain": "github", "attributes": {"event": "issues"}},
     {"streams": ["github"], "domain": "github", "attributes": {"event": "pull_request"}},
     {"streams": ["host"], "domain": "host", "type": "counters", "attributes": {"counter": "disk"}},
@@ -20,7 +20,8 @@ WANTED: tuple[dict[str, Any], ...] = (
 
 
 async def ensure_interest(hub: HubClient, url: str, file: Path) -> str:
-    """The secret under which the hub signs for the demo's endpoint, kept in the credentials' file.
+    """Create the endpoint and its registrations if they are missing; return the endpoint's signing
+    secret, which is stored in the credentials file.
 
     An endpoint whose secret is lost is replaced, with its registrations.
     """
@@ -40,8 +41,8 @@ async def ensure_interest(hub: HubClient, url: str, file: Path) -> str:
         await hub.call("PATCH", f"/v1/endpoints/{endpoint['id']}", {"url": url})
     page = await hub.call("GET", f"/v1/registrations?endpoint={endpoint['id']}&limit=1")
     if not page["items"]:
-        wanted = [{**one, "endpoint": endpoint["id"]} for one in WANTED]
-        await hub.call("POST", "/v1/registrations", wanted)
+        registrations = [{**one, "endpoint": endpoint["id"]} for one in REGISTRATIONS]
+        await hub.call("POST", "/v1/registrations", registrations)
     return secret
 
 

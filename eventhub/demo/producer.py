@@ -1,5 +1,5 @@
-"""Send events to the hub's public door, each exactly once: a batch keeps its ids until answered.
-Plain module.
+"""The demo's producer: it emits each event exactly once, because a batch keeps its ids until the
+hub has answered. Plain module.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from eventhub_client.types import HubProblem
 
 from eventhub.demo.github import Draft
 
-ATTEMPT_S_MAX = 30.0  # a hub that neither answers nor refuses is asked again, with the same ids
+ATTEMPT_S_MAX = 30.0  # without an answer, after which the batch is sent again with the same ids
 PAUSE_S = 1.0
 
 
-class Producer:
-    """Its incarnation is the time it started; its numbers count from 1 on each stream."""
+class DemoProducer:
+    """A producer whose incarnation is its start time; it numbers events from 1 on each stream."""
 
     def __init__(self, hub: HubClient) -> None:
         self._hub = hub
@@ -26,8 +26,8 @@ class Producer:
         self._numbers: dict[str, itertools.count[int]] = {}
 
     async def emit(self, stream: str, drafts: Sequence[Draft]) -> None:
-        """Until the hub has answered, however long it is away. Raises HubProblem when it never
-        will take the batch. One call at a time for each stream."""
+        """Emit a batch, and retry until the hub has answered. Raises HubProblem if the hub refuses
+        the batch for good. One call at a time for each stream."""
         batch = [{**draft, "id": self._next_id(stream)} for draft in drafts]
         while True:
             try:

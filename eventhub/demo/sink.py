@@ -1,6 +1,6 @@
-"""The demo's receiver of callbacks: checks each signature and says what it was told. Plain module.
+"""The demo's receiver of callbacks: it verifies each signature and prints the event. Plain module.
 
-It listens on a socket that the supervisor opened, whose address is the one private address that the
+It listens on a socket that the supervisor opened. Its address is the only private one that the
 demo's hub may call.
 """
 
@@ -13,24 +13,24 @@ import orjson
 from aiohttp import web
 from eventhub_client.callbacks import UnverifiedCallback, verify
 
-IDS_KEPT_MAX = 10_000  # to tell a repeat from a new delivery
-SHOWN_FIRST = 3  # callbacks said one by one; after that they are counted
+IDS_CACHED_MAX = 10_000  # to recognize a repeated delivery
+PRINTED_FIRST = 3  # callbacks printed one by one; later ones are counted
 
 Say = Callable[[str], None]
 
 
 class Sink:
-    """What came, and under which secret it must be signed (none yet: everything is refused)."""
+    """The callbacks received, and the secret that must sign them (without one, all are refused)."""
 
     def __init__(self, say: Say) -> None:
         self.secret = ""
         self.received = 0
         self._say = say
-        self._shown = 0
+        self._printed = 0
         self._ids: OrderedDict[str, None] = OrderedDict()
 
     def take(self) -> int:
-        """How many new callbacks came since the last call."""
+        """Return the number of new callbacks since the last call."""
         received, self.received = self.received, 0
         return received
 
@@ -41,22 +41,22 @@ class Sink:
         except UnverifiedCallback as error:
             return web.Response(status=401, text=str(error))
         if delivery in self._ids:
-            return web.Response(text="known already")
+            return web.Response(text="already received")
         self._ids[delivery] = None
-        if len(self._ids) > IDS_KEPT_MAX:
+        if len(self._ids) > IDS_CACHED_MAX:
             self._ids.popitem(last=False)
         self.received += 1
-        if self._shown < SHOWN_FIRST:
-            self._shown += 1
-            told = orjson.loads(body)
-            event = told["event"]
-            what = f"{told['stream']} {told['sequence']}, {event['domain']}:{event['type']}"
-            self._say(f"callback, signature verified: {what} for {told['registrations']}")
+        if self._printed < PRINTED_FIRST:
+            self._printed += 1
+            message = orjson.loads(body)
+            event = message["event"]
+            text = f"{message['stream']} {message['sequence']}, {event['domain']}:{event['type']}"
+            self._say(f"callback, signature verified: {text} for {message['registrations']}")
         return web.Response(text="thank you")
 
     @asynccontextmanager
     async def serve(self, listener: socket.socket) -> AsyncIterator[str]:
-        """Answer on the socket; yields the URL to call."""
+        """Serve on the socket; yield the URL to call."""
         application = web.Application(client_max_size=16 * 1024 * 1024)
         application.router.add_post("/callback", self._called)
         runner = web.AppRunner(application, access_log=None, handle_signals=False)

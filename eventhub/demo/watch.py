@@ -1,5 +1,5 @@
-"""`python -m eventhub.demo.watch STREAM`: show a stream's events as they come, one line each.
-Plain module.
+"""`python -m eventhub.demo.watch STREAM`: print the events of a stream, one line each. Plain
+module.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from eventhub.base.env import read_env
 
 
 def line(delivered: Delivered) -> str:
-    """Its sequence, domain, type and attributes."""
+    """Format the event's sequence, domain, type and attributes."""
     event = delivered.event
     attributes = " ".join(f"{name}={value}" for name, value in event["attributes"].items())
     return f"{delivered.sequence:>8}  {event['domain']}:{event['type']}  {attributes}"
@@ -41,7 +41,7 @@ def main() -> None:
         key = json.loads(given.credentials.read_text())["client"]["key"]
     except FileNotFoundError:
         sys.exit(
-            f"{given.credentials} is not there: start the hub with --demo, or give --credentials"
+            f"{given.credentials} does not exist: start the hub with --demo, or pass --credentials"
         )
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(watch(given.url, key, given.stream))

@@ -1,7 +1,7 @@
-"""For whom an event is, by what it says itself. Plain module.
+"""Visibility of an event to a client, by the event's `destinations` and `audience`. Plain module.
 
-What the event names never changes; the groups that a client has when the event is about to leave
-decide, as its grants do.
+The event never changes. The client's groups count as they are when the event is about to be sent,
+like its grants.
 
 Source: OIF, "Summary" (OIF-32); FOX 4.4 (FOX-14); requirements, decisions U19.
 """
@@ -10,8 +10,8 @@ from eventhub.event.envelope import Event
 
 
 def may_see(event: Event, client: str, groups: frozenset[str]) -> bool:
-    """True if a client of those groups may learn of the event: it is one of the `destinations`, if
-    there are any, and in one of the groups of the `audience`, if there are any.
+    """Return whether a client in these groups may see the event: it is among the `destinations`
+    and in a group of the `audience`, where the event has them.
     """
     if event.destinations and client not in event.destinations:
         return False
@@ -19,8 +19,7 @@ def may_see(event: Event, client: str, groups: frozenset[str]) -> bool:
 
 
 def is_visible_in_zone(event: Event, zone: str) -> bool:
-    """True if the managers of a zone see the event of `system`: it is of their zone, or of the
-    whole hub.
+    """Return whether managers of a zone see this event of `system`: its zone is theirs, or it
+    concerns the whole hub.
     """
-    of: object = event.attributes.get("zone", zone)
-    return of == zone
+    return bool(event.attributes.get("zone", zone) == zone)

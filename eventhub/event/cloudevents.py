@@ -1,9 +1,9 @@
-"""CloudEvents 1.0 over HTTP, in and out: structured, binary and batch. Plain module.
+"""CloudEvents 1.0 over HTTP, read and written in structured, binary and batch mode. Plain module.
 
-`id`, `source`, `type`, `subject`, `time` and the data are the event's own `id`, `node`, `type`,
-`key`, `time` and body. What CloudEvents has no attribute for is an extension: `domain`, the
-registered ones (correlation, causation, expiry, tracing), and names that begin with `eh`. An
-extension that is none of them is one of the event's `attributes`, and back.
+CloudEvents' `id`, `source`, `type`, `subject`, `time` and data map to the event's `id`, `node`,
+`type`, `key`, `time` and body. Other fields are extensions: `domain`, the registered ones
+(correlation, causation, expiry, tracing) and names that begin with `eh`. Any other extension is one
+of the event's `attributes`, in both directions.
 
 Source: the specifications cloudevents/spec.md, json-format.md and bindings/http-protocol-binding.md
 of version 1.0.2.
@@ -28,13 +28,13 @@ from eventhub.event.json_codec import time_text
 STRUCTURED = "application/cloudevents+json"
 BATCH = "application/cloudevents-batch+json"
 _JSON = "application/json"
-_BYTES = "application/octet-stream"  # of data whose type is not said
+_BYTES = "application/octet-stream"  # of data without a content type
 _VERSION = "1.0"
 _CORE = ("id", "source", "type", "subject", "time")
 _DATA = ("specversion", "datacontenttype", "data", "data_base64")
 
-# What a CloudEvent carries of an event; the rest is dropped: `source`, the client that emitted it,
-# is set by the hub that takes it, and an id object becomes a text.
+# The fields that a CloudEvent carries. The others are dropped: the receiving hub sets `source`, the
+# client that emitted the event; an id object becomes a text.
 CARRIES = frozenset(
     {"id", "node", "type", "key", "time_us", "body", "content_type"} | extensions.CARRIES
 )
@@ -47,16 +47,18 @@ class Message(NamedTuple):
     body: bytes
 
 
-# --- in ---
+# --- reading ---
 
 
 def read_structured(body: bytes) -> EventIn:
-    """The event of a request in structured mode. Raises BadRequest's kin with field."""
+    """Return the event of a request in structured mode. Raises subclasses of BadRequest with
+    `field`.
+    """
     return _event(_object(_json(body)))
 
 
 def read_batch(body: bytes) -> list[EventIn]:
-    """The events of a batch. Raises BadRequest's kin with index and field."""
+    """Return the events of a batch. Raises subclasses of BadRequest with `index` and `field`."""
     found = _json(body)
     if not isinstance(found, list):
         raise errors.InvalidField("A batch is an array of events.")
@@ -73,13 +75,13 @@ def read_batch(body: bytes) -> list[EventIn]:
 
 
 def read_binary(headers: Mapping[str, str], content_type: str, body: bytes) -> EventIn:
-    """The event of a request in binary mode. `headers`: those that begin with `ce-`, by their
-    names without it, in lower case. Raises BadRequest's kin with field.
+    """Return the event of a request in binary mode. `headers`: those that begin with `ce-`, by
+    lower-case name without that prefix. Raises subclasses of BadRequest with `field`.
     """
     found: dict[str, Any] = {name: _header_value(name, text) for name, text in headers.items()}
     for name in ("data", "data_base64", "datacontenttype"):
         if name in found:
-            raise errors.InvalidField("Not an attribute of the binary mode.", field=f"ce-{name}")
+            raise errors.InvalidField("Binary mode has no such attribute.", field=f"ce-{name}")
     if content_type:
         found["datacontenttype"] = content_type
     return _event(found, body if body or content_type else None)
@@ -99,7 +101,7 @@ def _object(found: Any) -> dict[str, Any]:
 
 
 def _header_value(name: str, text: str) -> str:
-    """What a header's value stands for: it may be quoted, and percent-encoded as UTF-8."""
+    """Decode the value of a header: it may be quoted, and percent-encoded as UTF-8."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = re.sub(r"\\(.)", r"\1", text[1:-1])
     try:
@@ -112,14 +114,14 @@ _EXTENSION_NAME = re.compile(r"[a-z0-9]+")
 
 
 def _event(found: dict[str, Any], data: bytes | None = None) -> EventIn:
-    """`data`: the body of a binary message."""
+    """Convert CloudEvents attributes to an event. `data`: the body of a binary message."""
     _check_core(found)
     fields = {"node": found["source"], **from_extensions(_others(found))}
     fields |= {"id": found["id"], "type": found["type"]}
     fields |= {to: found[name] for name, to in _OPTIONAL.items() if found.get(name) is not None}
     content_type = found.get("datacontenttype") or ""
     if not isinstance(content_type, str):
-        raise errors.InvalidField("A media type.", field="datacontenttype")
+        raise errors.InvalidField("Expected a media type.", field="datacontenttype")
     if data is None:
         _add_data(fields, found, content_type)
     elif _is_json(content_type):
@@ -138,13 +140,13 @@ def _event(found: dict[str, Any], data: bytes | None = None) -> EventIn:
 
 def _check_core(found: dict[str, Any]) -> None:
     if found.get("specversion") != _VERSION:
-        raise errors.InvalidField("This hub speaks CloudEvents 1.0.", field="specversion")
+        raise errors.InvalidField("This hub supports CloudEvents 1.0.", field="specversion")
     for name in _CORE:
         value = found.get(name)
         if value is None and name in ("id", "source", "type"):
             raise errors.MissingField(field=name)
         if value is not None and (not isinstance(value, str) or not value):
-            raise errors.InvalidField("A text that is not empty.", field=name)
+            raise errors.InvalidField("Expected a non-empty text.", field=name)
 
 
 def _others(found: dict[str, Any]) -> dict[str, Any]:
@@ -153,9 +155,9 @@ def _others(found: dict[str, Any]) -> dict[str, Any]:
         if name in _CORE or name in _DATA or value is None:
             continue
         if not _EXTENSION_NAME.fullmatch(name):
-            raise errors.UnknownField("A name is of a-z and 0-9.", field=name[:100])
+            raise errors.UnknownField("A name has only a-z and 0-9.", field=name[:100])
         if not isinstance(value, str | bool | int):
-            raise errors.InvalidField("A text, a whole number or a boolean.", field=name)
+            raise errors.InvalidField("Expected a text, an integer or a boolean.", field=name)
         others[name] = value
     return others
 
@@ -164,7 +166,7 @@ _OPTIONAL = {"subject": "key", "time": "time"}
 
 
 def _named(field: str | None) -> str | None:
-    """The name that the caller knows a field by."""
+    """Return the CloudEvents name of a field, as the caller wrote it."""
     if field is None:
         return None
     own = {"node": "source", "key": "subject"}
@@ -172,18 +174,18 @@ def _named(field: str | None) -> str | None:
 
 
 def _add_data(fields: dict[str, Any], found: dict[str, Any], content_type: str) -> None:
-    """The data of a structured event: any JSON, a text of another type, or base64."""
+    """Add the data of a structured event: any JSON, a text of another type, or base64."""
     coded = found.get("data_base64")
     if coded is not None:
         if not isinstance(coded, str):
-            raise errors.InvalidField("Base64.", field="data_base64")
+            raise errors.InvalidField("Expected base64.", field="data_base64")
         if found.get("data") is not None:
             raise errors.InvalidField("Give `data` or `data_base64`, not both.", field="data")
         fields["body_base64"] = coded
         fields["content_type"] = content_type or _BYTES
     elif "data" not in found:
         if content_type:
-            raise errors.MissingField("A `datacontenttype` is that of data.", field="data")
+            raise errors.MissingField("A `datacontenttype` needs data.", field="data")
     elif not content_type or _is_json(content_type):
         fields["body"] = found["data"]
     else:
@@ -198,12 +200,12 @@ def _add_bytes(fields: dict[str, Any], data: bytes, content_type: str) -> None:
     fields["content_type"] = content_type or _BYTES
 
 
-# --- out ---
+# --- writing ---
 
 
-def structured(event: Event, place: str) -> bytes:
-    """The event as JSON. `place`, its cursor as a text, is its id if it has none of its own."""
-    found: dict[str, Any] = {"specversion": _VERSION, **_attributes(event, place)}
+def structured(event: Event, cursor: str) -> bytes:
+    """Return the event as JSON. Its cursor, as a text, is the id of an event without one."""
+    found: dict[str, Any] = {"specversion": _VERSION, **_attributes(event, cursor)}
     if event.body is not None:
         found["datacontenttype"] = event.content_type
         if event.content_type == _JSON:
@@ -214,28 +216,28 @@ def structured(event: Event, place: str) -> bytes:
 
 
 def batch(events: Iterable[tuple[Event, str]]) -> bytes:
-    """Several events, each with its place, as one JSON array."""
-    return b"[" + b",".join(structured(event, place) for event, place in events) + b"]"
+    """Return events, each with its cursor, as one JSON array."""
+    return b"[" + b",".join(structured(event, cursor) for event, cursor in events) + b"]"
 
 
-def binary(event: Event, place: str) -> Message:
-    """The event with its attributes as headers and its body as it is. What would not fit into
-    headers that servers take is given in structured mode.
+def binary(event: Event, cursor: str) -> Message:
+    """Return the event with its attributes as headers and its body unchanged; in structured mode
+    if the headers would exceed what servers accept.
     """
-    attributes = _attributes(event, place, typed=False)
+    attributes = _attributes(event, cursor, typed=False)
     headers = [("ce-specversion", _VERSION)]
     headers += [(f"ce-{name}", _percent(_text(value))) for name, value in attributes.items()]
     size = sum(len(name) + len(text) for name, text in headers)
     if size > limits.CE_HEADERS_BYTES_MAX or not _MEDIA_TYPE.fullmatch(event.content_type):
-        return Message([("Content-Type", STRUCTURED)], structured(event, place))
+        return Message([("Content-Type", STRUCTURED)], structured(event, cursor))
     if event.body is not None:
         headers.append(("Content-Type", event.content_type))
     return Message(headers, event.body or b"")
 
 
-def _attributes(event: Event, place: str, *, typed: bool = True) -> dict[str, Any]:
+def _attributes(event: Event, cursor: str, *, typed: bool = True) -> dict[str, Any]:
     source = quote(event.node, safe=_URI) or "/"
-    found: dict[str, Any] = {"id": _id(event, place), "source": source, "type": event.type}
+    found: dict[str, Any] = {"id": _id(event, cursor), "source": source, "type": event.type}
     if event.key:
         found["subject"] = event.key
     if event.time_us:
@@ -246,13 +248,13 @@ def _attributes(event: Event, place: str, *, typed: bool = True) -> dict[str, An
 
 
 _MEDIA_TYPE = re.compile(r"[ -~]*")
-_URI = "-._~:/?#[]@!$&'()*+,;=%"  # what a URI reference is made of, beside letters and digits
+_URI = "-._~:/?#[]@!$&'()*+,;=%"  # the characters of a URI reference besides letters and digits
 
 
-def _id(event: Event, place: str) -> str:
+def _id(event: Event, cursor: str) -> str:
     if isinstance(event.id, EventId):
         return f"{event.id.timestamp_us}-{event.id.incarnation}-{event.id.sequence}"
-    return event.id or place
+    return event.id or cursor
 
 
 def _is_json(content_type: str) -> bool:

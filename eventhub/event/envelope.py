@@ -1,6 +1,5 @@
-"""The event as the hub's code sees it: a NamedTuple, complete when it is made and never changed
-(EMC-04). What the log gives (segment, sequence, time of append) is not in here: it travels beside
-the event. Plain module.
+"""The event as a NamedTuple, complete when it is created and never changed (EMC-04). Segment,
+sequence and time of append are assigned by the log and are not part of it. Plain module.
 """
 
 from typing import Any, NamedTuple
@@ -39,16 +38,16 @@ class Event(NamedTuple):
     correlation: str = ""
     cause: str = ""
     traceparent: str = ""
-    destinations: tuple[str, ...] = ()  # clients; empty: whoever listens (FOX-14)
+    destinations: tuple[str, ...] = ()  # clients; empty: all listeners (FOX-14)
     audience: tuple[str, ...] = ()  # groups of clients; empty: everybody (OIF-32)
     security_level: str = "med"  # a label: low, med or high (FOX-19)
     summary: str = ""
-    bundle_number: int = 0  # place within `bundle`, from 1
+    bundle_number: int = 0  # position within `bundle`, from 1
     time_constraint_ms: int = 0
     merge_scheme: str = ""
     tombstone: bool = False  # the state of `key` ends with this event
 
 
 def version_number(version: str) -> int:
-    """The number of a declared version; 0 for a text that is none."""
+    """Return a declared version as a number; 0 if the text is not a number."""
     return int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0

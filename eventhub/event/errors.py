@@ -4,7 +4,7 @@ from eventhub.base.errors import BadRequest, EventHubError
 
 
 class MalformedXml(BadRequest):
-    """The body is not well-formed XML, or has a DOCTYPE, which the hub never reads; see `line` and
+    """The body is not well-formed XML, or has a DOCTYPE, which the hub rejects; see `line` and
     `column`.
     """
 
@@ -18,14 +18,16 @@ class InvalidXml(BadRequest):
 
 
 class NotRepresentable(EventHubError):
-    """The event has something that this form cannot say; see `field`, or ask for another form."""
+    """The event has a value that this format cannot represent; see `field`, or accept another
+    format.
+    """
 
     code = "not_representable"
     status = 406
 
 
 class ImmutableProperty(EventHubError):
-    """The event's type declares the property immutable; take it out of the transformation."""
+    """The event's type declares the property immutable; remove it from the transformation."""
 
     code = "immutable_property"
     status = 422

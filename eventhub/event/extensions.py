@@ -1,8 +1,8 @@
-"""The event's fields as CloudEvents extensions: names of a-z and 0-9, values that are texts, whole
-numbers of 32 bits or booleans. Plain module.
+"""The event's fields as CloudEvents extensions: names of a-z and 0-9, values that are texts,
+32-bit integers or booleans. Plain module.
 
-An attribute of the event that is one as it stands is an extension of its own name; all others go,
-as they are, into one extension, a JSON object.
+An attribute whose name and value fit is an extension of its own name. All others go unchanged into
+one extension, a JSON object.
 """
 
 import base64
@@ -16,9 +16,9 @@ from eventhub.base import errors
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.json_codec import time_text
 
-DEFAULT_DOMAIN = "cloudevents"  # of an event that names none
+DEFAULT_DOMAIN = "cloudevents"  # of an event without a domain
 
-# by the field's name in requests and in the envelope: the extension
+# the extension, by the field's name in requests and in the envelope
 _TEXTS = {
     "domain": "domain",
     "correlation": "correlationid",
@@ -58,7 +58,7 @@ _TAKEN = {"id", "source", "type", "subject", "time", "data", "specversion", "dat
 
 
 def name_of(field: str) -> str:
-    """The extension of a field, `field` itself if there is none."""
+    """Return the extension of a field, or `field` if there is none."""
     return _NAMES.get(field, field)
 
 
@@ -67,8 +67,8 @@ def base64_text(data: bytes) -> str:
 
 
 def from_extensions(given: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a request from a CloudEvent's extensions; those that are not the hub's are
-    attributes. Raises BadRequest's kin with the extension as the field.
+    """Convert a CloudEvent's extensions to fields of an event; unknown extensions are attributes.
+    Raises subclasses of BadRequest with the extension as `field`.
     """
     fields: dict[str, Any] = {"domain": DEFAULT_DOMAIN}
     attributes: dict[str, Any] = {}
@@ -87,10 +87,10 @@ def _value(field: str, extension: str, value: Any) -> Any:
         return _number(extension, value)
     if field in _FLAGS:
         if value not in (True, False, "true", "false"):
-            raise errors.InvalidField("true or false.", field=extension)
+            raise errors.InvalidField("Expected true or false.", field=extension)
         return value in (True, "true")
     if not isinstance(value, str):
-        raise errors.InvalidField("A text.", field=extension)
+        raise errors.InvalidField("Expected a text.", field=extension)
     if field == "channels":
         return [name.strip() for name in value.split(",")]
     if field not in _JSON:
@@ -98,9 +98,9 @@ def _value(field: str, extension: str, value: Any) -> Any:
     try:
         found = msgspec.json.decode(value)
     except (msgspec.MsgspecError, RecursionError):
-        raise errors.InvalidField("JSON.", field=extension) from None
+        raise errors.InvalidField("Expected JSON.", field=extension) from None
     if field in ("attributes", "environment") and not isinstance(found, dict):
-        raise errors.InvalidField("A JSON object.", field=extension)
+        raise errors.InvalidField("Expected a JSON object.", field=extension)
     return found
 
 
@@ -109,12 +109,12 @@ def _number(extension: str, value: Any) -> int:
         return value
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value):
         return int(value)
-    raise errors.InvalidField("A whole number.", field=extension)
+    raise errors.InvalidField("Expected an integer.", field=extension)
 
 
 def to_extensions(event: Event, *, typed: bool) -> dict[str, Any]:
-    """The extensions of an event. `typed`: where values keep their type, which headers do not:
-    there a number or boolean stands for itself and is in the JSON object as well.
+    """Return the extensions of an event. `typed`: values keep their type. Headers do not: there a
+    number or boolean is an extension and in the JSON object as well.
     """
     found: dict[str, Any] = {}
     if event.domain != DEFAULT_DOMAIN:
@@ -141,15 +141,15 @@ def to_extensions(event: Event, *, typed: bool) -> dict[str, Any]:
 
 def _attributes(event: Event, *, typed: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    kept: dict[str, Any] = {}  # exactly, in the JSON object
+    exact: dict[str, Any] = {}  # for the JSON object
     for name, value in event.attributes.items():
         fits = _fits(name, value)
         if fits:
             found[name] = value
         if not fits or not (typed or isinstance(value, str)):
-            kept[name] = value
-    if kept:
-        found["ehattributes"] = orjson.dumps(kept).decode()
+            exact[name] = value
+    if exact:
+        found["ehattributes"] = orjson.dumps(exact).decode()
     return found
 
 

@@ -1,10 +1,9 @@
-"""FOX's XML form of an event: the schema of its chapter 14, its order and cardinalities checked.
+"""FOX's XML format of an event: the schema of chapter 14, with its order and cardinalities checked.
 Plain module.
 
-The schema says nothing of domain, type, attributes and body: they are dropped, and an event that
-comes in this form is of domain `fox` and type `event`. Its EventId is the producer's own id.
-Securitylevel is `med` where it is not given, as the text of chapter 14 says (its listing says
-`low`; FOX-19).
+The schema has no domain, type, attributes and body: they are dropped, and an event received in this
+format has domain `fox` and type `event`. Its EventId is the producer's own id. Securitylevel
+defaults to `med`, as the text of chapter 14 says (its listing says `low`; FOX-19).
 
 Source: FOX 14, 14.1, table 14.1 (FOX-18).
 """
@@ -46,8 +45,8 @@ CARRIES = frozenset(
 _NAMESPACE = "urn:eventhub:mspaces"
 _BUNDLE = "bundle:"  # an entry of `depends` that names a bundle; any other names a stream
 
-# What an element holds: the names of its children, each with a space behind it, as a pattern.
-_HOLDS = {
+# The names of an element's children, each followed by a space, as a pattern.
+_CHILDREN = {
     "Event": "StreamId EventId EventType EventLinkage (ApplicationType )*(Summary )?",
     "EventId": "ClientId TimeStamp SequenceNumber Incarnation ",
     "EventType": "VersionNum (LatestVersionNum )?",
@@ -63,7 +62,7 @@ _ATTRIBUTES = {
 
 
 class FoxContext(NamedTuple):
-    """What the form says beside the event: where it is, and how it came."""
+    """The parts of a document outside of the event: its stream, liveness and latest version."""
 
     stream: str
     liveness: str = "live"  # or recovery
@@ -71,21 +70,23 @@ class FoxContext(NamedTuple):
 
 
 class FoxDocument(NamedTuple):
-    """An event in this form, as it was written."""
+    """A parsed document."""
 
     event: EventIn
     client: str
-    told: FoxContext
+    context: FoxContext
 
 
-# --- in ---
+# --- reading ---
 
 
 def read(body: bytes) -> FoxDocument:
-    """Raises MalformedXml, InvalidXml with the element's path, line and column."""
+    """Parse a document. Raises MalformedXml, and InvalidXml with the element's path, line and
+    column.
+    """
     root = xml_tree.parse(body)
     if root.name != "Event":
-        raise root.invalid("An event is an element `Event`.")
+        raise root.invalid("The root element must be `Event`.")
     _check(root)
     stream, made, kind, linkage, *rest = root.children
     level, liveness = _attribute(kind, "Securitylevel"), _attribute(kind, "Liveness")
@@ -113,19 +114,19 @@ def _event(fields: dict[str, object]) -> EventIn:
 
 
 def _check(node: Node) -> None:
-    """The element holds what the schema says, in its order, and so do those in it."""
-    holds = _HOLDS.get(node.name)
-    if holds is None:
+    """Check that the element and its descendants have the children of the schema, in its order."""
+    expected = _CHILDREN.get(node.name)
+    if expected is None:
         if node.children:
-            raise node.children[0].invalid(f"`{node.name}` holds only text.")
+            raise node.children[0].invalid(f"`{node.name}` has only text.")
         return
     found = "".join(f"{child.name} " for child in node.children)
-    if not re.fullmatch(holds, found):
+    if not re.fullmatch(expected, found):
         names = ", ".join(child.name for child in node.children)[:500] or "nothing"
-        raise node.invalid(f"`{node.name}` holds `{holds.strip()}`, not {names}.")
+        raise node.invalid(f"`{node.name}` must contain `{expected.strip()}`, not {names}.")
     text = node.text.strip()
     if text and not (node.name == "BundleLinkage" and text == "NONE" and not node.children):
-        raise node.invalid(f"`{node.name}` holds no text.")
+        raise node.invalid(f"`{node.name}` has no text.")
     for child in node.children:
         _check(child)
 
@@ -134,14 +135,14 @@ def _attribute(node: Node, name: str) -> str:
     default, allowed = _ATTRIBUTES[name]
     value = node.attributes.get(name, default)
     if value not in allowed:
-        raise node.invalid(f"`{name}` is {', '.join(allowed)}.")
+        raise node.invalid(f"`{name}` must be one of {', '.join(allowed)}.")
     return value
 
 
 def _whole(node: Node) -> int:
     text = node.text.strip()
     if not re.fullmatch("[0-9]{1,19}", text):
-        raise node.invalid("A whole number.")
+        raise node.invalid("Expected an integer.")
     return int(text)
 
 
@@ -157,35 +158,35 @@ def _linkage(node: Node, own_stream: str) -> dict[str, object]:
             found["merge_scheme"] = scheme.text
     prefix = _BUNDLE if order.children[0].name == "BundleId" else ""
     depends = [prefix + child.text for child in order.children]
-    if depends != [own_stream]:  # its own stream alone: it depends on nothing
+    if depends != [own_stream]:  # its own stream alone: no dependency
         found["depends"] = depends
     return found
 
 
-# --- out ---
+# --- writing ---
 
 
-def write(event: Event, told: FoxContext) -> str:
-    """The event as a document. Raises NotRepresentable with the field."""
-    made = event.id
-    if not isinstance(made, EventId):
-        message = "Only an event with an `id` of client, timestamp, sequence and incarnation."
+def write(event: Event, context: FoxContext) -> str:
+    """Return the event as a document. Raises NotRepresentable with the field."""
+    own = event.id
+    if not isinstance(own, EventId):
+        message = "The event needs an `id` with client, timestamp, sequence and incarnation."
         raise NotRepresentable(message, field="id")
     kind = _leaf("VersionNum", event.version)
-    if told.latest_version:
-        kind += _leaf("LatestVersionNum", told.latest_version)
-    level = f'Securitylevel="{event.security_level}" Liveness="{told.liveness}"'
+    if context.latest_version:
+        kind += _leaf("LatestVersionNum", context.latest_version)
+    level = f'Securitylevel="{event.security_level}" Liveness="{context.liveness}"'
     parts = [
-        _leaf("StreamId", told.stream),
+        _leaf("StreamId", context.stream),
         _element(
             "EventId",
-            _leaf("ClientId", made.client)
-            + _leaf("TimeStamp", str(made.timestamp_us))
-            + _leaf("SequenceNumber", str(made.sequence))
-            + _leaf("Incarnation", str(made.incarnation)),
+            _leaf("ClientId", own.client)
+            + _leaf("TimeStamp", str(own.timestamp_us))
+            + _leaf("SequenceNumber", str(own.sequence))
+            + _leaf("Incarnation", str(own.incarnation)),
         ),
         f"<Mspaces:EventType {level}>{kind}</Mspaces:EventType>",
-        _element("EventLinkage", _write_linkage(event, told.stream)),
+        _element("EventLinkage", _write_linkage(event, context.stream)),
         *(_leaf("ApplicationType", text) for text in event.application),
     ]
     if event.summary:
@@ -201,7 +202,7 @@ def _write_linkage(event: Event, stream: str) -> str:
     parts = []
     if event.bundle:
         if not event.bundle_number:
-            raise NotRepresentable("A bundle has a number here.", field="bundle_number")
+            raise NotRepresentable("A bundle needs its number.", field="bundle_number")
         parts.append(_leaf("BundleId", event.bundle))
         parts.append(_leaf("BundleNumber", str(event.bundle_number)))
     scheme = ""
@@ -224,13 +225,13 @@ def _order(depends: Sequence[str]) -> str:
     return "".join(_leaf("StreamId", text) for text in depends)
 
 
-# XML 1.0 cannot say these, not even escaped
-_UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# XML 1.0 cannot represent these, not even escaped
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _leaf(name: str, text: str) -> str:
-    if _UNSPEAKABLE.search(text):
-        raise NotRepresentable("XML has no writing for a control character.", field=name)
+    if _NOT_XML.search(text):
+        raise NotRepresentable("XML cannot represent a control character.", field=name)
     return _element(name, escape(text, {"\r": "&#13;"}))
 
 
@@ -239,9 +240,13 @@ def _element(name: str, inner: str) -> str:
 
 
 def require_origin(found: FoxDocument, *, stream: str, client: str) -> EventIn:
-    """The event, if it is of the stream and the client that it is emitted to and by."""
-    if found.told.stream != stream:
-        raise errors.InvalidField(f"The event goes to `{stream}`.", field="Event/StreamId")
+    """Return the event. Raises InvalidField if it names another stream or client than the
+    request's.
+    """
+    if found.context.stream != stream:
+        message = f"The event is emitted to the stream `{stream}`."
+        raise errors.InvalidField(message, field="Event/StreamId")
     if found.client != client:
-        raise errors.InvalidField(f"The client is `{client}`.", field="Event/EventId/ClientId")
+        message = f"The event is emitted by the client `{client}`."
+        raise errors.InvalidField(message, field="Event/EventId/ClientId")
     return found.event

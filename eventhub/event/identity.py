@@ -1,5 +1,4 @@
-"""A producer's own id of an event, and the issuer that makes them: unique in space and time.
-Plain module.
+"""The ids that producers give to events, unique in space and time, and their issuer. Plain module.
 
 Source: FOX 4.2.2 (FOX-07, FOX-08, FOX-09).
 """
@@ -8,15 +7,15 @@ from typing import Any, NamedTuple
 
 from eventhub.base.clock import Clock
 
-SEQUENCE_MAX = 2**31 - 1  # ids between two looks at the clock
-_SPREAD = 0x9E3779B97F4A7C15  # odd: times that differ by little give numbers that lie far apart
+SEQUENCE_MAX = 2**31 - 1  # ids between two readings of the clock
+_SPREAD = 0x9E3779B97F4A7C15  # odd: times that differ by little give numbers that are far apart
 _INT63 = (1 << 63) - 1
 
 
 def stored_incarnation(incarnation: int, timestamp_us: int) -> int:
-    """Which numbers of a client are compared with one another: those of one incarnation and
-    timestamp, since an issuer begins its sequence anew with each timestamp (FOX-08). Without a
-    timestamp the incarnation alone counts.
+    """Return the incarnation under which the log keeps a client's numbers. It combines both values,
+    because an issuer restarts its sequence with each timestamp (FOX-08). Without a timestamp it is
+    the incarnation itself.
     """
     if not timestamp_us:
         return incarnation
@@ -24,9 +23,8 @@ def stored_incarnation(incarnation: int, timestamp_us: int) -> int:
 
 
 class EventId(NamedTuple):
-    """(client, timestamp, sequence, incarnation).
-
-    Compare with `order`, not with `<`: tuples compare the client first.
+    """A producer's id of an event. Compare with `order`, not with `<`: tuples compare the client
+    first.
     """
 
     client: str
@@ -36,11 +34,13 @@ class EventId(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int]:
-        """Ids of one producer order by timestamp, then by sequence (FOX-09; decisions 10)."""
+        """The order among ids of one producer: by timestamp, then by sequence (FOX-09; decisions
+        10).
+        """
         return (self.timestamp_us, self.sequence)
 
     def wire(self) -> dict[str, Any]:
-        """The id as it goes into an emit request; the hub adds the key's client."""
+        """Return the id as an emit request has it; the hub adds the key's client."""
         return {
             "timestamp": self.timestamp_us,
             "sequence": self.sequence,
@@ -49,12 +49,12 @@ class EventId(NamedTuple):
 
 
 class IdIssuer:
-    """Makes the ids of one producer. Not shared between threads: one issuer for one producer.
+    """Issues the ids of one producer. Not thread-safe: use one issuer for each producer.
 
-    The timestamp is taken at the start and again after `sequence_max` ids, when the sequence begins
-    anew at 1 (FOX-08). It always rises, so that any number of ids within one tick of the clock all
-    differ, and a clock set back reuses none. The incarnation must rise with each start; the clock
-    at the start is a good one.
+    The timestamp is taken at the start and again after `sequence_max` ids, when the sequence
+    restarts at 1 (FOX-08). It always rises, so ids within one tick of the clock differ, and a clock
+    that was set back reuses none. The incarnation must rise with each start; the clock at the start
+    is a good choice.
     """
 
     def __init__(

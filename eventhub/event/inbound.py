@@ -1,6 +1,5 @@
-"""Reads events as callers send them: Plain module.
-
-JSON (one or an array) or NDJSON, validated, each error with its place.
+"""Parses and validates events that callers send as JSON (one or an array) or NDJSON. Errors have
+index and field. Plain module.
 """
 
 import base64
@@ -30,7 +29,7 @@ Key = Annotated[
 ]  # for the database
 Named = Annotated[str, Meta(min_length=1, max_length=limits.TEXT_CHARS_MAX)]
 Counted = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-# tuples: an empty default that is not made anew for every event
+# tuples: the empty default is shared by all events
 Texts = Annotated[tuple[Text, ...], Meta(max_length=limits.LIST_ITEMS_MAX)]
 Names = Annotated[tuple[Named, ...], Meta(max_length=limits.LIST_ITEMS_MAX)]
 Moment = Annotated[datetime, Meta(tz=True)]
@@ -39,9 +38,8 @@ Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class IdIn(Struct, forbid_unknown_fields=True):
-    """A producer's id (FOX-07):
-
-    `sequence` ascends within an `incarnation`; repeats within the window are found.
+    """A producer's id (FOX-07). `sequence` ascends within an `incarnation`; duplicates within the
+    producer window are detected.
     """
 
     sequence: Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -50,7 +48,9 @@ class IdIn(Struct, forbid_unknown_fields=True):
 
 
 class EventIn(Struct, forbid_unknown_fields=True, gc=False):
-    """One event as a caller sends it. Made of JSON, it holds no cycle for a collector to find."""
+    """One event as a caller sends it. It comes from JSON, so it has no cycle that needs the
+    garbage collector.
+    """
 
     domain: Named
     type: Named
@@ -95,9 +95,8 @@ _TIME_US_MAX = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 def parse(body: bytes, content_type: str) -> list[EventIn]:
-    """The events of a request.
-
-    Raises BadRequest's kin with index and field, BatchTooLarge, UnsupportedMediaType.
+    """Return the events of a request, at least one. Raises subclasses of BadRequest with `index`
+    and `field`, BatchTooLarge, UnsupportedMediaType.
     """
     if content_type == NDJSON:
         found = _parse_lines(body)
@@ -113,7 +112,7 @@ def parse(body: bytes, content_type: str) -> list[EventIn]:
 
 
 def from_objects(objects: list[dict[str, Any]]) -> list[EventIn]:
-    """Events given as Python objects, checked like those of a request (in-process use)."""
+    """Validate Python objects like the events of a request (in-process use)."""
     return parse(orjson.dumps(objects), JSON)
 
 
@@ -141,15 +140,15 @@ def _decode(decoder: Callable[[bytes], Any], data: bytes, index: int | None) -> 
         refuse_json(error, index)
 
 
-_SHOWN_CHARS = 300
-_PLACE = re.compile(r" - at `\$?(.*)`$")
+_MESSAGE_CHARS = 300  # a caller's own text may be long
+_PATH = re.compile(r" - at `\$?(.*)`$")
 _INDEX = re.compile(r"^\[(\d+)\]")
 _ITEM = re.compile(r"\[(\d+)\]")
 _FIELD_NAMED = re.compile(r"field `(.*?)`")
 
 
 def refuse_json(error: Exception, index: int | None = None) -> NoReturn:
-    """Raise our error for msgspec's, with index and field."""
+    """Raise the hub's error for msgspec's, with index and field."""
     if isinstance(error, RecursionError):
         raise errors.TooDeep(index=index, depth_max=limits.JSON_DEPTH_MAX) from None
     if isinstance(error, UnicodeDecodeError):
@@ -159,19 +158,19 @@ def refuse_json(error: Exception, index: int | None = None) -> NoReturn:
         if "utf-8" in text.lower() or "surrogate" in text.lower():
             raise errors.InvalidUtf8(text, index=index) from None
         raise errors.MalformedJson(f"{text}.", index=index) from None
-    place = _PLACE.search(text)
-    path = place.group(1) if place else ""
+    located = _PATH.search(text)
+    path = located.group(1) if located else ""
     if index is None and (at := _INDEX.match(path)):
         index = int(at.group(1))
         path = path[at.end() :]
     field = _ITEM.sub(r".\1", path).lstrip(".") or None
-    reason = _PLACE.sub("", text)
+    reason = _PATH.sub("", text)
     named = _FIELD_NAMED.search(reason)
     if named:
         field = f"{field}.{named.group(1)}" if field else named.group(1)
-    shown = f"{reason[:_SHOWN_CHARS]}."  # a caller's own words may be long
-    field = field and field[:_SHOWN_CHARS]
-    raise _validation_error(reason)(shown, index=index, field=field) from None
+    field = field and field[:_MESSAGE_CHARS]
+    message = f"{reason[:_MESSAGE_CHARS]}."
+    raise _validation_error(reason)(message, index=index, field=field) from None
 
 
 def _validation_error(reason: str) -> type[errors.EventHubError]:
@@ -187,8 +186,8 @@ def _validation_error(reason: str) -> type[errors.EventHubError]:
 
 
 def parse_mask(mask: int | str | list[str]) -> int | list[str]:
-    """A mask given as a number or decimal string, as 64 unsigned bits; a list of names is returned
-    as it is.
+    """Convert a mask, a number or a decimal string, to 64 unsigned bits; return a list of names
+    unchanged.
     """
     if isinstance(mask, list):
         if not mask:
@@ -204,8 +203,8 @@ def parse_mask(mask: int | str | list[str]) -> int | list[str]:
 
 
 def event_mask(event: EventIn) -> int | list[str]:
-    """The channels of an event: its bits, or names to be looked up; none given means the channel
-    `default`.
+    """Return the channels of an event: its bits, or names to be looked up. An event without either
+    is on the channel `default`.
     """
     if event.channels is not UNSET:
         if event.mask is not UNSET:
@@ -217,9 +216,8 @@ def event_mask(event: EventIn) -> int | list[str]:
 
 
 def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
-    """The stored bytes of a checked event: complete from here on (EMC-04).
-
-    The node defaults to the client (SUN-01).
+    """Return the stored bytes of a validated event, which never change (EMC-04). The node defaults
+    to the client (SUN-01).
     """
     fields: dict[str, Any] = {
         "domain": event.domain,
@@ -240,7 +238,7 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
     return payload
 
 
-_AS_THEY_ARE = (
+_UNCHANGED = (  # fields that are copied as they are
     "name",
     "version",
     "application",
@@ -261,12 +259,12 @@ _AS_THEY_ARE = (
 )
 _AT = EventIn.__struct_fields__.index("mask") + 1
 _NOT_GIVEN = astuple(EventIn(domain="-", type="-"))[_AT:]
-_values = attrgetter(*_AS_THEY_ARE)
+_values = attrgetter(*_UNCHANGED)
 
 
 def _add_given(fields: dict[str, Any], event: EventIn) -> None:
     values = _values(event)
-    fields.update(compress(zip(_AS_THEY_ARE, values, strict=False), values))
+    fields.update(compress(zip(_UNCHANGED, values, strict=False), values))
     if event.body is not UNSET or event.body_base64 is not UNSET or event.content_type:
         _add_body(fields, event)
     if event.id is not None:
@@ -302,13 +300,14 @@ def _add_body(fields: dict[str, Any], event: EventIn) -> None:
         fields["content_type"] = JSON
         return
     if isinstance(event.body_base64, UnsetType):
-        raise errors.InvalidField("There is no body.", field="content_type")
+        message = "A `content_type` needs a `body` or `body_base64`."
+        raise errors.InvalidField(message, field="content_type")
     if not event.content_type:
         raise errors.MissingField("A body of bytes needs its `content_type`.", field="content_type")
     try:
         body = base64.b64decode(event.body_base64, validate=True)
     except (binascii.Error, ValueError):
-        raise errors.InvalidField("Not base64.", field="body_base64") from None
+        raise errors.InvalidField("Expected base64.", field="body_base64") from None
     if event.content_type == JSON:
         _check_json_bytes(body)
     fields["body"] = body
@@ -316,7 +315,7 @@ def _add_body(fields: dict[str, Any], event: EventIn) -> None:
 
 
 def _check_json_bytes(body: bytes) -> None:
-    """Bytes that say they are JSON go into the frames of JSON readers as they are."""
+    """Check that a body of type JSON is JSON: it goes into the frames of JSON readers unchanged."""
     try:
         check_json(msgspec.json.decode(body), "body_base64", limits.EVENT_BYTES_MAX)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -325,20 +324,21 @@ def _check_json_bytes(body: bytes) -> None:
 
 
 def _microseconds(moment: datetime, field: str) -> int:
-    """Refuses what only its offset puts before the year 1 or after 9999: readers get UTC."""
+    """Convert to microseconds since 1970. Refuse a time that is outside of the years 1 to 9999 in
+    UTC, in which readers get it.
+    """
     time_us = (moment - _EPOCH) // _MICROSECOND
     if not _TIME_US_MIN <= time_us <= _TIME_US_MAX:
-        raise errors.InvalidField("A time lies in the years 1 to 9999 of UTC.", field=field)
+        raise errors.InvalidField("A time must be in the years 1 to 9999 of UTC.", field=field)
     if time_us == 0:
-        message = "The first moment of 1970 stands for `not given`; leave the field out."
+        message = "The first moment of 1970 means `not given`; omit the field."
         raise errors.InvalidField(message, field=field)
     return time_us
 
 
 def check_json(value: Any, field: str, bytes_max: int) -> bytes:
-    """The value as compact JSON.
-
-    Only nested values are looked into, so flat attributes cost one encoding.
+    """Return the value as compact JSON. Raises NumberOutOfRange, TooDeep, FieldTooLong. The depth
+    is examined only of nested values, so flat attributes cost one encoding.
     """
     try:
         text = orjson.dumps(value)
@@ -353,8 +353,8 @@ def check_json(value: Any, field: str, bytes_max: int) -> bytes:
 
 
 def _check_values(attributes: dict[str, Any], text: bytes) -> None:
-    """Counted only where there may be too many: each but the first stands behind a comma or opens
-    a list or an object.
+    """Check the number of values. They are counted only if there may be too many: each value but
+    the first follows a comma or an opening bracket.
     """
     if text.count(b",") + text.count(b"[") + text.count(b"{") < limits.ATTRIBUTES_VALUES_MAX:
         return

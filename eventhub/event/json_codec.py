@@ -1,4 +1,4 @@
-"""The event as the hub's native JSON: what readers of the JSON doors get. Plain module."""
+"""The event in the hub's native JSON, as JSON readers get it. Plain module."""
 
 import base64
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from eventhub.event.json_types import Int64, Time
 
 
 class IdJson(TypedDict):
-    """A producer's id, and whose it is."""
+    """A producer's id, with its client."""
 
     client: str
     timestamp: Int64
@@ -22,7 +22,7 @@ class IdJson(TypedDict):
 
 
 class EventJson(TypedDict, total=False):
-    """An event's own fields; those that are not given are left out."""
+    """An event's own fields; those that are not given are omitted."""
 
     domain: Required[str]
     type: Required[str]
@@ -75,7 +75,7 @@ _PLAIN = ("priority", "bundle_number", "time_constraint_ms", "tombstone")
 
 
 def time_text(time_us: int) -> str:
-    """Microseconds since 1970 as RFC 3339 in UTC, `2026-11-21T08:00:00.000000Z`."""
+    """Format microseconds since 1970 as RFC 3339 in UTC, `2026-11-21T08:00:00.000000Z`."""
     moment = datetime.fromtimestamp(time_us // 1_000_000, UTC).replace(
         microsecond=time_us % 1_000_000
     )
@@ -83,10 +83,10 @@ def time_text(time_us: int) -> str:
 
 
 def event_json(event: Event) -> bytes:
-    """The event's own fields as the JSON of an EventJson.
+    """Return the event's own fields as the JSON of an EventJson.
 
-    `mask` is a decimal string, because it may exceed what a JavaScript number holds. A JSON body is
-    `body`, any other is `body_base64`.
+    `mask` is a decimal string, because it may exceed the range of a JavaScript number. A JSON body
+    is `body`, any other is `body_base64`.
     """
     fields: dict[str, Any] = {"domain": event.domain, "type": event.type}
     if event.id is not None:

@@ -1,7 +1,7 @@
-"""Types of the JSON that hot routes take and answer: the schemas of the OpenAPI document are made
-of them, and what builds an answer is checked against them. Plain module.
+"""Types of the JSON that hot routes accept and return. The schemas of the OpenAPI document are
+generated from them, and the code that builds an answer is type-checked against them. Plain module.
 
-An answer's type is a TypedDict whose name ends in `Json`; its schema is named without that.
+An answer's type is a TypedDict whose name ends in `Json`; its schema has the name without that.
 """
 
 import re
@@ -19,7 +19,9 @@ _SUFFIX = re.compile(rb'(\w+)Json"')
 
 
 def schema_of(kind: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The JSON Schema of a type, and those it refers to, by name. What is a schema is left."""
+    """Return the JSON Schema of a type, and by name those it refers to. A schema is returned
+    unchanged.
+    """
     if isinstance(kind, dict):
         return kind, {}
     found = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")

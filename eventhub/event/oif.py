@@ -1,9 +1,9 @@
-"""OIF's string form of an event: `name: value` properties with `;` between them, one event per
-line. Plain module.
+"""OIF's string format of an event: `name: value` properties separated by `;`, one event per line.
+Plain module.
 
-`userid: Fred; time: 12:40:18; type: error` has three properties, all texts: a value may contain
-`:`, because a property is split at its first one. It cannot contain `;` or the end of a line, for
-which the form has no writing: such an event is refused rather than changed.
+`userid: Fred; time: 12:40:18; type: error` has three properties, all texts. A property is split at
+its first `:`, so a value may contain `:`. It cannot contain `;` or the end of a line, which the
+format cannot represent: such an event is refused, never changed.
 
 Source: OIF, "Events" (OIF-13).
 """
@@ -18,15 +18,17 @@ from eventhub.event.errors import NotRepresentable
 from eventhub.event.inbound import EventIn
 
 CONTENT_TYPE = "text/x-oif"
-DOMAIN = "oif"  # of an event that comes in this form
-TYPE = "event"  # of one that has no property `type`
+DOMAIN = "oif"  # of an event received in this format
+TYPE = "event"  # of an event without the property `type`
 
-# Attributes that are texts. Numbers and booleans become texts; what else an event has is dropped.
+# Attributes that are texts. Numbers and booleans become texts; other fields are dropped.
 CARRIES = frozenset({"attributes"})
 
 
 def read(body: bytes) -> list[EventIn]:
-    """The events of a text, one per line. Raises BadRequest's kin with index and field."""
+    """Return the events of a text, one per line. Raises subclasses of BadRequest with `index` and
+    `field`.
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -46,16 +48,18 @@ def read(body: bytes) -> list[EventIn]:
 
 
 def properties(line: str) -> dict[str, str]:
-    """The properties of one event; `field` of an error says which, from 0."""
+    """Return the properties of one event. The `field` of an error is the property's index, from
+    0.
+    """
     found: dict[str, str] = {}
     parts = line.strip().removesuffix(";").split(";")
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         name, colon, value = part.partition(":")
         name = name.strip()
         if not colon or not name:
-            raise errors.InvalidField("A property is `name: value`.", field=f"property {place}")
+            raise errors.InvalidField("A property is `name: value`.", field=f"property {index}")
         if name in found:
-            raise errors.InvalidField(f"`{name[:100]}` stands twice.", field=f"property {place}")
+            raise errors.InvalidField(f"`{name[:100]}` occurs twice.", field=f"property {index}")
         found[name] = value.strip()
     return found
 
@@ -68,7 +72,9 @@ def _event(attributes: dict[str, str]) -> EventIn:
 
 
 def write(event: Event) -> str:
-    """The attributes of an event in this form. Raises NotRepresentable with the attribute."""
+    """Return the attributes of an event in this format. Raises NotRepresentable with the
+    attribute as `field`.
+    """
     return "; ".join(
         f"{_name(name)}: {_value(name, value)}" for name, value in event.attributes.items()
     )
@@ -77,7 +83,7 @@ def write(event: Event) -> str:
 def _name(name: str) -> str:
     if not name or name != name.strip() or any(sign in name for sign in ":;\r\n"):
         raise NotRepresentable(
-            "A name with `:`, `;` or space around it has no OIF string.", field=name[:100]
+            "An OIF string cannot have a name with `:`, `;` or space around it.", field=name[:100]
         )
     return name
 
@@ -85,11 +91,11 @@ def _name(name: str) -> str:
 def _value(name: str, value: Any) -> str:
     if not isinstance(value, str):
         if isinstance(value, dict | list) or value is None:
-            raise NotRepresentable("Only simple values have an OIF string.", field=name)
+            raise NotRepresentable("An OIF string has only simple values.", field=name)
         return msgspec.json.encode(value).decode()
     if value != value.strip() or any(sign in value for sign in ";\r\n"):
         raise NotRepresentable(
-            "A value with `;`, more than one line or space around it has no OIF string.",
+            "An OIF string cannot have a value with `;`, several lines or space around it.",
             field=name,
         )
     return value

@@ -1,7 +1,7 @@
 """The event as protobuf: the stored bytes, sent as they are to binary readers (EMC-30, EMC-31).
 Plain module.
 
-Both directions touch only the fields that are set: most events use a third of the envelope.
+Encoding and decoding touch only the fields that are set: most events use a third of the envelope.
 """
 
 from typing import Any
@@ -45,9 +45,8 @@ _SAME_AT = tuple((Event._fields.index(name), name) for name in _SAME)
 
 
 def encode(event: Event) -> bytes:
-    """The stored bytes of an event.
-
-    Raises TypeError (orjson.JSONEncodeError) for attributes that JSON of 64 bits cannot hold.
+    """Return the stored bytes of an event. Raises TypeError (orjson.JSONEncodeError) for attributes
+    that JSON with 64-bit integers cannot represent.
     """
     fields: dict[str, Any] = {
         "domain": event.domain,
@@ -72,21 +71,21 @@ def encode(event: Event) -> bytes:
 
 
 def encode_fields(fields: dict[str, Any]) -> bytes:
-    """The stored bytes of the message's own fields, for those who have them at hand: an `Event`
-    between costs more than the encoding.
+    """Return the stored bytes of the message's own fields. Callers that have them avoid building an
+    `Event`, which costs more than the encoding.
     """
     return _message(**fields).SerializeToString()
 
 
 def id_message(client: str, timestamp_us: int, sequence: int, incarnation: int) -> Any:
-    """A producer's id as a message."""
+    """Return a producer's id as a message."""
     return _id_message(
         client=client, timestamp_us=timestamp_us, sequence=sequence, incarnation=incarnation
     )
 
 
 def decode(payload: bytes) -> Event:
-    """The event in stored bytes."""
+    """Return the event of stored bytes."""
     fields: dict[str, Any] = {
         "domain": "",
         "type": "",
@@ -107,6 +106,6 @@ def decode(payload: bytes) -> Event:
     if "text_id" in fields:
         fields["id"] = fields.pop("text_id")
     elif "producer_id" in fields:
-        made = fields.pop("producer_id")
-        fields["id"] = EventId(made.client, made.timestamp_us, made.sequence, made.incarnation)
+        own = fields.pop("producer_id")
+        fields["id"] = EventId(own.client, own.timestamp_us, own.sequence, own.incarnation)
     return Event(**fields)

@@ -1,4 +1,4 @@
-"""The signature of an event: what its tags, the names of its attributes, make it. Plain module.
+"""The signature of an event, a digest of its tags: the names of its attributes. Plain module.
 
 Source: FOX 4.2.1, 4.7 (FOX-06).
 """
@@ -10,8 +10,7 @@ import orjson
 
 
 def signature(names: Iterable[str]) -> str:
-    """32 hexadecimal digits from the names of an event's attributes, whatever their order.
-
-    Values do not count: events with the same tags have one signature. Only the top level counts.
+    """Return 32 hexadecimal digits that depend on the names of an event's top-level attributes, in
+    any order. Values do not count: events with the same tags have one signature.
     """
     return hashlib.sha256(orjson.dumps(sorted(names))).hexdigest()[:32]

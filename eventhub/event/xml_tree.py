@@ -1,5 +1,5 @@
-"""Small XML documents as nodes that know where they stand, read with entities and DOCTYPE off and
-within bounds. Plain module.
+"""Small XML documents as trees whose nodes know their line and column. DOCTYPE and entities are
+refused; size and depth are bounded. Plain module.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ _PREFIX = "Mspaces:"
 
 
 class Node(NamedTuple):
-    """An element; its name and those of its attributes are without the prefix."""
+    """An element. Its name and those of its attributes have no prefix."""
 
     name: str
     path: str  # names from the root, with `/` between
@@ -32,19 +32,19 @@ class Node(NamedTuple):
         return "".join(self.texts)
 
     def invalid(self, message: str) -> InvalidXml:
-        """The refusal of this element."""
+        """Return the error for this element."""
         return InvalidXml(message, field=self.path, line=self.line, column=self.column)
 
 
 def parse(body: bytes) -> Node:
-    """The root. Raises MalformedXml, InvalidXml, EventTooLarge."""
+    """Return the root. Raises MalformedXml, InvalidXml, EventTooLarge."""
     if len(body) > limits.EVENT_BYTES_MAX:
         raise EventTooLarge(bytes=len(body), bytes_max=limits.EVENT_BYTES_MAX)
     handler = _Handler()
     try:
         defusedxml.sax.parseString(body, handler, forbid_dtd=True)
     except DefusedXmlException:
-        raise MalformedXml("A document with a DOCTYPE or entities is not read.") from None
+        raise MalformedXml("A document must not have a DOCTYPE or entities.") from None
     except SAXParseException as error:
         line, column = error.getLineNumber(), error.getColumnNumber()
         raise MalformedXml(f"{error.getMessage()}.", line=line, column=column) from None
@@ -54,7 +54,7 @@ def parse(body: bytes) -> Node:
 
 
 class _Handler(ContentHandler):
-    """Without namespaces: names come as they are written."""
+    """Builds the nodes. Namespaces are not resolved: names are as they are written."""
 
     root: Node
 
@@ -64,7 +64,7 @@ class _Handler(ContentHandler):
         self._count = 0
 
     def setDocumentLocator(self, locator: Any) -> None:  # noqa: N802
-        self._where = locator
+        self._locator = locator
 
     def startElement(self, name: str, attrs: Any) -> None:  # noqa: N802
         own = name.removeprefix(_PREFIX)
@@ -72,15 +72,15 @@ class _Handler(ContentHandler):
         node = Node(
             own,
             f"{parent.path}/{own}" if parent else own,
-            self._where.getLineNumber(),
-            self._where.getColumnNumber(),
+            self._locator.getLineNumber(),
+            self._locator.getColumnNumber(),
             {key.removeprefix(_PREFIX): value for key, value in attrs.items()},
             [],
             [],
         )
         self._count += 1
         if self._count > limits.XML_ELEMENTS_MAX or len(self._open) == limits.XML_DEPTH_MAX:
-            raise node.invalid("There are more elements than an event has.")
+            raise node.invalid("The document has too many elements or is nested too deeply.")
         if parent is None:
             self.root = node
         else:

@@ -1,9 +1,9 @@
 """The only writer of the log. SQL module.
 
-The append is one statement, the function in sql/functions/append.v1.sql: it locks the heads,
-numbers, finds duplicates, rolls segments and inserts. Here its arguments are made and its rows are
-read; `append_in` runs it inside a caller's transaction, the group commit (appender.py) on a
-connection of its own.
+An append is one statement, the function in sql/functions/append.v1.sql: it locks the heads,
+assigns sequences, detects duplicates, rolls segments and inserts. This module builds its arguments
+and reads its rows. `append_in` runs it inside a caller's transaction, the group commit
+(appender.py) on a connection of its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ SQL = queries.load("eventhub/eventlog/sql/append.sql")
 
 
 class AppendRow(NamedTuple):
-    """What the function says of a draft, or of a run of them; its file says what of which."""
+    """A row that the function returns for a draft or a run of drafts; see the SQL file."""
 
     outcome: str
     draft: int
@@ -40,7 +40,7 @@ Rows = Sequence[tuple[Any, ...]]  # with the fields of a Row
 
 
 class _Refusal(NamedTuple):
-    """Why a draft is refused. `highest`: its producer's highest number, if that is why."""
+    """The reason why a draft is refused. `highest`: its producer's highest number, if relevant."""
 
     outcome: str
     highest: int
@@ -51,13 +51,13 @@ async def append_batch(
 ) -> BatchResult:
     """Append several requests in one transaction, on a connection in autocommit mode.
 
-    A request that must be refused is refused alone: the function then stores nothing, and is asked
-    again without it.
+    A refused request does not fail the others: the function then stores nothing and is called again
+    without it.
     """
     refused: dict[int, EventHubError] = {}
     while True:
-        asked = [request for at, request in enumerate(requests) if at not in refused]
-        drafts = list(chain.from_iterable(asked))
+        accepted = [request for at, request in enumerate(requests) if at not in refused]
+        drafts = list(chain.from_iterable(accepted))
         rows: Rows = []
         if drafts:
             cursor = connection.cursor(binary=True, row_factory=in_order(AppendRow))
@@ -73,9 +73,9 @@ async def append_batch(
 def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appended]:
     """Append inside the caller's transaction, LAST in it, so that the heads are held briefly.
 
-    Call `notify` after the commit. Raises what refuses the drafts (`unknown_stream`,
-    `producer_window`), Changed for one whose key changed after `expected`, and DatabaseUnavailable
-    before the log was proved in this life of the server.
+    Call `notify` after the commit. Raises UnknownStream, ProducerWindow, Changed if a draft's key
+    changed after `expected`, and DatabaseUnavailable until the log is proved in this life of the
+    server.
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("append_in needs the caller's open transaction")
@@ -83,7 +83,7 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
     for draft in drafts:
         if draft.expected is not None:
             _require_unchanged(connection, draft.stream_id, draft.key, draft.expected)
-    # server-side parameters, whatever the caller prefers
+    # server-side parameters, even on a connection that binds them on the client
     cursor = psycopg.Cursor(connection, row_factory=in_order(AppendRow))
     adapt(cursor)
     rows = cursor.execute(SQL["append"], _arguments(drafts)).fetchall()
@@ -94,21 +94,21 @@ def append_in(connection: psycopg.Connection[Any], drafts: Request) -> list[Appe
 
 
 def require_proven(appendable: bool | None) -> None:
-    """Raises DatabaseUnavailable while nobody has looked, in this life of the server, whether the
-    log holds what it acknowledged (continuity.py). `appendable`: what the query of that name said.
+    """Raise DatabaseUnavailable until it is proved, in this life of the server, that the log holds
+    what it acknowledged (continuity.py). `appendable`: the result of the query of that name.
     """
     if not appendable:
         raise DatabaseUnavailable(
-            "The database server has started again, and the hub has not yet checked its log: try"
-            " again in a moment. While no hub runs, `manage.py boot` checks it."
+            "The database server was restarted, and the hub has not yet checked its log. Try again"
+            " in a moment. If no hub is running, check the log with `manage.py boot`."
         )
 
 
 def _require_unchanged(
     connection: psycopg.Connection[Any], stream_id: int, key: str, expected: int
 ) -> None:
-    """Raises Changed if a key's state is of a later event, or has ended, or if the sequence was
-    not reached in this life of the log; the head is locked from here on.
+    """Raise Changed if a key's state is of a later event or has ended, or if the log has not
+    reached the sequence (after a restore). Locks the head to the end of the transaction.
     """
     head = lock_head(connection, stream_id)
     current = scalars(connection).execute(SQL["state_sequence"], (stream_id, key)).fetchone() or 0
@@ -117,21 +117,21 @@ def _require_unchanged(
 
 
 def lock_head(connection: psycopg.Connection[Any], stream_id: int) -> int:
-    """Hold a stream's head to the end of the transaction, so that nothing is appended meanwhile;
-    its last sequence.
+    """Lock a stream's head to the end of the transaction, so that nothing is appended meanwhile.
+    Return its last sequence.
     """
     return int(scalars(connection).execute(SQL["lock_head"], (stream_id,)).fetchone() or 0)
 
 
 def notify(connection: psycopg.Connection[Any], heads: dict[int, int]) -> None:
-    """Tell the other processes the new heads, {stream: sequence}; a statement of its own, after the
-    commit.
+    """Announce new heads, {stream: sequence}, to the other processes by NOTIFY: a statement of its
+    own, after the commit.
     """
     connection.execute(SQL["notify"], (heads_text(heads),))
 
 
 def heads_text(heads: dict[int, int]) -> str:
-    """The payload of a NOTIFY: `stream:head` pairs with spaces between."""
+    """Return the payload of a NOTIFY: `stream:head` pairs separated by spaces."""
     return " ".join(f"{stream_id}:{sequence}" for stream_id, sequence in heads.items())
 
 
@@ -164,8 +164,8 @@ def _arguments(drafts: Request) -> tuple[Any, ...]:
 def _refusals(
     rows: Rows, requests: Sequence[Request], refused: dict[int, EventHubError]
 ) -> dict[int, EventHubError]:
-    """The requests that the function refused, with the first error of each; always one at least, if
-    there is any.
+    """Return the requests that the function refused, by index, each with its first error. If there
+    are bad drafts, at least one request is returned.
     """
     bad = {
         draft: _Refusal(outcome, first)
@@ -193,8 +193,8 @@ def _refusals(
 def _refusal(
     request: Request, index: int, bad: _Refusal, unstored: dict[tuple[int, int, int], int]
 ) -> EventHubError | None:
-    """The error of a bad draft; None when its window may have been moved only by a request that is
-    itself refused: then it is asked again.
+    """Return the error of a bad draft; None if only a request that is itself refused may have moved
+    its producer window: then the draft is tried again without that request.
     """
     stream_id, producer = request[index].stream_id, request[index].producer
     if bad.outcome == "unknown_stream" or producer is None:
@@ -214,31 +214,31 @@ def _add_numbers(highest: dict[tuple[int, int, int], int], request: Request) -> 
 def _batch(
     requests: Sequence[Request], refused: dict[int, EventHubError], drafts: Request, rows: Rows
 ) -> BatchResult:
-    """Hand the runs of new numbers out to the drafts, in their order."""
-    places: list[Appended | None] = [None] * len(drafts)
-    again: list[tuple[int, int]] = []
+    """Assign the runs of new sequences to the drafts, in their order."""
+    appended: list[Appended | None] = [None] * len(drafts)
+    repeated: list[tuple[int, int]] = []  # drafts that repeat an earlier one of the batch
     runs: dict[int, list[tuple[str, int, int]]] = {}
     at_us = 0
-    for outcome, of, stream_id, uuid, first, last, appended_at_us in rows:
+    for outcome, index, stream_id, uuid, first, last, appended_at_us in rows:
         if outcome == "run":
             runs.setdefault(stream_id, []).append((str(uuid), first, last))
             at_us = appended_at_us
         elif outcome == "duplicate":
-            places[of] = Appended(stream_id, str(uuid), first, True)
+            appended[index] = Appended(stream_id, str(uuid), first, True)
         else:
-            again.append((of, first))
-    skip = {of for of, _ in again}
+            repeated.append((index, first))
+    skip = {index for index, _ in repeated}
     fresh = {stream_id: _numbers(found) for stream_id, found in runs.items()}
     new: list[NewRow] = []
     for at, draft in enumerate(drafts):
-        if places[at] is None and at not in skip:
+        if appended[at] is None and at not in skip:
             segment, sequence = next(fresh[draft.stream_id])
-            places[at] = Appended(draft.stream_id, segment, sequence)
+            appended[at] = Appended(draft.stream_id, segment, sequence)
             new.append(NewRow(draft.stream_id, segment, sequence, draft.mask, at_us, draft.payload))
-    for at, original in again:
-        found = places[original]
-        places[at] = found and found._replace(duplicate=True)
-    return BatchResult(_by_request(requests, refused, places), new)
+    for at, original in repeated:
+        found = appended[original]
+        appended[at] = found and found._replace(duplicate=True)
+    return BatchResult(_by_request(requests, refused, appended), new)
 
 
 def _numbers(runs: list[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:
@@ -250,7 +250,7 @@ def _numbers(runs: list[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:
 def _by_request(
     requests: Sequence[Request],
     refused: dict[int, EventHubError],
-    places: list[Appended | None],
+    appended: list[Appended | None],
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
     start = 0
@@ -258,12 +258,12 @@ def _by_request(
         if at in refused:
             outcomes.append(refused[at])
             continue
-        mine = places[start : start + len(request)]
-        outcomes.append([place for place in mine if place is not None])
+        own = appended[start : start + len(request)]
+        outcomes.append([one for one in own if one is not None])
         start += len(request)
     return outcomes
 
 
 def _signed(mask: int) -> int:
-    """64 unsigned bits as PostgreSQL's bigint."""
+    """Convert 64 unsigned bits to PostgreSQL's bigint."""
     return mask - (1 << 64) if mask >> 63 else mask

@@ -1,5 +1,5 @@
-"""The group commit of one process: requests that wait together are appended in one transaction,
-those of different clients in fair order. SQL module.
+"""Group commit for one process: waiting requests are appended in one transaction, in fair order
+among clients. SQL module.
 
 Concurrency contract: one task runs `run`; any task of the same loop may call `append`. One
 transaction is in flight.
@@ -24,12 +24,18 @@ from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.drafts import Appended, BatchResult, Outcome, Request
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.tail import Tail
-from eventhub.postgresql.connections import AWAY, Connection, answered_within, broken, connect
+from eventhub.postgresql.connections import (
+    CONNECTION_ERRORS,
+    Connection,
+    answered_within,
+    broken,
+    connect,
+)
 
 log = get_logger(__name__)
 
 
-_BYTES_PER_UNIT = 4 * 1024  # of stored bytes: about what a row costs beside them
+_BYTES_PER_UNIT = 4 * 1024  # stored bytes that cost about as much as a row
 
 
 class _WaitingRequest(NamedTuple):
@@ -57,11 +63,11 @@ class Appender:
         self._refuse_until_s = 0.0
 
     async def append(self, request: Request, party: Party = HUB) -> list[Appended]:
-        """Number and store one request's drafts, all or none; returns after the commit, one item
-        per draft. `party`: whose they are.
+        """Store one request's drafts, all or none; return after the commit, one item per draft.
+        `party`: the owner of the drafts, for the fair order.
 
-        Raises what refuses the request, DatabaseUnavailable (nothing stored), OutcomeUnknown,
-        Overloaded, TooManyRequests.
+        Raises UnknownStream, ProducerWindow, DatabaseUnavailable (nothing stored), OutcomeUnknown,
+        Overloaded, StorageFull, TooManyRequests.
         """
         loop = asyncio.get_running_loop()
         size_bytes = sum(len(draft.payload) for draft in request)
@@ -74,7 +80,7 @@ class Appender:
             raise Overloaded()
         of_party = self._waiting_of.get(party, 0) + len(request)
         if of_party > limits.APPEND_WAITING_EVENTS_PER_CLIENT_MAX:
-            message = "As many events of this client wait as may; send fewer at once."
+            message = "Too many events of this client are waiting; send fewer at once."
             raise TooManyRequests(message, retry_after_s=1)
         waiting = _WaitingRequest(party, request, size_bytes, loop.create_future())
         self._waiting.put(party, waiting, len(request) + size_bytes // _BYTES_PER_UNIT)
@@ -85,7 +91,7 @@ class Appender:
         return await waiting.answer
 
     async def run(self) -> None:
-        """Append until cancelled; what still waits then is refused."""
+        """Append until cancelled, then refuse the requests that are still waiting."""
         try:
             while True:
                 await self._some.wait()
@@ -100,9 +106,7 @@ class Appender:
                 await self._connection.close()
 
     def _take(self) -> list[_WaitingRequest]:
-        """What waits, in fair order, as far as one transaction may grow; always at least one
-        request.
-        """
+        """Take waiting requests in fair order, up to the size of one transaction; at least one."""
         taken: list[_WaitingRequest] = []
         events = size_bytes = 0
         while self._waiting:
@@ -131,7 +135,9 @@ class Appender:
                 del self._waiting_of[party]
 
     async def _append_or_answer(self, taken: list[_WaitingRequest]) -> None:
-        """Append; whatever goes wrong, nobody is left waiting, and the next requests are served."""
+        """Append and answer every request, also after an unexpected error, so that no caller waits
+        forever and the task goes on.
+        """
         try:
             await self._append_some(taken)
         except Exception:
@@ -152,9 +158,7 @@ class Appender:
             self._publish(taken, batch)
 
     async def _append_apart(self, taken: list[_WaitingRequest], error: psycopg.Error) -> None:
-        """A batch that failed in SQL is tried again request by request, so that a bad one fails
-        alone.
-        """
+        """Retry a batch that failed in SQL request by request, so that only the bad one fails."""
         if len(taken) == 1:
             _answer_all(
                 taken,
@@ -165,8 +169,8 @@ class Appender:
             await self._append_some([waiting])
 
     async def _transaction(self, taken: list[_WaitingRequest]) -> BatchResult:
-        """Raises DatabaseUnavailable or StorageFull when nothing was stored, OutcomeUnknown when
-        nobody knows.
+        """Append in one transaction. Raises DatabaseUnavailable or StorageFull if nothing was
+        stored, OutcomeUnknown if the connection broke before the answer.
         """
         connection = await self._connected()
         requests = [waiting.request for waiting in taken]
@@ -174,13 +178,13 @@ class Appender:
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
                 return await append_batch(connection, requests)
         except BaseException as error:
-            server_said_no = isinstance(error, psycopg.Error) and not connection.closed
+            server_refused = isinstance(error, psycopg.Error) and not connection.closed
             self._drop(connection)
             if isinstance(error, psycopg.errors.DiskFull):
                 raise StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S) from error
-            if not isinstance(error, AWAY):
+            if not isinstance(error, CONNECTION_ERRORS):
                 raise
-            if server_said_no:
+            if server_refused:
                 raise DatabaseUnavailable() from error
             log.warning("append_outcome_unknown", requests=len(taken), error=str(error))
             raise OutcomeUnknown() from error
@@ -197,7 +201,7 @@ class Appender:
         return self._connection
 
     async def _connect(self) -> Connection:
-        """What the store lost while it was away has new segments before anything is appended."""
+        """Connect, and prove the log's continuity before anything is appended."""
         name = "eventhub append" if self._durability == "sync" else "eventhub append async"
         connection = await connect(self._url, name=name)
         try:
@@ -207,21 +211,21 @@ class Appender:
                     await connection.execute("SET synchronous_commit = off")
         except BaseException as error:
             await connection.close()
-            if isinstance(error, (*AWAY, psycopg.Error)):
+            if isinstance(error, (*CONNECTION_ERRORS, psycopg.Error)):
                 raise DatabaseUnavailable() from error
             raise
-        self._tail.met(proof.life)
+        self._tail.connected(proof.life)
         return connection
 
     def _drop(self, connection: Connection) -> None:
-        """Forget a connection in an unknown state; the server rolls back what was open on it."""
+        """Discard a connection in an unknown state; the server rolls back its transaction."""
         self._connection = None
         _closing.add(task := asyncio.ensure_future(_close(connection)))
         task.add_done_callback(_closing.discard)
 
     def _publish(self, taken: list[_WaitingRequest], batch: BatchResult) -> None:
-        """Answer after the commit, and hand the rows to the tail first, so that nobody hears later
-        than the caller.
+        """Pass the committed rows to the tail, then answer: local readers get an event no later
+        than its emitter gets the answer.
         """
         metrics.APPENDED.inc(len(batch.rows))
         metrics.APPEND_BATCH.observe(len(batch.rows))

@@ -1,4 +1,4 @@
-"""The log as a Django app; its tables are written by SQL. Django module."""
+"""The log as a Django app. Its tables are written by SQL. Django module."""
 
 from django.apps import AppConfig
 

@@ -1,13 +1,14 @@
-"""Whether the store still holds what it acknowledged: proved once for each life of the database
-server, before anything is appended or a ring is filled in it. SQL module.
+"""Proof that the database still holds the events that it acknowledged. It is given once for each
+life of the database server, before anything is appended or a ring is filled. SQL module.
 
-After a crash recovery, what async streams had been shown may be gone; after a restore, what all
-had. Their numbers would be given again, so they get new segments, by which every reader can tell
-(EMC-15, EMC-16). A restore shows in the server's identity and timeline, else in the mark (mark.py),
-which is written after commits, at most once in `MARK_INTERVAL_S`; what was acknowledged in the last
-moment before a copy was put back shows in the cursors of readers alone.
+A crash recovery may lose acknowledged events of async streams; a restore may lose those of all
+streams. Their sequences would be assigned again, so the streams get new segments, from which every
+reader learns of the loss (EMC-15, EMC-16). A restore is detected by the server's identity and
+timeline, else by the high-water mark (high_water_mark.py), which is written after commits, at most
+once in `MARK_INTERVAL_S`. Events acknowledged in the last moment before a restore are missed only
+by the cursors of readers: see `doubt`.
 
-Concurrency contract: one event loop; `run` is one task, and the rest is called by any task.
+Concurrency contract: one event loop; `run` is one task, and any task may call the rest.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.high_water_mark import HighWaterMark, open_mark_store
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, announce_in
-from eventhub.postgresql.connections import AWAY, Connection, connect
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, connect
 from eventhub.postgresql.rows import cursor_of, scalars
 
 log = get_logger(__name__)
@@ -32,8 +33,8 @@ ROLLED_ALL = frozenset({"restored", "unproven"})
 
 
 class Proof(NamedTuple):
-    """The life of the store, another one after every start, crash recovery and restore, and what
-    was found when it began; no reason when nothing was missing, or when it was proved before.
+    """The life of the database, a new one after every start, crash recovery and restore, and the
+    result of its proof. No reason: nothing is missing, or the proof was given before.
     """
 
     life: str
@@ -42,7 +43,9 @@ class Proof(NamedTuple):
 
 
 class _Proved(NamedTuple):
-    """What `prove_continuity` says: why streams rolled, if they did, and both lives."""
+    """The row of `prove_continuity`: the reason why streams were rolled, if they were, and both
+    lives.
+    """
 
     reason: str | None
     streams: int | None
@@ -51,14 +54,14 @@ class _Proved(NamedTuple):
 
 
 class _Life(NamedTuple):
-    """The life that the log was proved for, None if it was not, and the key of its mark."""
+    """The life for which the log was proved, None if it was not, and the key of its mark."""
 
     life: str | None
     key: str
 
 
 class Continuity:
-    """One process's part in it. `marks_url`: where the mark is kept, as `marks_at` takes it."""
+    """The proof and the mark in one process. `marks_url`: as for `open_mark_store`."""
 
     def __init__(self, marks_url: str = "") -> None:
         self._marks = open_mark_store(marks_url)
@@ -68,15 +71,15 @@ class Continuity:
             None  # of this life, for when the place of marks has lost it
         )
         self._newest: NewRow | StoredEvent | None = None
-        self._replaces = False  # this process proved the life: whatever mark is there is older
+        self._replaces = False  # this process proved the life: any stored mark is older
         self._dirty = asyncio.Event()
 
     async def prove(self, connection: Connection) -> Proof:
-        """Make sure that the log may be appended to in this life of the server, and look whether it
-        holds what was acknowledged if nobody has yet: what may be missing gets new segments,
-        announced as `log.recovered`.
+        """Ensure that the log may be appended to in this life of the server. If no process has
+        proved it yet, check that acknowledged events are there; streams that may have lost some get
+        new segments, announced as `log.recovered`.
 
-        On a connection in autocommit mode. Costs a look at one row when all is well.
+        The connection is in autocommit mode. Costs one query when the log is proved.
         """
         life, self._key = await _proven(connection)
         if life and life == self._life:
@@ -95,9 +98,9 @@ class Continuity:
         return Proof(life)
 
     async def _prove_now(self, connection: Connection) -> tuple[Proof, HighWaterMark]:
-        """What was found, and the mark with which the new life begins. The transaction holds the
-        head of `system`. When nothing is missing the mark names the new life before the commit, so
-        that a crash between the two does not look like a restore.
+        """Return the proof and the mark with which the new life begins. The transaction holds the
+        head of `system`. If nothing is missing, the mark names the new life before the commit, so
+        that a crash between the two is not taken for a restore.
         """
         mark = self._latest(await self._marks.read(self._key))
         values = (mark.life or None, mark.before, mark.segment, mark.sequence)
@@ -118,8 +121,8 @@ class Continuity:
         self._replaces = replaces
 
     async def doubt(self, connection: Connection, stream_id: int, cursor: Cursor) -> bool:
-        """Whether a reader's cursor shows that the stream has lost events; then it gets a new
-        segment, announced as `log.recovered`. The cursor was refused.
+        """Return whether a refused cursor of a reader proves that the stream has lost events. If
+        so, the stream gets a new segment, announced as `log.recovered`.
         """
         values = (stream_id, cursor.segment, cursor.sequence)
         if not await _true(connection, "shows_loss", values):
@@ -136,12 +139,12 @@ class Continuity:
     # --- the mark ---
 
     def committed(self, row: NewRow | StoredEvent) -> None:
-        """Let the mark hold a sync stream's event that is durable, or a later one."""
+        """Have the mark name this durable event of a sync stream, or a later one."""
         self._newest = row
         self._dirty.set()
 
     async def run(self) -> None:
-        """Write the mark while there are commits, until cancelled; a last time then."""
+        """Write the mark after commits until cancelled, and a last time then."""
         try:
             while True:
                 await self._dirty.wait()
@@ -157,8 +160,8 @@ class Continuity:
         await self._marks.close()
 
     async def _write(self) -> None:
-        """Mark the newest event that any process knows to be durable in this life. The mark of a
-        life that another process has proved is left alone.
+        """Write the newest event that any process knows to be durable in this life. The mark of a
+        life that another process has proved is not changed.
         """
         found = None if self._replaces else await self._marks.read(self._key)
         mark = self._latest(found)
@@ -170,7 +173,7 @@ class Continuity:
             self._dirty.set()
 
     def _latest(self, found: HighWaterMark | None) -> HighWaterMark:
-        """The mark that was found, or what this process knows to be later in the same life."""
+        """Return the mark that was found, or a later one that this process knows in that life."""
         own, row = self._known or HighWaterMark(self._life), self._newest
         if row is not None:
             own = HighWaterMark(self._life, None, row.segment, row.sequence, row.appended_at_us)
@@ -180,7 +183,7 @@ class Continuity:
 
 
 async def _proven(connection: Connection) -> tuple[str, str]:
-    """The life that the log was proved for, empty if it was not, and the key of its mark."""
+    """Return the life for which the log was proved, "" if it was not, and the key of its mark."""
     found = await (await cursor_of(connection, _Life).execute(SQL["proven"])).fetchone()
     return (found.life or "", found.key) if found else ("", "")
 
@@ -196,12 +199,14 @@ async def _announce(connection: Connection, reason: str, count: int) -> None:
 
 
 async def prove_store(url: str, marks_url: str) -> Proof:
-    """The same for a command, before it changes anything. Raises DatabaseUnavailable."""
+    """Prove the log's continuity for a command, before it changes anything. Raises
+    DatabaseUnavailable.
+    """
     continuity = Continuity(marks_url)
     connection = await connect(url, name="eventhub continuity")
     try:
         return await continuity.prove(connection)
-    except AWAY as error:
+    except CONNECTION_ERRORS as error:
         raise DatabaseUnavailable() from error
     finally:
         await connection.close()
@@ -209,8 +214,8 @@ async def prove_store(url: str, marks_url: str) -> Proof:
 
 
 def roll_all(connection: psycopg.Connection[Any]) -> int:
-    """New segments for all streams, inside the caller's transaction: after a restore that nothing
-    shows. How many there are.
+    """Roll all streams to new segments inside the caller's transaction, after a restore that cannot
+    be detected. Return how many there are.
     """
     connection.execute(SQL["new_history"])
     return int(scalars(connection).execute(SQL["roll_all"]).fetchone() or 0)

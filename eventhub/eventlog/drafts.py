@@ -1,4 +1,4 @@
-"""What goes into the log and where it went: drafts, and their places. Plain module."""
+"""Input and output of an append: drafts, and their positions in the log. Plain module."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from eventhub.base.errors import EventHubError
 
 
 class DraftProducer(NamedTuple):
-    """Who made a draft, and its number: ascending within (client, incarnation), per stream."""
+    """The producer of a draft and its number, ascending per stream and (client, incarnation)."""
 
     client_id: int
     incarnation: int
@@ -15,11 +15,11 @@ class DraftProducer(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """An event before it has a sequence: stored bytes, and what the log needs to know of them.
+    """An event before it has a sequence: its stored bytes, with the fields that the log uses.
 
-    `key` and `tombstone` (the key's state ends) count in keyed streams. `token`: a digest by which
-    a repeat is found. `expected`: refused if the key's state has changed after that sequence (0:
-    if there is any).
+    `key` and `tombstone` (the key's state ends) count in keyed streams. `token`: an idempotency
+    digest by which a duplicate is detected. `expected`: the draft is refused if the key's state
+    changed after that sequence (0: if the key has a state).
     """
 
     stream_id: int
@@ -33,7 +33,7 @@ class Draft(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """Where a draft is in the log. `duplicate`: it was there before."""
+    """The position of a draft in the log. `duplicate`: it was stored before."""
 
     stream_id: int
     segment: str  # UUID
@@ -42,7 +42,7 @@ class Appended(NamedTuple):
 
 
 class NewRow(NamedTuple):
-    """One event just stored, as the tail wants it."""
+    """An event that was just stored, for the tail."""
 
     stream_id: int
     segment: str
@@ -57,8 +57,8 @@ Outcome = list[Appended] | EventHubError
 
 
 class BatchResult(NamedTuple):
-    """What one transaction did: the outcome of each request, and the new rows in the order of their
-    numbers.
+    """The result of one transaction: the outcome of each request, and the new rows in order of
+    their sequences.
     """
 
     outcomes: list[Outcome]

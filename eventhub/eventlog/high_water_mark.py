@@ -1,8 +1,8 @@
-"""The mark: how far the log was acknowledged, kept outside of PostgreSQL. SQL module.
+"""The high-water mark: the newest acknowledged event, stored outside of PostgreSQL. SQL module.
 
-A database that was put back to an earlier state looks like one that has crashed. The mark is what
-tells them apart, so it must be kept where a restore of the database does not put it back too: in
-the memory of the machine (`file:///dev/shm/...`) or in a Redis of its own.
+A database that was restored to an earlier state looks like one that has crashed. The mark
+distinguishes them, so it must be stored where a restore of the database does not revert it: in the
+memory of the machine (`file:///dev/shm/...`) or in a Redis of its own.
 """
 
 import json
@@ -24,10 +24,10 @@ _UNREADABLE = (redis.RedisError, OSError, TimeoutError, ValueError, TypeError)
 
 
 class HighWaterMark(NamedTuple):
-    """An event that was acknowledged on a sync stream; the newest known.
+    """The newest event known to be acknowledged on a sync stream.
 
-    `life`: of the database, as `log_state.life` names it; `before`: the one before it, while the
-    change from one to the other may not be committed. Without a segment no event is known.
+    `life`: of the database, as in `log_state.life`; `before`: the previous one, while the change to
+    the new one may be uncommitted. Without a segment no event is known.
     """
 
     life: str
@@ -38,21 +38,21 @@ class HighWaterMark(NamedTuple):
 
 
 class MarkStore(Protocol):
-    """Where marks are kept, each under the key of its database."""
+    """The storage of marks, each under the key of its database."""
 
     async def read(self, key: str) -> HighWaterMark | None:
-        """Return the mark; None if there is none, or it cannot be read."""
+        """Return the mark; None if there is none or it cannot be read."""
 
     async def write(self, key: str, mark: HighWaterMark) -> bool:
-        """Replace the mark. False if it could not be written."""
+        """Replace the mark; return False if it could not be written."""
 
     async def close(self) -> None:
-        """Release what is held."""
+        """Release connections."""
 
 
 def open_mark_store(url: str) -> MarkStore:
-    """Marks at a URL: `file:///folder`, `redis://...`, `unix:///socket`, or empty for the memory
-    of this process alone.
+    """Return the storage at a URL: `file:///folder`, `redis://...`, `unix:///socket`, or "" for the
+    memory of this process.
     """
     parts = urlsplit(url)
     if not url:
@@ -63,7 +63,9 @@ def open_mark_store(url: str) -> MarkStore:
 
 
 class MemoryMarkStore:
-    """Marks that end with the process: enough to tell a crash of the database from a restore."""
+    """Marks in the memory of this process: they distinguish a crash of the database from a restore
+    while the process runs.
+    """
 
     def __init__(self) -> None:
         self._marks: dict[str, HighWaterMark] = {}
@@ -80,8 +82,8 @@ class MemoryMarkStore:
 
 
 class FileMarkStore:
-    """Marks as files of a folder that exists. A file is replaced by a rename: it is never half
-    written, whoever is killed.
+    """Marks as files in an existing folder. A file is replaced by a rename, so it is never half
+    written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -144,5 +146,5 @@ def _text(mark: HighWaterMark) -> bytes:
 
 
 def _parse(text: bytes | str) -> HighWaterMark:
-    """Raises ValueError, TypeError."""
+    """Parse a stored mark. Raises ValueError, TypeError."""
     return from_known_fields(HighWaterMark, json.loads(text))

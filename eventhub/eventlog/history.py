@@ -1,6 +1,7 @@
-"""Where a stream begins and ends, and the way back through it, whatever it is kept in. SQL module.
+"""The ends of a stream, and the cursors for paging backward, for streams in PostgreSQL and Redis.
+SQL module.
 
-Reading itself goes forward only (read.py): a page backward is read from an earlier cursor on.
+Events are read forward only (read.py): a page backward is read from an earlier cursor on.
 """
 
 from typing import NamedTuple
@@ -23,7 +24,7 @@ class StreamEnds(NamedTuple):
 
 
 class SegmentInfo(NamedTuple):
-    """A segment as it stands. `last` None: it is still written; `archive`: its path there."""
+    """A segment. `last` None: it is open; `archive`: its path in the archive."""
 
     uuid: str
     first: int
@@ -33,14 +34,14 @@ class SegmentInfo(NamedTuple):
 
 
 async def find_segment(log: Log, stream: StreamInfo, uuid: str) -> SegmentInfo | None:
-    """A segment of a stream; None if the database has none of that UUID."""
+    """Return the stream's segment with that UUID, or None."""
     async with reading(log.pool) as connection:
         query = cursor_of(connection, SegmentInfo)
         return await (await query.execute(SQL["segment"], (stream.id, uuid))).fetchone()
 
 
 async def stream_ends(log: Log, stream: StreamInfo) -> StreamEnds:
-    """As they are now. Raises DatabaseUnavailable, TransientUnavailable."""
+    """Return the present ends of a stream. Raises DatabaseUnavailable, TransientUnavailable."""
     if stream.durability == "transient":
         oldest = await log.transient.resolve(stream.id, "oldest")
         newest = await log.transient.resolve(stream.id, "now")
@@ -54,8 +55,8 @@ async def stream_ends(log: Log, stream: StreamInfo) -> StreamEnds:
 
 
 async def before(log: Log, stream: StreamInfo, cursor: Cursor, count: int) -> Cursor | None:
-    """The cursor up to so many events earlier, with nothing between that cannot be read; None when
-    nothing that is earlier can. Raises DatabaseUnavailable, TransientUnavailable.
+    """Return the cursor up to `count` events earlier such that all events between are readable;
+    None if no earlier event is. Raises DatabaseUnavailable, TransientUnavailable.
     """
     if stream.durability == "transient":
         oldest = (await log.transient.resolve(stream.id, "oldest")).cursor

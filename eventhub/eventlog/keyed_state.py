@@ -1,7 +1,7 @@
 """Reads the keyed state of a stream: the latest event of each key. SQL module.
 
-A snapshot at n is all pages with the same `upto` = n, read one after the other in no transaction: a
-key that changes meanwhile leaves it, and the tail from n brings its new event.
+A snapshot at n consists of all pages with `upto` = n, read one after the other without a
+transaction. A key that changes meanwhile drops out; its new event comes with the tail from n.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class _KeyRow(NamedTuple):
 
 
 class _StreamPosition(NamedTuple):
-    """Where a stream stands, and whether a cursor is of it."""
+    """The position of a stream, and whether a cursor belongs to it."""
 
     segment: str
     first: int
@@ -49,7 +49,7 @@ class _StreamPosition(NamedTuple):
 
 
 class StatePage(NamedTuple):
-    """Which page: keys after a digest, with sequences up to `upto`; `keys_max` at most."""
+    """A page request: at most `keys_max` keys after a digest, with sequences up to `upto`."""
 
     after: bytes
     upto: int
@@ -61,14 +61,14 @@ class StatePage(NamedTuple):
 
 
 def key_digest(key: str) -> bytes:
-    """What a key is found by: it may be too long for an index."""
+    """Return the digest by which a key is indexed; the key itself may be too long for that."""
     return hashlib.sha256(key.encode()).digest()
 
 
 async def read_state(
     connection: psycopg.AsyncConnection[Any], stream_id: int, page: StatePage
 ) -> list[KeyState]:
-    """One page; empty behind the last. Raises LogHole."""
+    """Read one page; empty after the last. Raises LogHole."""
     query = cursor_of(connection, _KeyRow)
     await query.execute(SQL["page"], page.values(stream_id), binary=True)
     return [_state(row) for row in await query.fetchall()]
@@ -77,24 +77,24 @@ async def read_state(
 def read_state_now(
     connection: psycopg.Connection[Any], stream_id: int, page: StatePage
 ) -> list[KeyState]:
-    """The same on a synchronous connection."""
+    """Read one page on a synchronous connection."""
     query = cursor_of(connection, _KeyRow).execute(SQL["page"], page.values(stream_id))
     return [_state(row) for row in query.fetchall()]
 
 
 def require_cursor(connection: psycopg.Connection[Any], stream_id: int, cursor: Cursor) -> None:
-    """Raises SegmentMismatch for a snapshot's cursor that is not of this stream or ahead of it."""
+    """Raise SegmentMismatch if a snapshot's cursor is not of this stream or ahead of it."""
     values = {**cursor._asdict(), "stream_id": stream_id}
-    place = cursor_of(connection, _StreamPosition).execute(SQL["place"], values).fetchone()
-    if place is None or not place.has_cursor:
-        current = place and {"segment": place.segment, "first": place.first, "last": place.last}
+    found = cursor_of(connection, _StreamPosition).execute(SQL["position"], values).fetchone()
+    if found is None or not found.has_cursor:
+        current = found and {"segment": found.segment, "first": found.first, "last": found.last}
         raise SegmentMismatch(current=current)
 
 
 def find_state_now(
     connection: psycopg.Connection[Any], stream_id: int, key: str
 ) -> KeyState | None:
-    """The latest event of one key, a tombstone too; None if the stream has none of it."""
+    """Return the latest event of one key; None if the stream has none."""
     values = (stream_id, key_digest(key))
     row = cursor_of(connection, _KeyRow).execute(SQL["one"], values).fetchone()
     return None if row is None else _state(row)

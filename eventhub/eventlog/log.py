@@ -1,7 +1,7 @@
 """The log as one object of a process: append, watch, follow from a cursor. SQL module.
 
-`Follower` is the one piece of code in which catch-up turns into tail: everything that reads on uses
-it, whatever the stream is kept in.
+`Follower` is the only code that switches from catch-up to tail. All continuous readers use it, for
+streams in PostgreSQL and in Redis.
 """
 
 import asyncio
@@ -28,20 +28,22 @@ _PAGE = ReadLimits()
 
 
 async def _admit_all(_drafts: list[Draft]) -> None:
-    """Where nobody keeps an eye on the room."""
+    """Admit everything, where no quota and no disk is watched."""
 
 
 class ReadsArchive(Protocol):
-    """What the log needs of the archive; called in a thread."""
+    """The part of the archive that the log uses; called in a thread."""
 
     def read(
         self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
     ) -> list[StoredEvent]:
-        """The events of a segment after a sequence. Raises ArchiveDamaged."""
+        """Return the events of a segment after a sequence. Raises ArchiveDamaged,
+        ArchiveUnavailable.
+        """
 
 
 class Log:
-    """Open it for the life of a process: `async with Log.open(...) as log`."""
+    """The log of one process. Open it with `async with Log.open(...) as log`."""
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class Log:
         mark_url: str,
     ) -> None:
         self.pool = reading_pool(database_url, "read", limits.READERS_PER_PROCESS_MAX)
-        # for who-may-what alone: readers that catch up cannot delay it
+        # for authorization only, so that readers that catch up cannot delay it
         self.lookups = reading_pool(database_url, "lookup", limits.LOOKUPS_PER_PROCESS_MAX)
         shares: set[Ring] = set()  # all rings of the process
         self.continuity = Continuity(mark_url)
@@ -65,7 +67,7 @@ class Log:
             continuity=self.continuity,
         )
         self.transient = Transient(redis_url, shares)
-        self.admit: Admit = _admit_all  # asked by every append
+        self.admit: Admit = _admit_all  # called before every append
         self._archive = archive
         self._appenders = {
             durability: Appender(database_url, durability, self.tail)
@@ -83,10 +85,10 @@ class Log:
         archive: ReadsArchive | None = None,
         mark_url: str = "",
     ) -> AsyncIterator["Log"]:
-        """The log of a database; the database may be away at first.
+        """Open the log of a database, which may be unreachable at first.
 
-        Without Redis there are no transient streams, without an archive its segments are gone.
-        `mark_url`: where the mark is kept that shows a restore (mark.py).
+        Without Redis there are no transient streams; without an archive its segments are reported
+        as gone. `mark_url`: the storage of the mark that detects a restore (high_water_mark.py).
         """
         log = cls(
             database_url=database_url,
@@ -117,10 +119,10 @@ class Log:
     async def append(
         self, drafts: list[Draft], stream: StreamInfo | None = None, party: Party = HUB
     ) -> list[Appended]:
-        """Store the drafts of one request, all or none. `stream` is theirs; None: a sync one.
-        `party`: whose they are; by default the hub's own.
+        """Store the drafts of one request, all or none. `stream`: theirs; None: a sync one.
+        `party`: their owner, by default the hub itself.
 
-        Raises what Appender.append and Transient.append raise, and StorageFull.
+        Raises the errors of Appender.append and Transient.append, and StorageFull.
         """
         durability = "sync" if stream is None else stream.durability
         if stream is not None and durability == "transient":
@@ -130,9 +132,9 @@ class Log:
 
     @asynccontextmanager
     async def follow(self, stream: StreamInfo | int, start: Start) -> AsyncIterator["Follower"]:
-        """A reader of one stream from a start on; a bare id is of a stream in the database.
+        """Follow one stream from a start on; a bare id means a stream in the database.
 
-        Raises what `read.resolve` raises, DatabaseUnavailable, TransientUnavailable.
+        Raises the errors of `read.resolve`, DatabaseUnavailable, TransientUnavailable.
         """
         stream_id = stream if isinstance(stream, int) else stream.id
         if isinstance(stream, StreamInfo) and stream.durability == "transient":
@@ -149,7 +151,7 @@ class Log:
             yield Follower(ring, position, self.reader(stream_id))
 
     def reader(self, stream_id: int) -> Read:
-        """Reads a stream of the database page by page, and through to the archive."""
+        """Return a function that reads pages of a stream from the database and the archive."""
 
         async def read_page(cursor: Cursor, page: ReadLimits) -> list[StoredEvent]:
             metrics.RING_READS.labels(tier="database").inc()
@@ -168,7 +170,7 @@ class Log:
     async def _doubted(
         self, connection: Connection, stream_id: int, start: Start
     ) -> AsyncIterator[None]:
-        """A cursor that is refused may be ahead of a log that has lost events."""
+        """Check a refused cursor: it may be ahead of a log that has lost events."""
         try:
             yield
         except SegmentMismatch as error:
@@ -182,42 +184,40 @@ class Log:
         self, segment: ArchivedSegment, cursor: Cursor, page: ReadLimits
     ) -> list[StoredEvent]:
         if self._archive is None:
-            raise Gone("The event is in the archive, and this hub is run without its archive.")
+            raise Gone("The event is in the archive, and this hub runs without an archive.")
         metrics.RING_READS.labels(tier="archive").inc()
         return await asyncio.to_thread(self._archive.read, segment, cursor.sequence, *page)
 
 
 class Follower:
-    """One reader's place in one stream: catch-up from the log, then the ring, without a seam.
-
-    One user at a time.
+    """The position of one reader in one stream: catch-up from the log, then the ring, without a
+    gap or a duplicate between. One user at a time.
     """
 
     __slots__ = ("_life", "_read", "cursor", "position", "ring")
 
     def __init__(self, ring: Ring, position: Position, read_page: Read) -> None:
         self.ring = ring
-        self.position = position  # where it began
+        self.position = position  # the start
         self.cursor: Cursor = position.cursor  # the last event taken
         self._life = ring.life
         self._read = read_page
 
     @property
     def live(self) -> bool:
-        """True if the ring holds what comes next."""
+        """Whether the ring holds the next event."""
         return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
 
     def ready(self, count: int) -> list[StoredEvent] | None:
-        """The next events as far as the ring holds them, without waiting;
-
-        None when they must be read: `catch_up`.
+        """Return the next events in the ring, without waiting; None if they must be read with
+        `catch_up`.
         """
         if self._life != self.ring.life:
             return None
         return self.ring.after(self.cursor.sequence, count)
 
     async def catch_up(self, page: ReadLimits = _PAGE) -> list[StoredEvent]:
-        """The next events from the log; empty when there are none.
+        """Read the next events from the log; empty if there are none.
 
         Raises DatabaseUnavailable, TransientUnavailable, Gone, SegmentMismatch, LogHole,
         ArchiveDamaged.
@@ -231,7 +231,7 @@ class Follower:
         self.cursor = Cursor(stored.segment, stored.sequence)
 
     async def __aiter__(self) -> AsyncIterator[StoredEvent]:
-        """Every event from here on, waiting for what is not there yet."""
+        """Yield every event from here on, waiting for new ones."""
         waker = asyncio.Event()
         self.ring.wakers.add(waker)
         try:

@@ -1,9 +1,9 @@
-"""The tables of the log. They are written and read by SQL (sql/); what Django does with them is to
-make them, to show them and to list them. Django module.
+"""The tables of the log. SQL reads and writes them (sql/); Django creates, displays and lists them.
+Django module.
 
-A row of `streams` per named log, of `heads` per stream (locked by every append), of `segments` per
-run of a stream (never deleted), and `events`, partitioned. A transient stream has its row of
-`streams` only: its events, head and segment are in Redis.
+There is a row of `streams` per named log, of `heads` per stream (locked by every append), of
+`segments` per segment of a stream (never deleted), and `events`, which is partitioned. A transient
+stream has only its row of `streams`: its events, head and segment are in Redis.
 """
 
 from datetime import UTC, datetime
@@ -27,9 +27,9 @@ from django.db.models import (
     UUIDField,
 )
 
-from eventhub.postgresql.tables import OidField, Storage, XidField
+from eventhub.postgresql.tables import OidField, TableStorage, XidField
 
-NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # a time that is over, where there was none
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # a time in the past, for rows without one
 
 
 class Stream(models.Model):
@@ -61,26 +61,33 @@ class Stream(models.Model):
     segment_events_max = BigIntegerField(db_comment="a segment is sealed when it holds so many")
     segment_bytes_max = BigIntegerField(db_comment="or so many stored bytes")
     segment_age_s_max = BigIntegerField(
-        null=True, db_comment="or is so old and not empty; null: whatever its age"
+        null=True, db_comment="or is so old and not empty; null: no age limit"
     )
     durability = TextField(
-        choices=Durability, db_default=Durability.SYNC, db_comment="is never changed"
+        choices=Durability, db_default=Durability.SYNC, db_comment="never changed"
     )
     keyed = BooleanField(
-        db_default=False, db_comment="the latest event of each key is kept in keyed_state"
+        db_default=False, db_comment="the latest event of each key is retained in keyed_state"
     )
     restate = BooleanField(
-        db_default=False, db_comment="and appended anew at each start of the hub (EMC-18)"
+        db_default=False, db_comment="and appended again at each start of the hub (EMC-18)"
     )
     retain_events = BigIntegerField(
         null=True, db_comment="the oldest sealed segments beyond so many events are dropped"
     )
     retain_bytes = BigIntegerField(null=True, db_comment="beyond so many stored bytes")
-    retain_age_s = BigIntegerField(null=True, db_comment="those that are older")
-    on_lag = TextField(
-        choices=OnLag, db_default=OnLag.KEEP, db_comment="what a durable cursor still needs"
+    retain_age_s = BigIntegerField(
+        null=True, db_comment="sealed segments that are older are dropped"
     )
-    hold = TextField(null=True, db_comment="why nothing may be dropped (legal hold); null: none")
+    on_lag = TextField(
+        choices=OnLag,
+        db_default=OnLag.KEEP,
+        db_comment="whether segments that a durable cursor needs are kept",
+    )
+    hold = TextField(
+        null=True,
+        db_comment="the reason of a legal hold, under which nothing is dropped; null: none",
+    )
     archive = BooleanField(
         db_default=False, db_comment="sealed segments are archived, and dropped only when they are"
     )
@@ -88,14 +95,16 @@ class Stream(models.Model):
         choices=Undeclared, db_default=Undeclared.ACCEPT, db_comment="events of undeclared types"
     )
     matching = TextField(
-        db_default="auto", db_comment="the strategy that finds the registrations of its events"
+        db_default="auto", db_comment="the strategy that matches its events to registrations"
     )
-    quench = BooleanField(db_default=False, db_comment="an emitter may leave out what nobody wants")
+    quench = BooleanField(
+        db_default=False, db_comment="emitters may omit events that have no listener"
+    )
     unquenched_at = DateTimeField(
-        db_default=NEVER, db_comment="when its policy last changed while quench was so"
+        db_default=NEVER, db_comment="when its policy last changed while quench was on"
     )
     boot_segment = UUIDField(
-        null=True, db_comment="of the last event before the hub's last start; null: made since"
+        null=True, db_comment="of the last event before the hub's last start; null: created since"
     )
     boot_sequence = BigIntegerField(null=True)
     created_at = DateTimeField(db_default=TransactionNow())
@@ -120,8 +129,8 @@ class Stream(models.Model):
 
 
 class StreamHead(models.Model):
-    """What an append locks and moves: a narrow row with room on its page, so that updates stay in
-    place (HOT).
+    """The row that an append locks and updates: narrow, with free space on its page, so that
+    updates stay in place (HOT).
     """
 
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True)
@@ -130,22 +139,22 @@ class StreamHead(models.Model):
     partition_id = IntegerField(db_comment="its partition")
     first = BigIntegerField(db_comment="its first sequence")
     sequence = BigIntegerField(
-        db_comment="the last sequence given; first - 1 while the open segment is empty"
+        db_comment="the last sequence; first - 1 while the open segment is empty"
     )
     bytes = BigIntegerField(db_comment="stored bytes in the open segment")
 
-    storage = Storage(parameters={"fillfactor": 40})
+    storage = TableStorage(parameters={"fillfactor": 40})
 
     class Meta:
         db_table = "heads"
-        db_table_comment = "where each stream ends; locked by every append"
+        db_table_comment = "the last position of each stream; locked by every append"
 
     def __str__(self) -> str:
         return f"{self.segment}:{self.sequence}"
 
 
 class Segment(models.Model):
-    """A run of a stream: its events from `first` to `last`, once it is sealed."""
+    """A log segment: the events of a stream from `first` to `last`, once it is sealed."""
 
     class Tier(models.TextChoices):
         LIVE = "live"
@@ -162,21 +171,21 @@ class Segment(models.Model):
     tier = TextField(
         choices=Tier,
         db_default=Tier.LIVE,
-        db_comment="live: read from the database, archived: from the archive alone, dropped: gone",
+        db_comment="live: in the database, archived: in the archive only, dropped: deleted",
     )
     opened_at = DateTimeField(db_default=TransactionNow())
     sealed_at = DateTimeField(null=True)
     archive_path = TextField(
-        null=True, db_comment="its path in the archive, once it is complete there; also while live"
+        null=True, db_comment="the path of its manifest, once it is archived; also while live"
     )
-    removed_at = DateTimeField(null=True, db_comment="when it ceased to be live")
+    removed_at = DateTimeField(null=True, db_comment="when it was no longer live")
     removal_reason = TextField(
         null=True, db_comment="age, size, count, quota, disk, plan, or continuity (lost in a crash)"
     )
 
     class Meta:
         db_table = "segments"
-        db_table_comment = "runs of streams; never deleted"
+        db_table_comment = "segments of streams; never deleted"
         constraints = (
             CheckConstraint(
                 condition=Q(tier__in=["live", "archived", "dropped"]), name="segments_tier"
@@ -202,13 +211,13 @@ class Segment(models.Model):
 
 
 class EventPartition(models.Model):
-    """A partition of events, to which segments belong."""
+    """A partition of `events`, to which segments belong."""
 
     id = IntegerField(primary_key=True)
     created_at = DateTimeField(db_default=TransactionNow())
     moved_bytes = BigIntegerField(
         db_default=0,
-        db_comment="of segments that were moved out, while the partition is still as large",
+        db_comment="of segments that were moved to others, while this one is still as large",
     )
 
     class Meta:
@@ -220,7 +229,7 @@ class EventPartition(models.Model):
 
 
 class LogState(models.Model):
-    """What there is one of in the log."""
+    """The global state of the log, in one row."""
 
     singleton = BooleanField(primary_key=True, db_default=True)
     current_partition = ForeignKey(
@@ -236,24 +245,24 @@ class LogState(models.Model):
     )
     booted_at = DateTimeField(null=True, db_comment="the hub's last start")
     system_identifier = BigIntegerField(
-        null=True, db_comment="of the server that wrote last; another one means a restore"
+        null=True, db_comment="of the server that wrote last; a different one means a restore"
     )
-    timeline = IntegerField(null=True, db_comment="of that server; another one means a restore")
+    timeline = IntegerField(null=True, db_comment="of that server; a different one means a restore")
     life = UUIDField(
-        null=True, db_comment="of the server, as in incarnation; null: nobody has appended yet"
+        null=True, db_comment="of the server, as in incarnation; null: nothing was ever appended"
     )
     history = UUIDField(
         db_default=RandomUUID(),
-        db_comment="another one after every restore, as numbers are given again",
+        db_comment="a new one after every restore, because sequences may be assigned again",
     )
     disk_full_until = DateTimeField(
-        null=True, db_comment="the end of the last time without disk space that was announced"
+        null=True, db_comment="the end of the last announced episode of a full disk"
     )
 
     class Meta:
         db_table = "log_state"
         verbose_name_plural = "log state"
-        db_table_comment = "what there is one of in the log"
+        db_table_comment = "the global state of the log"
         constraints = (CheckConstraint(condition=Q(singleton=True), name="log_state_one"),)
 
     def __str__(self) -> str:
@@ -261,9 +270,9 @@ class LogState(models.Model):
 
 
 class Incarnation(models.Model):
-    """Which life of the server the log was proved for. Unlogged: every crash recovery empties it. A
-    copy of the row proves nothing: `written_by` is not the transaction that wrote that copy, or
-    `database` and `started` are not those of the server that has it.
+    """The life of the server for which the log was proved. Unlogged: every crash recovery empties
+    it. A copy of the row proves nothing: its `written_by` is not the transaction that wrote the
+    copy, or `database` and `started` are not those of the server.
     """
 
     singleton = BooleanField(primary_key=True, db_default=True)
@@ -273,11 +282,11 @@ class Incarnation(models.Model):
     written_by = XidField()
     since = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(unlogged=True)
+    storage = TableStorage(unlogged=True)
 
     class Meta:
         db_table = "incarnation"
-        db_table_comment = "the life of the server that the log was proved for; emptied by a crash"
+        db_table_comment = "the life of the server for which the log was proved; emptied by a crash"
         constraints = (CheckConstraint(condition=Q(singleton=True), name="incarnation_one"),)
 
     def __str__(self) -> str:
@@ -285,21 +294,21 @@ class Incarnation(models.Model):
 
 
 class EventRow(models.Model):
-    """An event as it is stored."""
+    """A stored event."""
 
     pk = CompositePrimaryKey("partition_id", "segment_id", "sequence")
     segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
     sequence = BigIntegerField()
-    mask = BigIntegerField(db_comment="64 bits of channels, as a signed number")
+    mask = BigIntegerField(db_comment="64 channel bits, as a signed number")
     appended_at = DateTimeField()
     partition_id = IntegerField()
     payload = BinaryField(db_comment="protobuf, as in eventhub/event/event.proto")
 
-    storage = Storage(partition_by="LIST (partition_id)", external=("payload",))
+    storage = TableStorage(partition_by="LIST (partition_id)", external=("payload",))
 
     class Meta:
         db_table = "events"
-        db_table_comment = "events as they are stored, partitioned by groups of segments"
+        db_table_comment = "stored events, partitioned by groups of segments"
 
     def __str__(self) -> str:
         return f"{self.segment_id}:{self.sequence}"
@@ -315,18 +324,18 @@ class Producer(models.Model):
     highest_number = BigIntegerField()
     last_seen_at = DateTimeField(db_default=TransactionNow())
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "producers"
-        db_table_comment = "how far each incarnation of a client has numbered its events"
+        db_table_comment = "the highest number of each incarnation of a client"
 
     def __str__(self) -> str:
         return f"{self.client_id}/{self.incarnation}"
 
 
 class ProducerNumber(models.Model):
-    """Where a recent number of a producer went, in slots that are written again and again."""
+    """The position of a recent number of a producer, in slots that are overwritten in turn."""
 
     pk = CompositePrimaryKey("stream_id", "client_id", "incarnation", "slot")
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
@@ -337,42 +346,42 @@ class ProducerNumber(models.Model):
     segment = UUIDField()
     sequence = BigIntegerField()
 
-    storage = Storage(parameters={"fillfactor": 80})
+    storage = TableStorage(parameters={"fillfactor": 80})
 
     class Meta:
         db_table = "producer_numbers"
-        db_table_comment = "where the recent numbers of producers went"
+        db_table_comment = "the positions of recent numbers of producers"
 
     def __str__(self) -> str:
         return f"{self.client_id}/{self.incarnation}/{self.number}"
 
 
 class IdempotencyDigest(models.Model):
-    """An event with a text for an id, or of a request with an Idempotency-Key. Found again under
-    the head's lock for two days at least: the slot of tomorrow is truncated.
+    """An event with a text for an id, or of a request with an Idempotency-Key. It is found under
+    the head's lock for at least two days: the slot of tomorrow is truncated.
     """
 
     pk = CompositePrimaryKey("slot", "stream_id", "digest")
     slot = IntegerField(db_comment="days since 1970 modulo 4")
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    digest = BinaryField(db_comment="a digest of whose and which")
+    digest = BinaryField(db_comment="a digest of the owner and the id")
     segment = UUIDField()
     sequence = BigIntegerField()
 
-    storage = Storage(partition_by="LIST (slot)")
+    storage = TableStorage(partition_by="LIST (slot)")
 
     class Meta:
         db_table = "idempotency_digests"
-        db_table_comment = "where events with a text for an id went"
+        db_table_comment = "the positions of events with a text for an id"
 
     def __str__(self) -> str:
         return f"{self.segment}:{self.sequence}"
 
 
 class KeyedState(models.Model):
-    """Where the latest event of a key of a keyed stream is, written by the append itself: a narrow
-    row with room on its page, so that updates stay in place (HOT). What leaves the events is copied
-    here before.
+    """The position of the latest event of a key of a keyed stream, written by the append: a narrow
+    row with free space on its page, so that updates stay in place (HOT). Before the event leaves
+    `events`, it is copied here.
     """
 
     pk = CompositePrimaryKey("stream_id", "digest")
@@ -381,11 +390,11 @@ class KeyedState(models.Model):
     key = TextField()
     segment = UUIDField()
     sequence = BigIntegerField()
-    mask = BigIntegerField(null=True, db_comment="the copy; null while the event is in events")
+    mask = BigIntegerField(null=True, db_comment="of the copy; null while the event is in events")
     appended_at = DateTimeField(null=True)
     payload = BinaryField(null=True)
 
-    storage = Storage(
+    storage = TableStorage(
         parameters={"fillfactor": 50, "autovacuum_vacuum_scale_factor": 0.05},
         external=("payload",),
     )
@@ -410,14 +419,14 @@ class ResourceChange(models.Model):
 
     class Meta:
         db_table = "resource_changes"
-        db_table_comment = "the last change of each resource, as a place in `system`"
+        db_table_comment = "the last change of each resource, as a position in `system`"
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
 
 
 class ArchiverLease(models.Model):
-    """Who archives now, until when."""
+    """The lease of the archiver."""
 
     singleton = BooleanField(primary_key=True, db_default=True)
     owner = UUIDField(null=True)
@@ -426,7 +435,7 @@ class ArchiverLease(models.Model):
     class Meta:
         db_table = "archiver"
         verbose_name_plural = "archiver"
-        db_table_comment = "the lease of whoever archives"
+        db_table_comment = "the lease of the archiver"
         constraints = (CheckConstraint(condition=Q(singleton=True), name="archiver_one"),)
 
     def __str__(self) -> str:
@@ -434,7 +443,7 @@ class ArchiverLease(models.Model):
 
 
 class ArchiveAttempt(models.Model):
-    """A segment whose archiving has begun and not ended, with what went wrong."""
+    """A segment whose archiving was started and not finished, with the reason of its failure."""
 
     segment = OneToOneField(Segment, models.DO_NOTHING, primary_key=True)
     attempts = IntegerField()
@@ -445,7 +454,7 @@ class ArchiveAttempt(models.Model):
 
     class Meta:
         db_table = "archive_attempts"
-        db_table_comment = "segments whose archiving has begun and not ended"
+        db_table_comment = "segments whose archiving was started and not finished"
 
     def __str__(self) -> str:
         return f"{self.segment_id}: {self.reason}"

@@ -1,10 +1,10 @@
-"""Makes the events' partitions ahead of need, and lets old producers and digests of ids expire.
-SQL module.
+"""Creates the partitions of `events` ahead of need, and expires old producers and idempotency
+digests. SQL module.
 
-DDL is done here and never in append: CREATE LIKE + CHECK + ATTACH with a short lock timeout,
-because CREATE TABLE ... PARTITION OF would stop every append behind one slow reader. If no new
-partition can be made, append goes on in the current one. The upkeep calls these, in one process at
-a time.
+DDL is run here and never in append: CREATE LIKE + CHECK + ATTACH with a short lock timeout, because
+CREATE TABLE ... PARTITION OF would block every append behind one slow reader. If no new partition
+can be created, append goes on in the current one. maintenance.py calls these functions, in one
+process at a time.
 """
 
 from typing import LiteralString, NamedTuple
@@ -13,7 +13,7 @@ from psycopg import sql
 
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.retention.quota import StorageBudget, is_left
+from eventhub.eventlog.retention.quota import StorageBudget, is_abandoned_early
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -25,8 +25,8 @@ _LOCK_TIMEOUT: LiteralString = "SET LOCAL lock_timeout = '200ms'"
 
 
 class _State(NamedTuple):
-    """The current group, the newest, how many there are, and what the current one holds, in bytes:
-    on the disk, of live events, of all that was stored in it.
+    """The current and the newest partition, how many there are, and the bytes of the current one:
+    on the disk, of live events, of all events that were stored in it.
     """
 
     current: int
@@ -37,19 +37,19 @@ class _State(NamedTuple):
     stored: int
 
 
-async def prepare_partitions(connection: Connection, room: StorageBudget) -> None:
-    """One group ahead of the current one; a current one that is full, or under pressure mostly
-    dropped, is left for it.
+async def prepare_partitions(connection: Connection, budget: StorageBudget) -> None:
+    """Keep one partition ahead of the current one. Advance to it when the current one is full or,
+    when space is short, mostly dropped.
     """
     state = await (await cursor_of(connection, _State).execute(SQL["state"])).fetchone()
     if state is None:
         return
     current, newest = state.current, state.newest
-    left = is_left(state.live, state.stored, room)
-    if newest > current and (state.size > room.group_bytes or left):
+    abandoned = is_abandoned_early(state.live, state.stored, budget)
+    if newest > current and (state.size > budget.partition_bytes or abandoned):
         current += 1
         await connection.execute(SQL["set_current_partition"], (current,))
-        log.info("group_moved", group=current)
+        log.info("partition_advanced", partition=current)
     if newest == current and state.partitions < limits.PARTITIONS_LIVE_MAX:
         async with connection.transaction():
             await connection.execute(_LOCK_TIMEOUT)
@@ -57,16 +57,16 @@ async def prepare_partitions(connection: Connection, room: StorageBudget) -> Non
 
 
 async def expire_producers(connection: Connection) -> None:
-    """Forget superseded incarnations that were not seen for long."""
+    """Delete superseded incarnations that have not emitted for a week, and those in excess."""
     bounds = {
         "expiry_s": limits.PRODUCER_EXPIRY_S,
-        "kept_max": limits.PRODUCERS_PER_CLIENT_STREAM_MAX,
+        "incarnations_max": limits.PRODUCERS_PER_CLIENT_STREAM_MAX,
     }
     await connection.execute(SQL["expire_producers"], bounds)
 
 
 async def clear_old_digests(connection: Connection) -> None:
-    """Empty the slot that tomorrow's digests will go to: it holds those of three days ago."""
+    """Truncate the slot that tomorrow's digests go to: it has those of three days ago."""
     slot = await (await scalars(connection).execute(SQL["expired_digest_slot"])).fetchone()
     if slot is None:
         return
@@ -74,16 +74,15 @@ async def clear_old_digests(connection: Connection) -> None:
     async with connection.transaction():
         await connection.execute(_LOCK_TIMEOUT)
         await connection.execute(sql.SQL("TRUNCATE {}").format(table))
-    log.info("idempotency_digests_forgotten", slot=slot)
+    log.info("idempotency_digests_expired", slot=slot)
 
 
 async def create_partition(connection: Connection, partition_id: int) -> None:
-    """Create and attach the partition of a group, inside the caller's transaction.
-
-    The CHECK spares ATTACH its scan.
+    """Create and attach a partition inside the caller's transaction. The CHECK spares ATTACH its
+    scan.
     """
     table = sql.Identifier(f"events_p{partition_id}")
-    check = sql.Identifier(f"events_p{partition_id}_group")
+    check = sql.Identifier(f"events_p{partition_id}_id")
     number = sql.Literal(partition_id)
     await connection.execute(
         sql.SQL(
@@ -98,4 +97,4 @@ async def create_partition(connection: Connection, partition_id: int) -> None:
         )
     )
     await connection.execute(SQL["insert_partition"], (partition_id,))
-    log.info("group_made", group=partition_id)
+    log.info("partition_created", partition=partition_id)

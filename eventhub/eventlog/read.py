@@ -1,7 +1,8 @@
-"""The only reader of the log's tables: events after a cursor, and what a start means. SQL module.
+"""The only reader of the log's tables: events after a cursor, and the position of a start.
+SQL module.
 
-`read` asserts continuity against the segments' rows: an event that is missing is an error, never
-"filtered", and a cursor that is not of this log is a `segment_mismatch`, at once.
+`read` verifies continuity against the rows of the segments: a missing event is an error, never
+taken for "filtered". A cursor that is not of this log is a `segment_mismatch` at once.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -18,8 +19,8 @@ SQL = queries.load("eventhub/eventlog/sql/read.sql")
 
 
 class AtTime(NamedTuple):
-    """A time as a start: a hint that resolves to the cursor before the first event appended then
-    or later.
+    """A time as a start. It resolves to the cursor before the first event that was appended then or
+    later.
     """
 
     time_us: int
@@ -30,9 +31,8 @@ Connection = psycopg.AsyncConnection[Any]
 
 
 class Position(NamedTuple):
-    """Where a reader stands:
-
-    `cursor` is the last event seen, `head` the stream's last sequence at that moment.
+    """A reader's position. `cursor`: the last event read; `head`: the stream's last sequence at
+    that moment.
     """
 
     cursor: Cursor
@@ -40,7 +40,7 @@ class Position(NamedTuple):
 
 
 class ReadLimits(NamedTuple):
-    """How much one read may bring; always one event."""
+    """The most that one read returns; at least one event."""
 
     events_max: int = limits.READ_EVENTS_MAX
     bytes_max: int = limits.READ_BYTES_MAX
@@ -53,14 +53,16 @@ _UNSIGNED = (1 << 64) - 1
 async def read(
     connection: Connection, stream_id: int, after: Cursor, page: ReadLimits = _PAGE
 ) -> list[StoredEvent] | ArchivedSegment:
-    """The events after a cursor in order; empty when there are none (yet). The archived segment
-    that holds the next one, when it has left the database.
+    """Return the events after a cursor in order, empty if there are none yet. If the next event has
+    left the database for the archive, return its archived segment.
 
-    Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, Gone (`gap`) when
-    the next event is no longer held, LogHole when it should be there and is not.
+    Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, Gone (`gap`) if
+    the next event was dropped, LogHole if it is missing without reason.
     """
     expected = after
-    for _ in range(2):  # what was moved or dropped between two statements is looked up again
+    for _ in range(
+        2
+    ):  # a segment that was moved or dropped between two statements: look it up again
         found = await _read_once(connection, stream_id, after, page)
         if not isinstance(found, Cursor):
             return found
@@ -69,7 +71,7 @@ async def read(
 
 
 class _CoveringSegment(NamedTuple):
-    """A segment that holds something of a page. `last`: what must be there now."""
+    """A segment with events of a page. `last`: the last sequence that must be there now."""
 
     id: int
     uuid: str
@@ -82,7 +84,7 @@ class _CoveringSegment(NamedTuple):
 
 
 class _EventRow(NamedTuple):
-    """An event as it lies in a partition."""
+    """An event as stored in a partition."""
 
     sequence: int
     mask: int  # signed
@@ -110,7 +112,7 @@ class _Current(NamedTuple):
 
 
 class _NamedSegment(NamedTuple):
-    """A segment that a cursor names."""
+    """The segment named by a cursor."""
 
     first: int
     last: int | None
@@ -137,7 +139,7 @@ class _Head(NamedTuple):
 async def _read_once(
     connection: Connection, stream_id: int, cursor: Cursor, page: ReadLimits
 ) -> list[StoredEvent] | ArchivedSegment | Cursor:
-    """A Cursor: the event that should be there and was not."""
+    """Read once, as `read`. A Cursor in the result names an event that is missing."""
     segments = await _covering(connection, stream_id, cursor, page)
     if not segments or not segments[0].known:
         raise await mismatch(connection, stream_id)
@@ -187,8 +189,8 @@ async def _covering(
 
 
 def _run(segments: list[_CoveringSegment], after: int, events_max: int) -> list[_CoveringSegment]:
-    """The segments that one query reads: the first, and those that follow it in the same group as
-    long as all of them are read whole.
+    """Return the segments that one query reads: the first, and those after it in the same partition
+    as long as all of them are read completely.
     """
     run = segments[:1]
     count = run[0].last - after
@@ -205,7 +207,7 @@ def _run(segments: list[_CoveringSegment], after: int, events_max: int) -> list[
 
 
 def _without_hole(rows: list[_Row], after: int) -> list[_Row]:
-    """The rows that follow a sequence and each other."""
+    """Return the rows before the first hole after a sequence."""
     if not rows or rows[-1][0] == after + len(rows):  # ordered, and no number twice
         return rows
     return [row for at, row in enumerate(rows, after + 1) if row[0] == at]
@@ -214,7 +216,7 @@ def _without_hole(rows: list[_Row], after: int) -> list[_Row]:
 async def _rows(
     connection: Connection, run: list[_CoveringSegment], after: int, page: ReadLimits
 ) -> list[_Row]:
-    """The events of a run after a sequence."""
+    """Read the events of consecutive segments after a sequence."""
     bounds: dict[str, Any] = {**page._asdict(), "partition_id": run[0].partition_id, "after": after}
     events = tuples_of(connection, _EventRow)
     if len(run) == 1:
@@ -227,7 +229,7 @@ async def _rows(
 
 
 async def _gone(connection: Connection, stream_id: int, after: int) -> Gone:
-    """Says what is missing, and the cursor from which a reader that accepts it goes on."""
+    """Return the error with the missing range and the cursor from which a reader can resume."""
     row = await _available(connection, stream_id, after)
     if row is None:
         return Gone()
@@ -239,7 +241,7 @@ async def _gone(connection: Connection, stream_id: int, after: int) -> Gone:
 
 
 async def mismatch(connection: Connection, stream_id: int) -> EventHubError:
-    """The refusal of a cursor, with the stream's open segment."""
+    """Return the error for a refused cursor, with the stream's open segment."""
     current = await _current(connection, stream_id)
     if current is None:
         return LogHole("The stream has no head.", stream_id=stream_id)
@@ -247,10 +249,10 @@ async def mismatch(connection: Connection, stream_id: int) -> EventHubError:
 
 
 async def resolve(connection: Connection, stream_id: int, start: Start) -> Position:
-    """What a start means now.
+    """Return the present position of a start.
 
-    Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, and Gone for one
-    whose next event is no longer held.
+    Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, and Gone if the
+    next event was dropped.
     """
     current = await _current(connection, stream_id)
     if current is None:
@@ -299,9 +301,8 @@ async def _resolve_cursor(
 
 
 async def _at(connection: Connection, stream_id: int, time_us: int) -> Cursor:
-    """The cursor before the first event appended at a time or later; times ascend in a stream.
-
-    Of a segment that has left the database, its beginning.
+    """Return the cursor before the first event appended at a time or later; times ascend in a
+    stream. In a segment that has left the database, it is the segment's beginning.
     """
     bounds = {"stream_id": stream_id, "time_us": time_us}
     query = cursor_of(connection, _SegmentAtTime)
@@ -311,15 +312,15 @@ async def _at(connection: Connection, stream_id: int, time_us: int) -> Cursor:
     high = segment.last + 1 if segment.tier == "live" else low
     while low < high:  # all below `low` are earlier, `high` and above are not
         middle = (low + high) // 2
-        place = (segment.partition_id, segment.id, middle)
-        times = await scalars(connection).execute(SQL["appended_at"], place)
+        key = (segment.partition_id, segment.id, middle)
+        times = await scalars(connection).execute(SQL["appended_at"], key)
         at_us = await times.fetchone()
         low, high = (middle + 1, high) if at_us and at_us < time_us else (low, middle)
     return Cursor(segment.uuid, low - 1)
 
 
 async def heads(connection: Connection, stream_ids: list[int]) -> dict[int, Cursor]:
-    """The last event of each stream."""
+    """Return the last event of each stream."""
     found = await tuples_of(connection, _Head).execute(SQL["heads"], (stream_ids,))
     return {
         stream_id: Cursor(segment, sequence)
@@ -328,6 +329,6 @@ async def heads(connection: Connection, stream_ids: list[int]) -> dict[int, Curs
 
 
 async def find_stream(connection: Connection, zone_id: int | None, name: str) -> StreamInfo | None:
-    """A zone's stream; None as the zone finds the hub-wide stream `system`."""
+    """Return a zone's stream, or None. Zone None has the hub-wide stream `system`."""
     query = cursor_of(connection, StreamInfo)
     return await (await query.execute(SQL["find_stream"], (zone_id, name))).fetchone()

@@ -1,5 +1,5 @@
-"""Which event of `system` told the last change of a resource: what conditions on changes compare
-(EMC-12). SQL module.
+"""The last change of each resource, as a sequence in `system`, for conditional requests (EMC-12).
+SQL module.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ Connection = psycopg.Connection[Any]
 
 
 class Resource(NamedTuple):
-    """What can be changed under a condition: a client, a stream, a registration, ..."""
+    """A resource with conditional changes: a client, a stream, a registration, ..."""
 
     kind: str
     zone_id: int
@@ -37,28 +37,28 @@ class _Change(NamedTuple):
 RecordedChanges = Sequence[tuple[Resource, Appended]]
 
 
-def record(connection: Connection, told: RecordedChanges) -> None:
-    """Note which events told the changes, in their transaction, after the append: the head of
-    `system` is held, so one statement for all of a kind, with parameters bound by the server.
+def record(connection: Connection, changes: RecordedChanges) -> None:
+    """Store the events that announced the changes, in their transaction, after the append. The head
+    of `system` is locked, so there is one statement per kind, with parameters bound by the server.
     """
     cursor = psycopg.Cursor(connection)
     adapt(cursor)
-    for values in _by_kind(told):
+    for values in _by_kind(changes):
         cursor.execute(SQL["record"], values)
 
 
-async def record_in(connection: psycopg.AsyncConnection[Any], told: RecordedChanges) -> None:
-    """`record` on an asynchronous connection."""
+async def record_in(connection: psycopg.AsyncConnection[Any], changes: RecordedChanges) -> None:
+    """Store the events like `record`, on an asynchronous connection."""
     cursor = connection.cursor()
     adapt(cursor)
-    for values in _by_kind(told):
+    for values in _by_kind(changes):
         await cursor.execute(SQL["record"], values)
 
 
 def last_changes(
     connection: Connection, kind: str, zone_id: int, names: Iterable[str]
 ) -> dict[str, int]:
-    """The sequence in `system` of the last change of each, by name; 0 if none was ever told."""
+    """Return the sequence in `system` of the last change of each, by name; 0 if there is none."""
     found = dict.fromkeys(names, 0)
     values = (kind, zone_id, list(found))
     rows = cursor_of(connection, _Change).execute(SQL["last_changes"], values).fetchall()
@@ -66,11 +66,11 @@ def last_changes(
 
 
 def require_unchanged(connection: Connection, resource: Resource, since: int | None) -> None:
-    """Changed, with the `current` sequence, if the resource changed after `since`; None: no
+    """Raise Changed, with the `current` sequence, if the resource changed after `since`; None: no
     condition.
 
-    Call it with the resource's row locked: then it stays true to the end of the transaction. A
-    number that `system` has not reached is of another life of the log, and says nothing.
+    Call it with the resource's row locked: then it holds to the end of the transaction. A sequence
+    that `system` has not reached is of another life of the log, so it counts as changed.
     """
     if since is None:
         return
@@ -80,18 +80,18 @@ def require_unchanged(connection: Connection, resource: Resource, since: int | N
 
 
 def position(connection: Connection) -> Cursor:
-    """Where `system` stands."""
+    """Return the last event of `system`."""
     found = cursor_of(connection, Cursor).execute(SQL["position"]).fetchone()
     if found is None:
         raise RuntimeError("the log has no stream `system`")
     return found
 
 
-def _by_kind(told: RecordedChanges) -> Iterator[tuple[Any, ...]]:
-    """The parameters of `record`; of several changes of one resource the last one counts."""
+def _by_kind(changes: RecordedChanges) -> Iterator[tuple[Any, ...]]:
+    """Yield the parameters of `record`; of several changes of one resource the last one counts."""
     kinds: dict[tuple[str, int, str], dict[str, int]] = {}
-    for resource, place in told:
-        kind = (resource.kind, resource.zone_id, place.segment)
-        kinds.setdefault(kind, {})[resource.name] = place.sequence
+    for resource, event in changes:
+        kind = (resource.kind, resource.zone_id, event.segment)
+        kinds.setdefault(kind, {})[resource.name] = event.sequence
     for kind, found in kinds.items():
         yield *kind, text_array(list(found)), int8_array(list(found.values()))

@@ -1,9 +1,9 @@
-"""The newest events of one stream in the memory of one process: a circular list found by sequence.
+"""A ring buffer with the newest events of one stream in one process, indexed by sequence.
 Plain module.
 
-Concurrency contract: one event loop. `push` is called by the tail only; readers call `after` and
-never wait for each other. The ring accepts only the next sequence; older rows are known already,
-and a higher one is a hole to be read.
+Concurrency contract: one event loop. Only the tail calls `push`; readers call `after` and never
+wait for each other. The ring accepts only the next sequence: older rows are known already, and a
+higher one means a hole that must be read from the log.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ _SLOT = _SIZE - 1  # _SIZE is a power of two
 
 
 class Ring:
-    """Holds sequences [first, next). `wakers` are set after every push.
+    """The sequences [first, next). `wakers` are set after every push.
 
-    `life` rises whenever what was known of the stream is no longer relied on: readers then look
-    into the log again with their whole cursor. Between `distrust` and `skip_to` nothing is taken.
+    `life` rises when the ring's content may be wrong: readers then read the log again with their
+    whole cursor. Between `distrust` and `skip_to` no rows are accepted.
     """
 
     def __init__(self, head: Cursor, *, bytes_max: int) -> None:
@@ -29,21 +29,20 @@ class Ring:
         self.life = 0
         self.trusted = True
         self.bytes_max = bytes_max
-        self.confirmed_s = float("-inf")  # loop time at which the head was last known to be reached
+        self.confirmed_s = float("-inf")  # loop time when the ring was last known to be at the head
         self.wakers: set[asyncio.Event] = set()
         self._bytes = 0
         self._slots: list[StoredEvent | None] = [None] * _SIZE
 
     @property
     def head(self) -> Cursor:
-        """The last event taken."""
+        """The last event in the ring, or before it if it is empty."""
         newest = self._slots[(self.next - 1) & _SLOT] if self.next > self.first else None
         return self._before if newest is None else newest.cursor
 
     def push(self, rows: Iterable[StoredEvent]) -> bool:
-        """Take the rows that come next, drop those that are known;
-
-        False when there is a hole before some row.
+        """Add the rows that come next and ignore known ones. Return False if there is a hole before
+        a row.
         """
         pushed = False
         complete = True
@@ -60,9 +59,8 @@ class Ring:
         return complete
 
     def after(self, sequence: int, count: int) -> list[StoredEvent] | None:
-        """Up to `count` events after a sequence;
-
-        None when they have left the ring (read them from the log).
+        """Return up to `count` events after a sequence; None if they have left the ring and must be
+        read from the log.
         """
         if not self.holds(sequence):
             return None
@@ -72,11 +70,11 @@ class Ring:
         return [stored for at in range(start, stop) if (stored := slots[at & _SLOT]) is not None]
 
     def holds(self, sequence: int) -> bool:
-        """True if nothing after a sequence has left the ring."""
+        """Return whether no event after a sequence has left the ring."""
         return self.trusted and sequence + 1 >= self.first
 
     def skip_to(self, head: Cursor) -> None:
-        """Go on after a head, empty: readers of what is up to it must read from the log."""
+        """Empty the ring and continue after a head: readers behind it must read from the log."""
         self._slots = [None] * _SIZE
         self._bytes = 0
         self._before = head
@@ -85,8 +83,8 @@ class Ring:
         self._wake()
 
     def distrust(self) -> None:
-        """The store was away, and may have come back as another: rely on nothing until it is
-        looked at.
+        """Invalidate the ring until `skip_to`: the store was unreachable, and may have been
+        replaced.
         """
         self.life += 1
         self.trusted = False
@@ -115,5 +113,5 @@ class Ring:
 
 
 def memory_bytes(stored: StoredEvent) -> int:
-    """About what an event costs in memory once it was read: stored bytes, decoded, and as JSON."""
+    """Estimate the memory of an event that was read: stored bytes, decoded, and as JSON."""
     return 4 * len(stored.payload) + 1024

@@ -1,6 +1,4 @@
-"""Where a reader begins, as text: what URLs, headers and messages say, whatever door it came
-through. Plain module.
-"""
+"""Start positions of readers as text, as in URLs, headers and messages. Plain module."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -18,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_start(text: str) -> Start:
-    """A start as text: `now`, `oldest`, `boot`, `<segment>:<sequence>`, or a time with its offset
+    """Parse a start: `now`, `oldest`, `boot`, `<segment>:<sequence>`, or a time with its offset
     (RFC 3339). Raises InvalidCursor.
     """
     for word in _WORDS:
@@ -32,7 +30,7 @@ def parse_start(text: str) -> Start:
 
 
 def parse_time(text: str) -> AtTime:
-    """A time with its offset. Raises InvalidCursor."""
+    """Parse a time with its offset. Raises InvalidCursor."""
     try:
         moment = datetime.fromisoformat(text[: limits.TIME_CHARS_MAX])
     except ValueError:
@@ -43,5 +41,5 @@ def parse_time(text: str) -> AtTime:
 
 
 def cursor_text(cursor: Cursor) -> str:
-    """A cursor as it stands in URLs, headers and the ids of server-sent events."""
+    """Format a cursor for URLs, headers and the ids of server-sent events."""
     return f"{cursor.segment}:{cursor.sequence}"

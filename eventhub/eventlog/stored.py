@@ -1,6 +1,5 @@
-"""An event as it lies in the log: stored bytes with what the log gave them. Plain module.
-
-Decoded and encoded at most once.
+"""The types that readers of the log share: cursors, streams, archived segments and stored events.
+Plain module.
 """
 
 from typing import NamedTuple, TypedDict
@@ -11,9 +10,8 @@ from eventhub.event.json_types import Int64, Uuid
 
 
 class Cursor(NamedTuple):
-    """A position in a stream: the last event seen.
-
-    `sequence` may be one below the segment's first: nothing seen.
+    """A position in a stream: the last event read. `sequence` may be one below the segment's first,
+    before its first event.
     """
 
     segment: str  # UUID
@@ -24,14 +22,14 @@ class Cursor(NamedTuple):
 
 
 class CursorJson(TypedDict):
-    """A position in a stream: the last event seen."""
+    """A position in a stream: the last event read."""
 
     segment: Uuid
     sequence: Int64
 
 
 class StreamInfo(NamedTuple):
-    """What the hot path needs to know of a stream."""
+    """The properties of a stream that the hot path uses."""
 
     id: int
     zone_id: int | None  # None: the hub-wide `system`
@@ -39,13 +37,13 @@ class StreamInfo(NamedTuple):
     durability: str = "sync"  # or async, transient
     keyed: bool = False
     undeclared: str = "accept"  # or refuse: events of undeclared types
-    retain_events: int | None = None  # how much a transient stream keeps
+    retain_events: int | None = None  # the bounds of a transient stream
     retain_bytes: int | None = None
-    quench: bool = False  # emitters may leave out what nobody wants, so who listens must be known
+    quench: bool = False  # emitters may omit events without listeners, so interest must be known
 
 
 class ArchivedSegment(NamedTuple):
-    """A segment that is read from the archive: its path there, and its first and last sequence."""
+    """A segment in the archive: the path of its manifest, and its first and last sequence."""
 
     uuid: str
     path: str
@@ -54,8 +52,8 @@ class ArchivedSegment(NamedTuple):
 
 
 class StoredEvent:
-    """One event of the log; shared by all readers of a process, so its JSON is made once for all of
-    them.
+    """One event of the log, shared by all readers of a process: it is decoded and encoded as JSON
+    at most once.
     """
 
     __slots__ = (
@@ -78,8 +76,10 @@ class StoredEvent:
         self.appended_at_us = appended_at_us
         self.payload = payload
         self._event: Event | None = None
-        self.frame_json: str | None = None  # made by the first JSON reader, shared by all
-        self.restricted: bool | None = None  # whether all may be told, if a reader has looked
+        self.frame_json: str | None = None  # built by the first JSON reader
+        self.restricted: bool | None = (
+            None  # whether some may not see it, once a reader has checked
+        )
 
     @property
     def cursor(self) -> Cursor:
@@ -92,7 +92,7 @@ class StoredEvent:
         return self._event
 
     def derived(self, event: Event) -> "StoredEvent":
-        """What is told in its place: another event, which the log gave the same."""
+        """Return another event with the same position, to be delivered instead of this one."""
         payload = protobuf_codec.encode(event)
         found = StoredEvent(self.segment, self.sequence, self.mask, self.appended_at_us, payload)
         found._event = event

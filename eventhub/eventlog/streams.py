@@ -1,7 +1,7 @@
-"""Streams as rows: make one, change its policy, look at it and one event. SQL module.
+"""Streams as rows: create one, change its policy, read it and single events. SQL module.
 
-Zones are only numbers here. Nothing is announced and nothing is checked: who may, and what a name
-may be, is said by the callers. The connection is synchronous; writes need the caller's transaction.
+Zones are numbers here. Callers check permissions and names, and announce changes. The connection is
+synchronous; writes need the caller's transaction.
 """
 
 from collections.abc import Sequence
@@ -28,25 +28,25 @@ Matching = Literal[
 
 
 class StreamPolicy(NamedTuple):
-    """How a stream is kept; None: no such limit. The fields are the columns of the same names."""
+    """The policy of a stream; None: no such limit. The fields are the columns of the same names."""
 
-    durability: Durability = "sync"  # for good
-    # a segment is sealed when it holds so many events, so many stored bytes, or is so old
+    durability: Durability = "sync"  # never changed
+    # a segment is sealed when it has so many events, so many stored bytes, or is so old
     segment_events_max: int = limits.SEGMENT_EVENTS_DEFAULT
     segment_bytes_max: int = limits.SEGMENT_BYTES_DEFAULT
     segment_age_s_max: int | None = None
-    keyed: bool = False  # the latest event of each key is kept
-    restate: bool = False  # and appended anew at each start of the hub (EMC-18)
-    # of what is sealed, the oldest segments beyond these are dropped
+    keyed: bool = False  # the latest event of each key is retained
+    restate: bool = False  # and appended again at each start of the hub (EMC-18)
+    # the oldest sealed segments beyond these are dropped
     retain_events: int | None = None
     retain_bytes: int | None = None
     retain_age_s: int | None = None
-    on_lag: Literal["keep", "drop"] = "keep"  # what a durable cursor still needs
-    hold: str | None = None  # why nothing may be dropped
-    archive: bool = False  # sealed segments are archived, and leave the database only then
+    on_lag: Literal["keep", "drop"] = "keep"  # segments that a durable cursor still needs
+    hold: str | None = None  # the reason of a legal hold: nothing is dropped
+    archive: bool = False  # sealed segments are archived before they leave the database
     undeclared: Literal["accept", "refuse"] = "accept"  # events of undeclared types
     matching: Matching = "auto"  # the strategy that finds the registrations of its events
-    quench: bool = False  # an emitter may leave out events that nobody wants now
+    quench: bool = False  # an emitter may omit events that have no listener now
 
 
 _OWN = StreamPolicy._fields
@@ -59,9 +59,9 @@ SQL = queries.load("eventhub/eventlog/sql/streams.sql", filled=FILLED)
 
 
 class StreamRow(NamedTuple):
-    """A stream as it stands. `sequence` is the last given, 0 in a new stream; `first` the first
-    that can still be read. `boot_*`: the last event before the hub's last start, None if it was
-    made since. Where a transient stream stands is not in the database: None here.
+    """A stream. `sequence`: the last one, 0 in a new stream; `first`: the first readable one;
+    `boot_*`: the last event before the hub's last start, None if the stream was created since. The
+    position of a transient stream is not in the database: None here.
     """
 
     id: int
@@ -92,7 +92,7 @@ class StreamRow(NamedTuple):
 
 
 class CurrentSegment(NamedTuple):
-    """The segment being written; `sequence` is the last given, `first` - 1 while it is empty."""
+    """The segment being written. `sequence`: the last one, `first` - 1 while it is empty."""
 
     uuid: str
     first: int
@@ -107,7 +107,7 @@ class _Policy(NamedTuple):
 
 
 class _RemovedCount(NamedTuple):
-    """So many segments of a stream that left for one reason."""
+    """The number of segments of a stream that were removed for one reason."""
 
     stream_id: int
     removal_reason: str
@@ -115,7 +115,7 @@ class _RemovedCount(NamedTuple):
 
 
 class _EventLocation(NamedTuple):
-    """Where an event is looked for."""
+    """The segment in which to look for an event."""
 
     id: int
     uuid: str
@@ -135,9 +135,10 @@ class _EventRow(NamedTuple):
 def create_stream(
     connection: Connection, zone_id: int, name: str, policy: StreamPolicy
 ) -> StreamRow | None:
-    """A new stream with an empty open segment, or None if the zone has one of that name.
+    """Create a stream with an empty open segment; None if the zone has one of that name.
 
     Locks the head of `system` to the end of the transaction, so announce the stream and commit.
+    Raises LimitReached.
     """
     lock_system(connection)
     count = scalars(connection).execute(SQL["count_streams"], (zone_id,)).fetchone() or 0
@@ -150,25 +151,25 @@ def create_stream(
 
 
 def lock_system(connection: Connection) -> None:
-    """Hold the head of `system` to the end of the transaction, so that no stream is made or changed
-    meanwhile.
+    """Lock the head of `system` to the end of the transaction, so that no stream is created or
+    changed meanwhile.
     """
     connection.execute(SQL["lock_system"])
 
 
 def update_policy(connection: Connection, stream_id: int, policy: StreamPolicy) -> None:
-    """Change the policy, all but its durability. Call `lock_system` before."""
+    """Change the policy except its durability. Call `lock_system` first."""
     connection.execute(SQL["update_policy"], {"id": stream_id, **policy._asdict()})
 
 
 def find_stream(connection: Connection, zone_id: int, name: str) -> StreamRow | None:
-    """The zone's stream of that name; `system` is in every zone."""
+    """Return the zone's stream of that name, or None; every zone has `system`."""
     found = _streams(connection, zone_id=zone_id, name=name, after="", count=1)
     return found[0] if found else None
 
 
 def get_stream(connection: Connection, zone_id: int, name: str) -> StreamRow:
-    """Like `find_stream`; UnknownStream if there is none."""
+    """Return the zone's stream of that name. Raises UnknownStream."""
     found = find_stream(connection, zone_id, name)
     if found is None:
         raise UnknownStream(stream=name)
@@ -176,12 +177,12 @@ def get_stream(connection: Connection, zone_id: int, name: str) -> StreamRow:
 
 
 def list_streams(connection: Connection, zone_id: int, after: str, count: int) -> list[StreamRow]:
-    """At most `count` streams by name, from the one after `after` on."""
+    """Return at most `count` streams in the order of names, after the name `after`."""
     return _streams(connection, zone_id=zone_id, name=None, after=after, count=count)
 
 
 def policies(connection: Connection, ids: Sequence[int]) -> dict[int, StreamPolicy]:
-    """The policies of streams, by id."""
+    """Return the policies of streams, by id."""
     rows = cursor_of(connection, _Policy).execute(SQL["policies"], (list(ids),)).fetchall()
     return {row.id: row.policy for row in rows}
 
@@ -198,17 +199,17 @@ def removed_segments(connection: Connection, ids: Sequence[int]) -> dict[int, di
 def read_event(
     connection: Connection, stream: StreamRow, sequence: int, archive: ReadsArchive | None = None
 ) -> StoredEvent:
-    """One event, from the archive if it is there alone. UnknownEvent if the number is not given
-    yet, Gone if it is no longer held. Raises ArchiveDamaged, ArchiveUnavailable.
+    """Return one event, from the archive if it has left the database. Raises UnknownEvent if the
+    sequence is not reached, Gone if the event was dropped, ArchiveDamaged, ArchiveUnavailable.
     """
-    found = _place(connection, stream, min(sequence, _SEQUENCE_MAX))
+    found = _location(connection, stream, min(sequence, _SEQUENCE_MAX))
     if found is None or sequence > (stream.sequence or 0):
         raise UnknownEvent(stream=stream.name)
     row = None
     if found.tier == "live":
         row = _event(connection, found, sequence)
-        found = _place(connection, stream, sequence) or found
-        if row is None and found.tier == "live":  # moved to another group meanwhile
+        found = _location(connection, stream, sequence) or found
+        if row is None and found.tier == "live":  # moved to another partition meanwhile
             row = _event(connection, found, sequence)
     if row is not None:
         mask = row.mask % (1 << 64)
@@ -223,9 +224,9 @@ def read_event(
 
 
 def _gone(connection: Connection, stream: StreamRow) -> Gone:
-    """What can be read first, and the cursor from which it follows."""
+    """Return the error with the first readable event and the cursor from which to resume."""
     first = stream.first or 1
-    found = _place(connection, stream, first)
+    found = _location(connection, stream, first)
     uuid = found.uuid if found else ""
     return Gone(
         first_available={"segment": uuid, "sequence": first},
@@ -233,15 +234,15 @@ def _gone(connection: Connection, stream: StreamRow) -> Gone:
     )
 
 
-def _place(connection: Connection, stream: StreamRow, sequence: int) -> _EventLocation | None:
+def _location(connection: Connection, stream: StreamRow, sequence: int) -> _EventLocation | None:
     values = (stream.id, sequence)
     return cursor_of(connection, _EventLocation).execute(SQL["segment_of_event"], values).fetchone()
 
 
-def _streams(connection: Connection, **asked: Any) -> list[StreamRow]:
-    return cursor_of(connection, StreamRow).execute(SQL["streams"], asked).fetchall()
+def _streams(connection: Connection, **values: Any) -> list[StreamRow]:
+    return cursor_of(connection, StreamRow).execute(SQL["streams"], values).fetchall()
 
 
-def _event(connection: Connection, place: _EventLocation, sequence: int) -> _EventRow | None:
-    values = (place.partition_id, place.id, sequence)
+def _event(connection: Connection, location: _EventLocation, sequence: int) -> _EventRow | None:
+    values = (location.partition_id, location.id, sequence)
     return cursor_of(connection, _EventRow).execute(SQL["event_at"], values).fetchone()

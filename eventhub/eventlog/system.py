@@ -1,5 +1,5 @@
-"""What the hub does to itself is an event in the stream `system`: this writes it, in the caller's
-transaction. SQL module.
+"""Appends events about the hub itself to the stream `system`, in the caller's transaction.
+SQL module.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ SYSTEM_DOMAIN = "eventhub"
 
 
 class Announcement(NamedTuple):
-    """What is told of one change; the zone is added to the attributes. Never a secret. `resource`
-    is what changed, if conditions may be put on its changes.
+    """The announcement of one change. The zone is added to the attributes, which never contain a
+    secret. `resource`: the changed resource, if requests may be conditional on its changes.
     """
 
     type: str
@@ -33,11 +33,11 @@ class Announcement(NamedTuple):
 def drafts_of(
     zone: str | None, announcements: Sequence[Announcement], *, action: str = ""
 ) -> list[Draft]:
-    """Events of domain `eventhub`, to be appended LAST in the transaction of the change, with the
-    action that caused them as `correlation`.
+    """Build events of domain `eventhub`, to be appended LAST in the transaction of the change, with
+    the action that caused them as `correlation`.
 
-    A zone's managers see the events with its name in `attributes.zone`, those of the hub's no zone
-    are everybody's. They can be made before heads are locked.
+    Managers of a zone see the events with its name in `attributes.zone` and those without a zone,
+    which concern the whole hub. Events can be built before heads are locked.
     """
     return [_draft(zone, one, action) for one in announcements]
 
@@ -45,13 +45,13 @@ def drafts_of(
 async def announce_in(
     connection: psycopg.AsyncConnection[Any], *, zone: str | None, announcement: Announcement
 ) -> Appended:
-    """Append one event in the transaction of an asynchronous connection, LAST; `notify` after its
-    commit.
+    """Append one event LAST in the transaction of an asynchronous connection. Call `notify` after
+    its commit.
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("announce_in needs the caller's open transaction")
-    asked = await scalars(connection).execute(append.SQL["appendable"])
-    require_proven(await asked.fetchone())
+    query = await scalars(connection).execute(append.SQL["appendable"])
+    require_proven(await query.fetchone())
     [outcome] = (await append_batch(connection, [[_draft(zone, announcement)]])).outcomes
     if isinstance(outcome, EventHubError):
         raise outcome

@@ -1,7 +1,7 @@
-"""Follows the stream `system` for a cache: what it says is applied in order, and what is cached
-counts only while that is up to date. SQL module.
+"""Follows the stream `system` for a cache: events are applied in order, and the cache is valid only
+while it is up to date. SQL module.
 
-Concurrency contract: one event loop; `run` is one task, and what it calls is called by it alone.
+Concurrency contract: one event loop; `run` is one task, and only it calls `apply`.
 """
 
 import asyncio
@@ -19,41 +19,41 @@ from eventhub.postgresql.connections import reading
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
-Tell = Callable[[StoredEvent | None], Awaitable[None]]  # None: what happened before is not known
+Apply = Callable[[StoredEvent | None], Awaitable[None]]  # None: earlier events are unknown
 
 
 class SystemFollower:
-    """One cache's place in `system`."""
+    """The position of one cache in `system`."""
 
-    def __init__(self, hub_log: Log, name: str, tell: Tell) -> None:
+    def __init__(self, hub_log: Log, name: str, apply: Apply) -> None:
         self._log = hub_log
         self._name = name
-        self._tell = tell
+        self._apply = apply
         self._follower: Follower | None = None
-        self._told = 0  # everything up to this sequence was told
+        self._applied = 0  # the last sequence that was applied
 
     def fresh(self) -> bool:
-        """True while what is cached counts: the tail of `system` was confirmed within a second, and
-        all of it told.
+        """Return whether the cache is valid: the tail of `system` was confirmed within a second,
+        and all of it is applied.
         """
         follower = self._follower
-        if follower is None or follower.ring.next != self._told + 1:
+        if follower is None or follower.ring.next != self._applied + 1:
             return False
         now_s = asyncio.get_running_loop().time()
-        self._log.tail.rely(now_s)
+        self._log.tail.keep_confirmed(now_s)
         return now_s - follower.ring.confirmed_s < limits.AUTHORISATION_FRESH_S_MAX
 
-    def told(self, sequence: int) -> bool:
-        """True if everything up to that sequence of `system` was told."""
-        return self._follower is not None and self._told >= sequence
+    def has_reached(self, sequence: int) -> bool:
+        """Return whether everything up to that sequence of `system` is applied."""
+        return self._follower is not None and self._applied >= sequence
 
     async def head(self) -> int:
-        """The last sequence of `system` at this moment. Raises DatabaseUnavailable."""
+        """Return the present last sequence of `system`. Raises DatabaseUnavailable."""
         async with reading(self._log.lookups) as connection:
             return (await heads(connection, [SYSTEM_STREAM_ID]))[SYSTEM_STREAM_ID].sequence
 
     async def run(self) -> None:
-        """Follow until cancelled, through every absence of the database."""
+        """Follow until cancelled, also while the database is unreachable."""
         while True:
             try:
                 await self._follow()
@@ -65,9 +65,9 @@ class SystemFollower:
 
     async def _follow(self) -> None:
         async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
-            await self._tell(None)  # what happened before `now` is not followed
-            self._told = follower.position.cursor.sequence
+            await self._apply(None)  # events before `now` are not followed
+            self._applied = follower.position.cursor.sequence
             self._follower = follower
             async for stored in follower:
-                await self._tell(stored)
-                self._told = stored.sequence
+                await self._apply(stored)
+                self._applied = stored.sequence

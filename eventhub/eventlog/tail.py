@@ -1,10 +1,11 @@
 """Follows the heads of the watched streams in one process and keeps their rings full. SQL module.
 
-Three sources, one rule (a ring takes only its next sequence): rows this process appended, NOTIFY
-from others, and a look at the heads every 250 ms while somebody reads, because a NOTIFY may be
-lost. Concurrency
-contract: one event loop; only the task `_keep_full` reads for the rings, on a connection of its
-own, so that readers that catch up cannot delay it.
+Rings are fed by three sources: rows that this process appended, NOTIFY from other processes, and
+a poll of the heads every 250 ms while there are readers, because a NOTIFY may be lost. A ring
+accepts only its next sequence.
+
+Concurrency contract: one event loop; only the task `_keep_full` reads for the rings, on a
+connection of its own, so that readers that catch up cannot delay it.
 """
 
 import asyncio
@@ -29,11 +30,11 @@ from eventhub.eventlog.rings import Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import (
-    AWAY,
+    CONNECTION_ERRORS,
     Connection,
     answered_within,
     connect,
-    notified,
+    notifications,
     reading,
 )
 
@@ -58,25 +59,25 @@ class Tail:
         self._url = url
         self._direct_url = direct_url
         self._pool = pool
-        self.rings = Rings(shares, self._head, self._look_soon)
-        self.stir: Callable[[], None] = _nothing  # called when any process stored something
-        self._heard: dict[int, int] = {}  # stream -> head that somebody spoke of
-        self._some_heard = asyncio.Event()
-        self._dirty: dict[int, int] = {}
+        self.rings = Rings(shares, self._head, self._poll_soon)
+        self.on_stored: Callable[[], None] = _do_nothing  # called when any process stored events
+        self._received: dict[int, int] = {}  # stream -> announced head that is not read yet
+        self._some_received = asyncio.Event()
+        self._dirty: dict[int, int] = {}  # stream -> head that other processes do not know yet
         self._some_dirty = asyncio.Event()
-        self._look_at_s = 0.0
-        self._looked = asyncio.Event()  # a new one for each look
-        self._relied_s = -math.inf  # when somebody last went by what `system` says
+        self._poll_at_s = 0.0
+        self._polled = asyncio.Event()  # a new one for each poll
+        self._used_s = -math.inf  # when a cache last relied on `system`
         self._life = ""
 
     async def _head(self, stream_id: int) -> Cursor:
-        """Raises DatabaseUnavailable."""
+        """Return the last event of a stream. Raises DatabaseUnavailable."""
         async with reading(self._pool) as connection:
             return (await heads(connection, [stream_id])).get(stream_id, Cursor("", 0))
 
     def committed(self, rows: list[NewRow], *, durable: bool = False) -> None:
-        """Rows that this process has just committed, in order: into their rings, and on to the
-        other processes. `durable`: they are on the disk.
+        """Add rows that this process has just committed, in order, to their rings, and announce
+        them to the other processes. `durable`: they are on the disk.
         """
         if durable and rows:
             self.continuity.committed(rows[-1])
@@ -88,84 +89,80 @@ class Tail:
             ring = self.rings.get(stream_id)
             if ring is not None:
                 complete = ring.push([StoredEvent(*row[1:]) for row in new])
-                if not complete:  # another process appended in between: read now, not in a while
-                    self._hear(stream_id, new[-1].sequence)
+                if not complete:  # another process appended in between: read now, not at the poll
+                    self._receive(stream_id, new[-1].sequence)
         self._some_dirty.set()
 
-    def met(self, life: str) -> None:
-        """There is a new connection to the store. If it is in another life, look at it before
-        anything is relied on.
-        """
+    def connected(self, life: str) -> None:
+        """Note a new connection to the database. If it is in another life, invalidate the rings."""
         known, self._life = self._life, life
         if known in ("", life):
             return
         self.rings.distrust()
-        self._look_at_s = 0.0
-        self._some_heard.set()
+        self._poll_soon()
 
     async def run(self) -> None:
-        """Follow until cancelled, through every absence of the database."""
+        """Follow until cancelled, also while the database is unreachable."""
         async with asyncio.TaskGroup() as group:
             group.create_task(run_forever("tail listen", self._listen))
             group.create_task(run_forever("tail keep full", self._keep_full))
-            group.create_task(run_forever("tail tell", self._tell))
+            group.create_task(run_forever("tail notify", self._notify))
 
     async def _keep_full(self) -> None:
-        """Read what was heard of at once, and look at all heads every 250 ms, or less often while
-        nobody waits for anything.
+        """Read announced events at once, and poll all heads every 250 ms, less often without
+        readers.
         """
         clock = asyncio.get_running_loop().time
         connection: Connection | None = None
         while True:
-            self._some_heard.clear()
+            self._some_received.clear()
             try:
                 if connection is None:
                     connection = await connect(self._url, name="eventhub heads")
-                    self.met((await self.continuity.prove(connection)).life)
-                await self._read_heard(connection)
-                if clock() >= self._look_at_s:
-                    self._look_at_s = clock() + self._look_interval_s()
-                    await self._look(connection)
-            except (*AWAY, EventHubError):
+                    self.connected((await self.continuity.prove(connection)).life)
+                await self._read_received(connection)
+                if clock() >= self._poll_at_s:
+                    self._poll_at_s = clock() + self._poll_interval_s()
+                    await self._poll(connection)
+            except (*CONNECTION_ERRORS, EventHubError):
                 await _drop(connection)
                 connection = None
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-            await set_within(self._some_heard, self._look_at_s - clock())
+            await set_within(self._some_received, self._poll_at_s - clock())
 
-    def rely(self, now_s: float) -> None:
-        """Somebody goes by what `system` says: from now on, by the loop's clock, it is kept
-        confirmed for a while.
+    def keep_confirmed(self, now_s: float) -> None:
+        """Keep the head of `system` confirmed for a while from now on, by the loop's clock, because
+        a cache relies on it.
         """
-        if now_s - self._relied_s > limits.HEAD_USED_S:
-            self._look_soon()
-        self._relied_s = now_s
+        if now_s - self._used_s > limits.HEAD_USED_S:
+            self._poll_soon()
+        self._used_s = now_s
 
-    async def looked(self, seconds: float) -> None:
-        """Wait for the next look at the heads to end, so long at most."""
-        await set_within(self._looked, seconds)
+    async def wait_for_poll(self, timeout_s: float) -> None:
+        """Wait for the end of the next poll of the heads."""
+        await set_within(self._polled, timeout_s)
 
-    def _look_soon(self) -> None:
-        """A reader came: from now on a lost NOTIFY matters."""
-        self._look_at_s = 0.0
-        self._some_heard.set()
+    def _poll_soon(self) -> None:
+        """Poll now: with a new reader, a lost NOTIFY matters."""
+        self._poll_at_s = 0.0
+        self._some_received.set()
 
-    def _look_interval_s(self) -> float:
-        """NOTIFY brings everything, so where nobody waits looks only keep `system` confirmed, and
-        where nobody goes by that, they are seldom.
+    def _poll_interval_s(self) -> float:
+        """Return the pause between polls. NOTIFY announces everything, so without readers polls
+        only keep `system` confirmed, and are rare if no cache relies on it.
         """
         if any(stream_id != SYSTEM_STREAM_ID for stream_id, _ in self.rings.all()):
             return limits.HEAD_POLL_INTERVAL_S
-        relied_s = asyncio.get_running_loop().time() - self._relied_s
-        is_relied = relied_s <= limits.HEAD_USED_S
-        return limits.HEAD_IDLE_INTERVAL_S if is_relied else limits.HEAD_REST_INTERVAL_S
+        is_used = asyncio.get_running_loop().time() - self._used_s <= limits.HEAD_USED_S
+        return limits.HEAD_IDLE_INTERVAL_S if is_used else limits.HEAD_REST_INTERVAL_S
 
-    async def _read_heard(self, connection: Connection) -> None:
-        heard, self._heard = self._heard, {}
-        for stream_id, head in heard.items():
+    async def _read_received(self, connection: Connection) -> None:
+        received, self._received = self._received, {}
+        for stream_id, head in received.items():
             await self._fill(connection, stream_id, head)
 
-    async def _look(self, connection: Connection) -> None:
-        began_s = asyncio.get_running_loop().time()
+    async def _poll(self, connection: Connection) -> None:
+        started_s = asyncio.get_running_loop().time()
         lives = {stream_id: ring.life for stream_id, ring in self.rings.all()}
         if not lives:
             return
@@ -177,15 +174,15 @@ class Tail:
                 ring.skip_to(head)
             await self._fill(connection, stream_id, head.sequence)
             if ring is not None and ring.next > head.sequence:
-                ring.confirmed_s = began_s
-        self._looked.set()
-        self._looked = asyncio.Event()
+                ring.confirmed_s = started_s
+        self._polled.set()
+        self._polled = asyncio.Event()
 
     async def _fill(self, connection: Connection, stream_id: int, head: int) -> None:
-        """Read until the ring has reached a head. Rows that came by another way meanwhile are
-        dropped by the ring.
+        """Read until the ring has reached a head. The ring ignores rows that it got from another
+        source meanwhile.
 
-        What can no longer be read is left out: who wants it reads the log, and is told why.
+        Unreadable events are skipped: their readers read the log and get the error.
         """
         while (ring := self.rings.get(stream_id)) is not None and ring.next <= head:
             if not ring.trusted:
@@ -198,73 +195,75 @@ class Tail:
                 log.error("tail_skips", next=ring.next, head=head, **reason)
                 rows = None
             if rows is None or isinstance(rows, ArchivedSegment):
-                ring.distrust()  # the next look sets it on the head as it is then
-                self._look_at_s = 0.0
+                ring.distrust()  # the next poll sets it to the head at that time
+                self._poll_at_s = 0.0
                 return
             if not rows:
                 return
             ring.push(rows)
-            if stream_id == SYSTEM_STREAM_ID:  # which management changes, too
+            if stream_id == SYSTEM_STREAM_ID:  # management requests append to it too
                 self.continuity.committed(rows[-1])
 
     async def _listen(self) -> None:
-        """NOTIFY from the other processes, on a connection of its own."""
+        """Receive NOTIFY from the other processes, on a connection of its own."""
         while True:
             try:
                 connection = await connect(self._direct_url, name="eventhub listen")
                 try:
                     await connection.execute("LISTEN eventhub_heads")
-                    async for payload in notified(connection):
-                        self._hear_all(payload)
+                    async for payload in notifications(connection):
+                        self._receive_all(payload)
                 finally:
                     await connection.close()
-            except (*AWAY, EventHubError):
+            except (*CONNECTION_ERRORS, EventHubError):
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
-    def _hear_all(self, payload: str) -> None:
-        """`stream:head` pairs; what a newer release says beside them is for its own."""
-        self.stir()
+    def _receive_all(self, payload: str) -> None:
+        """Process `stream:head` pairs; ignore anything else, which a newer release may add."""
+        self.on_stored()
         for pair in payload.split():
             if found := _PAIR.fullmatch(pair):
-                self._hear(int(found[1]), int(found[2]))
+                self._receive(int(found[1]), int(found[2]))
 
-    def _hear(self, stream_id: int, head: int) -> None:
+    def _receive(self, stream_id: int, head: int) -> None:
         ring = self.rings.get(stream_id)
         if ring is not None and ring.next <= head:
-            self._heard[stream_id] = max(head, self._heard.get(stream_id, 0))
-            self._some_heard.set()
+            self._received[stream_id] = max(head, self._received.get(stream_id, 0))
+            self._some_received.set()
 
-    async def _tell(self) -> None:
-        """NOTIFY the others of what this process appended: a statement of its own, at most one in 2
-        ms.
+    async def _notify(self) -> None:
+        """Announce to the other processes what this one appended, by NOTIFY in a statement of its
+        own, at most once in 2 ms.
         """
         connection: Connection | None = None
         while True:
             await self._some_dirty.wait()
             self._some_dirty.clear()
-            told, self._dirty = self._dirty, {}
+            dirty, self._dirty = self._dirty, {}
             try:
                 connection = connection or await connect(self._direct_url, name="eventhub notify")
-                for payload in _payloads(told):
+                for payload in _payloads(dirty):
                     with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
                         await connection.execute(SQL["notify"], (payload,))
-            except (*AWAY, EventHubError):
+            except (*CONNECTION_ERRORS, EventHubError):
                 await _drop(connection)
-                connection = None  # whoever misses this notice looks at the heads
+                connection = None  # processes that miss this NOTIFY poll the heads
             await asyncio.sleep(limits.NOTIFY_INTERVAL_S)
 
 
-def _nothing() -> None:
-    """Where nobody asks."""
+def _do_nothing() -> None:
+    """Ignore stored events, where no maintenance runs."""
 
 
 async def _drop(connection: Connection | None) -> None:
-    """Close a connection that broke, or may have."""
+    """Close a connection that may be broken."""
     if connection is not None:
         await connection.close()
 
 
-def _payloads(told: dict[int, int], *, size: int = 200) -> list[str]:
-    """NOTIFY payloads are below 8,000 bytes: so many streams in each."""
-    pairs: list[tuple[int, Any]] = list(told.items())
+def _payloads(new_heads: dict[int, int], *, size: int = 200) -> list[str]:
+    """Return NOTIFY payloads with `size` streams in each, because a payload has less than 8,000
+    bytes.
+    """
+    pairs: list[tuple[int, Any]] = list(new_heads.items())
     return [heads_text(dict(pairs[at : at + size])) for at in range(0, len(pairs), size)]

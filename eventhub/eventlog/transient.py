@@ -1,8 +1,11 @@
-"""Transient streams: a bounded ring in Redis for each, shared by all processes, and nothing in
-PostgreSQL (EMC-35). The same contract as the log's: numbers without holes, cursors, gaps. One
-script numbers, adds and trims. The ring's UUID lives with the run of Redis: another run, or a
-missing ring, is another segment, and every reader can tell. Concurrency contract: one event loop;
-`run` is one task. SQL module.
+"""Transient streams: each is a bounded ring in Redis, shared by all processes, without events in
+PostgreSQL (EMC-35). SQL module.
+
+The contract is that of the log: sequences without holes, cursors, gaps. One script numbers, adds
+and trims. The ring's UUID is bound to the run of Redis: after a restart of Redis or the loss of the
+ring there is a new segment, from which every reader learns of the loss.
+
+Concurrency contract: one event loop; `run` is one task.
 """
 
 import asyncio
@@ -42,9 +45,9 @@ _BEGIN = (_LUA / "begin.lua").read_text()
 _APPEND = _BEGIN + (_LUA / "append.lua").read_text()
 _READ = _BEGIN + (_LUA / "read.lua").read_text()
 _CHANNEL = "eventhub:transient:"
-_NO_REDIS = "This hub is run without Redis (REDIS_URL)."
+_NO_REDIS = "This hub runs without Redis; set REDIS_URL to use transient streams."
 _AWAY = (redis.RedisError, OSError, TimeoutError)
-# Why Redis refuses to write; within a script the word stands somewhere in the error's text.
+# The codes with which Redis refuses to write; for a script, they are within the error's text.
 _REFUSED = re.compile(
     r"\b(OOM|LOADING|MISCONF|READONLY|NOREPLICAS|MASTERDOWN|BUSY|NOPERM|NOAUTH|CLUSTERDOWN|MOVED"
     r"|ASK|TRYAGAIN)\b"
@@ -58,14 +61,14 @@ class _WaitingAppend(NamedTuple):
 
 
 class Transient:
-    """The transient streams of one process. Without a URL every call is TransientUnavailable."""
+    """The transient streams of one process. Without a URL, calls raise TransientUnavailable."""
 
     def __init__(self, url: str, shares: set[Ring]) -> None:
         self._redis = _client(url) if url else None
-        self.rings = Rings(shares, self._head, self._look_soon)
-        self._heard: set[int] = set()
-        self._some_heard = asyncio.Event()
-        self._look_at_s = 0.0
+        self.rings = Rings(shares, self._head, self._poll_soon)
+        self._received: set[int] = set()  # streams with announced events that are not read yet
+        self._some_received = asyncio.Event()
+        self._poll_at_s = 0.0
         self._waiting: deque[_WaitingAppend] = deque()
         self._some_waiting = asyncio.Event()
 
@@ -74,9 +77,10 @@ class Transient:
             await self._redis.aclose()
 
     async def append(self, stream: StreamInfo, drafts: Sequence[Draft]) -> list[Appended]:
-        """Number and keep one request's drafts, all or none.
+        """Store one request's drafts, all or none.
 
-        Raises ProducerWindow, TransientUnavailable (nothing was kept), OutcomeUnknown.
+        Raises ProducerWindow, TransientUnavailable (nothing was stored), OutcomeUnknown,
+        Overloaded.
         """
         values: list[Any] = [
             stream.retain_events or limits.TRANSIENT_EVENTS_DEFAULT,
@@ -87,15 +91,15 @@ class Transient:
         ]
         for draft in drafts:
             values += _draft_values(draft)
-        segment, at_us, given = await self._asked(stream.id, values)
+        segment, at_us, given = await self._submit(stream.id, values)
         if not segment:
             raise ProducerWindow(index=at_us, field="id.sequence", highest=int(given))
-        places = [Appended(stream.id, segment.decode(), abs(n), n < 0) for n in given]
-        self._take(stream.id, _stored(drafts, places, int(at_us)))
-        return places
+        appended = [Appended(stream.id, segment.decode(), abs(n), n < 0) for n in given]
+        self._push(stream.id, _stored(drafts, appended, int(at_us)))
+        return appended
 
-    async def _asked(self, stream_id: int, values: list[Any]) -> Any:
-        """What the script says to one request. Those that wait together go in one round trip."""
+    async def _submit(self, stream_id: int, values: list[Any]) -> Any:
+        """Return the script's answer to one request. Waiting requests share a round trip."""
         if self._redis is None:
             raise TransientUnavailable(_NO_REDIS)
         if len(self._waiting) >= limits.TRANSIENT_WAITING_MAX:
@@ -106,7 +110,7 @@ class Transient:
         return await answer
 
     async def _send(self, client: "redis.asyncio.Redis") -> None:
-        """One round trip at a time, for all that wait."""
+        """Append waiting requests, one round trip at a time."""
         try:
             while True:
                 await self._some_waiting.wait()
@@ -125,8 +129,8 @@ class Transient:
         return (await self._read(stream_id, 1, 0))[0]
 
     async def resolve(self, stream_id: int, start: Start) -> Position:
-        """What a start means now; a transient stream begins anew with Redis, so `boot` is the
-        oldest. Raises SegmentMismatch, Gone, TransientUnavailable.
+        """Return the present position of a start. A transient stream restarts with Redis, so `boot`
+        is the oldest event. Raises SegmentMismatch, Gone, TransientUnavailable.
         """
         head, first, events = await self._read(stream_id, 1, 0)
         before = Cursor(head.segment, first - 1)
@@ -144,19 +148,18 @@ class Transient:
     def reader(
         self, stream_id: int
     ) -> Callable[[Cursor, ReadLimits], Awaitable[list[StoredEvent]]]:
-        """Reads pages after a cursor, as Log.reader does."""
+        """Return a function that reads pages after a cursor, like Log.reader."""
 
         async def read_page(cursor: Cursor, page: ReadLimits) -> list[StoredEvent]:
-            first_wanted = cursor.sequence + 1
-            last_wanted = cursor.sequence + page.events_max
-            head, first, events = await self._read(stream_id, first_wanted, last_wanted)
+            after = cursor.sequence
+            head, first, events = await self._read(stream_id, after + 1, after + page.events_max)
             _require_held(cursor, head, first)
             return events
 
         return read_page
 
     async def run(self) -> None:
-        """Keep the watched rings full until cancelled, through every absence of Redis."""
+        """Keep the watched rings full until cancelled, also while Redis is unreachable."""
         if self._redis is None:
             return
         listen = partial(self._listen, self._redis)
@@ -169,88 +172,87 @@ class Transient:
         away = False
         while True:
             try:
-                async with client.pubsub(ignore_subscribe_messages=True) as said:
-                    await said.psubscribe(f"{_CHANNEL}*")
+                async with client.pubsub(ignore_subscribe_messages=True) as published:
+                    await published.psubscribe(f"{_CHANNEL}*")
                     if away:
                         self._distrust()
-                    async for message in said.listen():
-                        self._hear(int(message["channel"].rpartition(b":")[2]))
+                    async for message in published.listen():
+                        self._receive(int(message["channel"].rpartition(b":")[2]))
             except _AWAY:
                 away = True
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _keep_full(self) -> None:
-        """Read what was heard of at once, and look at all watched rings every 250 ms."""
+        """Read announced events at once, and poll all watched rings every 250 ms."""
         clock = asyncio.get_running_loop().time
         while True:
-            self._some_heard.clear()
-            heard, self._heard = self._heard, set()
-            if clock() >= self._look_at_s:
+            self._some_received.clear()
+            received, self._received = self._received, set()
+            if clock() >= self._poll_at_s:
                 watched = {stream_id for stream_id, _ in self.rings.all()}
                 pause_s = limits.HEAD_POLL_INTERVAL_S if watched else limits.HEAD_REST_INTERVAL_S
-                self._look_at_s = clock() + pause_s
-                heard |= watched
+                self._poll_at_s = clock() + pause_s
+                received |= watched
             try:
-                for stream_id in heard:
+                for stream_id in received:
                     await self._fill(stream_id)
             except TransientUnavailable:
                 self._distrust()
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-            await set_within(self._some_heard, self._look_at_s - clock())
+            await set_within(self._some_received, self._poll_at_s - clock())
 
-    def _look_soon(self) -> None:
-        self._look_at_s = 0.0
-        self._some_heard.set()
+    def _poll_soon(self) -> None:
+        self._poll_at_s = 0.0
+        self._some_received.set()
 
     async def _fill(self, stream_id: int) -> None:
         while (ring := self.rings.get(stream_id)) is not None:
-            began_s = asyncio.get_running_loop().time()
+            started_s = asyncio.get_running_loop().time()
             life = ring.life
-            asked = ring.next
-            last_wanted = asked + limits.READ_EVENTS_MAX
-            head, first, events = await self._read(stream_id, asked, last_wanted)
+            start = ring.next
+            head, first, events = await self._read(stream_id, start, start + limits.READ_EVENTS_MAX)
             if ring.life != life:
                 continue
-            if not ring.trusted or head.segment != ring.head.segment or asked < first:
+            if not ring.trusted or head.segment != ring.head.segment or start < first:
                 ring.distrust()
                 ring.skip_to(head)
                 return
             ring.push(events)
             if ring.next > head.sequence:
-                ring.confirmed_s = began_s
+                ring.confirmed_s = started_s
                 return
 
-    def _take(self, stream_id: int, rows: list[StoredEvent]) -> None:
-        """Rows that this process has just appended."""
+    def _push(self, stream_id: int, rows: list[StoredEvent]) -> None:
+        """Add rows that this process has just appended to their ring."""
         ring = self.rings.get(stream_id)
         if ring is None or not rows:
             return
         if rows[0].segment != ring.head.segment or not ring.push(rows):
-            self._hear(stream_id)
+            self._receive(stream_id)
 
-    def _hear(self, stream_id: int) -> None:
+    def _receive(self, stream_id: int) -> None:
         if self.rings.get(stream_id) is not None:
-            self._heard.add(stream_id)
-            self._some_heard.set()
+            self._received.add(stream_id)
+            self._some_received.set()
 
     def _distrust(self) -> None:
         self.rings.distrust()
         for stream_id, _ in self.rings.all():
-            self._hear(stream_id)
+            self._receive(stream_id)
 
     async def _read(
         self, stream_id: int, first: int, last: int
     ) -> tuple[Cursor, int, list[StoredEvent]]:
-        """The head, the first sequence held, and the events of a range. Raises
+        """Return the head, the first readable sequence, and the events of a range. Raises
         TransientUnavailable.
         """
-        segment, held, head, rows = await self._script(_READ, stream_id, [first, last])
+        segment, oldest, head, rows = await self._script(_READ, stream_id, [first, last])
         name = segment.decode()
         events = [
             StoredEvent(name, int(key.partition(b"-")[0]), int(row[1]), int(row[5]), row[3])
             for key, row in rows
         ]
-        return Cursor(name, int(head)), int(held), events
+        return Cursor(name, int(head)), int(oldest), events
 
     async def _script(self, script: str, stream_id: int, values: list[Any]) -> Any:
         if self._redis is None:
@@ -264,9 +266,8 @@ class Transient:
 
 
 def positions(url: str, stream_ids: Sequence[int]) -> dict[int, tuple[str, int, int]]:
-    """Of each transient stream the segment's UUID, the first sequence held and the last given.
-
-    Raises TransientUnavailable.
+    """Return for each transient stream the segment's UUID, the first readable and the last
+    sequence. Raises TransientUnavailable.
     """
     if not url:
         raise TransientUnavailable(_NO_REDIS)
@@ -280,7 +281,7 @@ def positions(url: str, stream_ids: Sequence[int]) -> dict[int, tuple[str, int, 
 
 
 def _client(url: str) -> "redis.asyncio.Redis":
-    """Nothing is tried again by the library: a script that may have run must not run twice."""
+    """Connect without retries by the library: a script that may have run must not run twice."""
     return redis.asyncio.Redis.from_url(
         url,
         socket_timeout=None,
@@ -290,11 +291,11 @@ def _client(url: str) -> "redis.asyncio.Redis":
 
 
 class _NotSent(Exception):
-    """There was no connection to send anything on."""
+    """There was no connection, so nothing was sent."""
 
 
 async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_WaitingAppend]) -> list[Any]:
-    """The script's answers, or errors in their places, whatever they are."""
+    """Run the append script for each request; return answers, or exceptions in their positions."""
     try:
         async with asyncio.timeout(limits.TRANSIENT_TIMEOUT_S_MAX):
             await _connected(client)
@@ -307,9 +308,7 @@ async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_WaitingAppe
 
 
 async def _connected(client: "redis.asyncio.Redis") -> None:
-    """Have a connection that is open and has its greetings behind it: the next command takes it.
-    Raises _NotSent.
-    """
+    """Ensure that the pool has an open connection for the next command. Raises _NotSent."""
     pool = client.connection_pool
     try:
         connection = await pool.get_connection()  # type: ignore[no-untyped-call]
@@ -332,25 +331,25 @@ def _answer(answer: "asyncio.Future[Any]", found: Any) -> None:
 
 
 def _keys(stream_id: int) -> list[str]:
-    """In one slot of a cluster."""
+    """Return the keys of a stream, all in one slot of a cluster."""
     name = f"eventhub:{{t{stream_id}}}"
     return [f"{name}:meta", f"{name}:events", f"{name}:numbers", f"{name}:tokens"]
 
 
 def _draft_values(draft: Draft) -> list[Any]:
-    made = draft.producer
-    if made is None:
+    own = draft.producer
+    if own is None:
         return [draft.mask, draft.payload, "", "", "", draft.token]
-    producer = f"{made.client_id}:{made.incarnation}"
-    slot = made.number % limits.PRODUCER_WINDOW
-    return [draft.mask, draft.payload, producer, made.number, slot, draft.token]
+    producer = f"{own.client_id}:{own.incarnation}"
+    slot = own.number % limits.PRODUCER_WINDOW
+    return [draft.mask, draft.payload, producer, own.number, slot, draft.token]
 
 
-def _stored(drafts: Sequence[Draft], places: list[Appended], at_us: int) -> list[StoredEvent]:
+def _stored(drafts: Sequence[Draft], appended: list[Appended], at_us: int) -> list[StoredEvent]:
     return [
-        StoredEvent(place.segment, place.sequence, draft.mask, at_us, draft.payload)
-        for draft, place in zip(drafts, places, strict=True)
-        if not place.duplicate
+        StoredEvent(one.segment, one.sequence, draft.mask, at_us, draft.payload)
+        for draft, one in zip(drafts, appended, strict=True)
+        if not one.duplicate
     ]
 
 
@@ -367,8 +366,8 @@ def _require_held(cursor: Cursor, head: Cursor, first: int) -> None:
 
 
 def _stored_nothing(error: BaseException) -> bool:
-    """True if there was no connection, or Redis refused the script or the first thing that it would
-    write. After that it refuses nothing for these reasons: a script is not left in its middle.
+    """Return whether certainly nothing was stored: there was no connection, or Redis refused the
+    script or its first write. Redis never interrupts a script after its first write.
     """
     if isinstance(error, redis.ResponseError | redis.exceptions.BusyLoadingError):
         code = getattr(error, "status_code", None) or ""

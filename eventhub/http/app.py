@@ -1,5 +1,5 @@
-"""The hot doors as one ASGI application in front of Django: what no door takes goes on, with its
-body read. Plain module.
+"""The hot routes as one ASGI application in front of Django: a request that no route matches is
+passed to Django, with its body already read. Plain module.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,50 +39,50 @@ AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class RouteServices(NamedTuple):
-    """What the doors of a process share."""
+    """What the routes of a process share."""
 
     log: Log
     authorizer: Authorizer
     types: TypeRegistry
     health: Health
-    emits: Admission  # requests that are parsed and appended at a time
+    emits: Admission  # emit requests that are parsed and appended at a time
 
 
 class Router:
-    """Answers the requests of a table of doors, passes all others to `inner`."""
+    """Answers the requests of a table of routes and passes all others to `inner`."""
 
-    def __init__(self, inner: AsgiApp, doors: Sequence[Route], house: RouteServices) -> None:
+    def __init__(self, inner: AsgiApp, routes: Sequence[Route], services: RouteServices) -> None:
         self._inner = inner
-        self._house = house
-        self._routes = [(door.method, door.pattern(), door) for door in doors]
+        self._services = services
+        self._routes = [(route.pattern(), route) for route in routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
         incoming = Incoming(receive, peer_of(scope))
         allowed = []
-        for route_method, pattern, door in self._routes:
+        for pattern, route in self._routes:
             if found := pattern.fullmatch(path):
-                if method == route_method:
-                    call = Call(*self._house, scope, incoming, found.groups())
-                    await self._answer(door, call, incoming, send)
+                if method == route.method:
+                    call = Call(*self._services, scope, incoming, found.groups())
+                    await self._answer(route, call, incoming, send)
                     return
-                allowed.append(route_method)
+                allowed.append(route.method)
         if allowed:
             error = MethodNotAllowed(allow=", ".join(allowed))
-            await send_response(send, problem_response(error, path), incoming)
+            await send_response(send, problem_response(error), incoming)
             return
         await self._pass_on(scope, incoming, send)
 
     async def _pass_on(self, scope: Scope, incoming: Incoming, send: Send) -> None:
-        """Django waits for a body as long as the caller likes; here it is read within bounds
-        before.
+        """Read the body within limits of size and time, then call Django, which would wait for it
+        without a limit.
         """
         try:
             body = await _body_for_django(scope["headers"], incoming)
         except Disconnected:
             return
         except EventHubError as error:
-            await send_response(send, problem_response(error, scope["path"]), incoming)
+            await send_response(send, problem_response(error), incoming)
             return
         whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -90,7 +90,7 @@ class Router:
             if whole:
                 return whole.pop()
             while (message := await incoming())["type"] != "http.disconnect":
-                pass  # of a body that was too long, so that the answer is not lost
+                pass  # discard the rest of a body that was too long, so that the answer is not lost
             return message
 
         await self._inner(scope, receive_read, send)
@@ -107,13 +107,13 @@ class Router:
         try:
             await send_stream(send, answer, incoming, incoming.peer)
         except Exception:
-            log.exception("stream_failed", door=route.path)
+            log.exception("stream_failed", route=route.path)
 
 
 async def _body_for_django(headers: Headers, incoming: Incoming) -> bytes:
-    """The body; of a caller that shows no credential, what a login needs at most. Of a longer one
-    there comes something that is too long for a login as well: Django then says who may send it,
-    and counts it where logins are counted.
+    """Return the body. A request without a credential may send what a login needs; a longer body is
+    replaced with blanks that are too long for a login as well, so that Django refuses it and counts
+    it where it counts logins.
 
     Raises InvalidField for more than one credential, BodyTooLarge, RequestTimeout, Disconnected.
     """
@@ -134,10 +134,10 @@ async def _run(route: Route, call: Call) -> Response | StreamingResponse:
         return await route.handler(call)
     except EventHubError as error:
         if error.status == 500:
-            log.error("door_failed", door=route.path, code=error.code, detail=error.message)
-        return problem_response(error, route.path)
+            log.error("route_failed", route=route.path, code=error.code, detail=error.message)
+        return problem_response(error)
     except Disconnected:
         raise
     except Exception:
-        log.exception("door_failed", door=route.path)
-        return problem_response(EventHubError(), route.path)
+        log.exception("route_failed", route=route.path)
+        return problem_response(EventHubError())

@@ -1,4 +1,4 @@
-"""POST /v1/streams/{stream}/events: parse, authorise, append, answer after the commit.
+"""POST /v1/streams/{stream}/events: authorize, parse, append, and answer after the commit.
 Plain module.
 """
 
@@ -32,7 +32,7 @@ from eventhub.types.registry import TypeRegistry
 
 
 class RangeJson(TypedDict):
-    """Events that were given numbers, one after the other."""
+    """Events stored with consecutive sequence numbers."""
 
     segment: Uuid
     first: Int64
@@ -40,15 +40,15 @@ class RangeJson(TypedDict):
 
 
 class DuplicateJson(TypedDict):
-    """An event that was there before."""
+    """An event that was stored before."""
 
-    index: Annotated[int, Meta(description="In the request.")]
+    index: Annotated[int, Meta(description="Position in the request.")]
     segment: Uuid
     sequence: Int64
 
 
 class EmittedJson(TypedDict):
-    """Where the events of a request are."""
+    """The positions of the events of a request."""
 
     stream: str
     ranges: list[RangeJson]
@@ -56,8 +56,8 @@ class EmittedJson(TypedDict):
 
 
 class Emitted(NamedTuple):
-    """Where the events of one request are: runs of new numbers, and the events that were there
-    before.
+    """The positions of the events of one request: ranges of new sequence numbers, and the events
+    that were stored before.
     """
 
     stream: str
@@ -74,10 +74,12 @@ class Emitted(NamedTuple):
         }
 
     def headers(self) -> Headers:
-        """The last place that the answer names, and the numbers that the request made."""
-        places = [(last, segment) for segment, _, last in self.ranges]
-        places += [(sequence, segment) for _, segment, sequence in self.duplicates]
-        sequence, segment = max(places)
+        """Return headers with the last position in the answer, and the numbers that the request
+        added.
+        """
+        positions = [(last, segment) for segment, _, last in self.ranges]
+        positions += [(sequence, segment) for _, segment, sequence in self.duplicates]
+        sequence, segment = max(positions)
         found = [
             (b"eventhub-sequence", str(sequence).encode()),
             (b"eventhub-segment", segment.encode()),
@@ -89,7 +91,7 @@ class Emitted(NamedTuple):
 
 
 class EmitServices(NamedTuple):
-    """What the door works with."""
+    """What the emit route works with."""
 
     log: Log
     authorizer: Authorizer
@@ -97,7 +99,7 @@ class EmitServices(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """Who emits, and the key by which a repeat of the whole request is found ("" without one)."""
+    """The emitting principal, and the key that identifies repeats of the request ("": none)."""
 
     principal: Principal
     idempotency_key: str = ""
@@ -106,21 +108,22 @@ class Sender(NamedTuple):
 async def emit(
     services: EmitServices, sender: Sender, stream: str, events: Sequence[EventIn]
 ) -> Emitted:
-    """Append the events of one request, all or none (EMC-03); every other error refuses the request
-    whole.
+    """Append the events of one request, all or none (EMC-03): an error refuses the whole request.
 
-    Raises Forbidden, UnknownStream, BadRequest's kin, with the event's index TypeViolation,
-    TypeTooCostly and UndeclaredType, and what Log.append raises.
+    Raises Forbidden, UnknownStream, subclasses of BadRequest, TypeViolation, TypeTooCostly and
+    UndeclaredType with the event's index, and what Log.append raises.
     """
     principal = sender.principal
     if stream == "system":
-        raise Forbidden("Only the hub itself writes to the stream `system`.")
+        raise Forbidden(
+            "Only the hub itself writes to the stream `system`; emit to another stream."
+        )
     principal.require("emit", stream)
     info = await services.authorizer.stream(principal, stream)
     types = await services.types.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
     drafts = []
-    async with Budget(services.types.turn) as budget:
+    async with Budget(services.types.expensive_checks) as budget:
         for index, event in enumerate(events):
             try:
                 mask = await _mask(services.authorizer, principal.zone_id, event)
@@ -136,8 +139,10 @@ async def emit(
     return _emitted(stream, await services.log.append(drafts, info, principal.party))
 
 
-def _draft(sender: Sender, stream_id: int, event: EventIn, made: tuple[int, int, bytes]) -> Draft:
-    index, mask, payload = made
+def _draft(
+    sender: Sender, stream_id: int, event: EventIn, checked: tuple[int, int, bytes]
+) -> Draft:
+    index, mask, payload = checked
     producer = _producer(sender.principal.client_id, event)
     token = b"" if producer else _token(sender, event, index)
     return Draft(stream_id, mask, payload, producer, event.key, event.tombstone, token)
@@ -155,26 +160,26 @@ async def _mask(authorizer: Authorizer, zone_id: int, event: EventIn) -> int:
 
 
 def _producer(client_id: int, event: EventIn) -> DraftProducer | None:
-    """Whose window the id is looked for in."""
-    made = event.id
-    if not isinstance(made, IdIn):
+    """Return the producer in whose window of ids a repeat is looked for, if the id names one."""
+    id = event.id
+    if not isinstance(id, IdIn):
         return None
-    window = stored_incarnation(made.incarnation, made.timestamp)
-    return DraftProducer(client_id, window, made.sequence)
+    window = stored_incarnation(id.incarnation, id.timestamp)
+    return DraftProducer(client_id, window, id.sequence)
 
 
 def _token(sender: Sender, event: EventIn, index: int) -> bytes:
-    """By what a repeat of an event is found: a text for an id counts per client and node, any other
-    event is found by the request's key and its place in it.
+    """Return the token that identifies repeats of an event: of its id, if that is a text, per
+    client and node; else of the request's idempotency key and the event's index.
     """
     if isinstance(event.id, str):
-        which = ("id", event.node, event.id)
+        identity = ("id", event.node, event.id)
     elif sender.idempotency_key:
-        which = ("key", str(index), sender.idempotency_key)
+        identity = ("key", str(index), sender.idempotency_key)
     else:
         return b""
-    whole = orjson.dumps((sender.principal.client_id, *which))
-    return hashlib.blake2b(whole, digest_size=16).digest()
+    encoded = orjson.dumps((sender.principal.client_id, *identity))
+    return hashlib.blake2b(encoded, digest_size=16).digest()
 
 
 def _emitted(stream: str, appended: list[Appended]) -> Emitted:
@@ -195,8 +200,9 @@ def _emitted(stream: str, appended: list[Appended]) -> Emitted:
 async def emit_route(
     services: EmitServices, admission: Admission, scope: Scope, incoming: Incoming, stream: str
 ) -> Response:
-    """The door: credentials before the body, so that strangers cannot make the hub read; then a
-    place in fair order, so that nobody waits for more than a few requests of another client.
+    """Serve the route. Credentials are checked before the body is read, so that a caller without
+    any cannot make the hub read. Admission in fair order then bounds the wait for other clients'
+    requests to a few.
     """
     headers = scope["headers"]
     head = read_head(headers)
@@ -204,9 +210,9 @@ async def emit_route(
     principal.require("emit", stream)
     key, ce_headers = _own_headers(headers)
     body = await read_body(incoming, head.content_length)
-    # the data of a CloudEvent keep the whole of their media type
-    whole = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
-    request = EmitRequest(body, head.content_type, ce_headers, whole)
+    # the data of a CloudEvent keep their media type with its parameters
+    media_type = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
+    request = EmitRequest(body, head.content_type, ce_headers, media_type)
     async with admission.hold(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
         events = read_events(request, stream, principal.client)
         emitted = await emit(services, Sender(principal, key), stream, events)
@@ -214,8 +220,8 @@ async def emit_route(
 
 
 def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
-    """The request's Idempotency-Key, empty without one, and the headers of a binary CloudEvent, by
-    their names without `ce-`.
+    """Return the request's Idempotency-Key ("": none) and the headers of a binary CloudEvent, by
+    name without `ce-`.
     """
     key = ""
     ce_headers: dict[str, str] = {}
@@ -223,7 +229,7 @@ def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
         if name == b"idempotency-key":
             key = _key(value.decode("latin-1"))
         elif name in (b"if-match", b"if-none-match"):
-            message = "Events are appended; PUT the state of a key under a condition."
+            message = "Events are appended without a condition; PUT the state of a key under one."
             raise InvalidField(message, field=name.decode().title())
         elif name.startswith(b"ce-"):
             ce_headers[name[3:].decode("latin-1")] = value.decode("latin-1")
@@ -233,7 +239,7 @@ def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
 def _key(text: str) -> str:
     text = text.strip().strip('"')
     if not text or not text.isascii() or not text.isprintable():
-        raise InvalidField("Give printable ASCII.", field="Idempotency-Key")
+        raise InvalidField("The key must be printable ASCII.", field="Idempotency-Key")
     if len(text) > limits.NAME_CHARS_MAX:
         raise FieldTooLong(field="Idempotency-Key", chars_max=limits.NAME_CHARS_MAX)
     return text

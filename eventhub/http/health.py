@@ -1,8 +1,8 @@
-"""What a process says of the hub's health: its components, each with a status. Plain module.
+"""The health of the hub as a process reports it: its components, each with a status. Plain module.
 
-Ready means that this process can emit and listen. A component that does not work and is not needed
-for that makes the hub degraded. Reasons hold no name of a zone, stream, client or endpoint, and no
-address: they are shown to the key of any zone.
+Ready means that this process can serve emits and listeners. A failing component that they do not
+need makes the hub degraded. Reasons contain no address and no name of a zone, stream, client or
+endpoint, because the key of any zone may read them.
 """
 
 from collections.abc import Iterable
@@ -11,19 +11,19 @@ from typing import Literal, NamedTuple, NotRequired, Protocol, TypedDict, get_ar
 from eventhub.event.json_codec import time_text
 from eventhub.event.json_types import Time
 
-# `off`: not configured here. `starting`: not seen yet, shortly after a start. `unknown`: could not
-# be looked at lately.
+# `off`: not configured here. `starting`: not checked yet, shortly after a start. `unknown`: could
+# not be checked recently.
 Status = Literal["ok", "off", "starting", "degraded", "unknown", "down"]
 STATUSES: tuple[str, ...] = get_args(Status)
 WELL = ("ok", "off", "starting")
-NEEDED = ("database", "system")  # of emit and listen; the others only degrade the hub
+NEEDED = ("database", "system")  # by emits and listeners; the others only degrade the hub
 
 Overall = Literal["ready", "degraded", "not ready"]
 OVERALL: tuple[str, ...] = get_args(Overall)
 
 
 class ComponentStateJson(TypedDict):
-    """One part of the hub. `reason` and `since` only for those who hold a key or are logged in."""
+    """One component. Only callers with a key or a login receive `reason` and `since`."""
 
     name: str
     status: Status
@@ -32,7 +32,7 @@ class ComponentStateJson(TypedDict):
 
 
 class ReadinessJson(TypedDict):
-    """What all parts come to, as of a moment; null: nothing was looked at yet."""
+    """The overall status and its components. `as_of`: the time of the checks; null: none yet."""
 
     status: Overall
     as_of: Time | None
@@ -40,7 +40,7 @@ class ReadinessJson(TypedDict):
 
 
 class Component(NamedTuple):
-    """One part of the hub. `since_us`: from when on the reason holds, where that is known."""
+    """One component of the hub. `since_us`: when its status began, if known."""
 
     name: str
     status: Status
@@ -62,29 +62,29 @@ SYSTEM_DOWN = Component("system", "down", "The stream `system` was not confirmed
 
 
 class Report(NamedTuple):
-    """All components as of a moment; 0: nothing was looked at yet."""
+    """All components. `as_of_us`: the time of the checks; 0: none yet."""
 
     as_of_us: int
     components: tuple[Component, ...]
 
     def overall(self) -> Overall:
-        """What all components come to."""
+        """Return the status of the hub, of those of its components."""
         if any(each.status not in WELL for each in self.components if each.name in NEEDED):
             return "not ready"
         return "ready" if all(each.status in WELL for each in self.components) else "degraded"
 
     def replacing(self, fresher: Iterable[Component]) -> "Report":
-        """The same report with components of the same names that were looked at just now."""
+        """Return the report with its components replaced by fresher ones of the same names."""
         by_name = {each.name: each for each in fresher}
         found = tuple(by_name.get(each.name, each) for each in self.components)
         return self._replace(components=found)
 
     def json(self) -> ReadinessJson:
-        """With reasons, for those who hold a key or are logged in."""
+        """Return the report with reasons, for callers with a key or a login."""
         return self._json([each.json() for each in self.components])
 
     def public_json(self) -> ReadinessJson:
-        """Names and statuses alone, for everybody."""
+        """Return names and statuses only, for callers without credentials."""
         return self._json([{"name": each.name, "status": each.status} for each in self.components])
 
     def _json(self, components: list[ComponentStateJson]) -> ReadinessJson:
@@ -93,8 +93,8 @@ class Report(NamedTuple):
 
 
 class Health(Protocol):
-    """Whoever looks at the hub's components now and then."""
+    """A periodic check of the hub's components."""
 
     def report(self) -> Report:
-        """What the last look found; asks nobody."""
+        """Return the result of the last check, without a new one."""
         ...

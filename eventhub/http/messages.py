@@ -1,5 +1,5 @@
-"""The little HTTP that the hot doors need on bare ASGI: read a body within bounds, answer, answer
-an error. Plain module.
+"""The part of HTTP that the hot routes need on plain ASGI: read a body within limits, send a
+response, a stream or an error. Plain module.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Disconnected(Exception):
-    """The caller went away before its request was complete: nobody is there to be answered."""
+    """The client disconnected before its request was complete."""
 
 
 class Response(NamedTuple):
-    """What a door answers."""
+    """The response of a route."""
 
     status: int
     body: bytes
@@ -41,12 +41,12 @@ class Response(NamedTuple):
 
 
 async def _nothing() -> None:
-    """There is nothing to close."""
+    """Close nothing."""
 
 
 class StreamingResponse(NamedTuple):
-    """What a door answers piece by piece: the next piece is asked for when the last one was taken,
-    so a slow reader costs one piece. `close` is awaited in any case, begun or not.
+    """A response sent in chunks: the next one is produced when the last one was taken, so a slow
+    reader costs one chunk. `close` is always awaited, even if the body was never started.
     """
 
     status: int
@@ -57,11 +57,11 @@ class StreamingResponse(NamedTuple):
 
 
 class Peer:
-    """The connection of a request beyond what ASGI tells: whether it still stands, what it has not
-    taken yet, and how to drop it (eventhub/server.py). Without a server below it stands for ever.
+    """The connection of a request, beyond what ASGI offers: whether it is open, how much it has not
+    taken yet, and how to abort it (eventhub/server.py). Without a server below it is always open.
 
-    What the server writes passes through here, so that the head and the body of an answer can go
-    out together: a system call costs more than all the rest of a short answer.
+    The server writes through it, so that the head and the body of a response can be sent together:
+    a system call costs more than all the rest of a short response.
     """
 
     __slots__ = ("_held", "_transport", "gone", "stopping", "waker", "whole")
@@ -69,14 +69,14 @@ class Peer:
     def __init__(self, transport: asyncio.Transport | None = None) -> None:
         self._transport = transport
         self._held: list[bytes] | None = None
-        self.whole = False  # the newest request, and so each before it, is here to its end
+        self.whole = False  # the newest request, and so each before it, was received completely
         self.gone = False
-        self.stopping = False  # the server wants to end: finish soon
-        self.waker: asyncio.Event | None = None  # set when one of both happens
+        self.stopping = False  # the server is shutting down: finish soon
+        self.waker: asyncio.Event | None = None  # set when `gone` or `stopping` is
 
     @property
     def over(self) -> bool:
-        """True when nothing more should be waited for."""
+        """True when the connection is lost or the server is stopping."""
         return self.gone or self.stopping
 
     def lost(self) -> None:
@@ -87,14 +87,14 @@ class Peer:
         self.stopping = True
         self._wake()
 
-    def write(self, piece: bytes) -> None:
+    def write(self, data: bytes) -> None:
         if self._held is not None:
-            self._held.append(piece)
+            self._held.append(data)
         elif self._transport is not None:
-            self._transport.write(piece)
+            self._transport.write(data)
 
     def hold(self) -> None:
-        """Keep what is written until `release` or `close`."""
+        """Buffer writes until `release` or `close`."""
         self._held = []
 
     def release(self) -> None:
@@ -111,11 +111,11 @@ class Peer:
         return self._transport is None or self._transport.is_closing()
 
     def unsent_bytes(self) -> int:
-        """What the reader has not taken yet."""
+        """Return the number of bytes that the reader has not taken yet."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def abandon(self, frame: str | bytes) -> None:
-        """Queue a last piece behind what waits, and drop the connection soon after."""
+        """Queue a last chunk after the unsent bytes, and abort the connection soon after."""
         last = frame.encode() if isinstance(frame, str) else frame
         if self._transport is not None and not self._transport.is_closing():
             if last:
@@ -124,7 +124,7 @@ class Peer:
         self.lost()
 
     def drop(self) -> None:
-        """End the connection where it is, so that a cut answer does not look complete."""
+        """Abort the connection, so that a truncated response does not look complete."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -134,13 +134,13 @@ class Peer:
 
 
 def peer_of(scope: Scope) -> Peer:
-    """The connection that a request came over."""
+    """Return the connection that a request came over."""
     peer = scope.get("extensions", {}).get("eventhub.peer")
     return peer if isinstance(peer, Peer) else Peer()
 
 
 class Incoming:
-    """The messages of a caller; `complete` when the whole body was taken."""
+    """The ASGI messages of a request. `complete`: the whole body was received."""
 
     __slots__ = ("_receive", "complete", "peer")
 
@@ -156,7 +156,7 @@ class Incoming:
 
 
 class Head(NamedTuple):
-    """The headers that the doors look at."""
+    """The request headers that the routes read."""
 
     credential: str
     content_type: str
@@ -164,8 +164,8 @@ class Head(NamedTuple):
 
 
 def read_head(headers: Headers) -> Head:
-    """Raises Unauthenticated without a bearer credential, InvalidField with more than one header
-    for it, UnsupportedMediaType if encoded.
+    """Parse the headers. Raises Unauthenticated without a bearer credential, InvalidField for more
+    than one Authorization header, UnsupportedMediaType for a compressed body.
     """
     credential = content_type = ""
     credentials = 0
@@ -189,8 +189,8 @@ def read_head(headers: Headers) -> Head:
 
 
 def require_one_credential(headers: Headers, *, others: int = 0) -> None:
-    """Raises InvalidField when the request has more than one credential: who it is from would
-    depend on which one is read. `others`: those that are not in a header.
+    """Raise InvalidField for more than one credential: the principal would depend on which one is
+    read. `others`: credentials outside of headers.
     """
     if others + sum(name == b"authorization" for name, _ in headers) > 1:
         raise _several_credentials()
@@ -202,7 +202,7 @@ def _several_credentials() -> InvalidField:
 
 
 def content_length(headers: Headers) -> int | None:
-    """The announced length of the body; None for one that is sent in chunks, or has none."""
+    """Return the announced length of the body; None if it is chunked or absent."""
     for name, value in headers:
         if name == b"content-length" and value.isdigit():
             return int(value[:19])
@@ -212,7 +212,7 @@ def content_length(headers: Headers) -> int | None:
 async def read_body(
     incoming: Incoming, announced: int | None, *, bytes_max: int = limits.BODY_BYTES_MAX
 ) -> bytes:
-    """The whole body. Raises BodyTooLarge as soon as it is known, RequestTimeout, Disconnected."""
+    """Return the whole body. Raises BodyTooLarge (early), RequestTimeout, Disconnected."""
     if announced is not None and announced > bytes_max:
         raise BodyTooLarge(bytes_max=bytes_max)
     if incoming.peer.whole:
@@ -241,14 +241,14 @@ async def _read_all(incoming: Incoming, bytes_max: int) -> bytes:
 
 
 def utf8_path(raw: str) -> str:
-    """A path segment; the server has percent-decoded it, broken UTF-8 shows as U+FFFD."""
+    """Return a path segment. The server decoded it: U+FFFD marks bytes that are no UTF-8."""
     if "�" in raw or "\0" in raw:
         raise InvalidUtf8("The path is not valid UTF-8.", field="path")
     return raw
 
 
-def problem_response(error: EventHubError, door: str) -> Response:
-    """An error as its problem document, counted."""
+def problem_response(error: EventHubError) -> Response:
+    """Return an error as its problem document, and count it."""
     metrics.REFUSED.labels(code=error.code).inc()
     headers: Headers = []
     if error.retry_after_s is not None:
@@ -263,56 +263,56 @@ def problem_response(error: EventHubError, door: str) -> Response:
     return Response(error.status, body, headers, b"application/problem+json")
 
 
-async def send_response(send: Send, answer: Response, incoming: Incoming) -> None:
-    """Answer. After a refusal, what the caller is still sending is taken before the end: where the
-    connection is closed then, closing at once would reset it, and the answer would be lost.
+async def send_response(send: Send, response: Response, incoming: Incoming) -> None:
+    """Send the response. After an error, discard what the client is still sending first: closing
+    the connection at once would reset it, and the response would be lost.
     """
     headers = [
-        (b"content-type", answer.content_type),
-        (b"content-length", str(len(answer.body)).encode()),
-        *answer.headers,
+        (b"content-type", response.content_type),
+        (b"content-length", str(len(response.body)).encode()),
+        *response.headers,
     ]
-    lingers = answer.status >= 400 and not incoming.complete
+    lingers = response.status >= 400 and not incoming.complete
     incoming.peer.hold()
     try:
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body, "more_body": lingers})
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": response.body, "more_body": lingers})
     finally:
         incoming.peer.release()
     if lingers:
-        await _take_rest(incoming)
+        await _discard_rest(incoming)
         await send({"type": "http.response.body", "body": b""})
 
 
 async def send_stream(
     send: Send, stream: StreamingResponse, incoming: Incoming, peer: Peer
 ) -> None:
-    """Answer piece by piece; whoever has gone ends it. An error in the middle drops the connection:
-    an answer that is cut must not look complete.
+    """Send the response chunk by chunk until it ends or the client disconnects. An error aborts
+    the connection, so that a truncated response does not look complete.
     """
     headers = [(b"content-type", stream.content_type), *stream.headers]
     try:
         async with contextlib.aclosing(stream.body) as body:
             await send({"type": "http.response.start", "status": stream.status, "headers": headers})
-            await _send_pieces(send, body, peer)
+            await _send_chunks(send, body, peer)
     except Exception:
         peer.drop()
         while not peer.gone and (await incoming())["type"] != "http.disconnect":
-            pass  # until the server knows that it is dropped
+            pass  # until the server has noticed
         raise
     finally:
         await stream.close()
 
 
-async def _send_pieces(send: Send, body: AsyncGenerator[bytes, None], peer: Peer) -> None:
-    async for piece in body:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
+async def _send_chunks(send: Send, body: AsyncGenerator[bytes, None], peer: Peer) -> None:
+    async for chunk in body:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
         if peer.gone:
             return
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _take_rest(incoming: Incoming) -> None:
+async def _discard_rest(incoming: Incoming) -> None:
     left = limits.BODY_BYTES_MAX
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(limits.ABANDON_S):

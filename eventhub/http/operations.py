@@ -1,4 +1,4 @@
-"""`/metrics`, `/healthz` and `/readyz`: for machines that look after the hub. Plain module."""
+"""`/metrics`, `/healthz` and `/readyz`: for the systems that operate the hub. Plain module."""
 
 import asyncio
 import os
@@ -26,8 +26,8 @@ DATABASE_OK = Component("database", "ok")
 
 
 async def metrics_route() -> Response:
-    """All web processes' metrics when they share a folder, else this one's; made off the event
-    loop.
+    """Return the metrics of all web processes if they share a folder, else of this one. A thread
+    renders them.
     """
     body = await asyncio.to_thread(_metrics_text)
     return Response(200, body, [], metrics.CONTENT_TYPE)
@@ -36,29 +36,29 @@ async def metrics_route() -> Response:
 def _metrics_text() -> bytes:
     folder = os.environ.get(metrics.FOLDER)
     if folder:
-        _forget_the_killed(Path(folder))
+        _drop_gauges_of_killed(Path(folder))
     return metrics.exposition(shared=bool(folder))
 
 
-def _forget_the_killed(folder: Path) -> None:
-    """What a process held when it was killed is not held any more; its counts stay."""
+def _drop_gauges_of_killed(folder: Path) -> None:
+    """Delete the gauges of processes that were killed; their counters stay."""
     for gauges in folder.glob("gauge_live*_*.db"):
         if not psutil.pid_exists(int(gauges.stem.rpartition("_")[2])):
-            gauges.unlink(missing_ok=True)  # another may be as fast
+            gauges.unlink(missing_ok=True)  # another process may have deleted it
 
 
 async def health_route() -> Response:
-    """This process answers; touches no dependency."""
+    """Return 200: the process is alive. Touches no dependency."""
     return Response(200, b'{"status":"ok"}', [])
 
 
 async def ready_route(
     log: Log, authorizer: Authorizer, health: Health, headers: Headers
 ) -> Response:
-    """200 when this process can serve: database reached, `system` followed; what else does not work
-    is told as `degraded`.
+    """Return 200 when this process can serve: the database answers and `system` is followed. Any
+    other failure is reported as `degraded`.
 
-    Reasons are for callers with a key or token of the hub. Raises InvalidCredentials, TokenExpired.
+    Only callers with a key or token receive reasons. Raises InvalidCredentials, TokenExpired.
     """
     now = [
         await _database(log),
@@ -72,7 +72,7 @@ async def ready_route(
 
 
 async def _is_known(authorizer: Authorizer, headers: Headers) -> bool:
-    """True with a valid credential, False without any."""
+    """Return True with a valid credential, False without one."""
     try:
         credential = read_head(headers).credential
     except (Unauthenticated, UnsupportedMediaType):
@@ -88,7 +88,7 @@ async def _database(log: Log) -> Component:
         async with reading(log.pool, seconds=limits.READY_CHECK_S_MAX) as connection:
             await connection.execute("SELECT 1")
     except DatabaseBusy:
-        return DATABASE_OK  # it answered others meanwhile
+        return DATABASE_OK  # it answers other requests
     except EventHubError:
         return DATABASE_DOWN
     return DATABASE_OK

@@ -1,5 +1,5 @@
-"""The hot doors in one table: their paths, what they take and answer, their errors; it drives
-dispatch and OpenAPI. Plain module.
+"""The table of the hot routes: path, request body, responses and errors of each. It drives dispatch
+and OpenAPI. Plain module.
 """
 
 import re
@@ -26,7 +26,7 @@ from eventhub.types.registry import TypeRegistry
 
 
 class Call(NamedTuple):
-    """One request at a door."""
+    """One request of a route."""
 
     log: Log
     authorizer: Authorizer
@@ -42,31 +42,31 @@ Handler = Callable[[Call], Awaitable[Response | StreamingResponse]]
 
 
 class ResponseSpec(NamedTuple):
-    """What is answered with one status. `content`: by media type a type, or a JSON Schema."""
+    """The response of one status. `content`: a type or JSON Schema by media type."""
 
     description: str
     content: Mapping[str, Any] = {}
 
 
 class Route(NamedTuple):
-    """One method of one path. `run` answers or raises one of `refuses`."""
+    """One method of one path. `handler` returns a response or raises one of `raises`."""
 
     method: str
     path: str
     summary: str
     description: str
-    responses: Mapping[str, ResponseSpec]  # by status; those that are no errors
+    responses: Mapping[str, ResponseSpec]  # by status, without errors
     handler: Handler
     raises: tuple[type[errors.EventHubError], ...] = ()
-    body: Mapping[str, Any] | None = None  # the body: by media type a type, or a JSON Schema
-    parameters: tuple[dict[str, Any], ...] = ()  # OpenAPI parameters beside those of the path
+    body: Mapping[str, Any] | None = None  # a type or JSON Schema by media type
+    parameters: tuple[dict[str, Any], ...] = ()  # OpenAPI parameters, without those of the path
 
     def pattern(self) -> re.Pattern[str]:
-        """What the path matches; a parameter is one path segment."""
+        """Compile the path to a pattern in which a parameter is one path segment."""
         return re.compile(re.sub(r"\{\w+\}", "([^/]+)", self.path))
 
     def operation(self) -> dict[str, Any]:
-        """The door as an OpenAPI operation object."""
+        """Return the route as an OpenAPI operation object."""
         names = re.findall(r"\{(\w+)\}", self.path)
         operation: dict[str, Any] = {
             "operationId": self.method.lower() + "_" + re.sub(r"\W+", "_", self.path).strip("_"),
@@ -79,19 +79,19 @@ class Route(NamedTuple):
             ]
             + list(self.parameters),
             "responses": {
-                **{status: _response(said) for status, said in self.responses.items()},
+                **{status: _response(spec) for status, spec in self.responses.items()},
                 **_problem_responses((*_ALWAYS, *self.raises)),
             },
         }
         if self.body is not None:
             operation["requestBody"] = {"required": True, "content": _content(self.body)}
-        known = errors.Unauthenticated in self.raises
-        operation["security"] = [{"bearer": []}] if known else []
+        authenticated = errors.Unauthenticated in self.raises
+        operation["security"] = [{"bearer": []}] if authenticated else []
         return operation
 
     def schemas(self) -> dict[str, Any]:
-        """The JSON Schemas that the operation refers to, by name."""
-        contents = [self.body or {}, *(said.content for said in self.responses.values())]
+        """Return the JSON Schemas that the operation refers to, by name."""
+        contents = [self.body or {}, *(spec.content for spec in self.responses.values())]
         found: dict[str, Any] = {}
         for kind in chain.from_iterable(content.values() for content in contents):
             found |= schema_of(kind)[1]
@@ -99,24 +99,24 @@ class Route(NamedTuple):
 
 
 def query_parameter(name: str, text: str, **schema: Any) -> dict[str, Any]:
-    """An OpenAPI parameter of the query; a text, if its schema says nothing else."""
+    """Return an OpenAPI query parameter, a string unless `schema` says otherwise."""
     shape = {"type": "string", **schema}
     return {"name": name, "in": "query", "required": False, "description": text, "schema": shape}
 
 
 async def unbound(call: Call) -> Response:
-    """In a table whose doors are served with what one process has: nothing is there yet."""
+    """Raise NotFound: stands for the handler of a route until a process binds its own."""
     raise errors.NotFound
 
 
 _PROBLEM = {"$ref": "#/components/schemas/Problem"}
-# Of every request, before its door is known.
+# Errors of every request, before its route is known.
 _ALWAYS = (errors.BadRequest, errors.HeadersTooLarge, errors.RequestTimeout, errors.NotFound)
 
 
-def _response(said: ResponseSpec) -> dict[str, Any]:
-    response: dict[str, Any] = {"description": said.description}
-    return {**response, "content": _content(said.content)} if said.content else response
+def _response(spec: ResponseSpec) -> dict[str, Any]:
+    response: dict[str, Any] = {"description": spec.description}
+    return {**response, "content": _content(spec.content)} if spec.content else response
 
 
 def _content(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,16 +201,17 @@ HTTP_ROUTES: tuple[Route, ...] = (
         path="/v1/streams/{stream}/events",
         summary="Emit events",
         description=(
-            "One event, an array, or NDJSON; all are stored or none. Answers after the commit, with"
-            f" the numbers given. At most {limits.BATCH_EVENTS_MAX} events and"
-            f" {limits.BODY_BYTES_MAX} bytes. An event with an `id` of `incarnation` and"
-            " `sequence` may be repeated safely: it is stored once, and a repeat is answered under"
-            " `duplicates`. So may one whose `id` is a text, and any within a day in a request with"
-            " an `Idempotency-Key`. With headers `ce-*`, the body is the data of a CloudEvent."
+            "Stores one event, an array, or NDJSON: all events or none. Answers after the commit,"
+            f" with their sequence numbers. At most {limits.BATCH_EVENTS_MAX} events and"
+            f" {limits.BODY_BYTES_MAX} bytes. An event whose `id` has `incarnation` and `sequence`"
+            " can be repeated safely: it is stored once, and a repeat is listed in `duplicates`."
+            " The same holds for an event whose `id` is a text, and, within a day, for every event"
+            " of a request with an `Idempotency-Key`. With headers `ce-*`, the body is the data of"
+            " a CloudEvent."
         ),
         body={
             JSON: EventIn | list[EventIn],
-            NDJSON: {"type": "string", "description": "one EventIn per line"},
+            NDJSON: {"type": "string", "description": "One EventIn per line."},
             cloudevents.STRUCTURED: _CLOUD_EVENT,
             cloudevents.BATCH: {"type": "array", "items": _CLOUD_EVENT},
             oif.CONTENT_TYPE: {"type": "string", "description": "`name: value; ...`"},
@@ -233,9 +234,9 @@ HTTP_ROUTES: tuple[Route, ...] = (
         path="/readyz",
         summary="Can requests be served?",
         description=(
-            "503 while the database is away or `system` is not followed; else 200, also when the"
-            " hub is `degraded`: it emits and listens, but some component does not work. Lists each"
-            " component; with a key or token also the reason and since when."
+            "503 while the database is unavailable or `system` is not followed; else 200, also when"
+            " the hub is `degraded`: emits and listeners work, but some component does not. Lists"
+            " each component; with a key or token, also its reason and since when."
         ),
         responses={
             "200": ResponseSpec("Ready, or degraded.", {JSON: ReadinessJson}),
@@ -248,7 +249,7 @@ HTTP_ROUTES: tuple[Route, ...] = (
         method="GET",
         path="/metrics",
         summary="Prometheus metrics",
-        description="Of all web processes of this hub when run by `manage.py up`.",
+        description="Covers all web processes of the hub when `manage.py up` runs them.",
         responses={"200": ResponseSpec("Prometheus text format.", {"text/plain": _TEXT})},
         handler=_metrics,
     ),

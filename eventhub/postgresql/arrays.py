@@ -1,5 +1,5 @@
-"""PostgreSQL's binary arrays, packed at once: psycopg's own list dumper costs 0.7 µs for each
-element, which is a third of a batch's time. SQL module.
+"""Fast encoding of PostgreSQL's binary arrays: psycopg's own list dumper costs 0.7 µs per element,
+which is a third of a batch's time. SQL module.
 """
 
 import struct
@@ -31,7 +31,7 @@ class TextArray(bytes):
 
 
 def int8_array(numbers: Sequence[int | None]) -> Int8Array:
-    """Numbers of 64 bits, or None for null."""
+    """Encode numbers of 64 bits, or None for null."""
     count = len(numbers)
     if not count:
         return Int8Array(_SIZE.pack(0) * 2 + struct.pack(">I", _INT8))
@@ -46,12 +46,12 @@ def int8_array(numbers: Sequence[int | None]) -> Int8Array:
 
 
 def bytea_array(items: Sequence[bytes]) -> ByteaArray:
-    """Bytes, none null."""
+    """Encode bytes, without nulls."""
     return ByteaArray(_packed(_BYTEA, items))
 
 
 def text_array(items: Sequence[str | None]) -> TextArray:
-    """Texts, or None for null. Raises UnicodeEncodeError for half a surrogate."""
+    """Encode texts, or None for null. Raises UnicodeEncodeError for a lone surrogate."""
     return TextArray(_packed(_TEXT, [None if item is None else item.encode() for item in items]))
 
 
@@ -69,28 +69,28 @@ def _packed(kind: int, items: Sequence[bytes | None]) -> bytes:
     return b"".join(parts)
 
 
-class _AsItIs(Dumper):
+class _EncodedDumper(Dumper):
     format = Format.BINARY
 
     def dump(self, obj: bytes) -> Buffer:
         return obj
 
 
-class _Int8ArrayDumper(_AsItIs):
+class _Int8ArrayDumper(_EncodedDumper):
     oid = _INT8_ARRAY
 
 
-class _ByteaArrayDumper(_AsItIs):
+class _ByteaArrayDumper(_EncodedDumper):
     oid = _BYTEA_ARRAY
 
 
-class _TextArrayDumper(_AsItIs):
+class _TextArrayDumper(_EncodedDumper):
     oid = _TEXT_ARRAY
 
 
 def adapt(connection: AdaptContext) -> None:
-    """Teach a cursor the arrays. Not globally: connections copy what is known when
-    they are made, and a caller's own may be older than this module.
+    """Register the arrays' dumpers with a cursor. Not globally: a connection copies the global
+    dumpers when it is created, which may be before this module is imported.
     """
     connection.adapters.register_dumper(Int8Array, _Int8ArrayDumper)
     connection.adapters.register_dumper(ByteaArray, _ByteaArrayDumper)

@@ -1,5 +1,5 @@
-"""Rows as Arrow record batches, streamed by a connection of its own (ADBC), for what is too large
-to hold. SQL module.
+"""Rows as Arrow record batches, streamed over a connection of their own (ADBC), for results too
+large for memory. SQL module.
 """
 
 from collections.abc import Iterator
@@ -16,23 +16,23 @@ from eventhub.base.errors import DatabaseUnavailable
 _SETTINGS = {
     "default_transaction_isolation": r"repeatable\ read",
     "default_transaction_read_only": "on",
-    # rows come as a statement says, or in the order of the table
+    # rows come in the order of the statement, or of the table
     "max_parallel_workers_per_gather": "0",
     "synchronize_seqscans": "off",
 }
 
 
-class Snapshot:
-    """A transaction that reads, and whose first query says what is seen. One user at a time, but
-    for `cancel`.
+class ArrowSnapshot:
+    """A read-only transaction, whose first query takes the snapshot. One user at a time, except for
+    `cancel`.
 
-    Statements have no parameters: with them the driver holds a whole answer in memory. Everything
+    Statements have no parameters: with them the driver holds a whole result in memory. Every method
     raises DatabaseUnavailable.
     """
 
     def __init__(self, url: str, *, name: str, statement_s_max: float) -> None:
-        """Should this process die, the server ends its statement within seconds."""
-        # brings pandas along: half a second that no process spends which never reads so
+        """Connect. If this process dies, the server ends its statement within seconds."""
+        # imports pandas: half a second that only processes with snapshots spend
         from adbc_driver_postgresql import dbapi
 
         settings = {
@@ -60,25 +60,25 @@ class Snapshot:
         self._connection.close()
 
     def cancel(self) -> None:
-        """What is read fails. Any thread may call; between two statements nobody hears it, so call
-        until the reader is gone.
+        """Make the running statement fail. Any thread may call it. Between two statements it has no
+        effect, so repeat it until the reader has ended.
         """
         self._cancelled = True
         with _explained():
             self._connection.adbc_cancel()
 
     def run(self, statement: str) -> None:
-        """A statement without rows."""
+        """Execute a statement without rows."""
         with _explained(), self._connection.cursor() as cursor:
             cursor.execute(statement)
 
     def begin_again(self) -> None:
-        """Another transaction; the next query says what is seen."""
+        """Start another transaction, whose first query takes the snapshot."""
         with _explained():
             self._connection.rollback()
 
     def batches(self, query: str) -> Iterator[pa.RecordBatch]:
-        """Its rows, some 16 MiB at a time; no batch if there is none."""
+        """Yield the rows of a query, some 16 MiB at a time; no batch if it has none."""
         with self._connection.cursor() as cursor:
             with _explained():
                 cursor.execute(query)
@@ -97,4 +97,4 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except (DriverError, pa.ArrowException, OSError) as error:  # pyarrow's, amid a stream
-        raise DatabaseUnavailable(f"The database did not give the rows: {error}") from error
+        raise DatabaseUnavailable(f"The database did not return the rows: {error}") from error

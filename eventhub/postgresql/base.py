@@ -1,5 +1,5 @@
-"""Django's database engine, whose pool hands out no connection that died with its server, and whose
-foreign keys are checked at once. Django module.
+"""Django's PostgreSQL backend, with a pool that returns no connection of a server that has died,
+and with immediate foreign keys. Django module.
 """
 
 from typing import Any
@@ -11,8 +11,8 @@ from psycopg_pool import ConnectionPool
 
 class DatabaseOperations(operations.DatabaseOperations):
     def deferrable_sql(self) -> str:
-        """Django's own would be checked at the commit, under the heads' locks, a hundred thousand
-        times when a client ends.
+        """Return nothing: Django's deferred keys would be checked at the commit, under the locks of
+        heads, a hundred thousand times when a client is deleted.
         """
         return ""
 
@@ -24,7 +24,7 @@ class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
     sql_delete_fk = "ALTER TABLE %(table)s DROP CONSTRAINT %(name)s"
 
     def _create_like_index_sql(self, *_: Any, **__: Any) -> None:
-        """No second index of a text for `LIKE`, of which nothing makes use."""
+        """Omit Django's second index of a text for `LIKE`, which no query uses."""
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -32,10 +32,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     SchemaEditorClass = DatabaseSchemaEditor
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
-        """Where one is dead, all that are idle are asked at once.
+        """Return a connection that works; if one is dead, check all idle ones at once.
 
-        The pool's own check asks one after the other, and waits ever longer between them: with four
-        dead ones that is longer than whoever asks for a connection waits.
+        The pool's own check tests one after the other, with growing pauses: four dead ones take
+        longer than a caller waits for a connection.
         """
         connection: Connection = super().get_new_connection(conn_params)
         try:

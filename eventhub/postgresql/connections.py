@@ -1,5 +1,5 @@
-"""Connections of the hot path: how they are made, how long a statement may take, and what their
-errors mean. SQL module.
+"""Database connections of the hot path: connecting, timeouts, and the meaning of their errors.
+SQL module.
 """
 
 import asyncio
@@ -20,15 +20,21 @@ from eventhub.postgresql.errors import DatabaseBusy
 
 Connection = psycopg.AsyncConnection[Any]
 
-# What psycopg raises when the server is away, stopping, or the connection broke.
-AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout, OSError, TimeoutError)
+# raised by psycopg if the server is unavailable or stopping, or the connection broke
+CONNECTION_ERRORS = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    PoolTimeout,
+    OSError,
+    TimeoutError,
+)
 
 
 _answered_s: WeakKeyDictionary[AsyncConnectionPool[Connection], float] = WeakKeyDictionary()
 
 
 async def connect(url: str, *, name: str) -> Connection:
-    """A connection in autocommit mode whose statements are prepared at their first use.
+    """Return a connection in autocommit mode whose statements are prepared at their first use.
 
     Raises DatabaseUnavailable.
     """
@@ -42,14 +48,14 @@ async def connect(url: str, *, name: str) -> Connection:
             options=f"-c statement_timeout={limits.STATEMENT_TIMEOUT_S_MAX}s"
             f" -c idle_in_transaction_session_timeout={limits.TRANSACTION_IDLE_S_MAX}s",
         )
-    except AWAY as error:
+    except CONNECTION_ERRORS as error:
         raise DatabaseUnavailable() from error
     return connection
 
 
 @contextmanager
 def blocking(url: str, *, name: str) -> Iterator[psycopg.Connection[Any]]:
-    """A connection in autocommit mode for a command or a job, which may wait. Raises
+    """Open a connection in autocommit mode for a command or a job, which may wait. Raises
     DatabaseUnavailable, also when it breaks.
     """
     try:
@@ -65,7 +71,7 @@ def blocking(url: str, *, name: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def broken(connection: Connection) -> bool:
-    """True if an idle connection has something to read: the server is closing it."""
+    """Return whether an idle connection is closed, or readable: then the server is closing it."""
     if connection.closed:
         return True
     poll = select.poll()
@@ -73,10 +79,11 @@ def broken(connection: Connection) -> bool:
     return bool(poll.poll(0))
 
 
-async def notified(connection: Connection) -> AsyncIterator[str]:
-    """The payloads of NOTIFY, from a connection that is used for nothing else after its LISTEN.
+async def notifications(connection: Connection) -> AsyncIterator[str]:
+    """Yield the payloads of NOTIFY, from a connection that is used for nothing else after its
+    LISTEN.
 
-    Waits for the socket; psycopg's own `notifies` looks ten times a second. Raises
+    It waits for the socket; psycopg's own `notifies` polls ten times a second. Raises
     OperationalError when the connection breaks.
     """
     pgconn = connection.pgconn
@@ -87,10 +94,10 @@ async def notified(connection: Connection) -> AsyncIterator[str]:
         pgconn.consume_input()
 
 
-async def heard(connection: Connection, seconds: float) -> bool:
-    """Wait for a NOTIFY, for some seconds at most; true if one came. What comes with the answer to
-    a statement is given to the connection's handlers instead. Raises OperationalError when the
-    connection breaks.
+async def wait_for_notify(connection: Connection, seconds: float) -> bool:
+    """Wait for a NOTIFY, at most some seconds; return whether one came. One that arrives with the
+    result of a statement goes to the connection's handlers instead. Raises OperationalError when
+    the connection breaks.
     """
     pgconn = connection.pgconn
     try:
@@ -106,8 +113,8 @@ async def heard(connection: Connection, seconds: float) -> bool:
 
 
 async def _readable(socket_fd: int) -> None:
-    """Wait for a socket. It is not watched while it is read, because libpq closes one that broke,
-    and its number may be another socket's at once.
+    """Wait until a socket is readable. It is not watched while it is read, because libpq closes a
+    broken one, and its descriptor may be reused at once.
     """
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
@@ -120,10 +127,10 @@ async def _readable(socket_fd: int) -> None:
 
 @contextmanager
 def answered_within(connection: Connection, seconds: float) -> Iterator[None]:
-    """Shut the connection's socket if the server has not answered by then, so that whoever waits
+    """Shut down the connection's socket if the server does not answer in time, so that the caller
     gets an OperationalError at once.
 
-    Cancelling the wait would not do: psycopg then asks the server to cancel the statement, which a
+    Cancelling the wait is not enough: psycopg then asks the server to cancel the statement, which a
     stopped server never answers.
     """
     timer = asyncio.get_running_loop().call_later(seconds, _sever, connection)
@@ -140,8 +147,8 @@ def _sever(connection: Connection) -> None:
 
 
 def reading_pool(url: str, name: str, size: int) -> AsyncConnectionPool[Connection]:
-    """A pool of short reads; opened by its user. It reconnects by itself when the database comes
-    back.
+    """Return a pool for short reads, which the caller opens. It reconnects when the database is
+    available again.
     """
     return AsyncConnectionPool(
         url,
@@ -163,8 +170,8 @@ def reading_pool(url: str, name: str, size: int) -> AsyncConnectionPool[Connecti
 async def reading(
     pool: AsyncConnectionPool[Connection], *, seconds: float = limits.READ_TIMEOUT_S_MAX
 ) -> AsyncIterator[Connection]:
-    """A connection for one read; raises DatabaseUnavailable if there is none in time, it breaks, or
-    the server does not answer in time, DatabaseBusy if others have them all.
+    """Take a connection for one read. Raises DatabaseUnavailable if there is none in time, it
+    breaks, or the server does not answer in time, DatabaseBusy if others use them all.
     """
     clock = asyncio.get_running_loop().time
     came_s = clock()
@@ -174,8 +181,8 @@ async def reading(
                 yield connection
         _answered_s[pool] = clock()
     except PoolTimeout as error:
-        # another reader of the same pool was answered while this one waited for its turn
+        # another reader of the same pool was answered while this one waited
         busy = _answered_s.get(pool, 0.0) > came_s
         raise (DatabaseBusy() if busy else DatabaseUnavailable()) from error
-    except AWAY as error:
+    except CONNECTION_ERRORS as error:
         raise DatabaseUnavailable() from error

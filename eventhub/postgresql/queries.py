@@ -1,4 +1,4 @@
-"""Named SQL statements, loaded from files: one name, one statement. Plain module."""
+"""Named SQL statements in files: one name, one statement. Plain module."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +11,8 @@ _MARK = "-- name: "
 def load(file: str, filled: Mapping[str, str] | None = None) -> dict[str, LiteralString]:
     """Return the statements of a file by name.
 
-    `file` is a path such as `delivery/sql/forward.sql`. `filled` has the text for each `{name}`.
-    Comments are dropped, because `%` in them would count as a parameter.
+    `file` is a path such as `delivery/sql/forward.sql`. `filled` maps each `{name}` to its text.
+    Comments are removed, because `%` in them would count as a parameter.
     """
     queries: dict[str, LiteralString] = {}
     for part in (_ROOT / file).read_text().split(_MARK)[1:]:

@@ -1,10 +1,9 @@
-"""Rows by the names of their columns: what a statement returns becomes a NamedTuple that has a
-field for each column, or one value. SQL module.
+"""Rows as NamedTuples, by the names of their columns, or as single values. SQL module.
 
-`cursor_of(connection, Kind).execute(statement, values)` returns rows of a kind, and
+`cursor_of(connection, Kind).execute(statement, values)` returns rows as `Kind`, and
 `scalars(connection).execute(statement, values)` the values of a statement's only column. Names are
-compared once per result, and a result whose columns are not the fields is refused; the order of the
-columns does not matter. A row then costs one call in C, and with `tuples_of` nothing.
+compared once per result, and a result whose columns differ from the fields is refused; the order of
+the columns does not matter. A row then costs one call in C, and with `tuples_of` nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,9 +24,9 @@ def cursor_of(
     connection: psycopg.AsyncConnection[Any], kind: type[Kind]
 ) -> psycopg.AsyncCursor[Kind]: ...
 def cursor_of(connection: Any, kind: type[Kind]) -> Any:
-    """Return a cursor whose rows are of a NamedTuple.
+    """Return a cursor whose rows are NamedTuples of type `kind`.
 
-    Its `execute` raises TypeError for a statement whose columns are not the NamedTuple's.
+    Its `execute` raises TypeError for a statement whose columns differ from the fields.
     """
     return connection.cursor(row_factory=named(kind))
 
@@ -42,7 +41,7 @@ def tuples_of(
 ) -> psycopg.AsyncCursor[tuple[Any, ...]]: ...
 def tuples_of(connection: Any, kind: type[tuple[Any, ...]]) -> Any:
     """Return a cursor whose rows are plain tuples in the order of a NamedTuple's fields, for a loop
-    over many rows that takes each apart at once.
+    over many rows that unpacks each at once.
 
     Its `execute` raises TypeError for a statement whose columns are not the fields in their order.
     """
@@ -61,8 +60,8 @@ def scalars(connection: Any) -> Any:
 
 
 def named(kind: type[Kind]) -> BaseRowFactory[Kind]:
-    """Return a row factory of psycopg's for a NamedTuple. A field that is a NamedTuple itself is
-    made of the columns that its own fields name.
+    """Return psycopg's row factory for a NamedTuple. A field that is a NamedTuple itself is built
+    from the columns that its own fields name.
     """
     return partial(_factory, kind)
 
@@ -81,20 +80,20 @@ def _in_order(kind: type[tuple[Any, ...]], cursor: Any) -> RowMaker[tuple[Any, .
 
 @cache
 def _is_in_order(kind: type[tuple[Any, ...]], names: tuple[bytes | None, ...]) -> bool:
-    """Raises TypeError."""
-    _maker(kind, names)
+    """Return whether the columns are in the order of the fields. Raises TypeError if others."""
+    _row_maker(kind, names)
     return [name.encode() for name in columns_of(kind)] == [*names]
 
 
 def _factory(kind: type[Kind], cursor: Any) -> RowMaker[Kind]:
     names = _names(cursor)
-    return _maker(kind, names) if names else no_result
+    return _row_maker(kind, names) if names else no_result
 
 
 def _scalar(cursor: Any) -> RowMaker[Any]:
     names = _names(cursor)
     if len(names) > 1:
-        raise TypeError(f"One column is expected, the statement returns {len(names)}.")
+        raise TypeError(f"The statement returns {len(names)} columns, one is expected.")
     return _first if names else no_result
 
 
@@ -102,22 +101,22 @@ _first: RowMaker[Any] = itemgetter(0)
 
 
 def _names(cursor: Any) -> tuple[bytes | None, ...]:
-    """The columns of the current result; none if it has no rows, as of an UPDATE."""
+    """Return the columns of the current result; none if it has no rows, as of an UPDATE."""
     result = cursor.pgresult
     return () if result is None else tuple(map(result.fname, range(result.nfields)))
 
 
 @cache
-def _maker(kind: type[Kind], names: tuple[bytes | None, ...]) -> RowMaker[Kind]:
-    """Raises TypeError."""
+def _row_maker(kind: type[Kind], names: tuple[bytes | None, ...]) -> RowMaker[Kind]:
+    """Return the function that builds a row. Raises TypeError if the columns differ."""
     found = [(name or b"").decode() for name in names]
     if refusal := differences(kind, found):
-        raise TypeError(f"{kind.__name__} is not what the statement returns: {refusal}.")
-    return _built(kind, {name: at for at, name in enumerate(found)})
+        raise TypeError(f"{kind.__name__} differs from the statement's columns: {refusal}.")
+    return _builder(kind, {name: at for at, name in enumerate(found)})
 
 
 def differences(kind: type[tuple[Any, ...]], found: Sequence[str]) -> str:
-    """Return how columns and the fields of a NamedTuple differ; empty if only in their order."""
+    """Describe how columns differ from the fields of a NamedTuple; empty if only in their order."""
     fields = columns_of(kind)
     return "; ".join(
         f"{what} {', '.join(names)}"
@@ -131,7 +130,7 @@ def differences(kind: type[tuple[Any, ...]], found: Sequence[str]) -> str:
 
 
 def columns_of(kind: type[tuple[Any, ...]]) -> list[str]:
-    """Return the columns that a NamedTuple is made of, in the order of its fields."""
+    """Return the columns of a NamedTuple, in the order of its fields."""
     return [
         column
         for field, part in _parts(kind).items()
@@ -140,7 +139,7 @@ def columns_of(kind: type[tuple[Any, ...]]) -> list[str]:
 
 
 def _parts(kind: type[tuple[Any, ...]]) -> dict[str, type[tuple[Any, ...]] | None]:
-    """The fields of a NamedTuple, with the NamedTuple that each is, if it is one."""
+    """Return the fields of a NamedTuple, each with its type if that is a NamedTuple too."""
     types = {
         name: type
         for base in reversed(kind.__mro__)
@@ -150,14 +149,14 @@ def _parts(kind: type[tuple[Any, ...]]) -> dict[str, type[tuple[Any, ...]] | Non
     return {name: types[name] if hasattr(types.get(name), "_fields") else None for name in fields}
 
 
-def _built(kind: type[Kind], places: dict[str, int]) -> Callable[[Sequence[Any]], Kind]:
-    """How to make a row of a tuple with the columns at these places."""
+def _builder(kind: type[Kind], indexes: dict[str, int]) -> Callable[[Sequence[Any]], Kind]:
+    """Return the function that builds a row from a tuple with the columns at these indexes."""
     make: Any = partial(tuple.__new__, kind)
     parts = _parts(kind)
-    if list(parts) == list(places):
+    if list(parts) == list(indexes):
         return make  # type: ignore[no-any-return]
     getters = [
-        itemgetter(places[name]) if part is None else _built(part, places)
+        itemgetter(indexes[name]) if part is None else _builder(part, indexes)
         for name, part in parts.items()
     ]
     return lambda row: make([get(row) for get in getters])

@@ -1,4 +1,4 @@
-"""What Django's models leave out of PostgreSQL's tables: how one is stored, types of columns.
+"""Features of PostgreSQL's tables that Django's models lack: storage options and column types.
 Django module.
 """
 
@@ -12,9 +12,9 @@ from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
 
-class Storage(NamedTuple):
-    """How a model's table is stored: its attribute `storage`, from which `makemigrations` makes
-    `CreateTable`.
+class TableStorage(NamedTuple):
+    """The storage options of a model's table: the model's attribute `storage`, which
+    `makemigrations` writes into `CreateTable`.
     """
 
     partition_by: str = ""  # such as RANGE (at)
@@ -23,13 +23,13 @@ class Storage(NamedTuple):
     external: tuple[str, ...] = ()  # columns whose long values are not compressed
 
     def kwargs(self) -> dict[str, Any]:
-        """Of `CreateTable`: what is not as usual."""
-        usual = Storage()._asdict()
-        return {name: value for name, value in self._asdict().items() if value != usual[name]}
+        """Return the arguments of `CreateTable` that are not the defaults."""
+        default = TableStorage()._asdict()
+        return {name: value for name, value in self._asdict().items() if value != default[name]}
 
 
 class CreateTable(migrations.CreateModel):
-    """Make a model's table, stored as `Storage` says."""
+    """Creates a model's table with the options of `TableStorage`."""
 
     def __init__(
         self,
@@ -41,14 +41,14 @@ class CreateTable(migrations.CreateModel):
         storage: Mapping[str, Any],
     ) -> None:
         super().__init__(name, fields, options, bases)
-        self.storage = Storage(**storage)
+        self.storage = TableStorage(**storage)
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
         name, args, kwargs = super().deconstruct()
         return name, args, {**kwargs, "storage": self.storage.kwargs()}
 
     def reduce(self, operation: Operation, app_label: str) -> Any:
-        """Merged with what changes the model, it is still stored so."""
+        """Merge with an operation that changes the model, and retain the storage options."""
         found = super().reduce(operation, app_label)
         if not isinstance(found, list):
             return found
@@ -69,16 +69,16 @@ class CreateTable(migrations.CreateModel):
             create_table(schema_editor, model, self.storage)
 
 
-def with_storage(operation: migrations.CreateModel, storage: Storage) -> CreateTable:
-    """The same, stored so."""
+def with_storage(operation: migrations.CreateModel, storage: TableStorage) -> CreateTable:
+    """Return the operation with storage options."""
     _, args, kwargs = operation.deconstruct()
     return CreateTable(*args, **kwargs, storage=storage.kwargs())
 
 
 def create_table(
-    schema_editor: BaseDatabaseSchemaEditor, model: type[models.Model], storage: Storage
+    schema_editor: BaseDatabaseSchemaEditor, model: type[models.Model], storage: TableStorage
 ) -> None:
-    """Make the table of a model, with its indexes and comments."""
+    """Create the table of a model, with its indexes and comments."""
     with _stored(schema_editor, storage):
         schema_editor.create_model(model)
     for column in storage.external:
@@ -87,12 +87,12 @@ def create_table(
 
 
 @contextmanager
-def _stored(schema_editor: BaseDatabaseSchemaEditor, storage: Storage) -> Iterator[None]:
-    """The tables that the editor makes meanwhile are stored so."""
-    usual = schema_editor.table_sql
+def _stored(schema_editor: BaseDatabaseSchemaEditor, storage: TableStorage) -> Iterator[None]:
+    """Apply storage options to the tables that the editor creates in the block."""
+    original = schema_editor.table_sql
 
     def table_sql(model: type[models.Model]) -> tuple[str, Any]:
-        text, params = usual(model)
+        text, params = original(model)
         if storage.unlogged:
             text = text.replace("CREATE TABLE", "CREATE UNLOGGED TABLE", 1)
         if storage.partition_by:
@@ -106,10 +106,10 @@ def _stored(schema_editor: BaseDatabaseSchemaEditor, storage: Storage) -> Iterat
     try:
         yield
     finally:
-        schema_editor.table_sql = usual
+        schema_editor.table_sql = original
 
 
-class _Typed(models.Field):
+class _TypedField(models.Field):
     """A column of a type that Django has no field for."""
 
     column_type: str
@@ -119,35 +119,35 @@ class _Typed(models.Field):
 
 
 class JsonTextField(models.JSONField):
-    """JSON as it was written; jsonb would refuse \\u0000."""
+    """JSON in its original text; jsonb would refuse \\u0000."""
 
     def db_type(self, connection: Any) -> str:
         return "json"
 
     def from_db_value(self, value: Any, *_: Any) -> Any:
-        """The driver has read it, as it does with json, not with jsonb."""
+        """Return the value unchanged: unlike jsonb, the driver has parsed it."""
         return value
 
 
-class Xid8Field(_Typed):
+class Xid8Field(_TypedField):
     """The id of a transaction."""
 
     column_type = "xid8"
 
 
-class XidField(_Typed):
-    """The id of a transaction, as a row's xmin has it."""
+class XidField(_TypedField):
+    """The id of a transaction, as in a row's xmin."""
 
     column_type = "xid"
 
 
-class OidField(_Typed):
-    """The number of something of the database itself."""
+class OidField(_TypedField):
+    """The oid of an object of the database."""
 
     column_type = "oid"
 
 
-class MultirangeField(_Typed):
+class MultirangeField(_TypedField):
     """Ranges of bigint."""
 
     column_type = "int8multirange"

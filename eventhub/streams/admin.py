@@ -1,5 +1,5 @@
-"""The log in the back office. Events have a key of several columns, which Django's admin cannot
-show; the console does. Django module.
+"""The log in the back office, without events: their key has several columns, which Django's admin
+does not support; the console shows them. Django module.
 """
 
 from django.contrib import admin

@@ -1,5 +1,5 @@
-"""Streams, their segments, single events and keyed state, and what concerns the hub as a whole: its
-last start, and what its data takes. What emits and listens are the hot routes. Django module.
+"""Views of streams, segments, single events and keyed state, and of the hub as a whole: its last
+start and its storage. Emits and listeners use the hot routes. Django module.
 """
 
 import hashlib
@@ -27,7 +27,13 @@ from eventhub.eventlog.models import Segment, Stream
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams import selectors, services, state
 from eventhub.streams.errors import KeyedFixed, NotKeyed, UnknownKey
-from eventhub.streams.forms import FORMS, Placed, StoredEventJson, accepted, whole
+from eventhub.streams.representations import (
+    FORMATS,
+    StoredEventJson,
+    StreamEvent,
+    accepted_format,
+    stored_event_json,
+)
 from eventhub.streams.serializers import (
     KeyStateSerializer,
     PolicySerializer,
@@ -38,7 +44,7 @@ from eventhub.streams.serializers import (
     StorageSerializer,
     StreamSerializer,
 )
-from eventhub.streams.state import Snapshot
+from eventhub.streams.state import SnapshotPage
 from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
 
 _SEQUENCE = re.compile(r"[0-9]{1,18}")
@@ -50,12 +56,13 @@ _MATCH = OpenApiParameter(
     "If-Match",
     str,
     OpenApiParameter.HEADER,
-    description="A sequence of the stream: 412 `changed` if the key changed after it, or is gone.",
+    description="A sequence of the stream: 412 `changed` if the key changed after it or has no"
+    " state.",
 )
 
 
 class Streams(ResourceView):
-    """The streams of a zone that the caller has any grant on."""
+    """The streams of a zone on which the caller has any grant."""
 
     noun = "a stream", "streams"
     kind = "stream"
@@ -86,12 +93,12 @@ class Streams(ResourceView):
             policy=body,
             if_match=self.if_match,
         )
-        [placed] = selectors.with_places([row])
-        return placed, new
+        [stream] = selectors.with_positions([row])
+        return stream, new
 
 
 class Segments(ResourceView):
-    """A stream's segments, the oldest first; the last is being written (EMC-14)."""
+    """A stream's segments, oldest first; the last one is open (EMC-14)."""
 
     noun = "the segment being written", "a stream's segments"
     unknown = errors.UnknownStream
@@ -107,7 +114,7 @@ class Segments(ResourceView):
 
 
 class OneEvent(ResourceView):
-    """One stored event. It was complete when it got its number and never changes (EMC-04)."""
+    """One stored event. It was complete when it got its sequence and never changes (EMC-04)."""
 
     unknown = errors.UnknownEvent
 
@@ -115,44 +122,44 @@ class OneEvent(ResourceView):
         "Show an event; its ETag is the sha256 of the stored bytes",
         *(errors.UnknownStream, errors.Gone, errors.LogHole, NotRepresentable),
         errors.MethodNotAllowed,
-        answer={
+        response={
             (200, "application/json"): StoredEventJson,
             **{
-                (200, form): OpenApiTypes.OBJECT if form.endswith("json") else OpenApiTypes.STR
-                for form in FORMS
+                (200, media): OpenApiTypes.OBJECT if media.endswith("json") else OpenApiTypes.STR
+                for media in FORMATS
             },
         },
     )
     def retrieve(self, request: Request, **kwargs: Any) -> Response | HttpResponse:
         if not _SEQUENCE.fullmatch(kwargs["sequence"]):
-            raise errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
+            raise errors.UnknownEvent("A sequence is a number from 1.", field="sequence")
         sequence = int(kwargs["sequence"])
         stream, stored = selectors.find_stored(
             actor=self.actor, name=kwargs["stream"], sequence=sequence
         )
-        self.stands_at(selectors.place_of(stream))
-        placed = Placed(stored, self.actor.zone_id, stream.name)
-        form = accepted(request.headers.get("Accept", ""))
-        if form is None:
+        self.set_position(selectors.position_of(stream))
+        event = StreamEvent(stored, self.actor.zone_id, stream.name)
+        media = accepted_format(request.headers.get("Accept", ""))
+        if media is None:
             digest = hashlib.sha256(stored.payload).hexdigest()
-            return Response(whole(placed), headers={"ETag": f'"{digest}"'})
-        text = FORMS[form](placed)
-        return HttpResponse(text, content_type=form, headers={"Vary": "Accept"})
+            return Response(stored_event_json(event), headers={"ETag": f'"{digest}"'})
+        text = FORMATS[media](event)
+        return HttpResponse(text, content_type=media, headers={"Vary": "Accept"})
 
     def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        raise errors.MethodNotAllowed("A stored event never changes; it is only read.")
+        raise errors.MethodNotAllowed("A stored event never changes; only GET is allowed.")
 
 
 class EmitOnly(ResourceView):
-    """The path of the emit route: POST never comes here, and nothing else is allowed on it."""
+    """The path of the emit route, which serves POST before Django; other methods get 405."""
 
-    schema = None  # documented by the hot routes' own table
+    schema = None  # documented by the table of the hot routes
 
     def create(self, request: Request, **kwargs: Any) -> Response:
         raise errors.MethodNotAllowed
 
 
-class State(ResourceView):
+class KeyedStates(ResourceView):
     """The latest event of each key, as of one sequence."""
 
     unknown = errors.UnknownStream
@@ -163,28 +170,28 @@ class State(ResourceView):
         *(NotKeyed, errors.InvalidField, errors.SegmentMismatch),
         parameters=PAGE,
     )
-    def get_object(self) -> Snapshot:
-        asked = read_page(self.request)
-        found = state.read_page(actor=self.actor, stream=self.kwargs["stream"], asked=asked)
-        self.stands_at(found.cursor)
+    def get_object(self) -> SnapshotPage:
+        page = read_page(self.request)
+        found = state.read_page(actor=self.actor, stream=self.kwargs["stream"], page=page)
+        self.set_position(found.cursor)
         return found
 
 
 class OneKey(ResourceView):
-    """The state of one key, which may hold slashes."""
+    """The state of one key, which may contain slashes."""
 
     unknown = UnknownKey
     lookup_field = lookup_url_kwarg = "key"
     serializer_class = KeyStateSerializer
 
     @property
-    def place(self) -> dict[str, Any]:
+    def target(self) -> dict[str, Any]:
         return {"actor": self.actor, "stream": self.kwargs["stream"], "key": self.kwargs["key"]}
 
     @operation("Show the state of a key", errors.UnknownStream, NotKeyed)
     def retrieve(self, request: Request, **kwargs: Any) -> Response:
-        found, place = state.find_key(**self.place)
-        self.stands_at(place)
+        found, position = state.find_key(**self.target)
+        self.set_position(position)
         return self.answer(found)
 
     @operation(
@@ -192,11 +199,11 @@ class OneKey(ResourceView):
         *(errors.UnknownStream, NotKeyed, *_EVENT),
         body={"application/json": {"$ref": "#/components/schemas/EventIn"}},
         parameters=(_MATCH, IF_NONE_MATCH),
-        answer={200: KeyStateSerializer, 201: KeyStateSerializer},
+        response={200: KeyStateSerializer, 201: KeyStateSerializer},
     )
     def update(self, request: Request, **kwargs: Any) -> Response:
         event = _event(request)
-        found, new = state.put_key(**self.place, event=event, expected=self.if_match)
+        found, new = state.put_key(**self.target, event=event, expected=self.if_match)
         return self.answer(found, 201 if new else 200, KeyStateSerializer)
 
     @operation(
@@ -205,7 +212,7 @@ class OneKey(ResourceView):
         parameters=(_MATCH,),
     )
     def perform_destroy(self) -> None:
-        state.delete_key(**self.place, expected=self.if_match)
+        state.delete_key(**self.target, expected=self.if_match)
 
     def answer(self, item: KeyState, status: int = 200, serializer: Any = None) -> Response:
         found = super().answer(item, status, serializer)
@@ -214,7 +221,7 @@ class OneKey(ResourceView):
 
 
 def _event(request: Request) -> EventIn:
-    """The body, read as the emit route reads it."""
+    """Parse the body as the emit route does."""
     media_type = (request.content_type or "").partition(";")[0].strip().lower()
     events = parse(request._request.body, media_type)
     if len(events) != 1:
@@ -222,7 +229,7 @@ def _event(request: Request) -> EventIn:
     return events[0]
 
 
-class Start(ResourceView):
+class HubStarts(ResourceView):
     """The hub's last start (EMC-17)."""
 
     serializer_class = StartSerializer
@@ -232,13 +239,13 @@ class Start(ResourceView):
         return selectors.find_boot()
 
 
-class Storage(ResourceView):
-    """What the hub's data takes, and what policies have done (EMC-26)."""
+class StorageUse(ResourceView):
+    """The storage that the hub's data uses, and the segments that policies dropped (EMC-26)."""
 
     permission_classes = (IsZoneManager,)
     serializer_class = StorageSerializer
 
-    @operation("Show what the data takes, and what each policy has dropped")
+    @operation("Show the storage in use, and what each policy has dropped")
     def get_object(self) -> dict[str, Any]:
         return selectors.report_storage(actor=self.actor)
 

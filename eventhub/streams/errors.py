@@ -6,15 +6,15 @@ from eventhub.base.errors import Conflict, NotFound
 
 
 class KeyedFixed(Conflict):
-    """Whether a stream is keyed is for good, because a state that begins in the middle would lack
-    keys; make another stream.
+    """`keyed` cannot be changed, because the state of earlier events would be missing; create
+    another stream.
     """
 
     code = "keyed_fixed"
 
 
 class NotKeyed(Conflict):
-    """The stream keeps no state of keys; `keyed` is chosen when a stream is made."""
+    """The stream has no keyed state; set `keyed` when you create a stream."""
 
     code = "not_keyed"
 

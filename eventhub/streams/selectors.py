@@ -1,5 +1,5 @@
-"""Reads of streams, segments and events, as far as the actor may see them, and of what concerns the
-hub as a whole: its last start, and what its data takes (EMC-26). Django module.
+"""Reads of streams, segments and events that the actor may see, and of the hub as a whole: its last
+start and its storage (EMC-26). Django module.
 """
 
 from typing import Any
@@ -26,51 +26,51 @@ from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.streams import StreamRow
 from eventhub.eventlog.transient import positions
 
-_OF_HUB = ("used_bytes", "held", "quota_bytes", "disk", "groups")
+_HUB_FIELDS = ("used_bytes", "held", "quota_bytes", "disk", "partitions")
 
 
 def find_stream(*, actor: Actor, name: str) -> StreamRow:
-    """The stream, if the actor has any grant on it; Forbidden before UnknownStream, so that names
-    do not leak.
+    """Return the stream if the actor has any grant on it. Raises Forbidden before UnknownStream, so
+    that names do not leak.
     """
     if not _sees(actor, name):
         raise Forbidden(f"No grant of this key names the stream {name}; ask an operator for one.")
-    [found] = with_places([streams.get_stream(raw_connection(), actor.zone_id, name)])
+    [found] = with_positions([streams.get_stream(raw_connection(), actor.zone_id, name)])
     return found
 
 
 def list_streams(after: tuple[Any, ...] | None, count: int, *, actor: Actor) -> list[StreamRow]:
-    """At most `count` streams that the actor may see, by name."""
+    """Return at most `count` streams that the actor may see, by name."""
     [name] = after or ("",)
-    seen: list[StreamRow] = []
+    visible: list[StreamRow] = []
     most = limits.PAGE_ITEMS_MAX + 1
-    while len(seen) < count:
+    while len(visible) < count:
         rows = streams.list_streams(raw_connection(), actor.zone_id, name, most)
-        seen += [row for row in rows if _sees(actor, row.name)]
+        visible += [row for row in rows if _sees(actor, row.name)]
         if len(rows) < most:
             break
         name = rows[-1].name
-    return with_places(seen[:count])
+    return with_positions(visible[:count])
 
 
 def segments_of(*, actor: Actor, name: str) -> QuerySet[Segment]:
-    """The segments of the stream, with where each ends, by now if it is open (`ends`), and its
-    bytes (`shown_bytes`): not for whom there may be hidden events, as who looks before and after
-    would know their sizes.
+    """Select the segments of the stream with their last sequence (`ends`; of an open one, so far)
+    and `visible_bytes`: None for an actor that may not see all events, because it could derive the
+    sizes of the others.
     """
     stream = find_stream(actor=actor, name=name)
-    knows_all = actor.principal is None if name == SYSTEM else actor.manages_zone
+    sees_all = actor.principal is None if name == SYSTEM else actor.manages_zone
     size = (
         Coalesce("bytes", "stream__streamhead__bytes")
-        if knows_all
+        if sees_all
         else Value(None, BigIntegerField())
     )
     ends = Coalesce("last", "stream__streamhead__sequence")
-    return Segment.objects.filter(stream=stream.id).annotate(ends=ends, shown_bytes=size)
+    return Segment.objects.filter(stream=stream.id).annotate(ends=ends, visible_bytes=size)
 
 
 def current_segment(*, actor: Actor, name: str) -> Segment:
-    """The segment being written (EMC-14)."""
+    """Return the open segment (EMC-14)."""
     segments = segments_of(actor=actor, name=name).filter(pk=F("stream__streamhead__segment_id"))
     found: Segment | None = segments.first()
     if found is None:
@@ -79,8 +79,8 @@ def current_segment(*, actor: Actor, name: str) -> Segment:
 
 
 def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, StoredEvent]:
-    """One event as it lies in its stream. Of `system` a manager sees those of the own zone; the
-    others are not there.
+    """Return an event as stored in its stream. In `system`, a manager finds only events of its own
+    zone.
     """
     actor.require_listen(name)
     stream = streams.get_stream(raw_connection(), actor.zone_id, name)
@@ -102,15 +102,15 @@ def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, S
     return stream, stored
 
 
-def place_of(stream: StreamRow) -> Cursor | None:
-    """Where the stream stands; None while the memory of a transient one is away."""
+def position_of(stream: StreamRow) -> Cursor | None:
+    """Return the position of the stream; None while a transient one's memory is unavailable."""
     if stream.segment is None or stream.sequence is None:
         return None
     return Cursor(stream.segment, stream.sequence)
 
 
-def with_places(rows: list[StreamRow]) -> list[StreamRow]:
-    """The streams, with where the transient ones stand, unless their memory is away."""
+def with_positions(rows: list[StreamRow]) -> list[StreamRow]:
+    """Add the positions of transient streams, unless their memory is unavailable."""
     ids = [row.id for row in rows if row.policy.durability == "transient"]
     if not ids:
         return rows
@@ -118,11 +118,11 @@ def with_places(rows: list[StreamRow]) -> list[StreamRow]:
         found = positions(read_env().redis_url, ids)
     except TransientUnavailable:
         return rows
-    places: dict[int, dict[str, Any]] = {
+    fields: dict[int, dict[str, Any]] = {
         id: {"segment": segment, "segment_first": first, "sequence": last, "first": first}
         for id, (segment, first, last) in found.items()
     }
-    return [row._replace(**places.get(row.id, {})) for row in rows]
+    return [row._replace(**fields.get(row.id, {})) for row in rows]
 
 
 def _sees(actor: Actor, name: str) -> bool:
@@ -130,16 +130,16 @@ def _sees(actor: Actor, name: str) -> bool:
 
 
 def find_boot() -> dict[str, Any]:
-    """The hub's last start, and the place in `system` from which a listen begins with it."""
+    """Return the hub's last start, and the cursor in `system` before its event."""
     found = boot.last_boot(raw_connection())
     if found is None:
-        raise NotFound("No start of this hub was told; `manage.py boot` tells one.")
+        raise NotFound("No start of this hub is recorded; `manage.py boot` records one.")
     return {"stream": SYSTEM, **found.cursor.json(), "started_at": found.started_at_us}
 
 
 def report_storage(*, actor: Actor) -> dict[str, Any]:
-    """What the data takes: the streams of the actor's zone. What is of the whole hub is None for
-    all but operators, but `state`.
+    """Return the storage in use by the streams of the actor's zone. Figures of the whole hub, other
+    than `state`, are None except for operators.
     """
     env = settings.ENV
     found = storage.read_storage(
@@ -148,7 +148,7 @@ def report_storage(*, actor: Actor) -> dict[str, Any]:
     disk = storage.read_disk(env.store_dir)
     whole = {**found._asdict(), "used_bytes": found.used_bytes, "disk": disk}
     return {
-        **{name: whole[name] if actor.principal is None else None for name in _OF_HUB},
+        **{name: whole[name] if actor.principal is None else None for name in _HUB_FIELDS},
         "state": found.state(disk.state if disk else "ok"),
         "streams": _streams(found.streams),
         "archive": _archived(actor.zone_id) if env.archive_url else None,
@@ -156,14 +156,14 @@ def report_storage(*, actor: Actor) -> dict[str, Any]:
 
 
 def _streams(found: list[StreamStorage]) -> list[dict[str, Any]]:
-    """What each holds, its policy, and what it has dropped: segments by why they left."""
+    """Return the storage and policy of each stream, and its removed segments by reason."""
     connection, ids = raw_connection(), [one.id for one in found]
-    policies, left = streams.policies(connection, ids), streams.removed_segments(connection, ids)
+    policies, removed = streams.policies(connection, ids), streams.removed_segments(connection, ids)
     return [
         {
             **one._asdict(),
             "segments": one,
-            "left": left.get(one.id, {}),
+            "removed": removed.get(one.id, {}),
             "policy": policies[one.id],
         }
         for one in found
@@ -171,7 +171,7 @@ def _streams(found: list[StreamStorage]) -> list[dict[str, Any]]:
 
 
 def _archived(zone_id: int) -> dict[str, int]:
-    """What of a zone's streams is complete in the archive."""
+    """Count the segments of a zone's streams that are complete in the archive."""
     segments = Segment.objects.filter(archive_path__isnull=False, stream__zone=zone_id)
     found: dict[str, int] = segments.aggregate(
         segments=Count("pk"), bytes=Coalesce(Sum("bytes"), 0)

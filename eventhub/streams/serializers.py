@@ -1,4 +1,4 @@
-"""The shapes of the streams' bodies and answers. Django module."""
+"""Serializers of streams, segments, state and storage. Django module."""
 
 from typing import Any, get_args
 
@@ -28,11 +28,11 @@ def _limit(most: int, help_text: str) -> dict[str, Any]:
 
 
 class PolicySerializer(ModelSerializer):
-    """What of a policy is given; null removes a limit."""
+    """The policy fields to set; null removes a limit."""
 
     matching = OneOfField(
         choices=get_args(Matching),
-        help_text="The strategy that finds the registrations of its events; all find the same.",
+        help_text="The strategy that matches its events to registrations; all find the same.",
     )
 
     class Meta:
@@ -41,19 +41,21 @@ class PolicySerializer(ModelSerializer):
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "durability": {
                 "help_text": "What an emit waits for: `sync` the disk, `async` the server,"
-                " `transient` memory alone. For good."
+                " `transient` memory only. It cannot be changed."
             },
             "segment_events_max": {"min_value": 1, "max_value": limits.SEGMENT_EVENTS_MAX},
             "segment_bytes_max": {
                 "min_value": 1,
                 "max_value": limits.SEGMENT_BYTES_MAX,
-                "help_text": "A segment is sealed when it holds so many stored bytes.",
+                "help_text": "The stored bytes at which a segment is sealed.",
             },
             "segment_age_s_max": _limit(
-                limits.SEGMENT_AGE_S_MAX, "Seals a segment that is so old."
+                limits.SEGMENT_AGE_S_MAX, "The age at which a segment is sealed."
             ),
-            "keyed": {"help_text": "The latest event of each `key` is its state. For good."},
-            "restate": {"help_text": "The state is appended again at each start; needs `keyed`."},
+            "keyed": {
+                "help_text": "The latest event of each `key` is its state. It cannot be changed."
+            },
+            "restate": {"help_text": "Append the state again at each start; needs `keyed`."},
             "retain_events": _limit(
                 limits.RETAIN_EVENTS_MAX, "Sealed segments beyond it are dropped."
             ),
@@ -61,16 +63,16 @@ class PolicySerializer(ModelSerializer):
                 limits.RETAIN_BYTES_MAX, "Sealed segments beyond it are dropped."
             ),
             "retain_age_s": _limit(
-                limits.RETAIN_AGE_S_MAX, "Segments sealed so long ago are dropped."
+                limits.RETAIN_AGE_S_MAX, "The time after sealing at which a segment is dropped."
             ),
             "on_lag": {
-                "help_text": "What a durable cursor still needs is kept beyond the limits, or"
-                " dropped."
+                "help_text": "Whether events that a durable cursor still needs are kept beyond the"
+                " limits or dropped."
             },
             "hold": {"max_length": limits.TEXT_CHARS_MAX},
             "quench": {
-                "help_text": "Emitters may leave out events that nobody wants now; they are in no"
-                " history."
+                "help_text": "Producers may omit events that match no current interest; these are"
+                " not stored."
             },
         }
 
@@ -82,14 +84,14 @@ class PolicySerializer(ModelSerializer):
 
 
 class WholePolicySerializer(AnswerSerializer, PolicySerializer):
-    """A policy as it is shown: whole."""
+    """A complete policy."""
 
 
 class CurrentSegmentSerializer(Serializer):
     uuid = serializers.UUIDField()
     first = serializers.IntegerField(help_text="The segment's first sequence.")
     sequence = serializers.IntegerField(
-        help_text="The last sequence given; `first` - 1 while the segment is empty."
+        help_text="The last sequence assigned; `first` - 1 while the segment is empty."
     )
 
 
@@ -100,7 +102,7 @@ class CursorSerializer(Serializer):
 
 class StreamSerializer(WholePolicySerializer, ChangedSerializer):
     """A stream with its policy. Positions of a transient stream are null while its memory is
-    away.
+    unavailable.
     """
 
     created_at = MomentField(source="created_at_us")
@@ -110,14 +112,14 @@ class StreamSerializer(WholePolicySerializer, ChangedSerializer):
     last = serializers.IntegerField(
         source="sequence",
         allow_null=True,
-        help_text="The last sequence given; 0 in a new stream.",
+        help_text="The last sequence assigned; 0 in a new stream.",
     )
     segment = CurrentSegmentSerializer(
         source="current", allow_null=True, help_text="The segment being written."
     )
     boot = CursorSerializer(
         allow_null=True,
-        help_text="The last event before the hub's last start; null in a stream made since.",
+        help_text="The last event before the hub's last start; null in a stream created since.",
     )
 
     class Meta(PolicySerializer.Meta):
@@ -137,15 +139,15 @@ class SegmentSerializer(AnswerSerializer):
     last = serializers.IntegerField(
         source="ends", help_text="The last sequence; `first` - 1 while empty."
     )
-    sequence = serializers.IntegerField(source="ends", help_text="The same.")
+    sequence = serializers.IntegerField(source="ends", help_text="The same as `last`.")
     state = serializers.SerializerMethodField()
     bytes = serializers.IntegerField(
-        source="shown_bytes",
+        source="visible_bytes",
         allow_null=True,
-        help_text="Stored bytes; null for all but who manages the zone, of `system` but operators.",
+        help_text="Stored bytes; null without `manage:*`. Those of `system` are for operators.",
     )
     archived = serializers.SerializerMethodField(
-        help_text="Complete in the archive; it may be live too."
+        help_text="True if the archive has the whole segment, which may still be live."
     )
 
     class Meta:
@@ -167,10 +169,10 @@ class KeyStateSerializer(Serializer):
     key = serializers.CharField()
     segment = serializers.UUIDField(source="stored.segment")
     sequence = serializers.IntegerField(
-        source="stored.sequence", help_text="Of the key's latest event; its ETag."
+        source="stored.sequence", help_text="The sequence of the key's latest event; its ETag."
     )
     appended_at = MomentField(source="stored.appended_at_us")
-    event = serializers.SerializerMethodField(help_text="As it was emitted.")
+    event = serializers.SerializerMethodField(help_text="The event as emitted.")
 
     def get_event(self, found: KeyState) -> dict[str, Any]:
         event: dict[str, Any] = orjson.loads(found.stored.json)
@@ -179,7 +181,7 @@ class KeyStateSerializer(Serializer):
 
 class SnapshotSerializer(Serializer):
     stream = serializers.CharField()
-    cursor = CursorSerializer(help_text="The events after it bring what has changed since.")
+    cursor = CursorSerializer(help_text="Events after it have the changes since the snapshot.")
     items = KeyStateSerializer(many=True)
     next = serializers.CharField(
         allow_null=True, help_text="Pass as `after` for the next page; null at the end."
@@ -187,7 +189,7 @@ class SnapshotSerializer(Serializer):
 
 
 class StartSerializer(CursorSerializer):
-    """A cursor: a listen on `stream` from there begins with `hub.started`."""
+    """A cursor: a listener on `stream` from there receives `hub.started` first."""
 
     stream = serializers.CharField()
     started_at = MomentField()
@@ -200,8 +202,8 @@ class DiskSerializer(Serializer):
 
 
 class SegmentCountsSerializer(Serializer):
-    live = serializers.IntegerField(help_text="In the database.")
-    archived = serializers.IntegerField(help_text="In the archive alone.")
+    live = serializers.IntegerField(help_text="Segments in the database.")
+    archived = serializers.IntegerField(help_text="Segments in the archive only.")
     dropped = serializers.IntegerField()
 
 
@@ -209,14 +211,14 @@ class StreamStorageSerializer(Serializer):
     name = serializers.CharField()
     bytes = serializers.IntegerField(help_text="Stored bytes in the database.")
     segments = SegmentCountsSerializer()
-    left = serializers.DictField(
+    removed = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="Segments that are no longer in the database, by why: `age`, `size`, `count`,"
-        " `quota`, `disk`, `continuity`.",
+        help_text="Segments removed from the database, by reason: `age`, `size`, `count`, `quota`,"
+        " `disk`, `continuity`.",
     )
     policy = WholePolicySerializer()
     first = serializers.IntegerField(help_text="The first sequence that can still be read.")
-    last = serializers.IntegerField(help_text="The last sequence given.")
+    last = serializers.IntegerField(help_text="The last sequence assigned.")
 
 
 class ArchivedSerializer(Serializer):
@@ -225,33 +227,35 @@ class ArchivedSerializer(Serializer):
 
 
 class HeldSerializer(Serializer):
-    """Bytes on the disk by what they are, with indexes."""
+    """Bytes on disk by kind of data, with indexes."""
 
     events = serializers.IntegerField()
     deliveries = serializers.IntegerField()
-    keyed_state = serializers.IntegerField(help_text="No dropping of events frees it.")
-    tokens = serializers.IntegerField(help_text="Likewise.")
+    keyed_state = serializers.IntegerField(help_text="Dropping events does not free it.")
+    tokens = serializers.IntegerField(help_text="Dropping events does not free it.")
 
 
 class StorageSerializer(Serializer):
-    """What is of the whole hub is null for all but operators, except `state`."""
+    """Storage in use. Only operators receive figures of the whole hub other than `state`."""
 
     state = serializers.ChoiceField(
         choices=["ok", "low", "full"],
-        help_text="Of the whole hub. `low`: the oldest segments leave before their time; `full`:"
-        " emits are refused.",
+        help_text="Of the whole hub. `low`: the oldest segments are dropped early; `full`: emits"
+        " are refused.",
     )
     used_bytes = serializers.IntegerField(
         allow_null=True, help_text="Of the whole hub, with indexes."
     )
-    held = HeldSerializer(allow_null=True, help_text="Of the whole hub: what `used_bytes` is.")
+    held = HeldSerializer(allow_null=True, help_text="Of the whole hub: the parts of `used_bytes`.")
     quota_bytes = serializers.IntegerField(allow_null=True, help_text="Of the whole hub.")
-    disk = DiskSerializer(allow_null=True, help_text="null: nobody watches a disk.")
-    groups = serializers.IntegerField(
+    disk = DiskSerializer(allow_null=True, help_text="null: no disk is monitored.")
+    partitions = serializers.IntegerField(
         allow_null=True, help_text="Partitions of events, of the whole hub."
     )
-    streams = StreamStorageSerializer(many=True, help_text="Of the zone, the largest first.")
-    archive = ArchivedSerializer(allow_null=True, help_text="null: this hub has no archive.")
+    streams = StreamStorageSerializer(
+        many=True, help_text="The streams of the zone, largest first."
+    )
+    archive = ArchivedSerializer(allow_null=True, help_text="null: the hub has no archive.")
 
 
 class QuotaSerializer(Serializer):
@@ -259,5 +263,5 @@ class QuotaSerializer(Serializer):
         min_value=limits.QUOTA_BYTES_MIN,
         max_value=limits.RETAIN_BYTES_MAX,
         allow_null=True,
-        help_text="null: as EVENTHUB_QUOTA_BYTES says.",
+        help_text="null: the value of EVENTHUB_QUOTA_BYTES.",
     )

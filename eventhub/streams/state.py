@@ -1,5 +1,5 @@
-"""The keyed state of a stream (EMC-42): a snapshot in pages, one key, and its change, which
-is an event like any other. Django module.
+"""The keyed state of a stream (EMC-42): a snapshot in pages, one key, and its change by an event.
+Django module.
 """
 
 import os
@@ -13,7 +13,7 @@ from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
 from eventhub.access.selectors import channel_mask
-from eventhub.api.announcements import append_here, raw_connection
+from eventhub.api.announcements import append_events, raw_connection
 from eventhub.api.pagination import Page
 from eventhub.api.replies import current
 from eventhub.base import limits
@@ -30,16 +30,16 @@ from eventhub.eventlog.keyed_state import KeyState, StatePage
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.errors import NotKeyed, UnknownKey
-from eventhub.streams.selectors import place_of
+from eventhub.streams.selectors import position_of
 from eventhub.types import selectors as types
 
 _NEXT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{96})")
 _NONCE_BYTES = 16
 
 
-class Snapshot(NamedTuple):
-    """A page of the state at `cursor`, the same on all pages. What has changed since is left out:
-    the events after the cursor bring it.
+class SnapshotPage(NamedTuple):
+    """A page of the state at `cursor`, which all pages share. Keys that changed since are omitted;
+    the events after the cursor have them.
     """
 
     stream: str
@@ -48,69 +48,69 @@ class Snapshot(NamedTuple):
     next: str | None
 
 
-def read_page(*, actor: Actor, stream: str, asked: Page) -> Snapshot:
-    """A page of the snapshot. Without what is for others, or has expired: neither a short page nor
-    its `next` tells of it. Raises SegmentMismatch if the page before was not of this stream, or of
-    a log that is no more.
+def read_page(*, actor: Actor, stream: str, page: Page) -> SnapshotPage:
+    """Return a page of the snapshot, without events for others and expired ones, which neither a
+    short page nor its `next` reveals. Raises SegmentMismatch if the previous page was of another
+    stream or log.
     """
     actor.require_listen(stream)
     row = _keyed(actor, stream)
-    cursor, digest = _begin(row, asked.after)
+    cursor, digest = _begin(row, page.after)
     items: list[KeyState] = []
     size = 0
-    keys_max = asked.limit
+    keys_max = page.limit
     for _ in range(limits.STATE_READS_MAX):
-        page = StatePage(digest, cursor.sequence, keys_max)
-        found = keyed_state.read_state_now(raw_connection(), row.id, page)
+        part = StatePage(digest, cursor.sequence, keys_max)
+        found = keyed_state.read_state_now(raw_connection(), row.id, part)
         if not found:
-            return Snapshot(stream, cursor, items, None)
+            return SnapshotPage(stream, cursor, items, None)
         for one in found:
             digest = one.digest
             if not _is_shown(actor, one.stored.event):
                 continue
             items.append(one)
             size += len(one.stored.payload)
-            if len(items) == asked.limit or size >= limits.STATE_PAGE_BYTES_MAX:
-                return Snapshot(stream, cursor, items, _next(cursor, digest))
+            if len(items) == page.limit or size >= limits.STATE_PAGE_BYTES_MAX:
+                return SnapshotPage(stream, cursor, items, _next(cursor, digest))
         keys_max = limits.STATE_PAGE_KEYS_MAX
-    return Snapshot(stream, cursor, items, _next(cursor, digest))
+    return SnapshotPage(stream, cursor, items, _next(cursor, digest))
 
 
 def find_key(*, actor: Actor, stream: str, key: str) -> tuple[KeyState, Cursor | None]:
-    """The latest event of a key, and where its stream stands. Raises UnknownKey."""
+    """Return the latest event of a key, and the position of its stream. Raises UnknownKey."""
     actor.require_listen(stream)
     row = _keyed(actor, stream)
     found = keyed_state.find_state_now(raw_connection(), row.id, _valid(key))
     if found is None or not _is_shown(actor, found.stored.event):
         raise UnknownKey(field="key")
-    return found, place_of(row)
+    return found, position_of(row)
 
 
 def put_key(
     *, actor: Actor, stream: str, key: str, event: EventIn, expected: int | None
 ) -> tuple[KeyState, bool]:
-    """Append the event, which is the key's state from now on, and whether the key is new.
+    """Append the event as the new state of the key. Return it, and True if the key is new.
 
-    `expected`: Changed if the key has changed after that sequence, or is not there; 0: if it is.
-    A key whose event is for others keeps no condition: the actor learns that the key is taken, and
-    overwrites nothing that it was not shown unless it says so by giving none. Raises what the emit
-    door raises, TypeViolation and UndeclaredType too.
+    `expected`: raise Changed if the key changed after that sequence or does not exist; 0: if it
+    exists. No condition holds for a key whose event is for others: the actor learns that the key is
+    taken, and overwrites it only without a condition. Raises what the emit route raises, including
+    TypeViolation and UndeclaredType.
     """
     row, client = _writable(actor, stream)
     if event.id is not None:
         raise InvalidField(
-            "A state that is put again is the same again: an `id` counts where events are emitted.",
+            "Omit `id`: putting a state is idempotent. Only emits use the id of an event.",
             field="id",
         )
     if event.tombstone or event.key not in ("", _valid(key)):
-        raise InvalidField("The event is the state of the key in the path.", field="key")
+        raise InvalidField("The event must be the state of the key in the path.", field="key")
     event.key = key
     event.correlation = event.correlation or _action()
     mask = event_mask(event)
     if not isinstance(mask, int):
         mask = channel_mask(zone_id=actor.zone_id, channels=mask)
-    known = types.lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type)
-    checker = known.checker(event, undeclared=row.policy.undeclared)
+    declared = types.lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type)
+    checker = declared.checker(event, undeclared=row.policy.undeclared)
     payload = stored_bytes(event, client=client, mask=mask)
     if checker is not None:
         checker.work(event, len(payload))
@@ -130,7 +130,7 @@ def put_key(
 
 
 def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> None:
-    """Append a tombstone of the type and the channels of the key's latest event. Raises UnknownKey,
+    """Append a tombstone with the type and channels of the key's latest event. Raises UnknownKey,
     Changed.
     """
     row, client = _writable(actor, stream)
@@ -138,14 +138,15 @@ def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> 
         found, _ = _before(actor, row, _valid(key))
         if found is None:
             raise UnknownKey(field="key")
-        ended = _tombstone(found, client)
-        draft = Draft(row.id, ended.mask, protobuf_codec.encode(ended), key=key, tombstone=True)
+        tombstone = _tombstone(found, client)
+        payload = protobuf_codec.encode(tombstone)
+        draft = Draft(row.id, tombstone.mask, payload, key=key, tombstone=True)
         _append(draft._replace(expected=expected))
 
 
 def _before(actor: Actor, row: StreamRow, key: str) -> tuple[KeyState | None, bool]:
-    """The key's latest event, unless it is for others, and whether it is. The head is locked from
-    here on: what a condition is held against is what the actor may see.
+    """Return the key's latest event, None if it is for others, and whether it is. Locks the head,
+    so that a condition is evaluated against the event that the actor may see.
     """
     lock_head(raw_connection(), row.id)
     found = keyed_state.find_state_now(raw_connection(), row.id, key)
@@ -155,33 +156,33 @@ def _before(actor: Actor, row: StreamRow, key: str) -> tuple[KeyState | None, bo
 
 
 def _is_shown(actor: Actor, event: Event) -> bool:
-    """As a listen tells it: what has expired is not told, nor what is for others."""
+    """Return True if a listener would receive the event: not expired, and not for others."""
     expired = event.expires_at_us and event.expires_at_us <= SystemClock().now_us()
     return not expired and is_shown(event, actor.principal)
 
 
 def _tombstone(found: KeyState, client: str) -> Event:
-    was = found.stored.event
+    latest = found.stored.event
     return Event(
-        was.domain,
-        was.type,
+        latest.domain,
+        latest.type,
         {},
         source=client,
         node=client,
         key=found.key,
         mask=found.stored.mask,
-        destinations=was.destinations,
-        audience=was.audience,
+        destinations=latest.destinations,
+        audience=latest.audience,
         correlation=_action(),
         tombstone=True,
     )
 
 
 def _append(draft: Draft) -> None:
-    """In the current transaction; the reply tells where."""
-    [place] = append_here([draft])
+    """Append in the current transaction; the reply's headers get the position."""
+    appended = append_events([draft])
     if reply := current():
-        reply.add([place])
+        reply.add(appended)
 
 
 def _action() -> str:
@@ -197,45 +198,47 @@ def _keyed(actor: Actor, name: str) -> StreamRow:
 
 
 def _writable(actor: Actor, name: str) -> tuple[StreamRow, str]:
-    """The stream, and the client that emits into it."""
+    """Return the stream, and the client that emits to it."""
     if name == SYSTEM:
-        raise Forbidden("Only the hub itself writes to the stream `system`.")
+        raise Forbidden(
+            "Only the hub itself writes to the stream `system`; emit to another stream."
+        )
     actor.require("emit", name)
     if actor.principal is None:
-        raise Forbidden("An event has a source: use the key of a client.")
+        raise Forbidden("An event needs a source: use the key of a client.")
     return _keyed(actor, name), actor.principal.client
 
 
 def _begin(row: StreamRow, after: str) -> tuple[Cursor, bytes]:
-    """Of which moment the snapshot is, and after which digest its page begins."""
+    """Return the cursor of the snapshot, and the digest after which the page begins."""
     if not after:
-        return place_of(row) or Cursor("", 0), b""  # a keyed stream has a place
+        return position_of(row) or Cursor("", 0), b""  # a keyed stream has a position
     found = _NEXT.fullmatch(after)
     if found is None:
-        raise InvalidField("Pass the `next` of the page before.", field="after")
+        raise InvalidField("Pass the `next` of the previous page.", field="after")
     cursor = Cursor(found[1], int(found[2]))
     keyed_state.require_cursor(raw_connection(), row.id, cursor)
-    place = bytes.fromhex(found[3])
-    return cursor, _veiled(place[:_NONCE_BYTES], place[_NONCE_BYTES:])
+    token = bytes.fromhex(found[3])
+    return cursor, _masked(token[:_NONCE_BYTES], token[_NONCE_BYTES:])
 
 
 def _next(cursor: Cursor, digest: bytes) -> str:
     nonce = os.urandom(_NONCE_BYTES)
-    return f"{cursor.segment}.{cursor.sequence}.{(nonce + _veiled(nonce, digest)).hex()}"
+    return f"{cursor.segment}.{cursor.sequence}.{(nonce + _masked(nonce, digest)).hex()}"
 
 
-def _veiled(nonce: bytes, digest: bytes) -> bytes:
-    """A digest, or one that was veiled: it may be of a key that is for others, and who guesses a
-    key could compare.
+def _masked(nonce: bytes, digest: bytes) -> bytes:
+    """Mask a digest, or unmask a masked one. It may be of a key that is for others, and a caller
+    that guesses keys could compare it.
     """
-    veil = salted_hmac("eventhub.streams.state", nonce, algorithm="sha256").digest()
-    return bytes(one ^ other for one, other in zip(digest, veil, strict=True))
+    mask = salted_hmac("eventhub.streams.state", nonce, algorithm="sha256").digest()
+    return bytes(one ^ other for one, other in zip(digest, mask, strict=True))
 
 
 def _valid(key: str) -> str:
-    """The key in a path, which is one that an event can have."""
+    """Return the key in a path. Raises FieldTooLong, InvalidField if no event can have it."""
     if len(key) > limits.TEXT_CHARS_MAX:
         raise FieldTooLong(field="key", chars_max=limits.TEXT_CHARS_MAX)
     if "\0" in key:
-        raise InvalidField("A key holds no NUL.", field="key")
+        raise InvalidField("A key must not contain NUL.", field="key")
     return key

@@ -1,4 +1,4 @@
-"""Whole numbers as `manage.py up` takes them: refused before anything starts. Plain module."""
+"""Integer arguments of `manage.py up`, checked before anything starts. Plain module."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -7,7 +7,7 @@ PORT_MAX = 65_535
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """A type for argparse: a whole number within bounds."""
+    """Return a type for argparse: a whole number within bounds."""
     words = f"from {least} to {most}" if most is not None else f"of at least {least}"
 
     def read(text: str) -> int:

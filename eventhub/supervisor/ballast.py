@@ -1,9 +1,9 @@
-"""Ballast: a file that takes some space of the data folder's disk, to be thrown off when the disk
-is full, so that PostgreSQL can start and recover there. Plain module.
+"""The ballast: a file that reserves space on the data folder's disk, released when the disk is
+full, so that PostgreSQL can start and recover. Plain module.
 
-A full disk stops PostgreSQL, and its recovery writes too. What the file lacks counts as used space
-for the hub's processes (eventhub/eventlog/retention/disk.py), so they do not fill what recovery
-needs.
+A full disk stops PostgreSQL, and its recovery writes too. Bytes that the file lacks count as used
+space for the hub's processes (eventhub/eventlog/retention/disk.py), so they do not fill the space
+that recovery needs.
 """
 
 import os
@@ -18,7 +18,7 @@ from eventhub.supervisor.restarts import Excuse
 
 
 class Ballast:
-    """Of one data folder. `say` gets a line when it is thrown off, and when it is back."""
+    """The ballast of one data folder. `say` gets a line when it is released and when it is back."""
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
         self._path = folder / disk.BALLAST
@@ -27,28 +27,29 @@ class Ballast:
 
     @property
     def short(self) -> bool:
-        """True while the disk is full, or the ballast is not back yet: what fails now may fail for
+        """Whether the disk is full, or the ballast is not complete: then a failure may be due to
         lack of space.
         """
         return bool(self._lacking()) or self._free() < disk.ballast_bytes(self._total())
 
     def excuse(self) -> Excuse | None:
-        """Why a part that fails now may not be to blame: the disk is full, or gives errors."""
+        """Return the reason why a process that fails now may not be to blame: the disk is full, or
+        gives errors."""
         try:
             return Excuse("the disk is full", at_once=True) if self.short else None
         except OSError as error:
             return Excuse(f"the disk does not answer ({error})")
 
-    def throw_off_if_short(self) -> None:
-        """Before a start of PostgreSQL."""
+    def release_if_full(self) -> None:
+        """Release the ballast if the disk is full, before a start of PostgreSQL."""
         with self._lock:
             if self._size() and self._free() < disk.ballast_bytes(self._total()):
                 os.truncate(self._path, 0)
-                self._say("the disk is full: its ballast is thrown off so that PostgreSQL starts")
+                self._say("the disk is full: its ballast is released so that PostgreSQL can start")
 
-    def take_if_there_is_room(self) -> None:
-        """Fill the file up, if enough stays free beside it. A file is made in any case: it says
-        that ballast is kept here."""
+    def allocate_if_free(self) -> None:
+        """Fill the file up if enough space stays free. The file is created in any case: it shows
+        that this folder has ballast."""
         with self._lock:
             self._path.touch(mode=0o600)
             lacking, size = self._lacking(), self._size()
@@ -57,14 +58,14 @@ class Ballast:
             if self._allocate(size, lacking):
                 self._say(f"ballast of {(size + lacking) >> 20} MiB is on the disk")
 
-    def keep(self, stop: threading.Event) -> None:
-        """Take it again when there is room, until told to stop."""
+    def maintain(self, stop: threading.Event) -> None:
+        """Allocate it again when space is free, until `stop` is set."""
         while not stop.wait(limits.BALLAST_CHECK_INTERVAL_S):
             with suppress(OSError):
-                self.take_if_there_is_room()
+                self.allocate_if_free()
 
     def _allocate(self, size: int, lacking: int) -> bool:
-        """False if the space went meanwhile; what was taken of it is given back."""
+        """Extend the file; return False, with the space released, if it was taken meanwhile."""
         with self._path.open("r+b") as file:
             try:
                 os.posix_fallocate(file.fileno(), size, lacking)

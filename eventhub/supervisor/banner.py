@@ -1,6 +1,6 @@
-"""What the hub says when it is ready: where to look, how to get in, what to try. Plain module.
+"""The banner of a hub that is ready: addresses, credentials, first commands. Plain module.
 
-Its commands are for a POSIX shell in the folder of manage.py, to be copied as they are.
+The commands are for a POSIX shell in the folder of manage.py, to be copied unchanged.
 """
 
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ EventHub is ready at {url}
   console         {url}/console/
   API reference   {url}/docs/api
   data            {data}
-  Redis           {redis}, for tasks and transient streams; emit, listen and callbacks do without"""
+  Redis           {redis}, for tasks and transient streams; the rest works without it"""
 
 BEFORE = """
 Before other commands of manage.py:{exports}"""
-# by commands beside the hub
+# by commands that run alongside the hub
 NEEDED = ("DATABASE_URL", "EVENTHUB_ARCHIVE_URL", "EVENTHUB_DATA", "EVENTHUB_MARK_URL")
 
 DEMO = """
   credentials     {credentials} (the operator's name and password, the client's API key)"""
 
 TRY = """
-A new password for the operator:
+Set a new password for the operator:
   {environment}.venv/bin/python manage.py changepassword operator
 Watch the demo's events (websocket {ws}/v1/ws):
   .venv/bin/python -m eventhub.demo.watch github --url {url_word} --credentials {credentials_word}
-Send one of your own:
+Emit an event of your own:
   curl -X POST {url_word}/v1/streams/host/events -H 'Content-Type: application/json' \\
     -H "Authorization: Bearer $(.venv/bin/python -c \
 'import json, sys; print(json.load(open(sys.argv[1]))["client"]["key"])' {credentials_word})" \\
@@ -38,7 +38,7 @@ STOP = "\nCtrl-C stops it.\n"
 
 
 def text(url: str, folder: Folder, given: Mapping[str, str], *, demo: bool) -> str:
-    """`given`: the variables that the hub has given its parts itself."""
+    """Return the banner. `given`: the variables that the hub itself set for its processes."""
     exports = [f"{name}={quote(given[name])}" for name in NEEDED if name in given]
     words = READY + (DEMO if demo else "") + (BEFORE if exports else "")
     words += (TRY if demo else "") + STOP
@@ -48,7 +48,7 @@ def text(url: str, folder: Folder, given: Mapping[str, str], *, demo: bool) -> s
         url_word=quote(url),
         ws=url.replace("http", "ws", 1),
         data=folder.root,
-        redis="its own" if "REDIS_URL" in given else "of REDIS_URL",
+        redis="embedded" if "REDIS_URL" in given else "of REDIS_URL",
         exports="".join(f"\n  export {one}" for one in exports),
         credentials=folder.credentials,
         credentials_word=quote(str(folder.credentials)),

@@ -1,4 +1,4 @@
-"""What a command beside a running hub needs of its environment. SQL module."""
+"""The environment that a command needs alongside a running hub. SQL module."""
 
 import psycopg
 
@@ -21,17 +21,17 @@ class NoAnswer(Exception):
 
 
 def require_archive() -> None:
-    """Raises NoArchiveUrl: another place than the hub's would be another archive."""
+    """Raise NoArchiveUrl without the setting: another folder would be another archive."""
     if not read_env().archive_url:
         raise NoArchiveUrl(
             "EVENTHUB_ARCHIVE_URL is not set: copy the line `export EVENTHUB_ARCHIVE_URL=…` from "
-            "the banner of the running hub (manage.py up), or set it as the hub has it."
+            "the banner of the running hub (manage.py up), or set it to the hub's own value."
         )
 
 
 def require_database() -> None:
-    """Raises NoDatabaseUrl, at once: without a URL the driver would look for a server somewhere,
-    for seconds."""
+    """Raise NoDatabaseUrl without the setting, at once: the driver would search for a server for
+    seconds."""
     if not read_env().database_url:
         raise NoDatabaseUrl(
             "DATABASE_URL is not set: copy the line `export DATABASE_URL=…` from the banner of "
@@ -40,7 +40,7 @@ def require_database() -> None:
 
 
 def require_answer() -> None:
-    """Raises NoAnswer: a pool of connections keeps the server's reason to itself."""
+    """Raise NoAnswer with the server's reason, which a pool of connections does not report."""
     try:
         url = read_env().database_url
         psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S).close()
@@ -49,8 +49,8 @@ def require_answer() -> None:
 
 
 def refuse_other_schema() -> None:
-    """End a command whose database another version of the hub made. That it is empty, or away, is
-    left for the command to say."""
+    """End a command whose database was created by another version of the hub. The command itself
+    reports an empty or unavailable database."""
     url = read_env().database_url
     try:
         if url:

@@ -1,5 +1,5 @@
-"""The data folder: one hub at a time, its folders, its secret key, and a place for sockets with
-short enough names. Plain module.
+"""The data folder: its lock, its subfolders, its secret key, and a folder for sockets with short
+enough paths. Plain module.
 """
 
 import fcntl
@@ -22,26 +22,26 @@ from eventhub.supervisor.programs import POSTGRES_MAJOR
 
 SOCKET_PATH_BYTES_MAX = 107  # sun_path of Linux, without its final NUL
 LOCK_POLL_S = 0.1
-LOCK_TOLD_S = 1.0  # a wait that is worth a line
-FORMAT = "1"  # of the folder; that of the tables is eventhub/postgresql/schema.py
-MEMORY = Path("/dev/shm")  # noqa: S108 - a file system in memory; what is used of it is checked
-MARKS = frozenset({"lock", "secret_key", "postgres"})  # two of them make a folder a hub's
-FIRST_MARKS = frozenset({"lock", "secret_key", "postgres.new"})  # of a first start cut short
+LOCK_REPORT_S = 1.0  # of waiting, after which a line reports it
+FORMAT = "1"  # of the folder; eventhub/postgresql/schema.py has that of the tables
+MEMORY = Path("/dev/shm")  # noqa: S108 - a file system in memory; the folder used is checked
+MARKERS = frozenset({"lock", "secret_key", "postgres"})  # two of them make a folder a hub's
+FIRST_MARKERS = frozenset({"lock", "secret_key", "postgres.new"})  # of an interrupted first start
 OTHER_NAMES = frozenset(
     {"archive", "ballast", "beat", "credentials.json", "format", "format.new", "metrics", "probe"}
     | {"run", "secret_key.new", "servers.log"}
 )
-NAMES = MARKS | FIRST_MARKS | OTHER_NAMES
-NAMES_OF_OTHERS = frozenset({"lost+found"})  # in the root of a file system
+NAMES = MARKERS | FIRST_MARKERS | OTHER_NAMES
+IGNORED_NAMES = frozenset({"lost+found"})  # in the root of a file system
 COUNTERS = re.compile(r"(counter|gauge_[a-z]+|histogram|summary)_[0-9]+\.db")  # Prometheus's names
 
 
 class FolderUnusable(Exception):
-    """The data folder cannot be had; the message has its path and the reason."""
+    """The data folder cannot be used; the message has its path and the reason."""
 
 
 class FolderInUse(FolderUnusable):
-    """Another hub runs on this data folder."""
+    """Another hub uses this data folder."""
 
 
 class Folder(NamedTuple):
@@ -76,7 +76,7 @@ class Folder(NamedTuple):
 
 @contextmanager
 def usable(root: Path) -> Iterator[None]:
-    """What the system refuses below `root` becomes FolderUnusable."""
+    """Turn errors of the operating system below `root` into FolderUnusable."""
     try:
         yield
     except (FileExistsError, NotADirectoryError) as error:
@@ -90,8 +90,9 @@ def usable(root: Path) -> Iterator[None]:
 
 
 def open_folder(path: Path) -> Folder:
-    """Make the folder, private, if it is not there. Nothing above it changes its permissions, and
-    one that holds something else than a hub is left as it is. Raises FolderUnusable."""
+    """Return the folder, created as a private one if it is missing. Folders above it retain their
+    permissions, and a folder with other content than a hub's is left unchanged. Raises
+    FolderUnusable."""
     root = path.absolute()
     if str(root) != os.fsencode(root).decode(errors="replace"):
         raise FolderUnusable(f"cannot use {str(root)!r} as data folder: its path is not UTF-8")
@@ -99,26 +100,26 @@ def open_folder(path: Path) -> Folder:
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)
         root = root.resolve()
-        names = {entry.name for entry in root.iterdir()} - NAMES_OF_OTHERS
+        names = {entry.name for entry in root.iterdir()} - IGNORED_NAMES
     if names and not _is_hubs(names):
         raise FolderUnusable(
-            f"{root} is not empty and not a hub's data folder (of lock, secret_key and postgres "
-            "two are there in a hub's); nothing was touched. "
+            f"{root} is not empty and not a hub's data folder, which has two of lock, secret_key "
+            "and postgres; nothing was touched. "
             "Choose a new or empty folder: make run DATA=…"
         )
     return Folder(root)
 
 
 def _is_hubs(names: set[str]) -> bool:
-    """Two marks, or, where a first start was cut short, one and nothing foreign. A folder of a
-    name as common as `postgres` alone is no mark: it may be another server's data."""
-    return len(names & MARKS) >= 2 or bool(names & FIRST_MARKS and names <= NAMES)
+    """Return whether these names are a hub's: two markers, or after an interrupted first start one,
+    and nothing foreign. `postgres` alone is not enough: it may be another server's data."""
+    return len(names & MARKERS) >= 2 or bool(names & FIRST_MARKERS and names <= NAMES)
 
 
 def acquire_lock(folder: Folder, say: Callable[[str], None] = lambda line: None) -> int:
-    """Lock the folder for as long as the descriptor, or a copy in a guardian, is open. A hub that
-    was killed is still stopping its parts: it is waited for, and `say` gets a line; one that runs
-    raises FolderInUse, and what the system refuses FolderUnusable."""
+    """Lock the folder while the descriptor, or a copy in a guardian, is open. Waits for a killed
+    hub whose processes are still stopping; then `say` gets a line. Raises FolderInUse if another
+    hub runs, FolderUnusable for errors of the operating system."""
     with usable(folder.root):
         fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         _await_lock(fd, folder, say)
@@ -128,16 +129,16 @@ def acquire_lock(folder: Folder, say: Callable[[str], None] = lambda line: None)
 
 
 def release_lock(fd: int) -> None:
-    """The file names nobody then: the id of a process that has ended may come to be another's, and
-    whoever reads it sends signals there."""
-    with suppress(OSError):  # of a disk that fails
+    """Empty the lock file and release it: the id of a process that has ended may be reused, and a
+    reader of the file would send signals to the wrong process."""
+    with suppress(OSError):  # of a failing disk
         os.ftruncate(fd, 0)
     os.close(fd)
 
 
 def _await_lock(fd: int, folder: Folder, say: Callable[[str], None]) -> None:
     began = time.monotonic()
-    told = False
+    reported = False
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -151,25 +152,25 @@ def _await_lock(fd: int, folder: Folder, say: Callable[[str], None]) -> None:
                     f"{folder.root} is in use by another hub (process {holder or 'unknown'}); "
                     "stop it first, or choose another folder: make run DATA=… PORT=…"
                 ) from None
-            if waited_s >= LOCK_TOLD_S and not told:
-                told = True
-                say(f"waiting for what is left of the hub that was process {holder or 'unknown'}")
+            if waited_s >= LOCK_REPORT_S and not reported:
+                reported = True
+                say(f"waiting for the processes of a killed hub (process {holder or 'unknown'})")
             time.sleep(LOCK_POLL_S)
 
 
 def _holds(pid: str, fd: int) -> bool:
-    """Whether that process has the lock's file open. The id of a hub that was killed may belong to
-    anything by now, but only a hub has this file open, and its guardians have other ids."""
+    """Return whether that process has the lock file open. The id of a killed hub may be reused, but
+    only a hub has this file open, and its guardians have other ids."""
     lock = os.fstat(fd)
     if pid == str(os.getpid()):
-        return False  # it is ours by now
+        return False  # the id was reused for this process
     try:
         process = Path(f"/proc/{int(pid)}")
         if (process / "stat").read_text().rpartition(")")[2].split()[0] in "ZX":
             return False
         opened = list((process / "fd").iterdir())
     except PermissionError:
-        return True  # somebody else's, so we cannot know: a hub of another user
+        return True  # of another user, so it cannot be checked; presumably a hub
     except (OSError, ValueError):
         return False
     return any(_is_file(path, lock) for path in opened)
@@ -183,40 +184,41 @@ def _is_file(path: Path, file: os.stat_result) -> bool:
 
 
 def check_format(folder: Folder) -> None:
-    """A new folder gets this hub's format number; one of another, or of another PostgreSQL, or with
-    what is left of a database, raises FolderUnusable, with nothing touched.
+    """Write this hub's format number into a new folder. Raises FolderUnusable, with nothing
+    touched, for a folder of another format or of another PostgreSQL, or with an incomplete
+    database.
     """
     version = folder.postgres / "PG_VERSION"
     with usable(folder.root):
-        is_made = version.exists()
-        made_by = _text(version) if is_made else POSTGRES_MAJOR
-        remains = not is_made and folder.postgres.exists() and any(folder.postgres.iterdir())
+        exists = version.exists()
+        major = _text(version) if exists else POSTGRES_MAJOR
+        incomplete = not exists and folder.postgres.exists() and any(folder.postgres.iterdir())
         if not folder.format.exists() and not folder.postgres.exists():
             _write_once(folder.format, FORMAT)
         found = _text(folder.format) if folder.format.exists() else "none"
-    if remains or not made_by:
+    if incomplete or not major:
         raise FolderUnusable(
-            f"{folder.postgres} is not a whole database: PG_VERSION is missing or empty there; "
-            "nothing was touched. Put the folder back from a backup (docs/backup.md), or choose a "
+            f"{folder.postgres} is not a complete database: PG_VERSION is missing or empty; "
+            "nothing was touched. Restore the folder from a backup (docs/backup.md), or choose a "
             "new data folder: make run DATA=…"
         )
-    if made_by != POSTGRES_MAJOR:
+    if major != POSTGRES_MAJOR:
         raise FolderUnusable(
-            f"{folder.postgres} was made by PostgreSQL {made_by[:20]}, and this hub runs "
-            f"PostgreSQL {POSTGRES_MAJOR}; nothing was touched. Run the version that made it, or "
-            "choose a new folder: make run DATA=…"
+            f"{folder.postgres} was created by PostgreSQL {major[:20]}, and this hub runs "
+            f"PostgreSQL {POSTGRES_MAJOR}; nothing was touched. Run the version that created it, "
+            "or choose a new folder: make run DATA=…"
         )
     if found != FORMAT:
         raise FolderUnusable(
             f"{folder.root} is a data folder of format {found[:20]}, and this hub reads and writes "
-            f"format {FORMAT}; nothing was touched. Run the version that made it, or choose a new "
-            "folder: make run DATA=…"
+            f"format {FORMAT}; nothing was touched. Run the version that created it, or choose a "
+            "new folder: make run DATA=…"
         )
 
 
 def read_secret_key(folder: Folder) -> str:
-    """The key that signs tokens and logins: made once, kept 0600. One that was cut short raises
-    FolderUnusable."""
+    """Return the key that signs tokens and logins; it is generated once and stored with mode 0600.
+    Raises FolderUnusable for a truncated one."""
     path = folder.secret_key
     if not path.exists():
         _write_once(path, secrets.token_urlsafe(48))
@@ -224,19 +226,19 @@ def read_secret_key(folder: Folder) -> str:
     if len(key) < limits.SECRET_KEY_CHARACTERS_MIN:
         raise FolderUnusable(
             f"{path} holds no key of at least {limits.SECRET_KEY_CHARACTERS_MIN} characters: "
-            "put it back from a backup. If there is none, remove the file: another key is made, "
+            "restore it from a backup. If there is none, remove the file: a new key is generated, "
             "logins and tokens end, and endpoints need new secrets."
         )
     return key
 
 
 def _text(path: Path) -> str:
-    """What a small file holds, whatever bytes are in it."""
+    """Return the text of a small file, with any bytes in it."""
     return path.read_text(errors="replace").strip()
 
 
 def _write_once(path: Path, text: str) -> None:
-    """A private file that is there whole or not at all."""
+    """Write a private file atomically."""
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.unlink(missing_ok=True)
     fd = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -248,20 +250,20 @@ def _write_once(path: Path, text: str) -> None:
 
 
 def wipe_metrics(folder: Folder, owner: tuple[int, int]) -> Path:
-    """The folder of the counters, empty: those of processes that have ended would count for ever.
-    What is no counter stays. It is in the machine's memory where that can be had: a process that
-    counts on a disk that is full ends by SIGBUS, as its files are mapped."""
-    place = (memory_folder(folder, owner) or folder.root) / "metrics"
-    place.mkdir(mode=0o700, exist_ok=True)
-    for path in place.iterdir():
+    """Return the folder of the metrics, emptied: files of processes that have ended would count for
+    ever. Other files stay. It is in the machine's memory if possible: with metrics on a full disk a
+    process ends by SIGBUS, because its files are mapped."""
+    metrics = (memory_folder(folder, owner) or folder.root) / "metrics"
+    metrics.mkdir(mode=0o700, exist_ok=True)
+    for path in metrics.iterdir():
         if COUNTERS.fullmatch(path.name) and not path.is_dir():
             path.unlink()
-    return place
+    return metrics
 
 
 def socket_folder(folder: Folder, owner: tuple[int, int]) -> Path:
-    """A private folder for the sockets: below the data folder, or a temporary one where that path
-    is too long, or has a comma, by which PostgreSQL separates folders."""
+    """Return a private folder for the sockets: below the data folder, or a temporary one if that
+    path is too long, or has a comma, with which PostgreSQL separates folders."""
     inside = folder.root / "run"
     if len(os.fsencode(inside / SOCKET)) <= SOCKET_PATH_BYTES_MAX and "," not in str(inside):
         inside.mkdir(mode=0o700, exist_ok=True)
@@ -273,9 +275,9 @@ def socket_folder(folder: Folder, owner: tuple[int, int]) -> Path:
 
 
 def memory_folder(folder: Folder, owner: tuple[int, int]) -> Path | None:
-    """A private folder in the machine's memory: for counters, and for the log's mark, which no copy
-    of the data folder that is put back can change. It stays when the hub stops. None if there is
-    none to be had."""
+    """Return a private folder in the machine's memory: for metrics, and for the log's mark, which a
+    restored copy of the data folder cannot change. It stays when the hub stops. None if there is no
+    such memory."""
     inside = MEMORY / _name_outside(folder)
     try:
         return inside if _made_private(inside, owner) else None
@@ -284,7 +286,7 @@ def memory_folder(folder: Folder, owner: tuple[int, int]) -> Path | None:
 
 
 def _name_outside(folder: Folder) -> str:
-    """Of what belongs to the folder and is elsewhere."""
+    """Return the name of folders elsewhere that belong to this data folder."""
     return f"eventhub-{hashlib.sha256(os.fsencode(folder.root)).hexdigest()[:12]}"
 
 
@@ -311,8 +313,8 @@ def remove_socket_folder(folder: Folder, sockets: Path) -> None:
 
 
 def give(root: Path, owner: tuple[int, int]) -> None:
-    """Make `root` and all in it belong to `owner` (uid, gid). Files with several names elsewhere
-    are left alone."""
+    """Change the owner (uid, gid) of `root` and everything in it, except files with several hard
+    links."""
     paths = [root, *(Path(parent) / n for parent, ds, fs in os.walk(root) for n in (*ds, *fs))]
     for path in paths:
         found = path.lstat()

@@ -1,8 +1,7 @@
-"""Dumps of the hub's database by PostgreSQL's own programs, and what is made of them again.
-SQL module.
+"""Dumps of the hub's database, written and restored by PostgreSQL's own programs. SQL module.
 
-Of the server behind `url` nothing is needed but what the owner of the database may do. A server
-that is newer than the programs of the wheel cannot be dumped by them.
+The server of `url` needs to grant no more than the rights of the database's owner. The programs of
+the wheel cannot dump a server that is newer than they are.
 """
 
 import os
@@ -17,15 +16,15 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from eventhub.postgresql import schema
 from eventhub.postgresql.rows import scalars
-from eventhub.postgresql.schema import Form, Found, Migration, OtherSchema
+from eventhub.postgresql.schema import MigrationForm, MigrationName, OtherSchema, SchemaState
 from eventhub.supervisor import programs
 
-_ANEW = b"BEGIN; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"
+_CLEAR = b"BEGIN; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"
 _OTHERS = """
 SELECT DISTINCT application_name FROM pg_stat_activity
  WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
 """
-# of a dump as pg_restore prints it: a table's name and columns, then its rows
+# in a dump as pg_restore prints it: a table's name and columns, then its rows
 _COPY = re.compile(
     r"^COPY public\.(\w+) \((.*?)\) FROM stdin;\n(.*?)^\\\.$", re.DOTALL | re.MULTILINE
 )
@@ -38,7 +37,7 @@ class DumpFailed(Exception):
 def write(url: str, file: Path) -> None:
     """Dump a hub's database into a new file, compressed, as of one moment. Raises DumpFailed."""
     if file.exists():
-        raise DumpFailed(f"{file} is there already; choose another name.")
+        raise DumpFailed(f"{file} already exists; choose another name.")
     unfinished = file.with_name(f"{file.name}.new")
     try:
         with unfinished.open("wb") as out:
@@ -47,7 +46,7 @@ def write(url: str, file: Path) -> None:
             out.flush()
             os.fsync(out.fileno())
         if not _read(unfinished).applied:
-            raise DumpFailed("There is no hub in this database; no dump was written.")
+            raise DumpFailed("This database has no tables of a hub; no dump was written.")
         unfinished.rename(file)
     except OSError as error:
         raise DumpFailed(f"{file} cannot be written: {error.strerror}") from error
@@ -56,18 +55,18 @@ def write(url: str, file: Path) -> None:
 
 
 def restore(url: str, file: Path) -> None:
-    """Replace all that is in the database by what the dump holds, in one transaction. Raises
-    DumpFailed, also while anybody else is connected, for a dump that is not of a hub of this
-    version, and for a database with other tables than a hub's.
+    """Replace the whole database by the dump, in one transaction. Raises DumpFailed: also while
+    other sessions are connected, for a dump that is not from a hub of this version, and for a
+    database with other tables than a hub's.
     """
     if not file.is_file():
-        raise DumpFailed(f"{file} is not there.")
+        raise DumpFailed(f"{file} does not exist.")
     ours = schema.migrations()
     _require_restorable(file, ours)
     try:
         with psycopg.connect(url, autocommit=True) as connection:
             cursor = connection.cursor()
-            schema.require_own(cursor, schema.read(cursor, ours))
+            schema.require_hub_tables(cursor, schema.read(cursor, ours))
             others = [name or "unnamed" for name in scalars(connection).execute(_OTHERS)]
     except psycopg.Error as error:
         raise DumpFailed(f"The database cannot be reached: {error}") from error
@@ -80,7 +79,7 @@ def restore(url: str, file: Path) -> None:
     _replace(url, file)
 
 
-def _require_restorable(file: Path, ours: Mapping[Migration, Form]) -> None:
+def _require_restorable(file: Path, ours: Mapping[MigrationName, MigrationForm]) -> None:
     found = _read(file)
     if not found.applied:
         raise DumpFailed(f"{file} is not a dump of a hub's database; nothing was changed.")
@@ -88,13 +87,13 @@ def _require_restorable(file: Path, ours: Mapping[Migration, Form]) -> None:
         schema.require_same(found, ours)
     except OtherSchema as error:
         raise DumpFailed(
-            f"{file} was made by another version of the hub; nothing was changed. Restore it with "
-            "the version that made it."
+            f"{file} was written by another version of the hub; nothing was changed. Restore it "
+            "with the version that wrote it."
         ) from error
 
 
-def _read(file: Path) -> Found:
-    """What a dump says of its migrations, as `schema.read` does of a database."""
+def _read(file: Path) -> SchemaState:
+    """Read the migrations of a dump, as `schema.read` does of a database."""
     names = ("django_migrations", "schema_digests")
     done = subprocess.run(  # noqa: S603 - a program of the wheel
         [str(programs.postgres("pg_restore")), "--data-only", "--file=-"]
@@ -108,12 +107,14 @@ def _read(file: Path) -> Found:
         raise DumpFailed(f"{file} cannot be read, nothing was changed: {why}")
     rows = {name: list(_rows(name, done.stdout.decode(errors="replace"))) for name in names}
     apps = {migration.app for migration in schema.migrations()}
-    applied = {Migration(row["app"], row["name"]) for row in rows["django_migrations"]}
+    applied = {MigrationName(row["app"], row["name"]) for row in rows["django_migrations"]}
     forms = {
-        Migration(row["app"], row["name"]): Form(row["digest"], row["release"], row["half"])
+        MigrationName(row["app"], row["name"]): MigrationForm(
+            row["digest"], row["release"], row["half"]
+        )
         for row in rows["schema_digests"]
     }
-    return Found({one for one in applied if one.app in apps}, forms)
+    return SchemaState({one for one in applied if one.app in apps}, forms)
 
 
 def _rows(table: str, text: str) -> Iterator[dict[str, str]]:
@@ -124,7 +125,7 @@ def _rows(table: str, text: str) -> Iterator[dict[str, str]]:
 
 
 def _replace(url: str, file: Path) -> None:
-    """The commit is sent only when the whole dump was."""
+    """Replace the database; the commit is sent only after the whole dump."""
     words = ("--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--output=/dev/null")
     target, env = _target(url)
     into, out = os.pipe()
@@ -136,7 +137,7 @@ def _replace(url: str, file: Path) -> None:
     ) as psql:
         os.close(into)
         with suppress(BrokenPipeError):
-            os.write(out, _ANEW)
+            os.write(out, _CLEAR)
         read = subprocess.run(  # noqa: S603 - a program of the wheel
             [str(programs.postgres("pg_restore")), "--no-owner", "--file=-", str(file)],
             stdout=out,
@@ -146,9 +147,9 @@ def _replace(url: str, file: Path) -> None:
         with suppress(BrokenPipeError):
             os.write(out, b"COMMIT;\n" if read.returncode == 0 else b"")
         os.close(out)
-        _, said = psql.communicate()
+        _, errors = psql.communicate()
     if read.returncode or psql.returncode:
-        why = (said if psql.returncode else read.stderr).decode(errors="replace").strip()
+        why = (errors if psql.returncode else read.stderr).decode(errors="replace").strip()
         raise DumpFailed(f"{file} was not restored, nothing was changed: {why}")
 
 
@@ -166,8 +167,8 @@ def _run(url: str, name: str, *words: str, out: object) -> None:
 
 
 def _target(url: str) -> tuple[str, Mapping[str, str]]:
-    """The URL without its password, which others could see among a command's arguments, and an
-    environment with it.
+    """Return the URL without its password, which other users could read among a command's
+    arguments, and an environment with the password.
     """
     parts = conninfo_to_dict(url)
     password = parts.pop("password", None)

@@ -1,4 +1,4 @@
-"""The hub on one machine: which parts there are, in which order, with which environment. `run` is
+"""The hub on one machine: its processes, their order and their environment. `run` is
 `manage.py up`. Plain module.
 """
 
@@ -25,7 +25,7 @@ from eventhub.supervisor.output import Output, have_standard_streams
 from eventhub.supervisor.port import PortBusy
 from eventhub.supervisor.postgres import Postgres
 from eventhub.supervisor.redis import Redis
-from eventhub.supervisor.supervisor import RENEW, HubFailed, Part, Patience, Supervisor
+from eventhub.supervisor.supervisor import RENEW, HubFailed, ProcessSpec, RetryLimits, Supervisor
 from eventhub.supervisor.users import NoIdentity
 
 HOME = Path(__file__).resolve().parents[2]  # the folder of manage.py
@@ -33,8 +33,8 @@ CELERY = ("-m", "celery", "-q", "-A", "eventhub")
 READY_PROBE_TIMEOUT_S = 2.0  # of a busy machine; the supervisor waits meanwhile
 
 
-class Options(NamedTuple):
-    """What `manage.py up` takes."""
+class UpOptions(NamedTuple):
+    """The options of `manage.py up`."""
 
     data: Path
     host: str = "127.0.0.1"
@@ -43,8 +43,8 @@ class Options(NamedTuple):
     forwarders: int = 2
     workers: int = 2
     demo: bool = False
-    restarts_max: int | None = None  # of one part in a row; None: no end
-    start_s_max: float | None = None  # until all parts are ready; None: no end
+    restarts_max: int | None = None  # of one process in a row; None: without end
+    start_s_max: float | None = None  # until each process is ready; None: without end
     manage: Path = HOME / "manage.py"  # runs boot, web, forward and demo
 
 
@@ -56,8 +56,9 @@ class Servers(NamedTuple):
 
     @classmethod
     def choose(cls, folder: Folder, sockets: Path) -> "Servers":
-        """Without DATABASE_URL no variable of libpq counts: PGPORT, PGSERVICE and the like are for
-        other servers, and would be taken for more about the embedded one."""
+        """Return the servers that no URL replaces. Without DATABASE_URL it removes the variables of
+        libpq: PGPORT, PGSERVICE and the like describe other servers, and would change the
+        connections to the embedded one."""
         given = read_env()
         if not given.database_url:
             for name in [name for name in os.environ if name.startswith("PG")]:
@@ -75,24 +76,25 @@ class Servers(NamedTuple):
             found["REDIS_URL"] = self.redis.url()
         return found
 
-    def parts(self, env: dict[str, str], *, sync: bool = True) -> Iterator[Part]:
-        """Stages 0 and 1. `sync` off: a new cluster is not flushed to disk, for throw-away data."""
+    def specs(self, env: dict[str, str], *, sync: bool = True) -> Iterator[ProcessSpec]:
+        """Yield the processes of stages 0 and 1. Without `sync` a new cluster is not flushed to the
+        disk, for throw-away data."""
         if self.postgres is not None:
-            if not self.postgres.is_made():
+            if not self.postgres.exists():
                 initdb = self.postgres.initdb(env, sync=sync)
-                yield Part(initdb, stage=0, once=True, before=self.postgres.clear_unfinished)
-            yield Part(
+                yield ProcessSpec(initdb, stage=0, once=True, before=self.postgres.clear_unfinished)
+            yield ProcessSpec(
                 self.postgres.server(env),
                 stage=1,
                 is_ready=self.postgres.is_ready,
                 before=self.postgres.prepare,
             )
         if self.redis is not None:
-            yield Part(self.redis.server(env), stage=1, is_ready=self.redis.is_ready)
+            yield ProcessSpec(self.redis.server(env), stage=1, is_ready=self.redis.is_ready)
 
 
-class Place(NamedTuple):
-    """A locked data folder, ready for parts to run in."""
+class LockedFolder(NamedTuple):
+    """A locked data folder, ready for processes to run in."""
 
     folder: Folder
     lock: int
@@ -100,8 +102,9 @@ class Place(NamedTuple):
     sockets: Path
 
     @classmethod
-    def take(cls, data: Path, say: Callable[[str], None] = lambda line: None) -> "Place":
-        """`say` gets a line when something is waited for. Raises FolderUnusable, NoIdentity."""
+    def take(cls, data: Path, say: Callable[[str], None] = lambda line: None) -> "LockedFolder":
+        """Lock the folder; `say` gets a line when it has to wait. Raises FolderUnusable,
+        NoIdentity."""
         folder = datafolder.open_folder(data)
         lock = datafolder.acquire_lock(folder, say)
         try:
@@ -111,7 +114,7 @@ class Place(NamedTuple):
             raise
 
     @classmethod
-    def _take(cls, folder: Folder, lock: int) -> "Place":
+    def _take(cls, folder: Folder, lock: int) -> "LockedFolder":
         if (other := leftovers.served_by(folder.postgres)) is not None:
             raise FolderInUse(
                 f"{folder.root} is in use by another hub (process {other}), whose lock file was "
@@ -119,13 +122,13 @@ class Place(NamedTuple):
             )
         datafolder.check_format(folder)
         with datafolder.usable(folder.root):
-            who = users.choose(folder, HOME)
-            sockets = datafolder.socket_folder(folder, who.owner)
-        return cls(folder, lock, who, sockets)
+            identity = users.choose(folder, HOME)
+            sockets = datafolder.socket_folder(folder, identity.owner)
+        return cls(folder, lock, identity, sockets)
 
     def environment(self, servers: Servers) -> dict[str, str]:
-        """What every part gets. The folder and its new files belong to the parts' identity
-        afterwards. Raises FolderUnusable."""
+        """Return the environment of every process. Afterwards the folder and its new files belong
+        to the processes' identity. Raises FolderUnusable."""
         env = dict(os.environ)
         env.update(servers.environment())
         env["EVENTHUB_DATA"] = str(self.folder.root)
@@ -145,10 +148,10 @@ class Place(NamedTuple):
         return env
 
     def mark(self, env: dict[str, str]) -> None:
-        """Keep the log's mark in the machine's memory, beside an embedded database."""
+        """Set the URL of the log's mark to the machine's memory, for an embedded database."""
         folder = datafolder.memory_folder(self.folder, self.identity.owner)
         if folder is None:
-            return  # it is in Redis then, whose end takes it along
+            return  # then it is in Redis, and lost when Redis ends
         env.setdefault("EVENTHUB_MARK_URL", f"file://{folder}")
         if os.geteuid() == 0:
             datafolder.give(folder, self.identity.owner)
@@ -158,9 +161,9 @@ class Place(NamedTuple):
         datafolder.release_lock(self.lock)
 
 
-def run(options: Options) -> int:
-    """Run the hub until a signal; returns the exit status."""
-    signal.signal(RENEW, signal.SIG_IGN)  # the lock file names this process before there are parts
+def run(options: UpOptions) -> int:
+    """Run the hub until a signal, and return the exit status."""
+    signal.signal(RENEW, signal.SIG_IGN)  # the lock file names this process before others start
     have_standard_streams()
     move_file_into_environment()
     output = Output()
@@ -168,22 +171,22 @@ def run(options: Options) -> int:
         with ExitStack() as stack:
             hub = stack.enter_context(_listen(options, output))
             sink = stack.enter_context(port.listen("127.0.0.1", 0)) if options.demo else None
-            place = Place.take(options.data, output.say)
-            stack.callback(place.leave)
-            return _run(options, output, place, (hub, sink))
+            locked = LockedFolder.take(options.data, output.say)
+            stack.callback(locked.leave)
+            return _run(options, output, locked, (hub, sink))
     except (PortBusy, FolderUnusable, NoIdentity, HubFailed) as error:
         output.say(str(error))
         return 1
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # whatever it is, the log says why the hub ended
-        output.say(f"the hub ends, because of what it did not foresee: {error!r}")
+    except Exception as error:  # so that the log says why the hub ended
+        output.say(f"the hub ends because of an unexpected error: {error!r}")
         raise
 
 
-def _listen(options: Options, output: Output) -> socket.socket:
-    """The hub's port. Web processes of a hub that was killed hold it until they have ended. Raises
-    PortBusy, FolderUnusable."""
+def _listen(options: UpOptions, output: Output) -> socket.socket:
+    """Listen on the hub's port. If web processes of a killed hub hold it, wait until they have
+    ended. Raises PortBusy, FolderUnusable."""
     try:
         return port.listen(options.host, options.port)
     except PortBusy:
@@ -196,87 +199,87 @@ def _listen(options: Options, output: Output) -> socket.socket:
 
 
 def _run(
-    options: Options,
+    options: UpOptions,
     output: Output,
-    place: Place,
+    locked: LockedFolder,
     sockets: tuple[socket.socket, socket.socket | None],
 ) -> int:
-    """`sockets` outlive the processes that serve them: the hub's, and the demo's receiver of
-    callbacks.
+    """Run the processes. `sockets` outlive the processes that serve them: the hub's, and that of
+    the demo's receiver of callbacks.
     """
     hub, sink = sockets
-    if place.identity.note:
-        output.say(place.identity.note)
-    servers = Servers.choose(place.folder, place.sockets)
-    env = place.environment(servers)
+    if locked.identity.note:
+        output.say(locked.identity.note)
+    servers = Servers.choose(locked.folder, locked.sockets)
+    env = locked.environment(servers)
     if servers.postgres is not None:
-        place.mark(env)
+        locked.mark(env)
     if sink is not None:
         env["EVENTHUB_CALLBACK_ALLOW"] = _allowing(env, sink)
-    ballast = Ballast(place.folder.root, output.say) if servers.postgres else None
-    parts = [
-        *_with_ballast(servers.parts(env), ballast),
-        *_own_parts(options, env, hub, place.sockets),
-        *_celery_parts(options, env, place.folder),
+    ballast = Ballast(locked.folder.root, output.say) if servers.postgres else None
+    specs = [
+        *_with_ballast(servers.specs(env), ballast),
+        *_own_specs(options, env, hub, locked.sockets),
+        *_celery_specs(options, env, locked.folder),
     ]
     if sink is not None:
-        parts.append(_demo(options, env, hub, sink, place.folder))
+        specs.append(_demo(options, env, hub, sink, locked.folder))
     supervisor = Supervisor(
-        parts,
-        place.identity,
+        specs,
+        locked.identity,
         output,
-        keep_fds=(place.lock,),
-        patience=Patience(
+        keep_fds=(locked.lock,),
+        retry_limits=RetryLimits(
             options.restarts_max, options.start_s_max, lambda: ballast.excuse() if ballast else None
         ),
     )
     url = port.local_url(hub)
     given = {name: value for name, value in env.items() if os.environ.get(name) != value}
-    ready = banner.text(url, place.folder, given, demo=options.demo)
-    with _kept(ballast):
+    ready = banner.text(url, locked.folder, given, demo=options.demo)
+    with _maintained(ballast):
         supervisor.run(lambda: output.show(ready))
     return 0
 
 
-def _with_ballast(parts: Iterable[Part], ballast: Ballast | None) -> Iterator[Part]:
-    """Whatever is prepared before a start on this disk, the ballast goes first if need be."""
-    for part in parts:
-        if ballast is None or part.before is None:
-            yield part
+def _with_ballast(specs: Iterable[ProcessSpec], ballast: Ballast | None) -> Iterator[ProcessSpec]:
+    """Release the ballast, if the disk is full, before each preparation of a start."""
+    for spec in specs:
+        if ballast is None or spec.before is None:
+            yield spec
         else:
-            yield part._replace(before=partial(_in_turn, ballast.throw_off_if_short, part.before))
+            yield spec._replace(before=partial(_in_order, ballast.release_if_full, spec.before))
 
 
-def _in_turn(*steps: Callable[[], None]) -> None:
+def _in_order(*steps: Callable[[], None]) -> None:
     for step in steps:
         step()
 
 
 @contextmanager
-def _kept(ballast: Ballast | None) -> Iterator[None]:
-    """The ballast is on the disk, as far as there is room, until the block is left."""
+def _maintained(ballast: Ballast | None) -> Iterator[None]:
+    """Maintain the ballast on the disk, while space is free, until the block is left."""
     stop = threading.Event()
-    keeper: threading.Thread | None = None
+    thread: threading.Thread | None = None
     if ballast is not None:
-        with suppress(OSError):  # of a disk that fails the parts have more to say
-            ballast.take_if_there_is_room()
-        keeper = threading.Thread(target=ballast.keep, args=(stop,), daemon=True)
-        keeper.start()
+        with suppress(OSError):  # the processes report a failing disk in more detail
+            ballast.allocate_if_free()
+        thread = threading.Thread(target=ballast.maintain, args=(stop,), daemon=True)
+        thread.start()
     try:
         yield
     finally:
         stop.set()
-        if keeper is not None:
-            keeper.join()
+        if thread is not None:
+            thread.join()
 
 
-def _own_parts(
-    options: Options, env: dict[str, str], listening: socket.socket, folder: Path
-) -> Iterator[Part]:
-    """What runs from this repository with the hub's own commands."""
+def _own_specs(
+    options: UpOptions, env: dict[str, str], listening: socket.socket, folder: Path
+) -> Iterator[ProcessSpec]:
+    """Yield the processes that run the hub's own commands."""
     url = port.local_url(listening)
     boot = Command("boot", _manage(options, "boot", "--migrate"), env)
-    yield Part(boot, stage=2, once=True)
+    yield ProcessSpec(boot, stage=2, once=True)
     for number in range(1, options.web + 1):
         name = f"web-{number}"
         ready = folder / f"{name}.ready"  # they share a port: any of them may answer
@@ -284,7 +287,7 @@ def _own_parts(
         web = Command(
             name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0, fds=(listening.fileno(),)
         )
-        yield Part(
+        yield ProcessSpec(
             web,
             stage=3,
             is_ready=partial(_serves, ready, f"{url}/readyz"),
@@ -293,47 +296,47 @@ def _own_parts(
         )
     for number in range(1, options.forwarders + 1):
         forward = Command(f"forward-{number}", _manage(options, "forward"), env)
-        yield Part(forward, stage=3, renewable=True)
+        yield ProcessSpec(forward, stage=3, renewable=True)
 
 
-def _celery_parts(options: Options, env: dict[str, str], folder: Folder) -> Iterator[Part]:
-    """Workers, each of all queues (eventhub/base/broker.py), and beat."""
+def _celery_specs(options: UpOptions, env: dict[str, str], folder: Folder) -> Iterator[ProcessSpec]:
+    """Yield the workers, each of all queues (eventhub/base/broker.py), and beat."""
     for number in range(1, options.workers + 1):
         name = f"worker-{number}"
         argv = (sys.executable, *celery_worker(f"{name}@%h"))
         worker = Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0)
-        yield Part(worker, stage=3, renewable=True)
+        yield ProcessSpec(worker, stage=3, renewable=True)
     if not options.workers:
         return
     timetable = ("-s", str(folder.root / "beat"), "--pidfile", "")
     argv = (sys.executable, *CELERY, "beat", *timetable)
-    yield Part(Command("beat", argv, env), stage=3, renewable=True)
+    yield ProcessSpec(Command("beat", argv, env), stage=3, renewable=True)
 
 
 def celery_worker(name: str) -> tuple[str, ...]:
-    """The arguments of Python that run a worker of that name (`worker-1@%h`)."""
+    """Return Python's arguments that run a worker of that name (`worker-1@%h`)."""
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     return (*CELERY, "worker", "-n", name, *quiet)
 
 
 def _demo(
-    options: Options, env: dict[str, str], hub: socket.socket, sink: socket.socket, folder: Folder
-) -> Part:
+    options: UpOptions, env: dict[str, str], hub: socket.socket, sink: socket.socket, folder: Folder
+) -> ProcessSpec:
     words = ("--url", port.local_url(hub), "--sink-fd", str(sink.fileno()))
     command = Command(
         "demo", _manage(options, "demo", *words), env, grace_s=1.5, fds=(sink.fileno(),)
     )
-    return Part(command, stage=4, is_ready=folder.credentials.exists)
+    return ProcessSpec(command, stage=4, is_ready=folder.credentials.exists)
 
 
 def _allowing(env: dict[str, str], sink: socket.socket) -> str:
-    """The private addresses that may be called: those of the operator, and the demo's receiver."""
+    """Return the private addresses that may be called: the operator's, and the demo's receiver."""
     given = env.get("EVENTHUB_CALLBACK_ALLOW", "")
     host, number = sink.getsockname()[:2]
     return ",".join(filter(None, (given, f"{host}:{number}")))
 
 
-def _manage(options: Options, *words: str) -> tuple[str, ...]:
+def _manage(options: UpOptions, *words: str) -> tuple[str, ...]:
     return (sys.executable, str(options.manage), *words)
 
 
@@ -342,7 +345,7 @@ def _serves(ready: Path, url: str) -> bool:
 
 
 def _answers(url: str) -> bool:
-    """Whether GET gives 200. Asked without a proxy: it is this machine."""
+    """Return whether GET returns 200; without a proxy, because it is this machine."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=READY_PROBE_TIMEOUT_S) as answer:

@@ -1,8 +1,8 @@
-"""What a PostgreSQL that was killed leaves in its folders: processes, and lock files. Plain module.
+"""Leftovers of a killed PostgreSQL: processes and lock files. Plain module.
 
 PostgreSQL refuses to start while the process id in a lock file belongs to any process or thread of
-the machine, whoever that is; ids repeat, in containers soon. Only call this with the data folder's
-lock held: then whatever still works in the folder lost its supervisor and its guardian.
+the machine; ids repeat, in containers soon. Only call this with the data folder's lock held: then a
+process that still works in the folder has lost its supervisor and its guardian.
 """
 
 import os
@@ -17,7 +17,7 @@ POSTMASTER = "postmaster.pid"
 
 
 class LeftoverStays(OSError):
-    """A process in PostgreSQL's data folder does not end, so no other server may start there."""
+    """A process in PostgreSQL's data folder does not end, so no other server can start there."""
 
 
 def clear(folder: Path, socket: Path) -> None:
@@ -30,8 +30,8 @@ def clear(folder: Path, socket: Path) -> None:
 
 
 def served_by(folder: Path) -> int | None:
-    """The process of a hub whose PostgreSQL works in `folder`: it runs, though its lock file was
-    removed. None if there is none, or it ended and left PostgreSQL without a guardian."""
+    """Return the process id of a hub whose PostgreSQL works in `folder`, although the hub's lock
+    file was removed. None if there is none, or if PostgreSQL has lost its guardian."""
     pid = _pid_in(folder / POSTMASTER)
     if pid is None or pid not in _workers(folder.resolve()):
         return None
@@ -55,21 +55,22 @@ def _pid_in(lock: Path) -> int | None:
 
 
 def _end(folder: Path, postmaster: int | None) -> None:
-    """The postmaster shuts its tree down. Its orphans obey nobody: they end at once."""
+    """End all processes in the folder. The postmaster shuts its tree down; orphans without one are
+    ended directly."""
     found = _workers(folder)
     for pid in found:
         if postmaster not in found or pid == postmaster:
             _signal(pid, signal.SIGINT if pid == postmaster else signal.SIGQUIT)
-    if _gone(folder, STOP_S):
+    if _have_ended(folder, STOP_S):
         return
     for pid in _workers(folder):
         _signal(pid, signal.SIGKILL)
-    if not _gone(folder, KILLED_S):
+    if not _have_ended(folder, KILLED_S):
         raise LeftoverStays(f"process {_workers(folder)} works in {folder} and cannot be killed")
 
 
-def _gone(folder: Path, patience_s: float) -> bool:
-    until = time.monotonic() + patience_s
+def _have_ended(folder: Path, timeout_s: float) -> bool:
+    until = time.monotonic() + timeout_s
     while _workers(folder):
         if time.monotonic() >= until:
             return False
@@ -78,7 +79,7 @@ def _gone(folder: Path, patience_s: float) -> bool:
 
 
 def _workers(folder: Path) -> list[int]:
-    """The processes of PostgreSQL whose working folder this is: the postmaster and its children."""
+    """Return PostgreSQL's processes with this working folder: the postmaster and its children."""
     return [
         int(entry.name)
         for entry in Path("/proc").iterdir()
@@ -91,7 +92,7 @@ def _is_worker(process: Path, folder: Path) -> bool:
         program = (process / "exe").readlink().name
         return program.startswith("postgres") and (process / "cwd").readlink() == folder
     except OSError:
-        return False  # it has ended, is a zombie, or belongs to somebody else
+        return False  # it has ended, is a zombie, or belongs to another user
 
 
 def _signal(pid: int, number: int) -> None:

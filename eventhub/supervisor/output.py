@@ -1,5 +1,5 @@
-"""Show what the parts say, each line behind the name of its part; coloured on a terminal only.
-Plain module.
+"""The output of the hub's processes, each line after the name of its process; coloured only on a
+terminal. Plain module.
 """
 
 import io
@@ -12,13 +12,13 @@ from typing import IO
 NAME_WIDTH = 9
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92)
 _HUB = "hub"
-DRAIN_S_MAX = 2.0  # for the last words of parts that have ended
+DRAIN_S_MAX = 2.0  # for the last lines of processes that have ended
 
 
 class Output:
-    """Lines from several threads to one stream, whole. A stream that takes nothing loses them, for
-    parts must never block on it: the hub's own lines then go to standard error, and how many were
-    lost is said when it takes lines again."""
+    """Whole lines of several threads to one stream. If the stream fails, lines are lost, because
+    processes must never block on it: the hub's own lines then go to standard error, and the number
+    of lost lines is printed when the stream works again."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -31,17 +31,17 @@ class Output:
         self._coloured = self._stream.isatty() and "NO_COLOR" not in os.environ
 
     def say(self, text: str) -> None:
-        """A line, or several, of the hub itself."""
+        """Print one or more lines of the hub itself."""
         for line in text.splitlines() or [""]:
             if not self.line(_HUB, line):
                 _write(sys.stderr, f"{_HUB}: {line}\n")
 
     def show(self, text: str) -> None:
-        """Whole lines as they are, with nothing in front: what is there to be copied."""
+        """Print lines without a prefix, so that they can be copied."""
         self._write(f"{text}\n")
 
     def line(self, name: str, text: str) -> bool:
-        """Return whether the stream took it."""
+        """Print a line of a process; return whether the stream took it."""
         return self._write(f"{self._prefix(name)}{text}\n")
 
     def _write(self, text: str) -> bool:
@@ -55,20 +55,20 @@ class Output:
             return taken
 
     def pump(self, name: str, source: IO[bytes]) -> threading.Thread:
-        """Show what `source` gives until it ends, in a thread of its own."""
+        """Print the lines of `source` until it ends, in a thread of its own."""
         thread = threading.Thread(target=self._pump, args=(name, source), daemon=True)
         thread.start()
         self._pumps = [*(one for one in self._pumps if one.is_alive()), thread]
         return thread
 
     def drain(self) -> None:
-        """Wait until everything is shown that parts which have ended have said."""
+        """Wait until the output of processes that have ended is printed."""
         until = time.monotonic() + DRAIN_S_MAX
         for thread in self._pumps:
             thread.join(max(until - time.monotonic(), 0.0))
 
     def _pump(self, name: str, source: IO[bytes]) -> None:
-        # The pipe is unbuffered: a buffered reader gives lines of bounded length.
+        # the pipe is unbuffered; a buffered reader returns lines of bounded length
         with open(source.fileno(), "rb", closefd=False) as lines:
             while raw := lines.readline(16_384):
                 self.line(name, raw.decode("utf-8", "replace").rstrip("\r\n"))
@@ -82,12 +82,12 @@ class Output:
 
 
 def have_standard_streams() -> None:
-    """Open those that whoever started this process had closed: the next socket would get the
-    number, and be taken for a standard stream by every part."""
+    """Open standard streams that are closed: the next socket would get the descriptor, and every
+    child would take it for a standard stream."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         continue
     os.close(fd)
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123 - as long as we run
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123 - never closed
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
 
 

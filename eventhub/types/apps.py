@@ -1,4 +1,4 @@
-"""Definitions of event types as a Django app; its table is written by SQL. Django module."""
+"""Definitions of event types as a Django app. Django module."""
 
 from django.apps import AppConfig
 

@@ -10,11 +10,11 @@ import orjson
 from eventhub.base import limits
 from eventhub.base.errors import TooDeep
 from eventhub.event.inbound import EventIn
-from eventhub.types.cost import Work, work_of
+from eventhub.types.cost import CheckCost, cost_of
 from eventhub.types.errors import InvalidSchema, TypeTooCostly, TypeViolation
-from eventhub.types.schemas import WAYS, Schema, compiled, written_out
+from eventhub.types.schemas import ALTERNATIVES, Schema, compiled, inlined
 
-# The envelope's fields that a type may ask for: READY's optional header (RDY-12).
+# The fields of the envelope that a type may constrain: the optional header of READY (RDY-12).
 HEADER = frozenset(
     {
         "name",
@@ -43,33 +43,33 @@ HEADER = frozenset(
 
 
 class Definition(NamedTuple):
-    """One version, as it is stored."""
+    """One version of an event type, as stored."""
 
     domain: str
     type: str
     version: int
     parent: str | None  # a type of the same domain
-    evolution: str  # backward or none: what the next version must be
-    schema: str  # JSON text: JSON Schema of the attributes
-    header: str | None  # of the optional header
+    evolution: str  # backward or none: the compatibility required of the next version
+    schema: str  # JSON Schema of the attributes, as JSON text
+    header: str | None  # JSON Schema of the optional header
 
 
 class Schemas(NamedTuple):
-    """A definition's schemas, written out."""
+    """The schemas of a definition, inlined."""
 
     attributes: Schema
     header: Schema | None
 
 
 def read_schemas(schema: Any, header: Any) -> Schemas:
-    """The schemas of a declaration. Raises InvalidSchema."""
+    """Return the inlined schemas of a declaration. Raises InvalidSchema."""
     found = Schemas(
-        written_out(schema, field="schema"),
-        None if header is None else written_out(header, field="header"),
+        inlined(schema, field="schema"),
+        None if header is None else inlined(header, field="header"),
     )
     for name in _names(found.header or {}):
         if name not in HEADER:
-            raise InvalidSchema("It is no field of the header.", field=f"header.{name[:100]}")
+            raise InvalidSchema("The header has no such field.", field=f"header.{name[:100]}")
     compiled(found.attributes, field="schema")
     if found.header is not None:
         compiled(found.header, field="header")
@@ -83,39 +83,39 @@ def _names(header: Schema) -> Iterator[str]:
 
 
 def schemas_of(definition: Definition) -> Schemas:
-    """The schemas of a stored definition."""
+    """Return the inlined schemas of a stored definition."""
     header = None if definition.header is None else orjson.loads(definition.header)
     return read_schemas(orjson.loads(definition.schema), header)
 
 
 class Checker:
-    """Checks events of one version of a type: its own definition and those of its parents."""
+    """Checks events of one version of a type against its definition and those of its parents."""
 
-    __slots__ = ("_attributes", "_header", "_of", "_work", "_work_header")
+    __slots__ = ("_attributes", "_cost", "_definition", "_header", "_header_cost")
 
     def __init__(self, definitions: list[Definition]) -> None:
-        """The version itself first, then the newest of each parent, the nearest first."""
-        self._of = definitions[0]
+        """Take the version itself, then the newest version of each parent, nearest first."""
+        self._definition = definitions[0]
         schemas = [schemas_of(one) for one in definitions]
         self._attributes = [compiled(one.attributes, field="schema") for one in schemas]
         headers = [one.header for one in schemas if one.header is not None]
         self._header = [compiled(one, field="header") for one in headers]
-        self._work = sum((work_of(one.attributes) for one in schemas), Work())
-        self._work_header = sum(map(work_of, headers), Work())
+        self._cost = sum((cost_of(one.attributes) for one in schemas), CheckCost())
+        self._header_cost = sum(map(cost_of, headers), CheckCost())
 
     def work(self, event: EventIn, size: int) -> int:
-        """What `check` may cost, in units; `size`: the bytes of the event as stored. Raises
-        TypeTooCostly for what one event may not.
+        """Return an upper bound of the cost of `check`, in units; `size`: the stored bytes of the
+        event. Raises TypeTooCostly above the limit of one event.
         """
-        found = self._work.of(event.attributes, size)
+        found = self._cost.of(event.attributes, size)
         if self._header:
-            found += self._work_header.of(_header_of(event), size)
+            found += self._header_cost.of(_header_of(event), size)
         if found > limits.TYPE_WORK_PER_EVENT_MAX:
             raise TypeTooCostly(field="attributes", work_max=limits.TYPE_WORK_PER_EVENT_MAX)
         return found
 
     def check(self, event: EventIn) -> None:
-        """Raises TypeViolation with field and reason. The event's own bounds are checked before."""
+        """Raise TypeViolation, with field and reason, if the event does not satisfy the type."""
         for validator in self._attributes:
             self._require(validator, event.attributes, "attributes.")
         if self._header:
@@ -131,34 +131,34 @@ class Checker:
             return
         except jsonschema_rs.ValidationError as found:
             error = found
-        except ValueError:  # deeper than the library goes
+        except ValueError:  # deeper than the library supports
             raise TooDeep(field="attributes") from None
-        reason = _reason(error)
+        reason, own = _reason(error), self._definition
         raise TypeViolation(
-            f"{reason} (type `{self._of.type}` of `{self._of.domain}`, version {self._of.version})",
-            field=(prefix + _place(error)).rstrip("."),
+            f"{reason} (type `{own.type}` of `{own.domain}`, version {own.version})",
+            field=(prefix + _path(error)).rstrip("."),
             reason=reason,
-            version=str(self._of.version),
+            version=str(own.version),
         )
 
 
 def _header_of(event: EventIn) -> dict[str, Any]:
-    given = msgspec.to_builtins(event)
-    return {name: given[name] for name in HEADER if given[name]}
+    fields = msgspec.to_builtins(event)
+    return {name: fields[name] for name in HEADER if fields[name]}
 
 
 def _reason(error: jsonschema_rs.ValidationError) -> str:
     kind = error.kind
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.Not) and isinstance(kind.schema, dict):
         inner = kind.schema.get("not")
-        for way in WAYS:
-            if isinstance(inner, dict) and way in inner:
-                return f"it is not what `{way}` of the definition asks for"
+        for keyword in ALTERNATIVES:
+            if isinstance(inner, dict) and keyword in inner:
+                return f"it does not satisfy `{keyword}` of the definition"
     return error.message[:300]
 
 
-def _place(error: jsonschema_rs.ValidationError) -> str:
-    """The dotted path of what is wrong; of what is missing, where it should be."""
+def _path(error: jsonschema_rs.ValidationError) -> str:
+    """Return the dotted path of the invalid, missing or unexpected field."""
     path = [str(step) for step in error.instance_path]
     kind = error.kind
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):

@@ -1,7 +1,7 @@
-"""Of which fields a type speaks, anywhere in its schemas. Plain module.
+"""The fields that a type describes anywhere in its schemas. Plain module.
 
-A new version may say anything of a field that nobody sends yet; a field that is spoken of, be it in
-an `allOf`, by a pattern, or by a parent or a subtype, may be sent already.
+A new version may constrain a field freely if no producer sends it yet. A field that any schema
+describes (in an `allOf`, by a pattern, of a parent or subtype) may be sent already.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ Steps = tuple[str, ...]
 
 ANY = "*"  # the step to a field that has no name in the schema
 ITEM = "[]"
-_STEPS = {  # all other keywords are about the same value
+_STEPS = {  # all other keywords apply to the same value
     "additionalProperties": ANY,
     "patternProperties": ANY,
     "contains": ITEM,
@@ -24,19 +24,19 @@ _STEPS = {  # all other keywords are about the same value
 }
 
 
-class Spoken:
-    """The fields of some schemas of the same value."""
+class DescribedFields:
+    """The fields that schemas of the same value describe."""
 
     def __init__(self, schemas: Iterable[Schema | bool], *, all: bool = False) -> None:
-        """`all`: every field is spoken of, as those of the header, which anybody may send."""
+        """Collect the fields. `all`: every field counts as described, as those of the header do."""
         self._all = all
         self._fields: set[Steps] = set()
         self._patterns: set[tuple[Steps, str]] = set()
         for schema in schemas:
             self._read(schema, ())
 
-    def of(self, steps: Steps, name: str) -> bool:
-        """True if the field of the value at these steps may be sent already."""
+    def include(self, steps: Steps, name: str) -> bool:
+        """Return True if the field of the value at these steps may be sent already."""
         if self._all:
             return True
         field = (*steps, name)
@@ -62,14 +62,14 @@ class Spoken:
                 self._read(one, inside)
 
 
-class Place(NamedTuple):
-    """A value, by the steps to it, of which the version before spoke so."""
+class ValuePath(NamedTuple):
+    """The steps to a value, with the fields that the previous version describes."""
 
-    field: str  # what the steps begin at
+    field: str  # where the steps begin
     steps: Steps
-    spoken: Spoken
+    described: DescribedFields
 
-    def to(self, step: str) -> "Place":
+    def to(self, step: str) -> "ValuePath":
         return self._replace(steps=(*self.steps, step))
 
     def __str__(self) -> str:

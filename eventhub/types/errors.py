@@ -4,7 +4,7 @@ from eventhub.base.errors import BadRequest, Conflict, EventHubError, NotFound
 
 
 class TypeViolation(EventHubError):
-    """The event is not what its type's definition says; see `field` and `reason`, and GET
+    """The event does not satisfy the definition of its type; see `field`, `reason` and GET
     /v1/types/{domain}/{type}.
     """
 
@@ -13,17 +13,15 @@ class TypeViolation(EventHubError):
 
 
 class UndeclaredType(EventHubError):
-    """This stream takes events of declared types only; declare it with PUT
-    /v1/types/{domain}/{type}.
-    """
+    """The stream accepts only declared types; declare it with PUT /v1/types/{domain}/{type}."""
 
     code = "undeclared_type"
     status = 422
 
 
 class TypeTooCostly(EventHubError):
-    """The check of the event against its type could take too long: it has too many values for what
-    the definition asks of each; or send fewer events in a request.
+    """Checking the event against its type could take too long: it has too many values for this
+    definition. Shorten it, or send fewer events in a request.
     """
 
     code = "type_too_costly"
@@ -31,20 +29,20 @@ class TypeTooCostly(EventHubError):
 
 
 class InvalidSchema(BadRequest):
-    """The definition is not a JSON Schema that the hub takes; see `field`."""
+    """The definition is not a JSON Schema that the hub supports; see `field`."""
 
     code = "invalid_schema"
 
 
 class UnknownType(NotFound):
-    """This zone has no such type, or the type no such version; list them with GET /v1/types."""
+    """The zone has no such type, or the type no such version; list types with GET /v1/types."""
 
     code = "unknown_type"
 
 
 class IncompatibleType(Conflict):
-    """Events of the version before would not satisfy the new one; see `breaks`, or declare it with
-    the evolution `none`.
+    """Events of the previous version might not satisfy the new one; see `breaks`, or declare it
+    with the evolution `none`.
     """
 
     code = "incompatible_type"

@@ -17,8 +17,8 @@ from eventhub.access.models import Zone
 
 
 class EventType(models.Model):
-    """A version of an event type: never changed and never deleted, because events of each version
-    stay in the log. Versions of a type count from 1 without holes.
+    """A version of an event type: never changed or deleted, because the log has events of each
+    version. The versions of a type count from 1 without gaps.
     """
 
     class Evolution(models.TextChoices):
@@ -32,8 +32,8 @@ class EventType(models.Model):
     version = IntegerField()
     parent = TextField(
         null=True,
-        db_comment="a type of the same domain, the same in all versions of this one; events"
-        " satisfy its newest version too",
+        db_comment="a type of the same domain, equal in all versions of this one; events also"
+        " satisfy its newest version",
     )
     evolution = TextField(choices=Evolution)
     schema = TextField(db_comment="JSON Schema of the attributes")

@@ -1,4 +1,4 @@
-"""Names in paths: a domain or type may hold a slash, which the path has as `%2F`. Plain module.
+"""Names of types in paths: a domain or type may contain a slash, `%2F` in the path. Plain module.
 
 Servers decode a path before it is routed, so that a slash in a name becomes one between names.
 Paths below PREFIX are therefore taken from the undecoded form, with `%2F` and `%25` left in them.
@@ -10,7 +10,7 @@ from urllib.parse import unquote
 PREFIX = b"/v1/types/"
 
 
-def kept(raw_path: bytes) -> str:
+def encoded_path(raw_path: bytes) -> str:
     """Return the decoded path, in which slashes and percent signs of names are still encoded."""
     segments = raw_path.decode("latin-1").split("/")
     return "/".join(encoded(unquote(segment)) for segment in segments)
@@ -26,8 +26,8 @@ def decoded(segment: str) -> str:
     return segment.replace("%2F", "/").replace("%25", "%")
 
 
-class WithNames:
-    """Passes requests on to an ASGI application, with `kept` paths of types."""
+class EncodedTypePaths:
+    """Passes requests to an ASGI application, with `encoded_path` for paths of types."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -35,5 +35,5 @@ class WithNames:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         raw_path = scope.get("raw_path") or b""
         if raw_path.startswith(PREFIX):
-            scope = {**scope, "path": kept(raw_path)}
+            scope = {**scope, "path": encoded_path(raw_path)}
         await self._app(scope, receive, send)

@@ -26,29 +26,29 @@ from eventhub.types.errors import TypeViolation, UndeclaredType
 SQL = queries.load("eventhub/types/sql/types.sql")
 
 
-class _OfZone(NamedTuple):
-    """One of a zone's definitions; of a zone that has none, one of nulls."""
+class _DefinitionRow(NamedTuple):
+    """A definition of a zone; one row of nulls if the zone has none."""
 
     zone: str
     definition: Definition
 
 
 class ZoneTypes:
-    """The definitions of one zone at one moment. What is asked for often is compiled once."""
+    """The definitions of one zone at one moment. Checkers are compiled once."""
 
     def __init__(self, definitions: list[Definition]) -> None:
         self._versions: dict[tuple[str, str], list[Definition]] = {}
         self._checkers: dict[tuple[str, str, int], Checker] = {}
         self._hierarchy: dict[tuple[str, str], tuple[str, ...]] = {}
-        for one in definitions:  # of a type, the first version first
+        for one in definitions:  # versions of a type ascend
             self._versions.setdefault((one.domain, one.type), []).append(one)
 
     def __bool__(self) -> bool:
         return bool(self._versions)
 
     def checker(self, event: EventIn, *, undeclared: str) -> Checker | None:
-        """What the event must satisfy, by the version it names, else the newest, which it is given.
-        None for an undeclared type. Raises TypeViolation, and UndeclaredType if `undeclared` is
+        """Return the checker of the version that the event names; without one, set the newest. None
+        for an undeclared type. Raises TypeViolation, and UndeclaredType if `undeclared` is
         `refuse`.
         """
         versions = self._versions.get((event.domain, event.type))
@@ -73,9 +73,7 @@ class ZoneTypes:
         return any(len(versions) > 1 for versions in self._versions.values())
 
     def newest_for(self, event: Event) -> str:
-        """The newest version of the event's type if it is newer than the event's, else the empty
-        text.
-        """
+        """Return the newest version of the event's type; "" unless newer than the event's."""
         versions = self._versions.get((event.domain, event.type))
         if versions is None or not 0 < version_number(event.version) < len(versions):
             return ""
@@ -96,7 +94,7 @@ class ZoneTypes:
         return found
 
     def knows(self, event: Event) -> bool:
-        """False if the event names a version that is not known here."""
+        """Return False if the event names a version that is not known here."""
         return not event.version or not version_number(event.version) or self._has(event)
 
     def _has(self, event: Event) -> bool:
@@ -111,53 +109,53 @@ class ZoneTypes:
 
 
 class TypeRegistry:
-    """The definitions of all zones that this process was asked about."""
+    """The cached definitions of the zones that this process uses."""
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
-        self._system = SystemFollower(hub_log, "types", self._tell)
+        self._system = SystemFollower(hub_log, "types", self._apply)
         self._zones: dict[int, ZoneTypes] = {}
-        self._evolved: dict[int | None, ZoneTypes] = {}  # those of them with newer versions
+        self._evolved: dict[int | None, ZoneTypes] = {}  # those with a type of several versions
         self._ids: dict[str, int] = {}  # of those zones, by name
         self._changes = 0
-        self.turn = asyncio.Lock()  # of the requests whose checks take long
+        self.expensive_checks = asyncio.Lock()  # held by the one request whose checks take long
 
     def fresh(self) -> bool:
-        """True while what is known counts."""
+        """Return True while the cached definitions count."""
         return self._system.fresh()
 
     async def zone(self, zone_id: int) -> ZoneTypes:
-        """The definitions of a zone. Raises DatabaseUnavailable."""
+        """Return the definitions of a zone. Raises DatabaseUnavailable."""
         found = self._zones.get(zone_id)
         if found is None or not self.fresh():
             found = await self._load(zone_id)
         return found
 
-    async def knowing(
+    async def zone_of_events(
         self, zone_id: int, events: Sequence[Event], *, through: int | None = None
     ) -> ZoneTypes:
-        """The definitions of a zone, with every version in them that one of the events, which were
-        read before this call, was checked against. `through`: a sequence that `system` had reached
-        when they were read, if it is known. Raises DatabaseUnavailable.
+        """Return the definitions of a zone, including every version that one of the events was
+        checked against. `through`: a sequence that `system` had reached when the events were read,
+        if known. Raises DatabaseUnavailable.
         """
         found = await self.zone(zone_id)
         if all(map(found.knows, events)):
             return found
-        if self._system.told(await self._system.head() if through is None else through):
-            return await self.zone(zone_id)  # whoever named that version made it up
+        if self._system.has_reached(await self._system.head() if through is None else through):
+            return await self.zone(zone_id)  # no such version was declared
         return await self._load(zone_id)
 
     def evolved(self, zone_id: int | None) -> ZoneTypes | None:
-        """What is known here of a zone, if a type of it has more than one version: readers are told
-        of newer ones then (FOX-20). At once; a zone is known once `zone` was asked for it.
+        """Return the cached definitions of a zone if a type has several versions: listeners are
+        then notified of newer ones (FOX-20). None until `zone` has loaded them.
         """
         return self._evolved.get(zone_id)
 
     async def run(self) -> None:
-        """Follow `system` until cancelled, through every absence of the database."""
+        """Follow `system` until cancelled, also across outages of the database."""
         await self._system.run()
 
-    async def _tell(self, stored: StoredEvent | None) -> None:
+    async def _apply(self, stored: StoredEvent | None) -> None:
         if stored is None:
             await self._renew_all()
         elif stored.event.type == "type.declared":
@@ -178,10 +176,10 @@ class TypeRegistry:
     async def _load(self, zone_id: int) -> ZoneTypes:
         changes = self._changes
         async with reading(self._log.lookups) as connection:
-            query = cursor_of(connection, _OfZone)
-            rows = await (await query.execute(SQL["of_zone"], (zone_id,))).fetchall()
+            query = cursor_of(connection, _DefinitionRow)
+            rows = await (await query.execute(SQL["zone_definitions"], (zone_id,))).fetchall()
         found = ZoneTypes([row.definition for row in rows if row.definition.domain is not None])
-        if changes == self._changes and rows:  # nothing was declared while they were read
+        if changes == self._changes and rows:  # nothing was declared while the rows were read
             if len(self._zones) >= limits.TYPE_ZONES_CACHED_MAX:
                 self._zones.clear()
                 self._evolved.clear()
@@ -199,7 +197,7 @@ class ZoneHierarchy:
     """
 
     def __init__(self, registry: TypeRegistry, zone_id: int | None) -> None:
-        """Without a zone, that is of `system`, no types are declared."""
+        """Start empty. Without a zone, as for `system`, no types are declared."""
         self._registry = registry
         self._zone_id = zone_id
         self._types = ZoneTypes([])
@@ -209,8 +207,10 @@ class ZoneHierarchy:
         return self._types.hierarchy(event)
 
     async def learn(self, events: Sequence[Event], *, through: int | None = None) -> None:
-        """Know what types the events are of; at once unless one is of a version not met before.
-        `through` as in `TypeRegistry.knowing`. Raises DatabaseUnavailable.
+        """Load the definitions of the events' types; without I/O unless one has a new version.
+        `through` as in `TypeRegistry.zone_of_events`. Raises DatabaseUnavailable.
         """
         if self._zone_id is not None and not all(map(self._types.knows, events)):
-            self._types = await self._registry.knowing(self._zone_id, events, through=through)
+            self._types = await self._registry.zone_of_events(
+                self._zone_id, events, through=through
+            )

@@ -1,9 +1,9 @@
-"""What of JSON Schema the hub takes for definitions, and how it is compiled. Plain module.
+"""The subset of JSON Schema that definitions may use, and its compilation. Plain module.
 
-Draft 2020-12 with references only to the schema's own `$defs`, none of them circular: they are
-written out before anything else is done, so that a definition has a size that can be bounded, and
-nothing is ever fetched. Patterns are those of an engine that takes linear time. `unevaluated…` is
-not taken: one in another, each looks again at all that is inside.
+Draft 2020-12 with references only to the schema's own `$defs`, none of them circular. References
+are inlined first, so that the size of a definition can be bounded and nothing is ever fetched. The
+pattern engine runs in linear time. `unevaluated…` is not supported: nested ones would each examine
+all values inside again.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ ONE = frozenset(  # keywords whose value is a schema
     }
 )
 MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})  # a list of schemas
-WAYS = ("anyOf", "oneOf")
+ALTERNATIVES = ("anyOf", "oneOf")
 NAMED = frozenset({"dependentSchemas", "patternProperties", "properties"})  # schemas by name
 _PLAIN = frozenset(
     {
@@ -69,7 +69,7 @@ _PLAIN = frozenset(
         "uniqueItems",
     }
 )
-_FORMATS = frozenset(  # those that are checked in linear time
+_FORMATS = frozenset(  # those checked in linear time
     {
         "date",
         "date-time",
@@ -92,36 +92,35 @@ _PATTERNS = jsonschema_rs.RegexOptions(
 )
 
 
-def written_out(schema: Any, *, field: str) -> Schema:
-    """The schema without references. Raises InvalidSchema at the field of what is not taken."""
+def inlined(schema: Any, *, field: str) -> Schema:
+    """Return the schema with its references inlined. Raises InvalidSchema with the field."""
     if not isinstance(schema, dict):
         raise InvalidSchema("A schema is a JSON object.", field=field)
     if schema.get("$schema", _DRAFT).rstrip("#") != _DRAFT:
-        raise InvalidSchema(f"The hub reads {_DRAFT}.", field=f"{field}.$schema")
+        raise InvalidSchema(f"The hub supports {_DRAFT} only.", field=f"{field}.$schema")
     definitions = schema.get("$defs", {})
     if not isinstance(definitions, dict):
-        raise InvalidSchema("A JSON object.", field=f"{field}.$defs")
-    writer = _Writer(definitions)
-    for name, definition in definitions.items():  # also those that nothing refers to
-        writer.write(definition, f"{field}.$defs.{name}", ())
-    found = writer.write({k: v for k, v in schema.items() if k != "$defs"}, field, ())
+        raise InvalidSchema("`$defs` must be a JSON object.", field=f"{field}.$defs")
+    inliner = _Inliner(definitions)
+    for name, definition in definitions.items():  # also unused ones
+        inliner.inline(definition, f"{field}.$defs.{name}", ())
+    found = inliner.inline({k: v for k, v in schema.items() if k != "$defs"}, field, ())
     return found if isinstance(found, dict) else {}
 
 
-class _Writer:
+class _Inliner:
     def __init__(self, definitions: dict[str, Any]) -> None:
         self._definitions = definitions
         self._nodes = 0
         self._values = 0
         self._patterns = 0
 
-    def write(self, schema: Any, field: str, inside: tuple[str, ...]) -> Schema | bool:
-        """One schema; `inside` are the definitions that it is part of."""
+    def inline(self, schema: Any, field: str, inside: tuple[str, ...]) -> Schema | bool:
+        """Return one schema, inlined; `inside`: the definitions that contain it."""
         self._nodes += 1
         if self._nodes > limits.TYPE_SCHEMA_NODES_MAX:
             raise InvalidSchema(
-                f"With its references written out it has over {limits.TYPE_SCHEMA_NODES_MAX}"
-                " schemas.",
+                f"References inlined, it has over {limits.TYPE_SCHEMA_NODES_MAX} schemas.",
                 field=field,
             )
         if isinstance(schema, bool):
@@ -129,24 +128,24 @@ class _Writer:
         if not isinstance(schema, dict):
             raise InvalidSchema("A schema is a JSON object, true or false.", field=field)
         if field.count(".") > limits.TYPE_SCHEMA_DEPTH_MAX:
-            raise InvalidSchema("It is nested too deeply.", field=field)
+            raise InvalidSchema("The schema is nested too deeply.", field=field)
         found: Schema = {}
         for keyword, value in schema.items():
             at = f"{field}.{keyword}"
             if keyword == "$ref":
                 self._refer(found, value, at, inside)
             elif keyword in MANY:
-                written = [
-                    self.write(one, f"{at}[{index}]", inside)
-                    for index, one in enumerate(_a(list, value, at))
+                schemas = [
+                    self.inline(one, f"{at}[{index}]", inside)
+                    for index, one in enumerate(_typed(list, value, at))
                 ]
-                found[keyword] = [*found.get(keyword, []), *written]
+                found[keyword] = [*found.get(keyword, []), *schemas]
             elif keyword in NAMED:
-                named = _a(dict, value, at).items()
-                found[keyword] = {n: self.write(one, f"{at}.{n}", inside) for n, one in named}
+                named = _typed(dict, value, at).items()
+                found[keyword] = {n: self.inline(one, f"{at}.{n}", inside) for n, one in named}
                 self._count(at, patterns=len(named) if keyword == "patternProperties" else 0)
             else:
-                found[keyword] = self.write(value, at, inside) if keyword in ONE else value
+                found[keyword] = self.inline(value, at, inside) if keyword in ONE else value
                 _check_keyword(keyword, value, at)
                 if keyword not in ONE:
                     self._count(at, patterns=int(keyword == "pattern"), values=_size(value))
@@ -156,25 +155,25 @@ class _Writer:
         self._patterns += patterns
         self._values += values
         if self._patterns > limits.TYPE_PATTERNS_MAX:
-            message = f"It has over {limits.TYPE_PATTERNS_MAX} patterns."
+            message = f"The schema has over {limits.TYPE_PATTERNS_MAX} patterns."
             raise InvalidSchema(message, field=at)
         if self._values > limits.TYPE_SCHEMA_VALUES_MAX:
-            message = f"With its references written out it has over {limits.TYPE_SCHEMA_VALUES_MAX}"
-            raise InvalidSchema(f"{message} values.", field=at)
+            message = f"References inlined, it has over {limits.TYPE_SCHEMA_VALUES_MAX} values."
+            raise InvalidSchema(message, field=at)
 
     def _refer(self, found: Schema, value: Any, at: str, inside: tuple[str, ...]) -> None:
-        """What the reference names, as one more thing that must hold."""
+        """Add the referenced definition, inlined, as one more member of `allOf`."""
         name = str(value).removeprefix(_REFERENCE).replace("~1", "/").replace("~0", "~")
         if not str(value).startswith(_REFERENCE) or name not in self._definitions:
-            raise InvalidSchema("A reference is to `#/$defs/` of the same schema.", field=at)
+            raise InvalidSchema("A reference must be to `#/$defs/` of the same schema.", field=at)
         if name in inside:
             raise InvalidSchema("A definition may not refer to itself.", field=at)
-        written = self.write(self._definitions[name], at, (*inside, name))
-        found.setdefault("allOf", []).append(written)
+        definition = self.inline(self._definitions[name], at, (*inside, name))
+        found.setdefault("allOf", []).append(definition)
 
 
 def _size(value: Any) -> int:
-    """How many values it is made of."""
+    """Count the values of a JSON value, including itself."""
     if isinstance(value, dict):
         value = list(value.values())
     return 1 + sum(map(_size, value)) if isinstance(value, list) else 1
@@ -183,19 +182,19 @@ def _size(value: Any) -> int:
 def _check_keyword(keyword: str, value: Any, at: str) -> None:
     known = keyword in _PLAIN or keyword in ANNOTATIONS or keyword in ONE
     if not known and not keyword.startswith("x-"):
-        raise InvalidSchema("The keyword is not known here.", field=at[:500])
+        raise InvalidSchema("The hub does not support this keyword.", field=at[:500])
     if keyword == "format" and value not in _FORMATS:
-        raise InvalidSchema(f"A format is {', '.join(sorted(_FORMATS))}.", field=at)
+        raise InvalidSchema(f"The format must be one of {', '.join(sorted(_FORMATS))}.", field=at)
 
 
-def _a(kind: type, value: Any, at: str) -> Any:
+def _typed(kind: type, value: Any, at: str) -> Any:
     if not isinstance(value, kind):
-        raise InvalidSchema(f"A JSON {'array' if kind is list else 'object'}.", field=at)
+        raise InvalidSchema(f"It must be a JSON {'array' if kind is list else 'object'}.", field=at)
     return value
 
 
 def compiled(schema: Schema, *, field: str) -> jsonschema_rs.Draft202012Validator:
-    """The validator of a schema that was written out. Raises InvalidSchema."""
+    """Return the validator of an inlined schema. Raises InvalidSchema."""
     try:
         jsonschema_rs.meta.validate(schema)
         return jsonschema_rs.Draft202012Validator(
@@ -205,14 +204,14 @@ def compiled(schema: Schema, *, field: str) -> jsonschema_rs.Draft202012Validato
             offline=True,
         )
     except (jsonschema_rs.ValidationError, ValueError) as error:
-        place = ".".join(map(str, getattr(error, "instance_path", ())))
+        path = ".".join(map(str, getattr(error, "instance_path", ())))
         reason = str(getattr(error, "message", error)).partition("\n")[0][:300]
-        raise InvalidSchema(f"{reason}.", field=f"{field}.{place}" if place else field) from None
+        raise InvalidSchema(f"{reason}.", field=f"{field}.{path}" if path else field) from None
 
 
 def _without_contexts(schema: Any) -> Any:
-    """The same, but that what fails an `anyOf` is told without a reason for each of its ways: with
-    many values those are millions.
+    """Replace `anyOf` and `oneOf` with double negations, so that a failure is reported without a
+    reason for each alternative: with many values, these would be millions.
     """
     if not isinstance(schema, dict):
         return schema
@@ -224,14 +223,16 @@ def _without_contexts(schema: Any) -> Any:
             found[keyword] = [_without_contexts(one) for one in value]
         else:
             found[keyword] = _without_contexts(value) if keyword in ONE else value
-    ways = [{"not": {"not": {way: found.pop(way)}}} for way in WAYS if way in found]
-    return {**found, "allOf": [*found.get("allOf", []), *ways]} if ways else found
+    negated = [
+        {"not": {"not": {keyword: found.pop(keyword)}}}
+        for keyword in ALTERNATIVES
+        if keyword in found
+    ]
+    return {**found, "allOf": [*found.get("allOf", []), *negated]} if negated else found
 
 
 def immutable(schema: Any, path: str = "") -> Iterator[str]:
-    """The dotted paths of the properties that are `readOnly` (FOX-05), in a schema that was written
-    out.
-    """
+    """Yield the dotted paths of the `readOnly` properties (FOX-05) of an inlined schema."""
     if not isinstance(schema, dict):
         return
     if path and schema.get("readOnly") is True:

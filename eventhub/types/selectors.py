@@ -1,4 +1,4 @@
-"""Reads of definitions. What lies in another zone is not found. Django module."""
+"""Reads of definitions. Types of another zone are not found. Django module."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,28 +16,28 @@ from eventhub.types.schemas import immutable
 
 
 def list_types(after: tuple[Any, ...] | None, count: int, *, zone_id: int) -> list[Any]:
-    """The newest version of each type, in the order of their first declaration; each has the id of
-    its first version, and the next ones are after that.
+    """Return the newest version of each type, in the order of their first declarations. Each has
+    the id of its first version, the cursor of the list.
     """
     rows = raw_connection().cursor(row_factory=namedtuple_row)
     return rows.execute(SQL["newest"], (zone_id, *(after or (0,)), count)).fetchall()
 
 
 def versions_of(*, zone_id: int, domain: str, type: str) -> QuerySet[EventType]:
-    """All versions of a type, the first first."""
+    """Select all versions of a type, in ascending order."""
     found = EventType.objects.filter(zone=zone_id, domain=domain, type=type)
     return found.order_by("version")
 
 
 def find_type(*, zone_id: int, domain: str, type: str, version: int | None) -> EventType:
-    """A version of a type, None: the newest. Raises UnknownType."""
+    """Return a version of a type; None: the newest. Raises UnknownType."""
     versions = versions_of(zone_id=zone_id, domain=domain, type=type)
-    return shown([*versions], version)
+    return described([*versions], version)
 
 
-def shown(versions: Sequence[EventType], version: int | None = None) -> EventType:
-    """One of all versions of a type, with what is known of the type as a whole: its `latest`
-    version, and the dotted paths that are `immutable` here or in a parent. Raises UnknownType.
+def described(versions: Sequence[EventType], version: int | None = None) -> EventType:
+    """Return one of a type's versions with its derived fields: the `latest` version, and the dotted
+    paths that are `immutable` here or in a parent. Raises UnknownType.
     """
     number = len(versions) if version is None else version
     if not 1 <= number <= len(versions):
@@ -51,8 +51,8 @@ def shown(versions: Sequence[EventType], version: int | None = None) -> EventTyp
 
 
 def lineage(*, zone_id: int, domain: str, type: str | None) -> list[EventType]:
-    """The newest version of the type and of its parents, the nearest first; empty if there is no
-    such type.
+    """Return the newest version of the type and of its parents, nearest first; empty if the type is
+    not declared.
     """
     found: list[EventType] = []
     while type is not None and len(found) <= limits.TYPE_PARENTS_MAX:
@@ -65,18 +65,18 @@ def lineage(*, zone_id: int, domain: str, type: str | None) -> list[EventType]:
 
 
 def subtypes(of: EventType) -> QuerySet[EventType]:
-    """All versions of the types whose parent it is, and of those below them."""
+    """Select all versions of the type's subtypes, direct and indirect."""
     of_domain = EventType.objects.filter(zone=of.zone_id, domain=of.domain)
-    below: set[str] = set()
-    newer = {of.type}
-    while newer:
-        newer = {*of_domain.filter(parent__in=newer).values_list("type", flat=True)} - below
-        below |= newer
-    return of_domain.filter(type__in=below)
+    found: set[str] = set()
+    level = {of.type}
+    while level:
+        level = {*of_domain.filter(parent__in=level).values_list("type", flat=True)} - found
+        found |= level
+    return of_domain.filter(type__in=found)
 
 
 def lineage_of(*, zone_id: int, domain: str, type: str) -> ZoneTypes:
-    """What is declared of a type and of those above it; nothing if it is not declared."""
+    """Return the definitions of a type and its supertypes; empty if it is not declared."""
     names = [one.type for one in lineage(zone_id=zone_id, domain=domain, type=type)]
     found = EventType.objects.filter(zone=zone_id, domain=domain, type__in=names)
     return ZoneTypes([definition_of(one) for one in found.order_by("version")])

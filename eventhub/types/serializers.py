@@ -1,4 +1,4 @@
-"""The shapes of the types' bodies and answers. Django module."""
+"""Serializers of event types. Django module."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from eventhub.types.models import EventType
 
 
 class SchemaField(ObjectField):
-    """A JSON Schema, shown of its text; what it may hold is said elsewhere."""
+    """A JSON Schema, stored as text; schemas.py validates it."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data
@@ -37,12 +37,12 @@ class DeclarationSerializer(Serializer):
     evolution = OneOfField(
         choices=EventType.Evolution.values,
         default="backward",
-        help_text="backward: whatever satisfied the version before satisfies this one.",
+        help_text="backward: every event that satisfied the previous version satisfies this one.",
     )
 
 
 class VersionField(serializers.CharField):
-    """A number as a text, as events have it."""
+    """A version number as a string, as in events."""
 
     def to_representation(self, value: int) -> str:
         return str(value)

@@ -1,4 +1,4 @@
-"""Routes of the types room, below /v1/types. Django module."""
+"""Routes of event types, below /v1/types. Django module."""
 
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
@@ -9,7 +9,7 @@ from eventhub.types.paths import decoded, encoded
 
 
 class NameConverter(StringConverter):
-    """A domain or type, which may hold a slash."""
+    """A domain or type, which may contain a slash."""
 
     to_python = staticmethod(decoded)
     to_url = staticmethod(encoded)

@@ -102,7 +102,7 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
 
 
 class CreatedEndpointSerializer(EndpointSerializer):
-    shown_once = True
+    has_secret = True
     secret = serializers.CharField(
         source="secret_text", help_text="Signs the callbacks. It is shown only once."
     )
@@ -129,7 +129,7 @@ class Endpoints(OwnedView):
         "Create an endpoint; its secret is shown only once",
         errors.LimitReached,
         body=NewEndpointSerializer,
-        answer=CreatedEndpointSerializer,
+        response=CreatedEndpointSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
         owner, terms = self.owner(body), services.NewEndpoint(**body)

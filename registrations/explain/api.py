@@ -1,4 +1,4 @@
-"""What explains: what a draft says, and why a filter or a registration holds for an event.
+"""The API of checks of drafts, and of explanations of a filter or registration on an event.
 Django module.
 """
 
@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from eventhub.access.names import valid_name
 from eventhub.api.resource import ResourceView, operation
-from eventhub.api.view import number_of
+from eventhub.api.view import parse_number
 from eventhub.base import errors, metrics
 from registrations.errors import UnknownRegistration
 from registrations.explain import selectors
@@ -30,7 +30,7 @@ _EVENT = (
 
 
 class Check(ResourceView):
-    """A filter, while somebody writes it."""
+    """The check of a filter, for editors."""
 
     serializer_class = CheckSerializer
 
@@ -41,7 +41,7 @@ class Check(ResourceView):
 
 
 class Explain(ResourceView):
-    """A filter on one event."""
+    """The explanation of a filter on one event."""
 
     serializer_class = ExplanationSerializer
 
@@ -54,14 +54,14 @@ class Explain(ResourceView):
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
         with metrics.EXPLAIN_S.labels(operation="explain").time():
-            found, place = selectors.explain_draft(actor=self.actor, body=request.data)
-        if place is not None:
-            self.stands_at(place)
+            found, head = selectors.explain_draft(actor=self.actor, body=request.data)
+        if head is not None:
+            self.set_position(head)
         return self.answer(found)
 
 
 class ExplainRegistration(ResourceView):
-    """A registration on one stored event."""
+    """The explanation of a registration on one stored event."""
 
     unknown = UnknownRegistration
     lookup_url_kwarg = "registration"
@@ -71,21 +71,23 @@ class ExplainRegistration(ResourceView):
         "Explain a registration on an event",
         *_EVENT,
         parameters=(
-            OpenApiParameter("stream", str, required=True, description="One that it names."),
-            OpenApiParameter("sequence", int, required=True, description="Of the event."),
+            OpenApiParameter("stream", str, required=True, description="A stream that it names."),
+            OpenApiParameter(
+                "sequence", int, required=True, description="The sequence of the event."
+            ),
         ),
     )
     def get_object(self) -> dict[str, Any]:
-        ticket, asked = self.key, self.request.query_params
+        ticket, query = self.key, self.request.query_params
         for name in ("stream", "sequence"):
-            if name not in asked:
+            if name not in query:
                 raise errors.MissingField(field=name)
-        stream = valid_name(asked["stream"], field="stream")
+        stream = valid_name(query["stream"], field="stream")
         unknown = errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
-        sequence = number_of(asked["sequence"], otherwise=unknown)
+        sequence = parse_number(query["sequence"], error=unknown)
         with metrics.EXPLAIN_S.labels(operation="explain").time():
-            found, place = selectors.explain_registration(
+            found, head = selectors.explain_registration(
                 actor=self.actor, id=ticket, stream=stream, sequence=sequence
             )
-        self.stands_at(place)
+        self.set_position(head)
         return found

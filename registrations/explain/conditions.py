@@ -1,5 +1,5 @@
-"""How a registration, or a draft of one, stands to one event apart from its filter: what else has a
-say in whether its client is told. Plain module.
+"""The conditions, in addition to the filter, under which an event is delivered for a registration
+or a draft: bounds, suspensions, audience, expiry and so on. Plain module.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,8 @@ from eventhub.event.envelope import Event
 from eventhub.event.json_codec import time_text
 from eventhub.event.json_types import Int64
 
-# what has a say beside the filter
 ConditionName = Literal[
-    "channel_condition",
+    "channels",
     "from",
     "until",
     "suspended",
@@ -27,37 +26,40 @@ ConditionName = Literal[
 
 
 class ConditionJson(TypedDict):
-    """One thing that must be so beside the filter, whether it is, and why."""
+    """A condition in addition to the filter, whether it held, and why."""
 
     name: ConditionName
     held: bool
-    why: Annotated[str, Meta(description="In words.")]
+    why: Annotated[str, Meta(description="The reason in words.")]
 
 
 class VersionJson(TypedDict):
-    """Which registration that is, in answers."""
+    """A version of a registration, in answers."""
 
     id: Int64
     client: str
-    version: Annotated[int, Meta(description="That held for the event, or the current one.")]
+    version: Annotated[
+        int, Meta(description="The version that applied to the event, else the current one.")
+    ]
     current: bool
     endpoint: Int64 | None
     group: str | None
 
 
 class DeliveryCondition(NamedTuple):
-    """One thing that must be so beside the filter, whether it is, and why."""
+    """A condition in addition to the filter, whether it held, and why."""
 
     name: ConditionName
     held: bool
     why: str
 
     def json(self) -> ConditionJson:
+        """Return the condition as JSON."""
         return {"name": self.name, "held": self.held, "why": self.why}
 
 
 class VersionStatus(NamedTuple):
-    """A version of a registration, and how it stands to an event of a stream."""
+    """A version of a registration, and its status for an event of a stream."""
 
     registration: int
     client: str
@@ -69,37 +71,37 @@ class VersionStatus(NamedTuple):
     since: int  # exclusive, as the stream's sequence
     until: int | None  # inclusive; None: it has not ended
     current: bool
-    suspended: bool  # by itself
+    suspended: bool  # itself, not its group
     group: str | None
     group_suspended: bool  # for this event
     streams: list[str]  # by name
 
-    def holds(self, sequence: int) -> bool:
-        """True if the event lies within the bounds of the version."""
+    def applies_to(self, sequence: int) -> bool:
+        """Return whether the event is within the bounds of the version."""
         return self.since < sequence and (self.until is None or sequence <= self.until)
 
 
 class EvaluatedEvent(NamedTuple):
-    """An event and when it was appended; of one that is in no stream, when one asks."""
+    """An event, stored or given in a request."""
 
     event: Event
     mask: int
-    sequence: int  # 0: it is in no stream
-    at_us: int
+    sequence: int  # 0: it is not stored
+    at_us: int  # when it was appended, or the time of the request
 
 
 def applicable_versions(
     versions: Iterable[VersionStatus], sequence: int
 ) -> Iterator[VersionStatus]:
-    """Of each registration the version that held for the event, else the current one. In one
-    order, by registration.
+    """Yield, for each registration, the version that applied to the event, else the current one.
+    `versions` are ordered by registration.
     """
     best: VersionStatus | None = None
     for version in versions:
         if best is not None and best.registration != version.registration:
             yield best
             best = None
-        if best is None or not best.holds(sequence):
+        if best is None or not best.applies_to(sequence):
             best = version
     if best is not None:
         yield best
@@ -108,18 +110,19 @@ def applicable_versions(
 def conditions_of(
     version: VersionStatus, zone: str | None, evaluated: EvaluatedEvent
 ) -> list[DeliveryCondition]:
-    """All of a registration's, those that hold too. `zone`: on `system`, whose events alone it is
-    told beside those of the whole hub; else None.
+    """Return all conditions of a registration, those that held and those that failed. `zone`: on
+    `system`, the zone whose events it receives in addition to those of the whole hub; else None.
     """
     sequence = evaluated.sequence
-    begun = version.since < sequence
-    over = version.until is not None and sequence > version.until
+    started = version.since < sequence
+    ended = version.until is not None and sequence > version.until
     state = "is" if version.suspended else "is not"
+    why = f"version {version.number} matches after {version.since}"
     found = [
-        DeliveryCondition("from", begun, f"version {version.number} matches after {version.since}"),
+        DeliveryCondition("from", started, why),
         DeliveryCondition(
             "until",
-            not over,
+            not ended,
             "it has not ended" if version.until is None else f"it matches up to {version.until}",
         ),
         DeliveryCondition(
@@ -138,7 +141,7 @@ def conditions_of(
 def audience_conditions(
     client: str, groups: frozenset[str], evaluated: EvaluatedEvent
 ) -> list[DeliveryCondition]:
-    """Who may be told of the event, and until when."""
+    """Return the conditions of the event's destinations, audience and expiry for a client."""
     event = evaluated.event
     found: list[DeliveryCondition] = []
     if event.destinations:
@@ -154,25 +157,25 @@ def audience_conditions(
 
 
 def expiry_condition(evaluated: EvaluatedEvent) -> list[DeliveryCondition]:
-    """Nothing for an event without an end."""
+    """Return the condition of the event's expiry; empty if it does not expire."""
     expires_at_us = evaluated.event.expires_at_us
     if not expires_at_us:
         return []
     held = expires_at_us > evaluated.at_us
     time = time_text(expires_at_us)
-    why = f"the event is told until {time}" if held else f"the event was over at {time}"
+    why = f"the event expires at {time}" if held else f"the event expired at {time}"
     return [DeliveryCondition("expired", held, why)]
 
 
 def channel_condition(mask: int, evaluated: EvaluatedEvent) -> DeliveryCondition:
-    """Whether a listen of these channel_condition is told."""
+    """Return the condition of a listener's channel mask."""
     common = mask & evaluated.mask
-    why = f"the event is on {_bits(evaluated.mask)}, asked for {_bits(mask)}"
-    return DeliveryCondition("channel_condition", common != 0, why)
+    why = f"the event is on {_channels(evaluated.mask)}, requested: {_channels(mask)}"
+    return DeliveryCondition("channels", common != 0, why)
 
 
 def version_json(version: VersionStatus) -> VersionJson:
-    """Which registration that is, in answers."""
+    """Return the version as JSON."""
     return {
         "id": version.registration,
         "client": version.client,
@@ -190,13 +193,9 @@ def _of_zone(event: Event, zone: str) -> DeliveryCondition:
     return DeliveryCondition("zone", held, why)
 
 
-def _bits(mask: int) -> str:
-    """The channel_condition of a mask by their numbers."""
+def _channels(mask: int) -> str:
+    """Describe the channels of a mask by their numbers."""
     found = [str(bit) for bit in range(64) if mask >> bit & 1]
     if len(found) == 64:
-        return "all channel_condition"
-    return (
-        f"channel {found[0]}"
-        if len(found) == 1
-        else f"channel_condition {', '.join(found) or 'none'}"
-    )
+        return "all channels"
+    return f"channel {found[0]}" if len(found) == 1 else f"channels {', '.join(found) or 'none'}"

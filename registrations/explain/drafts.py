@@ -1,6 +1,4 @@
-"""A filter that nobody has registered: what registering it would say, without doing so.
-Plain module.
-"""
+"""Drafts: filters that are checked as on registering, without a registration. Plain module."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,7 +9,7 @@ from registrations.filters.ast import Node
 
 
 class Draft(NamedTuple):
-    """A filter as it was read. `variable`: the name that a READY filter binds."""
+    """A parsed filter. `variable`: the name that a READY filter binds."""
 
     filter: FilterSource
     node: Node
@@ -19,8 +17,8 @@ class Draft(NamedTuple):
 
 
 def parse_draft(fields: Mapping[str, Any]) -> Draft:
-    """The filter among the fields of a body, as a registration has them. Raises what
-    `parse_filter` raises.
+    """Parse the filter in the fields of a body, as a registration has them. Raises the errors of
+    `parse_filter`.
     """
     filter = parse_filter({name: fields[name] for name in FILTER_FIELDS if name in fields})
     parsed = filter.read().parsed
@@ -28,7 +26,7 @@ def parse_draft(fields: Mapping[str, Any]) -> Draft:
 
 
 def checked(draft: Draft) -> dict[str, Any]:
-    """What registering would answer of the filter."""
+    """Return the fields with which registering would describe the filter."""
     predicate, warnings, cost = draft.filter.summary()
     return {
         "language": draft.filter.language,
@@ -41,12 +39,12 @@ def checked(draft: Draft) -> dict[str, Any]:
 
 
 def mistaken(fields: Mapping[str, Any], error: EventHubError) -> dict[str, Any]:
-    """The mistake in a filter as a problem document: an answer of a check, no refusal."""
+    """Return the answer of a check of a wrong filter, with the mistake as a problem document."""
     return {**_NOTHING, "language": _named(fields), "mistake": error.problem()}
 
 
 def require_known(fields: Mapping[str, Any], known: frozenset[str]) -> None:
-    """UnknownField for the first that is not."""
+    """Raise UnknownField for the first field that is not known."""
     for name in fields:
         if name not in known:
             raise UnknownField(field=name[:100])

@@ -1,5 +1,5 @@
-"""A dry run: a draft over events of the log, in short reads and short turns, for as long as its
-caller may see them and is there. Plain module.
+"""A dry run: evaluates a draft over events of the log, in short reads and time slices, while its
+caller is authorized and connected. Plain module.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ Stopped = Literal["end", "events", "time", "gap", "closed"]
 
 
 class ProgressJson(CountsJson):
-    """How far a run is. `cursor`: the last event it looked at; `to`: the last it will."""
+    """The progress of a run. `cursor`: the last evaluated event; `to`: the last one of the run."""
 
     cursor: CursorJson
     to: Int64
@@ -41,7 +41,7 @@ _From = TypedDict("_From", {"from": CursorJson})
 
 
 class DryRunJson(_From, ProgressJson, TallyJson):
-    """What a run came to."""
+    """The result of a run."""
 
     stream: str
     predicate: str
@@ -50,7 +50,7 @@ class DryRunJson(_From, ProgressJson, TallyJson):
 
 
 class DryRunCaller(NamedTuple):
-    """Who runs it."""
+    """The client that runs it."""
 
     authorizer: Authorizer
     credential: str
@@ -59,7 +59,7 @@ class DryRunCaller(NamedTuple):
 
 
 class DryRunInput(NamedTuple):
-    """What is run over which events."""
+    """The options of a run, with their streams, channels and types resolved."""
 
     stream: StreamInfo
     options: DryRunOptions
@@ -69,24 +69,24 @@ class DryRunInput(NamedTuple):
 
 
 class DryRun:
-    """One run. `steps` does the work; ask `counts` on the way and `json` at the end."""
+    """One run. `steps` does the work; `counts` is the progress, `json` the result."""
 
     def __init__(self, log: Log, caller: DryRunCaller, input: DryRunInput) -> None:
         self.tally = Tally(input.options.samples)
         self.stopped: Stopped = "end"
         self._log = log
         self._caller = caller
-        self._course = input
+        self._input = input
         self._cursor = input.range.after
-        self._passed = 0  # events, those for others too
+        self._passed = 0  # events read, including those that the caller may not see
         self._clock = asyncio.get_running_loop().time
-        self._began_s = self._clock()
+        self._started_s = self._clock()
 
     async def steps(self) -> AsyncIterator[None]:
-        """Run, with a step after each turn of work. Raises Unauthenticated, Forbidden and their kin
-        when the caller may no more, DatabaseUnavailable and its kin.
+        """Run, yielding after each time slice. Raises Unauthenticated, Forbidden and their
+        subclasses if the caller loses its rights; DatabaseUnavailable and its subclasses.
         """
-        stream, last = self._course.stream, self._course.range.last
+        stream, last = self._input.stream, self._input.range.last
         transient = stream.durability == "transient"
         log = self._log
         read = log.transient.reader(stream.id) if transient else log.reader(stream.id)
@@ -105,12 +105,12 @@ class DryRun:
                 yield
 
     def counts(self) -> ProgressJson:
-        """How far it is."""
-        return {**self.tally.counts(), "cursor": self._cursor.json(), "to": self._course.range.last}
+        """Return the progress."""
+        return {**self.tally.counts(), "cursor": self._cursor.json(), "to": self._input.range.last}
 
     def json(self) -> DryRunJson:
-        """What it came to."""
-        input = self._course
+        """Return the result."""
+        input = self._input
         return {
             "stream": input.stream.name,
             "predicate": printed(input.options.draft.node),
@@ -118,12 +118,12 @@ class DryRun:
             "cursor": self._cursor.json(),
             "to": input.range.last,
             "stopped": self.stopped,
-            "took_s": round(self._clock() - self._began_s, 3),
+            "took_s": round(self._clock() - self._started_s, 3),
             **self.tally.json(),
         }
 
     async def _look(self, page: list[StoredEvent], principal: Principal) -> AsyncIterator[None]:
-        turns, input = TimeSlice(), self._course
+        slice, input = TimeSlice(), self._input
         for at, stored in enumerate(page):
             if at % _CHUNK_EVENTS == 0:
                 chunk = page[at : at + _CHUNK_EVENTS]
@@ -132,39 +132,37 @@ class DryRun:
             if self._is_shown(stored.event, principal):
                 self.tally.add(stored, matched=self._matches(stored))
             self._cursor = stored.cursor
-            if turns.over:
+            if slice.over:
                 yield
-                await turns.rest()
+                await slice.rest()
                 if self._over():
                     return
         yield
-        await turns.rest()
+        await slice.rest()
 
     def _is_shown(self, event: Event, principal: Principal) -> bool:
-        """Of others not even when they happened is counted."""
-        own = self._course.stream.id != SYSTEM_STREAM_ID or is_visible_in_zone(
-            event, principal.zone
-        )
+        """Return whether the caller may see the event; others are not even counted."""
+        own = self._input.stream.id != SYSTEM_STREAM_ID or is_visible_in_zone(event, principal.zone)
         return own and is_shown(event, principal)
 
     def _matches(self, stored: StoredEvent) -> bool:
-        input = self._course
+        input = self._input
         if not stored.mask & input.mask:
             return False
         return holds(input.options.draft.node, stored.event, input.hierarchy)
 
     def _over(self) -> bool:
-        """True when the run has to stop, which is noted."""
+        """Return whether the run has to stop, and record why."""
         if self._caller.peer.over:
             self.stopped = "closed"
         elif self._passed >= limits.DRY_RUN_EVENTS_MAX:
             self.stopped = "events"
-        elif self._clock() - self._began_s >= limits.DRY_RUN_S_MAX:
+        elif self._clock() - self._started_s >= limits.DRY_RUN_S_MAX:
             self.stopped = "time"
         return self.stopped != "end"
 
     async def _confirmed(self) -> Principal:
-        """The caller as it may now: a key that was revoked sees nothing more."""
+        """Authenticate the caller again, so that a revoked key sees nothing more."""
         principal = await self._caller.authorizer.authenticate(self._caller.credential)
-        principal.require_listen(self._course.stream.name)
+        principal.require_listen(self._input.stream.name)
         return principal

@@ -1,6 +1,4 @@
-"""Reads what a dry run is asked for: a draft, and which events of which stream it is run over.
-Plain module.
-"""
+"""Parses requests for dry runs: a draft, and the events of a stream to evaluate. Plain module."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, Required, TypedDict
@@ -29,7 +27,7 @@ from eventhub.postgresql.connections import reading
 from registrations.explain.drafts import Draft, parse_draft, require_known
 from registrations.filter_source import FilterJson
 
-Mask = int | list[str] | None  # 64 bits, names of channels, or all
+Mask = int | list[str] | None  # 64 bits, names of channels, or None: all
 _FROM = "`oldest`, `boot`, a cursor `<segment>:<sequence>`, or a time."
 
 
@@ -37,7 +35,7 @@ _From = TypedDict("_From", {"from": Annotated[str, Meta(description=_FROM)]}, to
 
 
 class DryRunRequest(FilterJson, _From, total=False):
-    """A draft of a filter, and the events it is run over."""
+    """A draft of a filter, and the events to evaluate."""
 
     stream: Required[str]
     last: Annotated[
@@ -45,11 +43,11 @@ class DryRunRequest(FilterJson, _From, total=False):
         Meta(
             ge=1,
             le=limits.DRY_RUN_EVENTS_MAX,
-            description="The last so many events; or `from`.",
+            description="The number of latest events, unless `from` is given.",
             extra_json_schema={"default": limits.DRY_RUN_EVENTS_DEFAULT},
         ),
     ]
-    to: Annotated[str, Meta(description="A cursor or a time; else the head.")]
+    to: Annotated[str, Meta(description="A cursor or a time; by default the head.")]
     samples: Annotated[int, Meta(ge=0, le=limits.DRY_RUN_SAMPLES_MAX)]
     mask: str | Int64
     channels: list[str]
@@ -59,7 +57,9 @@ _FIELDS = frozenset(DryRunRequest.__annotations__)
 
 
 class DryRunOptions(NamedTuple):
-    """`start` None: the last so many events; else those after it, up to `end` (None: the head)."""
+    """The options of a dry run. Without `start`, it evaluates the `last` events; else those after
+    `start`, up to `end` (None: the head).
+    """
 
     stream: str
     draft: Draft
@@ -78,33 +78,33 @@ class EventRange(NamedTuple):
 
 
 def parse_dry_run(body: Mapping[str, Any]) -> DryRunOptions:
-    """The body of a dry run. Raises with the field what filters and starts raise, InvalidField,
+    """Parse the body. Raises, with the field, errors of filters and start positions, InvalidField,
     MissingField, UnknownField.
     """
     require_known(body, _FIELDS)
     draft = parse_draft(body)
     start, end = _start(body, "from"), _start(body, "to")
     if start is None and end is not None:
-        raise MissingField("A range has a beginning, too: give `from`.", field="from")
+        raise MissingField("Give `from`, the start of the range.", field="from")
     if start is not None and body.get("last") is not None:
-        raise InvalidField("Give `last`, or a range by `from` and `to`.", field="last")
+        raise InvalidField("Give either `last`, or a range by `from` and `to`.", field="last")
     last = _count(body, "last", limits.DRY_RUN_EVENTS_DEFAULT, limits.DRY_RUN_EVENTS_MAX)
     samples = _count(body, "samples", limits.DRY_RUN_SAMPLES_DEFAULT, limits.DRY_RUN_SAMPLES_MAX)
     return DryRunOptions(stream_of(body), draft, mask_of(body), last, start, end, samples)
 
 
 def stream_of(body: Mapping[str, Any]) -> str:
-    """The `stream` of a body. Raises MissingField, InvalidField, InvalidName."""
+    """Return the `stream` of a body. Raises MissingField, InvalidField, InvalidName."""
     stream = body.get("stream")
     if stream is None:
         raise MissingField(field="stream")
     if not isinstance(stream, str):
-        raise InvalidField("A stream is named by a text.", field="stream")
+        raise InvalidField("The name of a stream is a string.", field="stream")
     return valid_name(stream, field="stream")
 
 
 def mask_of(body: Mapping[str, Any]) -> Mask:
-    """`mask` as bits, or `channels` by name; None: all. Raises InvalidMask."""
+    """Return `mask` as bits, or `channels` by name; None: all. Raises InvalidMask."""
     mask, channels = body.get("mask"), body.get("channels")
     if channels is None:
         if mask is not None and (isinstance(mask, bool) or not isinstance(mask, int | str)):
@@ -119,7 +119,7 @@ def mask_of(body: Mapping[str, Any]) -> Mask:
 
 
 async def bits_of(authorizer: Authorizer, zone_id: int, mask: Mask) -> int:
-    """The bits of a mask in a zone. Raises UnknownChannel."""
+    """Return the bits of a mask in a zone. Raises UnknownChannel."""
     if not isinstance(mask, list):
         return ALL_MASK if mask is None else mask
     try:
@@ -130,8 +130,8 @@ async def bits_of(authorizer: Authorizer, zone_id: int, mask: Mask) -> int:
 
 
 async def range_of(log: Log, stream: StreamInfo, options: DryRunOptions) -> EventRange:
-    """Where the run begins and ends by what the log holds now. Raises SegmentMismatch, Gone,
-    DatabaseUnavailable, TransientUnavailable.
+    """Return the first and the last position of the run in the current log. Raises SegmentMismatch,
+    Gone, DatabaseUnavailable, TransientUnavailable.
     """
     head = (await stream_ends(log, stream)).head
     if options.start is None:
@@ -150,12 +150,12 @@ async def _cursor(log: Log, stream: StreamInfo, start: Start) -> Cursor:
 
 
 def _start(body: Mapping[str, Any], name: str) -> Start | None:
-    """`to` is a cursor or a time; `from` also a word."""
+    """Parse `from` or `to`. `to` is a cursor or a time; `from` may also be a keyword."""
     text = body.get(name)
     if text is None:
         return None
     if not isinstance(text, str):
-        raise InvalidField("A place is a text, as a cursor or a time is written.", field=name)
+        raise InvalidField("A position is a string: a cursor or a time.", field=name)
     try:
         found = parse_start(text)
     except InvalidCursor as error:

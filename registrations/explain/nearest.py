@@ -1,6 +1,4 @@
-"""Nearest misses: of the filters that an event does not match those that it fails in the fewest
-tests. Plain module.
-"""
+"""Nearest misses: the filters that an event fails by the fewest tests. Plain module."""
 
 from bisect import insort
 from collections.abc import Iterator
@@ -16,21 +14,21 @@ from registrations.filters.explain import explain
 from registrations.matching.spec import Spec, Specs
 
 T = TypeVar("T")
-Alternatives = tuple[tuple[Node, ...], ...]  # of a filter; of each all tests must hold
+Alternatives = tuple[tuple[Node, ...], ...]  # of a filter; all tests of one must hold
 
 
 class FailedJson(TypedDict):
     """A test that failed."""
 
     predicate: str
-    why: Annotated[str, Meta(description="In words.")]
+    why: Annotated[str, Meta(description="The reason in words.")]
 
 
 class Miss(NamedTuple):
-    """What an event fails of a filter's nearest alternative; nothing: it matches."""
+    """The tests of a filter's nearest alternative that an event fails; none: it matches."""
 
     failed: tuple[Node, ...]
-    held: int  # tests of it that hold
+    held: int  # number of its tests that hold
 
     @property
     def tests(self) -> int:
@@ -38,12 +36,12 @@ class Miss(NamedTuple):
 
 
 def alternatives_of(specs: Specs) -> Alternatives:
-    """The tests of a filter one by one, its gate and pairs among them."""
+    """Return the single tests of each alternative of a filter, including its gate and pairs."""
     return tuple(tuple(_tests(spec)) for spec in specs)
 
 
 def miss_of(alternatives: Alternatives, event: Event, hierarchy: TypeHierarchy) -> Miss | None:
-    """How far an event is from matching; None if the filter never matches."""
+    """Return the nearest miss of an event; None if the filter never matches."""
     best: Miss | None = None
     values = EventValues(event)
     for tests in alternatives:
@@ -57,14 +55,14 @@ def miss_of(alternatives: Alternatives, event: Event, hierarchy: TypeHierarchy) 
 
 
 def failed_json(miss: Miss, event: Event, hierarchy: TypeHierarchy) -> list[FailedJson]:
-    """What failed, and why, in answers."""
+    """Return the failed tests as JSON, each with the reason."""
     found = [explain(node, event, hierarchy) for node in miss.failed]
     return [{"predicate": one.predicate, "why": one.why} for one in found]
 
 
 class Nearest(Generic[T]):
-    """The few best of many: the fewest failed first, of these the one of which most holds, of these
-    the first that came.
+    """The best `count` of many items: those with the fewest failed tests, then with the most tests
+    that hold, then in the order of arrival.
     """
 
     def __init__(self, count: int) -> None:
@@ -93,6 +91,6 @@ def _tests(spec: Spec) -> Iterator[Node]:
     for name, value in gate:
         if value is not None:
             yield Compare("=", Path(name, "envelope"), Const(value))
-    for path, wanted in spec.pairs:
-        yield Compare("=", Path(path), Const(wanted))
+    for path, expected in spec.pairs:
+        yield Compare("=", Path(path), Const(expected))
     yield from spec.tests

@@ -1,6 +1,4 @@
-"""The doors that look at the log, in a table like that of the other hot doors: it drives dispatch
-and OpenAPI. Plain module.
-"""
+"""The specification of dry runs and searches; it drives dispatch and OpenAPI. Plain module."""
 
 from eventhub.base import errors, limits
 from eventhub.event.inbound import JSON, NDJSON
@@ -54,15 +52,15 @@ EXPLAIN_ROUTES: tuple[Route, ...] = (
         path="/v1/filters/dry-run",
         summary="Run a draft of a filter over events of the log",
         description=(
-            "As many as there are from the last N or from a start on, at most"
+            "Evaluates the last N events, or those from a start on, at most"
             f" {limits.DRY_RUN_EVENTS_MAX} events and {limits.DRY_RUN_S_MAX:.0f} s; `stopped` says"
-            " whether a bound did. With `Accept: application/x-ndjson` lines of progress come on"
-            " the way (`op`: `progress`, then `end` or `error`); closing the connection ends it."
+            " why it ended. With `Accept: application/x-ndjson` the answer has lines of progress"
+            " (`op`: `progress`, then `end` or `error`); closing the connection ends the run."
         ),
         body={JSON: DryRunRequest},
         responses={
             "200": ResponseSpec(
-                "How many matched, when, and some of them.",
+                "The number of matches over time, and samples.",
                 {JSON: DryRunJson, NDJSON: {"type": "string"}},
             )
         },
@@ -72,16 +70,17 @@ EXPLAIN_ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/streams/{stream}/events/{sequence}/matches",
-        summary="Which registrations an event matched, and which it nearly did",
+        summary="List the registrations that an event matched, and the nearest misses",
         description=(
-            "Of the caller's client; of a zone's manager all of the zone. At most"
-            f" {limits.MATCHES_SCANNED_MAX} registrations or {limits.MATCHES_S_MAX:.0f} s at a"
-            " time: then `truncated` is true, and `next` goes on."
+            "Evaluates the registrations of the caller's client, or of the whole zone for a manager"
+            f" of the zone: at most {limits.MATCHES_SCANNED_MAX} registrations, for at most"
+            f" {limits.MATCHES_S_MAX:.0f} s. Then `truncated` is true; continue with `next`."
         ),
-        parameters=(query_parameter("after", "The `next` of the answer before."),),
+        parameters=(query_parameter("after", "The `next` of the previous answer."),),
         responses={
             "200": ResponseSpec(
-                "The matches, and the nearest misses with what failed.", {JSON: EventMatchesJson}
+                "The matches, and the nearest misses with the failed tests.",
+                {JSON: EventMatchesJson},
             )
         },
         raises=(*_LOG, errors.UnknownEvent),

@@ -1,4 +1,6 @@
-"""The doors that look at the log: dry runs, and what an event matched. Plain. Plain module."""
+"""The routes that read the log: dry runs, and the registrations that an event matched. Plain
+module.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -44,13 +46,13 @@ _NUMBER_CHARS_MAX = 18
 
 
 class ExplainRoutes:
-    """The doors of one process."""
+    """The routes of one process."""
 
     def __init__(self) -> None:
         self._slots = ExplainSlots()
 
     async def dry_run(self, call: Call) -> Response | StreamingResponse:
-        """POST /v1/filters/dry-run. Raises what filters, starts and streams raise."""
+        """Answer POST /v1/filters/dry-run. Raises errors of filters, positions and streams."""
         head = read_head(call.scope["headers"])
         principal = await call.authorizer.authenticate(head.credential)
         if head.content_type not in ("", JSON):
@@ -81,8 +83,8 @@ class ExplainRoutes:
         return _answer(run.json())
 
     async def matches(self, call: Call) -> Response:
-        """GET /v1/streams/{stream}/events/{sequence}/matches. Raises UnknownStream, UnknownEvent,
-        Gone, and their kin.
+        """Answer GET /v1/streams/{stream}/events/{sequence}/matches. Raises UnknownStream,
+        UnknownEvent, Gone and other errors of reading.
         """
         principal = await call.authorizer.authenticate(read_head(call.scope["headers"]).credential)
         name, text = (utf8_path(raw) for raw in call.parameters)
@@ -101,8 +103,8 @@ class ExplainRoutes:
             await hierarchy.learn([stored.event])
             search = MatchSearch(principal, evaluated, hierarchy)
             client = None if principal.manages_zone else principal.client_id
-            asked = ExplainScope(principal.zone_id, client, stream.id, stored.sequence)
-            await search.run(call.log, asked, after, call.incoming.peer)
+            scope = ExplainScope(principal.zone_id, client, stream.id, stored.sequence)
+            await search.run(call.log, scope, after, call.incoming.peer)
         found: EventMatchesJson = {"stream": name, **stored.cursor.json(), **search.json()}
         return _answer(found)
 
@@ -117,15 +119,15 @@ def _stream(run: DryRun, caller: DryRunCaller, closing: ExitStack) -> StreamingR
 async def _lines(
     run: DryRun, caller: DryRunCaller, closing: ExitStack
 ) -> AsyncGenerator[bytes, None]:
-    """Lines of progress, unless the last was not taken yet, and what it came to. The place is free
-    before the last line: who takes long to read it holds nobody up.
+    """Yield lines of progress, unless the last one is still unsent, and the result. The slot is
+    released before the last line, so a slow reader does not block others.
     """
     clock = asyncio.get_running_loop().time
-    told_s = clock()
+    sent_s = clock()
     try:
         async for _ in run.steps():
-            if clock() - told_s >= limits.DRY_RUN_PROGRESS_S and not caller.peer.unsent_bytes():
-                told_s = clock()
+            if clock() - sent_s >= limits.DRY_RUN_PROGRESS_S and not caller.peer.unsent_bytes():
+                sent_s = clock()
                 yield _line({"op": "progress", **run.counts()})
     except EventHubError as error:
         metrics.REFUSED.labels(code=error.code).inc()
@@ -150,19 +152,19 @@ def _wants_lines(scope: Scope) -> bool:
 
 
 def _after(scope: Scope) -> int:
-    """The `next` of the answer before."""
+    """Parse the query parameter `after`, the `next` of the previous answer."""
     after = 0
     for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
         if name != "after":
-            raise UnknownField("This query parameter is not known here.", field=name[:100])
+            raise UnknownField("The route has no such query parameter.", field=name[:100])
         if not (value.isascii() and value.isdigit() and len(value) <= _NUMBER_CHARS_MAX):
-            raise InvalidField("Pass the `next` of the answer before.", field="after")
+            raise InvalidField("Pass the `next` of the previous answer.", field="after")
         after = int(value)
     return after
 
 
 def _require_shown(stored: StoredEvent, stream: StreamInfo, principal: Principal) -> None:
-    """UnknownEvent for what the caller would not be told."""
+    """Raise UnknownEvent if the caller may not see the event."""
     event = stored.event
     own = stream.id != SYSTEM_STREAM_ID or is_visible_in_zone(event, principal.zone)
     if not own or not is_shown(event, principal):

@@ -1,4 +1,6 @@
-"""Reads registrations as they stand to one event, and an event by its sequence. SQL module."""
+"""Reads the versions of registrations with their status for one event, and an event by its
+sequence. SQL module.
+"""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +19,7 @@ SQL = queries.load("registrations/sql/explain.sql")
 
 
 class ExplainScope(NamedTuple):
-    """Whose registrations stand to which event; a client that is None: of the whole zone."""
+    """An event, and the client whose registrations are evaluated; None: the whole zone."""
 
     zone_id: int
     client_id: int | None
@@ -26,43 +28,43 @@ class ExplainScope(NamedTuple):
 
 
 async def read_registrations_naming(
-    connection: psycopg.AsyncConnection[Any], asked: ExplainScope, after: int, count: int
+    connection: psycopg.AsyncConnection[Any], scope: ExplainScope, after: int, count: int
 ) -> list[int]:
-    """At most so many live registrations after one that name the stream, or did."""
-    values = {**asked._asdict(), "after": after, "count": count}
+    """Read at most `count` live registrations after one that name the stream, or did."""
+    values = {**scope._asdict(), "after": after, "count": count}
     return await (await scalars(connection).execute(SQL["registrations_naming"], values)).fetchall()
 
 
 async def read_statuses(
-    connection: psycopg.AsyncConnection[Any], asked: ExplainScope, registrations: list[int]
+    connection: psycopg.AsyncConnection[Any], scope: ExplainScope, registrations: list[int]
 ) -> list[VersionStatus]:
-    """By registration and version."""
-    values = {**asked._asdict(), "registrations": registrations}
+    """Read the versions and their statuses, ordered by registration and version."""
+    values = {**scope._asdict(), "registrations": registrations}
     query = cursor_of(connection, VersionStatus)
     return await (await query.execute(SQL["version_statuses"], values)).fetchall()
 
 
 def read_statuses_sync(
-    connection: psycopg.Connection[Any], asked: ExplainScope, registrations: list[int]
+    connection: psycopg.Connection[Any], scope: ExplainScope, registrations: list[int]
 ) -> list[VersionStatus]:
-    """The same on a connection that waits."""
-    values = {**asked._asdict(), "registrations": registrations}
+    """Read the same on a blocking connection."""
+    values = {**scope._asdict(), "registrations": registrations}
     return cursor_of(connection, VersionStatus).execute(SQL["version_statuses"], values).fetchall()
 
 
 async def event_at(log: Log, stream: StreamInfo, sequence: int) -> StoredEvent:
-    """One event, wherever the stream is kept. UnknownEvent if the number is not given yet, Gone if
-    it is no longer held.
+    """Read one event from the log, the archive or memory. Raises UnknownEvent if no event has the
+    sequence yet, Gone if the event is no longer stored.
     """
     head = (await stream_ends(log, stream)).head
     if not 0 < sequence <= head.sequence:
         raise UnknownEvent(stream=stream.name)
     cursor = await before(log, stream, Cursor(head.segment, sequence), 1)
     if cursor is None:
-        raise Gone("The event is no longer held.", stream=stream.name)
+        raise Gone("The event is no longer stored.", stream=stream.name)
     transient = stream.durability == "transient"
     read = log.transient.reader(stream.id) if transient else log.reader(stream.id)
     found = await read(cursor, ReadLimits(1, 1))
     if not found or found[0].sequence != sequence:
-        raise Gone("The event is no longer held.", stream=stream.name)
+        raise Gone("The event is no longer stored.", stream=stream.name)
     return found[0]

@@ -1,5 +1,5 @@
-"""Which registrations an event of a stream matched, and which it nearly did: piece by piece, as far
-as a bound allows. Plain module.
+"""The search for the registrations that an event matched, and for the nearest misses, in chunks and
+up to a limit. Plain module.
 """
 
 import asyncio
@@ -40,8 +40,8 @@ from registrations.filters.evaluate import TypeHierarchy
 
 
 class NearMissJson(VersionJson):
-    """A registration that an event did not match. `failed`: of its `tests`; `against`: what else
-    is.
+    """A registration that an event did not match. `failed`: the failed ones of its `tests`;
+    `against`: the failed conditions.
     """
 
     predicate: str
@@ -51,18 +51,18 @@ class NearMissJson(VersionJson):
 
 
 class SearchJson(TypedDict):
-    """What was found."""
+    """The result of a search."""
 
-    looked_at: Annotated[int, Meta(description="Registrations.")]
+    looked_at: Annotated[int, Meta(description="Number of evaluated registrations.")]
     truncated: bool
-    next: Annotated[str | None, Meta(description="Pass as `after` to go on.")]
+    next: Annotated[str | None, Meta(description="Pass it as `after` to continue.")]
     matched: int
     matches: list[VersionJson]
     nearest: list[NearMissJson]
 
 
 class EventMatchesJson(SearchJson, CursorJson):
-    """Which registrations an event matched, and which it nearly did."""
+    """The registrations that an event matched, and the nearest misses."""
 
     stream: str
 
@@ -76,45 +76,47 @@ class NearMiss(NamedTuple):
 
 
 class MatchSearch:
-    """One look at registrations from one on, in their order."""
+    """One search over registrations in the order of their ids."""
 
     def __init__(
         self, principal: Principal, evaluated: EvaluatedEvent, hierarchy: TypeHierarchy
     ) -> None:
         self.looked_at = 0
         self.matched = 0
-        self.next: int | None = None  # the last one looked at, if there may be more
+        self.next: int | None = None  # the last evaluated one, if there may be more
         self._principal = principal
-        self._moment = evaluated
+        self._evaluated = evaluated
         self._hierarchy = hierarchy
         self._shown: list[VersionStatus] = []
         self._near: Nearest[NearMiss] = Nearest(limits.NEAREST_SHOWN_MAX)
         self._compiled: dict[tuple[str, str], Alternatives] = {}
 
-    async def run(self, log: Log, asked: ExplainScope, after: int, peer: Peer) -> None:
-        """Look at all after one, or as many as a bound allows: then `next` is set."""
+    async def run(self, log: Log, scope: ExplainScope, after: int, peer: Peer) -> None:
+        """Evaluate all registrations after one, or as many as the limits allow: then `next` is
+        set.
+        """
         clock = asyncio.get_running_loop().time
-        until_s, turns = clock() + limits.MATCHES_S_MAX, TimeSlice()
+        until_s, slice = clock() + limits.MATCHES_S_MAX, TimeSlice()
         async with reading(log.pool) as connection:
             ids = await read_registrations_naming(
-                connection, asked, after, limits.MATCHES_SCANNED_MAX
+                connection, scope, after, limits.MATCHES_SCANNED_MAX
             )
         for at in range(0, len(ids), limits.MATCHES_PAGE):
-            piece = ids[at : at + limits.MATCHES_PAGE]
+            chunk = ids[at : at + limits.MATCHES_PAGE]
             async with reading(log.pool) as connection:
-                page = await read_statuses(connection, asked, piece)
-            for version in applicable_versions(page, self._moment.sequence):
-                self._look(version, asked)
-                if turns.over:
-                    await turns.rest()
-            if piece[-1] != ids[-1] and (clock() > until_s or peer.over):
-                self.next = piece[-1]
+                page = await read_statuses(connection, scope, chunk)
+            for version in applicable_versions(page, self._evaluated.sequence):
+                self._look(version, scope)
+                if slice.over:
+                    await slice.rest()
+            if chunk[-1] != ids[-1] and (clock() > until_s or peer.over):
+                self.next = chunk[-1]
                 return
         if len(ids) == limits.MATCHES_SCANNED_MAX:
             self.next = ids[-1]
 
     def json(self) -> SearchJson:
-        """What was found."""
+        """Return the result."""
         return {
             "looked_at": self.looked_at,
             "truncated": self.next is not None,
@@ -124,15 +126,15 @@ class MatchSearch:
             "nearest": [self._near_json(near) for near in self._near],
         }
 
-    def _look(self, version: VersionStatus, asked: ExplainScope) -> None:
+    def _look(self, version: VersionStatus, scope: ExplainScope) -> None:
         if not all(map(self._principal.may_listen, version.streams)):
             return
         self.looked_at += 1
-        miss = miss_of(self._tests(version), self._moment.event, self._hierarchy)
+        miss = miss_of(self._tests(version), self._evaluated.event, self._hierarchy)
         if miss is None:
             return
-        zone = self._principal.zone if asked.stream_id == SYSTEM_STREAM_ID else None
-        conditions = conditions_of(version, zone, self._moment)
+        zone = self._principal.zone if scope.stream_id == SYSTEM_STREAM_ID else None
+        conditions = conditions_of(version, zone, self._evaluated)
         against = [one for one in conditions if not one.held]
         failed = len(miss.failed) + len(against)
         if failed:
@@ -156,6 +158,6 @@ class MatchSearch:
             **version_json(version),
             "predicate": filter.summary().predicate,
             "tests": miss.tests,
-            "failed": failed_json(miss, self._moment.event, self._hierarchy),
+            "failed": failed_json(miss, self._evaluated.event, self._hierarchy),
             "against": [one.json() for one in against],
         }

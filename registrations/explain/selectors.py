@@ -1,6 +1,4 @@
-"""Checks of drafts, and explanations of filters on one event, as far as the actor may see it.
-Django module.
-"""
+"""Checks of drafts, and explanations of filters on events that an actor may see. Django module."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -18,7 +16,7 @@ from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.inbound import event_mask, from_objects, stored_bytes
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.stored import Cursor
-from eventhub.streams.selectors import find_stored, place_of
+from eventhub.streams.selectors import find_stored, position_of
 from eventhub.types.selectors import lineage_of
 from registrations import rows
 from registrations.errors import UnknownRegistration
@@ -48,26 +46,25 @@ _EXPLAINED = frozenset((*FILTER_FIELDS, "event", "stream", "sequence", "mask", "
 
 
 class EventToExplain(NamedTuple):
-    """An event to be explained, and where it is stored, if it is."""
+    """An event to be explained, with its position if it is stored."""
 
     evaluated: EvaluatedEvent
     stored: dict[str, Any] | None
-    place: Cursor | None  # where its stream stands
+    head: Cursor | None  # of its stream
 
 
-Explanation = tuple[dict[str, Any], Cursor | None]  # an answer, and where its stream stands
+Explanation = tuple[dict[str, Any], Cursor | None]  # an answer, and the head of its stream
 
 
 def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
-    """What registering would say. A mistake is part of the answer. What is no part of a filter is
-    refused: UnknownField, and what registering refuses a `client` or `streams` with that are no
-    names.
+    """Check a draft as on registering. A mistake in the filter is part of the answer. Raises
+    UnknownField, and errors of a `client` or `streams` that are not names.
     """
     require_known(body, _CHECKED)
     client = name_of(body.get("client"), "client")
     names = body.get("streams")
     if isinstance(names, list) and not all(isinstance(name, str) for name in names):
-        raise InvalidField("`streams` is a list of names, at least one.", field="streams")
+        raise InvalidField("`streams` is a list of at least one name.", field="streams")
     names = None if names is None else streams_of(names)
     try:
         draft = parse_draft(body)
@@ -75,7 +72,7 @@ def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
         return {**mistaken(body, error), "equal_to": None}
     found = {**checked(draft), "equal_to": None}
     try:
-        known = client is not None or actor.principal is not None  # an operator may not say
+        known = client is not None or actor.principal is not None  # optional for an operator
         client_id = owner(actor=actor, name=client).id if known else None
         ids = None if names is None else Resolver(actor, client_id or 0).stream_ids(names)
     except EventHubError as error:
@@ -90,8 +87,8 @@ def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> Explanation:
-    """A draft on an event in the body, or on one that is stored: `stream` and `sequence`. Raises
-    what filters raise, what the emit door raises of an event, and what reading one raises.
+    """Explain a draft on an event in the body, or on a stored one (`stream` and `sequence`). Raises
+    errors of filters, of emitting an event and of reading one.
     """
     require_known(body, _EXPLAINED)
     draft = parse_draft(body)
@@ -99,7 +96,7 @@ def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> Explanation:
     if body.get("event") is not None:
         if body.get("stream") is not None or body.get("sequence") is not None:
             raise InvalidField("Give an `event`, or `stream` and `sequence`.", field="event")
-        subject = _made(actor, body["event"])
+        subject = _given(actor, body["event"])
     else:
         stream = stream_of(body)
         sequence = number_of(body.get("sequence"), "sequence", "A sequence")
@@ -118,27 +115,28 @@ def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> Explanation:
 
 
 def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -> Explanation:
-    """A registration on a stored event: the version that held then, else the current one. Raises
-    UnknownRegistration, InvalidField for a stream that it does not name, and what reading raises.
+    """Explain a registration on a stored event: the version that applied to it, else the current
+    one. Raises UnknownRegistration, InvalidField for a stream that the registration does not name,
+    and errors of reading.
     """
     if not list_registrations(actor=actor, ids=[id]):
         raise UnknownRegistration(field="registration")
     subject = _stored(actor, stream, sequence)
     [known] = rows.streams_by_name(raw_connection(), actor.zone_id, [stream])
-    asked = ExplainScope(actor.zone_id, scope(actor=actor), known.id, sequence)
+    selection = ExplainScope(actor.zone_id, scope(actor=actor), known.id, sequence)
     version = next(
-        applicable_versions(read_statuses_sync(raw_connection(), asked, [id]), sequence), None
+        applicable_versions(read_statuses_sync(raw_connection(), selection, [id]), sequence), None
     )
     if version is None:
-        message = "The registration does not name this stream, so nothing of it is matched."
+        message = "The registration does not name this stream, so it matches none of its events."
         raise InvalidField(message, field="stream")
     filter = stored_filter(version.language, version.filter_json)
     zone = actor.zone if stream == SYSTEM else None
-    found, place = _explained(
+    found, head = _explained(
         actor, filter, subject, conditions_of(version, zone, subject.evaluated)
     )
     bounds = {"from": version.since, "until": version.until}
-    return {"registration": {**version_json(version), **bounds}, **found}, place
+    return {"registration": {**version_json(version), **bounds}, **found}, head
 
 
 def _explained(
@@ -156,11 +154,11 @@ def _explained(
         "conditions": [one._asdict() for one in conditions],
         "event": subject.stored,
     }
-    return body, subject.place
+    return body, subject.head
 
 
-def _made(actor: Actor, given: Any) -> EventToExplain:
-    """An event as it would be stored if the actor emitted it."""
+def _given(actor: Actor, given: Any) -> EventToExplain:
+    """Return the event as it would be stored if the actor emitted it."""
     if not isinstance(given, dict):
         raise InvalidField("An event is an object.", field="event")
     client = "" if actor.principal is None else actor.principal.client
@@ -181,13 +179,13 @@ def _made(actor: Actor, given: Any) -> EventToExplain:
 def _stored(actor: Actor, name: str, sequence: int) -> EventToExplain:
     row, stored = find_stored(actor=actor, name=name, sequence=sequence)
     evaluated = EvaluatedEvent(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
-    place = {"stream": row.name, **stored.cursor._asdict()}
-    place["appended_at"] = time_text(stored.appended_at_us)
-    return EventToExplain(evaluated, place, place_of(row))
+    position = {"stream": row.name, **stored.cursor._asdict()}
+    position["appended_at"] = time_text(stored.appended_at_us)
+    return EventToExplain(evaluated, position, position_of(row))
 
 
 def _bits(actor: Actor, mask: int | list[str] | None) -> int | None:
-    """The bits of a mask, or of channels by name. Raises UnknownChannel."""
+    """Return the bits of a mask, or of channels by name. Raises UnknownChannel."""
     if isinstance(mask, list):
         return channel_mask(zone_id=actor.zone_id, channels=mask)
     return mask

@@ -1,4 +1,4 @@
-"""The shapes of checks and explanations, as they are documented. Bodies are read by drafts.py.
+"""The serializers of checks and explanations, for documentation; drafts.py parses the bodies.
 Django module.
 """
 
@@ -16,10 +16,12 @@ from registrations.serializers import CostSerializer, DraftSerializer, FilterFie
 
 class CheckRequestSerializer(DraftSerializer):
     streams = serializers.ListField(
-        child=NameField(), required=False, help_text="Are they there, and may you listen to them?"
+        child=NameField(),
+        required=False,
+        help_text="Also check that they exist and you may listen to them.",
     )
     client = NameField(
-        required=False, help_text="Whose it would be, for `equal_to`; a key's own if not given."
+        required=False, help_text="The owner, for `equal_to`; by default the key's own client."
     )
 
 
@@ -27,7 +29,7 @@ class CheckSerializer(Serializer):
     language = serializers.CharField(allow_null=True)
     predicate = serializers.CharField(allow_null=True, help_text="Null if there is a mistake.")
     variable = serializers.CharField(
-        allow_null=True, help_text="The name that a READY filter gives the event."
+        allow_null=True, help_text="The variable that a READY filter binds to the event."
     )
     warnings = serializers.ListField(
         child=serializers.ChoiceField(choices=["never_matches", "always_matches", "equal_to"])
@@ -35,19 +37,19 @@ class CheckSerializer(Serializer):
     cost = CostSerializer(allow_null=True)
     equal_to = serializers.IntegerField(
         allow_null=True,
-        help_text="The client's registration that asks for the same of these `streams`.",
+        help_text="The client's registration with these `streams` and an equal filter.",
     )
     mistake = ObjectField(
         allow_null=True,
-        help_text="As registering would refuse it: a problem, with `line` and `column`.",
+        help_text="The problem that registering would answer with, with `line` and `column`.",
     )
 
 
 class ExplainRequestSerializer(DraftSerializer):
-    event = ObjectField(required=False, help_text="As it would be emitted.")
-    stream = NameField(required=False, help_text="Or an event of this stream, ...")
-    sequence = serializers.IntegerField(required=False, help_text="... by its number.")
-    mask = serializers.CharField(required=False, help_text="As a listen has it.")
+    event = ObjectField(required=False, help_text="An event as it would be emitted.")
+    stream = NameField(required=False, help_text="Alternatively, the stream of a stored event.")
+    sequence = serializers.IntegerField(required=False, help_text="The sequence of a stored event.")
+    mask = serializers.CharField(required=False, help_text="The channel mask of a listener.")
     channels = serializers.ListField(child=serializers.CharField(), required=False)
 
 
@@ -56,20 +58,20 @@ class EvaluatedValueSerializer(Serializer):
     kind = serializers.ChoiceField(
         choices=["missing", "null", "boolean", "integer", "number", "text", "list", "object"]
     )
-    values = serializers.ListField(help_text="What is compared, cut to what can be shown.")
-    more = serializers.IntegerField(help_text="So many are left out.")
+    values = serializers.ListField(help_text="The compared values, shortened.")
+    more = serializers.IntegerField(help_text="Number of omitted values.")
 
 
 class PartSerializer(Serializer):
-    """A part of a filter; its own parts are of the same shape."""
+    """A part of a filter; its own parts have the same form."""
 
     op = serializers.CharField(help_text="`and`, `or`, `not`, `=`, `prefix`, `type`, ...")
     predicate = serializers.CharField()
-    line = serializers.IntegerField(allow_null=True, help_text="In the text as it was written.")
+    line = serializers.IntegerField(allow_null=True, help_text="In the text of the filter.")
     column = serializers.IntegerField(allow_null=True)
     held = serializers.BooleanField()
-    decides = serializers.BooleanField(help_text="The answer for the whole hangs on it.")
-    why = serializers.CharField(help_text="In words.")
+    decides = serializers.BooleanField(help_text="The result of the whole filter depends on it.")
+    why = serializers.CharField(help_text="The reason in words.")
     evaluated = EvaluatedValueSerializer(many=True)
     parts = serializers.ListField(child=ObjectField())
 
@@ -80,33 +82,35 @@ class ConditionSerializer(Serializer):
     why = serializers.CharField()
 
 
-class StoredPlaceSerializer(CursorSerializer):
+class StoredPositionSerializer(CursorSerializer):
     stream = serializers.CharField()
     appended_at = MomentField()
 
 
 class ExplanationSerializer(Serializer):
-    matches = serializers.BooleanField(help_text="The filter holds, and all conditions.")
-    held = serializers.BooleanField(help_text="What the filter says.")
+    matches = serializers.BooleanField(help_text="The filter and all conditions hold.")
+    held = serializers.BooleanField(help_text="The filter holds.")
     language = serializers.ChoiceField(choices=list(LANGUAGES))
     filter = FilterField(allow_null=True, help_text="As it was written; null for pairs.")
     tree = PartSerializer()
-    conditions = ConditionSerializer(many=True, help_text="What else has a say.")
-    event = StoredPlaceSerializer(allow_null=True, help_text="Null if it is not stored.")
+    conditions = ConditionSerializer(many=True, help_text="Conditions in addition to the filter.")
+    event = StoredPositionSerializer(allow_null=True, help_text="Null if it is not stored.")
 
 
 class ExplainedVersionSerializer(Serializer):
     id = serializers.IntegerField()
     client = serializers.CharField()
-    version = serializers.IntegerField(help_text="That held for the event, else the current one.")
+    version = serializers.IntegerField(
+        help_text="The version that applied to the event, else the current one."
+    )
     current = serializers.BooleanField()
     endpoint = serializers.IntegerField(allow_null=True)
     group = serializers.CharField(allow_null=True)
     until = serializers.IntegerField(allow_null=True, help_text="The last sequence it matches.")
 
     def get_fields(self) -> dict[str, Any]:
-        """`from` is a word of Python's own."""
-        since = serializers.IntegerField(help_text="It matches what comes after this sequence.")
+        """Add `from`, a keyword of Python."""
+        since = serializers.IntegerField(help_text="It matches events after this sequence.")
         return {**super().get_fields(), "from": since}
 
 

@@ -1,5 +1,5 @@
-"""How much of a web process may be busy with understanding at a time: the rest is for events.
-Plain module.
+"""The concurrency limit of dry runs and searches in a web process, and their time slices, so that
+events take precedence. Plain module.
 """
 
 import asyncio
@@ -13,20 +13,22 @@ from eventhub.base.errors import TooManyRequests
 
 
 class ExplainSlots:
-    """The runs under way in one process, by client. One event loop."""
+    """The running dry runs and searches of one process, by client. Concurrency contract: one event
+    loop.
+    """
 
     def __init__(self) -> None:
         self._clients: Counter[int] = Counter()
 
     @contextmanager
     def one(self, principal: Principal) -> Iterator[None]:
-        """A place until the end of the block. Raises TooManyRequests."""
+        """Hold a slot until the end of the block. Raises TooManyRequests."""
         client = principal.client_id
         if (
             self._clients.total() >= limits.EXPLAIN_PER_PROCESS_MAX
             or self._clients[client] >= limits.EXPLAIN_PER_CLIENT_MAX
         ):
-            message = "So many dry runs and searches at a time are enough; wait for one to end."
+            message = "Too many dry runs and searches are running; retry when one has ended."
             raise TooManyRequests(message, retry_after_s=1)
         self._clients[client] += 1
         try:
@@ -38,7 +40,7 @@ class ExplainSlots:
 
 
 class TimeSlice:
-    """Work in pieces: `over` is true when others should have the event loop; `rest` gives it."""
+    """A time slice of work: when `over` is true, the worker yields the event loop by `rest`."""
 
     def __init__(self) -> None:
         self._clock = asyncio.get_running_loop().time

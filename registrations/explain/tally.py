@@ -1,5 +1,5 @@
-"""What a dry run has found so far: counts over time, fit for a plot however long the time, and some
-of the events. Plain module.
+"""The counts of a dry run over time, in a bounded number of buckets, and samples of the matching
+events. Plain module.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from eventhub.eventlog.stored import CursorJson, StoredEvent
 
 _MS, _S = 1_000, 1_000_000  # µs
 _HOUR, _DAY = 3_600 * _S, 86_400 * _S
-# how long a bucket is, each a multiple of the one before; then twice as long each time
+# the widths of buckets, each a multiple of the previous one; further widths double
 _WIDTHS_US = (
     *(_MS, 10 * _MS, 100 * _MS, _S, 5 * _S, 15 * _S, 60 * _S, 300 * _S, 900 * _S),
     *(_HOUR, 3 * _HOUR, 6 * _HOUR, _DAY, 7 * _DAY, 28 * _DAY),
@@ -23,16 +23,16 @@ _WIDTHS_US = (
 
 
 class SeriesJson(TypedDict):
-    """Counts, one for each span of time."""
+    """Counts over time, one for each bucket."""
 
     begins_at: Time | None
-    width_s: Annotated[float, Meta(description="Seconds of one count.")]
+    width_s: Annotated[float, Meta(description="Width of a bucket in seconds.")]
     looked_at: list[int]
     matched: list[int]
 
 
 class CountsJson(TypedDict):
-    """What a run has found so far."""
+    """The counts of a run so far."""
 
     looked_at: Int64
     matched: Int64
@@ -47,21 +47,21 @@ class SampleJson(CursorJson):
 
 
 class SamplesJson(TypedDict):
-    """The first and the last that matched."""
+    """The first and the last matching events."""
 
     first: list[SampleJson]
     last: list[SampleJson]
 
 
 class TallyJson(CountsJson):
-    """What a run has found. `rate_per_hour` is null where the events take no time."""
+    """The counts and samples of a run. `rate_per_hour` is null if all events have the same time."""
 
     rate_per_hour: float | None
     samples: SamplesJson
 
 
 class Bucket:
-    """What was appended within one span of time."""
+    """The counts of events appended within one bucket of time."""
 
     __slots__ = ("looked_at", "matched")
 
@@ -71,12 +71,12 @@ class Bucket:
 
 
 class Series:
-    """Buckets of one width, which grows when they become too many."""
+    """Buckets of equal width; the width grows when there are too many buckets."""
 
     def __init__(self, buckets_max: int = limits.DRY_RUN_BUCKETS_MAX) -> None:
         self.width_us = _WIDTHS_US[0]
         self._max = buckets_max
-        self._buckets: dict[int, Bucket] = {}  # by the number of the span
+        self._buckets: dict[int, Bucket] = {}  # by number
         self._first = 0
         self._last = -1
 
@@ -91,7 +91,7 @@ class Series:
         bucket.matched += matched
 
     def json(self) -> SeriesJson:
-        """All spans from the first to the last, empty ones too."""
+        """Return all buckets from the first to the last, including empty ones."""
         found = [
             self._buckets.get(number, Bucket()) for number in range(self._first, self._last + 1)
         ]
@@ -113,7 +113,7 @@ class Series:
         self._first, self._last = first, last
 
     def _widen(self) -> int:
-        """Make the spans longer, so many times."""
+        """Widen the buckets and return by which factor."""
         wider = next((one for one in _WIDTHS_US if one > self.width_us), 2 * self.width_us)
         times = wider // self.width_us
         merged: dict[int, Bucket] = {}
@@ -131,7 +131,7 @@ class MatchedSample(NamedTuple):
     stored: StoredEvent
 
     def json(self) -> SampleJson:
-        """Without its body, which no filter looks at."""
+        """Return the event without its body, which filters do not evaluate."""
         stored = self.stored
         event = stored.event._replace(body=None, content_type="")
         return {
@@ -151,7 +151,7 @@ class Tally:
         self._samples = samples
         self._first: list[MatchedSample] = []
         self._last: deque[MatchedSample] = deque(maxlen=samples)
-        self._span_us: tuple[int, int] | None = None  # times of the first and the last event
+        self._span_us: tuple[int, int] | None = None  # times of the first and last event
 
     def add(self, stored: StoredEvent, *, matched: bool) -> None:
         at_us = stored.appended_at_us
@@ -167,11 +167,11 @@ class Tally:
             self._last.append(MatchedSample(stored))
 
     def counts(self) -> CountsJson:
-        """What is told on the way."""
+        """Return the progress."""
         return {"looked_at": self.looked_at, "matched": self.matched, "series": self.series.json()}
 
     def json(self) -> TallyJson:
-        """All of it."""
+        """Return the result."""
         span_us = 0 if self._span_us is None else self._span_us[1] - self._span_us[0]
         return {
             **self.counts(),

@@ -1,4 +1,4 @@
-"""Routes of what explains filters, below /v1/filters. Django module."""
+"""Routes of checks and explanations, below /v1/filters. Django module."""
 
 from django.urls import path
 

@@ -1,8 +1,7 @@
-"""Makes unions of what the tables say is wanted, piece by piece, so that neither the event loop nor
-a connection is held for long. SQL module.
+"""Builds closures from the filters in the tables, in chunks, so that neither the event loop nor a
+connection is blocked for long. SQL module.
 
-Concurrency contract: one event loop; unions are added to in one thread of their own, and by nobody
-else.
+Concurrency contract: one event loop; a single thread of this module modifies unions.
 """
 
 import asyncio
@@ -35,8 +34,8 @@ _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="closures")
 
 
 class BuiltClosure(NamedTuple):
-    """A union of what is wanted. `many`: of so many registrations that it is added to later, and
-    made anew now and then only.
+    """A union of filters and its closure. `many`: it has so many registrations that it is extended
+    with new ones and rebuilt only at intervals.
     """
 
     union: Union
@@ -46,29 +45,30 @@ class BuiltClosure(NamedTuple):
 
 
 class ClosureBuilder:
-    """For one process; it remembers how filters read."""
+    """The builder of one process, with a cache of normal forms."""
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
         self._forms: OrderedDict[FilterText, NormalForm] = OrderedDict()
-        self._tests = 0  # in these
+        self._tests = 0  # in the cached forms
 
     async def build(self, scope: InterestScope, *, listeners: bool) -> BuiltClosure:
-        """Of all that is there. Raises DatabaseUnavailable."""
+        """Build the closure of all filters. Raises DatabaseUnavailable."""
         union, count = Union(), 0
-        async for piece in self._registered(scope):
-            count += len(piece)
+        async for chunk in self._registered(scope):
+            count += len(chunk)
             if count > limits.CLOSURE_SCAN_MAX:
                 union.match_everything()
                 break
-            await self._add_filters(union, piece)
+            await self._add_filters(union, chunk)
         return await self._close(union, scope, listeners=listeners, count=count)
 
     async def add(
         self, built: BuiltClosure, scope: InterestScope, barriers: Sequence[int], *, listeners: bool
     ) -> BuiltClosure | None:
-        """With what came at some barriers, and the listeners that are there; None: too much came.
-        What has ended since stays in it. Raises DatabaseUnavailable.
+        """Extend a closure with the registrations that came at some barriers, and with the current
+        listeners; return None if there are too many. Ended interests stay in it. Raises
+        DatabaseUnavailable.
         """
         async with reading(self._log.pool) as connection:
             added = await read_added(connection, scope, barriers)
@@ -107,7 +107,7 @@ class ClosureBuilder:
         await loop.run_in_executor(_THREAD, self._add_in_thread, union, texts)
 
     def _add_in_thread(self, union: Union, texts: Sequence[FilterText]) -> None:
-        """In the thread."""
+        """Add filters to a union; runs in the thread."""
         pause = pauses()
         for text in texts:
             form = self._forms.get(text)
@@ -115,7 +115,9 @@ class ClosureBuilder:
                 form = self._forms[text] = _form(*text)
                 self._tests += _weight(form)
             union.add(form)
-            while self._tests > limits.CLOSURE_TESTS_MAX:  # not all at once: that takes long
+            while (
+                self._tests > limits.CLOSURE_TESTS_MAX
+            ):  # one by one: evicting all at once takes long
                 self._tests -= _weight(self._forms.popitem(last=False)[1])
             pause()
 
@@ -125,8 +127,8 @@ def _weight(form: NormalForm) -> int:
 
 
 def pauses() -> Callable[[], None]:
-    """What a thread calls between its steps so that the event loop goes on beside it: without, each
-    turn of the loop waits 5 ms for the interpreter, and with it about one.
+    """Return a function that a thread calls between its steps to release the interpreter: without
+    it, each step of the event loop waits 5 ms for the interpreter, with it about 1 ms.
     """
     until_s = perf_counter() + limits.CLOSURE_WORK_S
 
@@ -140,7 +142,9 @@ def pauses() -> Callable[[], None]:
 
 
 def _form(language: str, source: str) -> NormalForm:
-    """Without a language a text in predicate form. Everything, where it cannot be read any more."""
+    """Return the normal form of a filter; without a language, the text is in the predicate
+    language. A filter that can no longer be parsed matches everything.
+    """
     try:
         if not language:
             return normal(parse("predicate", source).node)

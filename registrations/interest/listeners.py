@@ -1,8 +1,8 @@
-"""The listeners of this process, as far as producers must know of them: on streams that may be
-quenched, what nobody registered for may still be listened for. SQL module.
+"""The interest of this process's listeners on streams that may be quenched, where it counts as the
+interest of registrations does. SQL module.
 
-A listen counts from before it begins until a while after its end, so that a reader which comes back
-for what it missed finds it. Concurrency contract: one event loop; `run` is one task.
+A listener counts from before it starts until some time after its end, so that a reader that
+reconnects finds the events that it missed. Concurrency contract: one event loop; `run` is one task.
 """
 
 import asyncio
@@ -23,28 +23,28 @@ from registrations.interest.stored import (
     ListenerInterest,
     delete_expired,
     read_quenched,
-    write_present,
+    renew_interests,
 )
 
-_PIECE = 200  # listeners that are said at once; a filter has up to 16 KiB
+_BATCH = 200  # listeners in one statement; a filter has up to 16 KiB
 
 
 class ListenerInterests:
-    """Which listeners are there, said to the database before they begin and again and again."""
+    """The interest of the process's listeners, written before they start and renewed regularly."""
 
     def __init__(self, hub_log: Log) -> None:
         self._log = hub_log
         self._present: Counter[ListenerInterest] = Counter()
-        self._rests_until_s = 0.0
+        self._idle_until_s = 0.0
 
     @asynccontextmanager
     async def present(self, info: StreamInfo, client_id: int, filter: str) -> AsyncIterator[None]:
-        """A listen is there until the block is left. Raises DatabaseUnavailable."""
+        """Record a listener until the end of the block. Raises DatabaseUnavailable."""
         one = ListenerInterest(info.id, client_id, filter)
         self._present[one] += 1
         try:
             if info.quench:
-                await self._say([one])
+                await self._write([one])
             yield
         finally:
             self._present[one] -= 1
@@ -52,38 +52,40 @@ class ListenerInterests:
                 del self._present[one]
 
     async def run(self) -> None:
-        """Say so until cancelled; at once when the database is back."""
+        """Renew the interest of all listeners until cancelled; retry soon after a failure."""
         while True:
             renewed = await self._renewed()
             pause_s = limits.LISTENER_INTEREST_RENEW_S if renewed else limits.HEAD_POLL_INTERVAL_S
             await asyncio.sleep(pause_s)
 
     async def _renewed(self) -> bool:
-        """False if the database is away. Where nobody listeners it is hardly scope for anything."""
+        """Renew the interest once; return False if the database is unavailable. Without listeners
+        there are few queries.
+        """
         streams = {one.stream_id for one in self._present}
         now_s = asyncio.get_running_loop().time()
-        if not streams and now_s < self._rests_until_s:
+        if not streams and now_s < self._idle_until_s:
             return True
         try:
             async with reading(self._log.pool) as connection:
                 quenched = await read_quenched(connection, streams)
                 await delete_expired(connection)
-            self._rests_until_s = now_s + limits.LISTENER_INTEREST_S
+            self._idle_until_s = now_s + limits.LISTENER_INTEREST_S
             present = [one for one in self._present if one.stream_id in quenched]
-            for at in range(0, len(present), _PIECE):
-                await self._say(present[at : at + _PIECE])
+            for at in range(0, len(present), _BATCH):
+                await self._write(present[at : at + _BATCH])
         except DatabaseUnavailable:
             return False
         return True
 
-    async def _say(self, present: list[ListenerInterest]) -> None:
+    async def _write(self, present: list[ListenerInterest]) -> None:
         if present:
             async with reading(self._log.pool) as connection:
-                await write_present(connection, present)
+                await renew_interests(connection, present)
 
 
 def interest_text(pairs: Pairs | None, tree: Node | None) -> str:
-    """What a listen lets through, in predicate form; all, if that would be too long."""
+    """Return a listener's filter in the predicate language; `true` if it would be too long."""
     if tree is not None:
         return printed(tree)
     if pairs is None:

@@ -1,10 +1,10 @@
-"""What is wanted of the streams that this process was scope about, cached current. SQL module.
+"""The closures of streams, cached and kept current in one process. SQL module.
 
-Whatever was registered, or listened for, before `current` was called is in what it gives. A closure
-is made anew only when something changed that is about its stream. One of many registrations is
-added to when more come, and made anew beside that, now and then, to lose what has ended; and who
-would wait for it too long is yielded that everything is wanted.
-Concurrency contract: one event loop; what was given is never changed.
+`current` includes every interest that was registered, or had a listener, before the call. A closure
+is rebuilt only when a change concerns its stream. A closure of many registrations is extended with
+new ones, and rebuilt in the background at intervals to drop ended ones; a caller that would wait
+for it too long gets a closure that matches everything.
+Concurrency contract: one event loop; returned values never change.
 """
 
 import asyncio
@@ -22,7 +22,6 @@ from eventhub.postgresql.connections import reading
 from registrations.feed import CatalogChange, Feed
 from registrations.filters.closure.union import EVERYTHING, Closure, alternative_node
 from registrations.filters.printed import printed
-from registrations.interest.audiences import AudienceThrottle
 from registrations.interest.builder import BuiltClosure, ClosureBuilder
 from registrations.interest.listeners import ListenerInterests
 from registrations.interest.stored import (
@@ -32,20 +31,21 @@ from registrations.interest.stored import (
     read_changed_streams,
     read_marks,
 )
+from registrations.interest.throttle import AudienceThrottle
 
 
 class StreamInterest(NamedTuple):
-    """What is wanted of a stream. `quench`: listeners are in it, and an emitter may leave out what
-    does not match; else it is of registrations alone. `tag`: equal for the same interest.
+    """The interest in a stream. `quench`: it includes listeners, and a producer may suppress events
+    that do not match; otherwise it includes registrations only. `tag`: equal for equal interests.
     """
 
     closure: Closure
-    alternatives: tuple[str, ...]  # of the closure, in predicate form
+    alternatives: tuple[str, ...]  # of the closure, in the predicate language
     supertypes: Supertypes
     quench: bool
     tag: str
-    through: int = 0  # everything that `system` held up to this sequence is in it
-    revision: int = 0  # a later one of the same process has a greater number
+    through: int = 0  # it includes the changes in `system` up to this sequence
+    revision: int = 0  # later interests of a process have greater numbers
 
     @classmethod
     def of(cls, closure: Closure, supertypes: Supertypes, *, quench: bool) -> "StreamInterest":
@@ -56,7 +56,7 @@ class StreamInterest(NamedTuple):
 
     @property
     def filter(self) -> str:
-        """The whole in predicate form."""
+        """The whole closure in the predicate language."""
         if not self.alternatives:
             return "false"
         if len(self.alternatives) == 1:
@@ -72,7 +72,7 @@ _BuildTask = asyncio.Task[EventHubError | None]
 
 
 class _PendingBuild(NamedTuple):
-    """A making that is to be waited for."""
+    """A running build that the caller waits for."""
 
     task: _BuildTask
     quench: bool
@@ -84,19 +84,20 @@ class _CachedClosure:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()  # held for short reads only
         self.task: _BuildTask | None = None
-        self.stale = True  # what there is, is to be read anew ...
-        self.lost = True  # ... also what is being made
-        self.added: set[int] = set()  # barriers that are not looked at
-        self.since: set[int] = set()  # those that came while it is being made
-        self.ended = False  # it may hold what is wanted no more
+        self.stale = True  # the closure has to be rebuilt ...
+        self.lost = True  # ... and so has the one that is being built
+        self.added: set[int] = set()  # barriers whose changes are not in it yet
+        self.since: set[int] = set()  # barriers since the running build started
+        self.ended = False  # it may contain ended interests
         self.started_s = float("-inf")
-        self.rebuild_s = float("-inf")  # when one of many may be made anew
+        self.rebuild_s = float("-inf")  # when a closure of many registrations may be rebuilt
         self.marks: ClosureMarks | None = None
         self.built: BuiltClosure | None = None
         self.interest: StreamInterest
-        self.meanwhile: StreamInterest | None = None  # everything, while it is not known
+        self.meanwhile: StreamInterest | None = None  # everything, while the closure is unknown
 
     def touch(self, barriers: Sequence[int]) -> None:
+        """Note changes at some barriers."""
         self.ended = True
         self.added.update(barriers)
         if self.task is not None:
@@ -105,21 +106,21 @@ class _CachedClosure:
             self.lose()
 
     def lose(self) -> None:
-        """What changed is not known."""
+        """Note that the changes are unknown or too many."""
         self.stale = self.lost = True
         self.added.clear()
         self.since.clear()
 
 
 class Closures:
-    """Those of one process; `listeners` are its own."""
+    """The closures of one process; `listeners` are those of the process."""
 
     def __init__(self, hub_log: Log, feed: Feed) -> None:
         self.listeners = ListenerInterests(hub_log)
         self._log = hub_log
         self._feed = feed
         self._cached: dict[InterestScope, _CachedClosure] = {}
-        self._barriers: list[int] = []  # of changes that are not yet looked at
+        self._barriers: list[int] = []  # of changes whose streams are not known yet
         self._lock = asyncio.Lock()
         self._revisions = 0
         self._builder = ClosureBuilder(hub_log)
@@ -128,23 +129,24 @@ class Closures:
         feed.listeners.add(self._on_change)
 
     async def current(self, scope: InterestScope) -> StreamInterest:
-        """What is wanted now. Raises DatabaseUnavailable."""
+        """Return the interest at the time of the call. Raises DatabaseUnavailable."""
         requested_s = asyncio.get_running_loop().time()
         await self._feed.confirm()
         through = self._feed.applied
         await self._sort_changes()
         cached = self._cached.pop(scope, None) or _CachedClosure()
-        self._cached[scope] = cached  # the one scope for last is the last to go
+        self._cached[scope] = cached  # evicts the least recently used
         while len(self._cached) > limits.CLOSURES_CACHED_MAX:
             del self._cached[next(iter(self._cached))]
         return (await self._known(cached, scope, requested_s))._replace(through=through)
 
     async def changes(self, scope: InterestScope) -> AsyncIterator[StreamInterest]:
-        """What is wanted now, and again whenever it was made anew, without end; who tells of it
-        compares with what was yielded last, here or by another way. Raises Overloaded.
+        """Yield the interest now and after each rebuild, without end. Consecutive values may be
+        equal; the caller compares them. Raises Overloaded.
         """
         if len(self._wakers) >= limits.INTERESTS_PER_PROCESS_MAX:
-            raise Overloaded("This process tells as many producers as it may; ask instead.")
+            message = "This process notifies as many producers as it can; poll the closure instead."
+            raise Overloaded(message)
         waker = asyncio.Event()
         self._wakers.add(waker)
         yielded = -1
@@ -158,12 +160,12 @@ class Closures:
                         yield interest
                 except DatabaseUnavailable:
                     pass
-                await asyncio.sleep(limits.INTEREST_PAUSE_S)  # many changes are one
+                await asyncio.sleep(limits.INTEREST_PAUSE_S)  # combines many changes into one
                 try:
                     async with asyncio.timeout(limits.INTEREST_CHECK_S):
                         await waker.wait()
                 except TimeoutError:
-                    pass  # listeners come without a word in `system`
+                    pass  # listeners start without an event in `system`
         finally:
             self._wakers.discard(waker)
 
@@ -181,7 +183,7 @@ class Closures:
             waker.set()
 
     async def _sort_changes(self) -> None:
-        """Which of the cached ones the changes so far are about; who comes second waits."""
+        """Assign the changes so far to the cached closures of their streams."""
         async with self._lock:
             if not self._barriers:
                 return
@@ -199,7 +201,7 @@ class Closures:
     async def _known(
         self, cached: _CachedClosure, scope: InterestScope, requested_s: float
     ) -> StreamInterest:
-        """What holds all that there was at a time, waiting for it only so long."""
+        """Return the interest as of the request, or everything if that takes too long."""
         until_s = requested_s + limits.CLOSURE_WAIT_S
         while True:
             async with cached.lock:
@@ -217,7 +219,7 @@ class Closures:
     async def _cached_or_pending(
         self, cached: _CachedClosure, scope: InterestScope, requested_s: float
     ) -> StreamInterest | _PendingBuild:
-        """What is known, or what is to be waited for."""
+        """Return the cached interest, updated if possible, or the build to wait for."""
         if cached.started_s >= requested_s:
             return cached.interest
         async with reading(self._log.pool) as connection:
@@ -234,7 +236,9 @@ class Closures:
         return _PendingBuild(self._start(cached, scope, marks), marks.quench)
 
     def _is_time(self, cached: _CachedClosure, scope: InterestScope) -> bool:
-        """One of many is not made anew all the time, nor one for each audience."""
+        """Return whether a rebuild may start: those of many registrations and of audiences are
+        limited.
+        """
         now_s = asyncio.get_running_loop().time()
         return now_s >= cached.rebuild_s and self._throttle.may_start(scope, now_s)
 
@@ -255,7 +259,9 @@ class Closures:
     async def _add(
         self, cached: _CachedClosure, built: BuiltClosure, scope: InterestScope, marks: ClosureMarks
     ) -> bool:
-        """True if what came could be added to one of many."""
+        """Extend a closure of many registrations with new ones; return False if it has to be
+        rebuilt.
+        """
         if cached.marks is None or marks.members != cached.marks.members:
             cached.lose()
             return False
@@ -267,7 +273,7 @@ class Closures:
                 return False
             interest = await _stream_interest(wider, marks)
         except BaseException:
-            cached.added.update(barriers)  # else what was added would be yielded by nothing
+            cached.added.update(barriers)  # else no interest would include these changes
             raise
         self._cache(cached, wider, marks, interest)
         return True
@@ -275,16 +281,16 @@ class Closures:
     async def _build(
         self, cached: _CachedClosure, scope: InterestScope, marks: ClosureMarks
     ) -> EventHubError | None:
-        """A change that is heard meanwhile is looked at after it."""
+        """Build the closure; changes that arrive during the build are applied after it."""
         clock = asyncio.get_running_loop().time
         started_s = clock()
         cached.lost = cached.ended = False
         cached.since.clear()
         try:
             async with self._throttle.slot(scope):
-                turn_s = clock()
+                build_s = clock()
                 built = await self._builder.build(scope, listeners=marks.quench)
-                took_s, many = clock() - turn_s, built.many
+                took_s, many = clock() - build_s, built.many
                 self._throttle.built(scope, took_s=took_s, many=many, now_s=clock())
             interest = await _stream_interest(built, marks)
         except BaseException as error:
@@ -293,7 +299,7 @@ class Closures:
             if not isinstance(error, EventHubError):
                 raise
             return error
-        async with cached.lock:  # nobody is adding to the one that there was
+        async with cached.lock:  # excludes an extension of the previous closure
             cached.task = None
             cached.stale = cached.lost
             cached.started_s = started_s
@@ -320,7 +326,7 @@ class Closures:
 
 
 async def _stream_interest(built: BuiltClosure, marks: ClosureMarks) -> StreamInterest:
-    """In a thread: printing a large one takes as long as many requests do."""
+    """Create the interest in a thread: printing a large closure takes as long as many requests."""
     return await asyncio.to_thread(
         StreamInterest.of, built.closure, built.supertypes, quench=marks.quench
     )

@@ -1,6 +1,4 @@
-"""The doors of what is wanted in a table like that of the other hot doors: it drives dispatch and
-OpenAPI. Plain module.
-"""
+"""The specification of the routes of interest; it drives dispatch and OpenAPI. Plain module."""
 
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import errors
@@ -26,20 +24,22 @@ INTEREST_ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/streams/{stream}/closure",
-        summary="What is wanted of a stream",
+        summary="Get the closure of a stream",
         description=(
-            "One filter that lets through what any live registration asks for, and on a stream with"
-            " `quench` any listen. For who may emit into the stream, or manages it. With"
-            " `If-None-Match` 304 says that it is still the same."
+            "The closure is one filter that matches every event that a live registration matches"
+            " and, on a stream with `quench`, every event that a listener matches. The caller needs"
+            " a grant to emit into the stream or to manage it. With `If-None-Match`, 304 says that"
+            " the closure is unchanged."
         ),
         parameters=(
             query_parameter(
-                "audience", "Groups, commas between: only what their clients want counts."
+                "audience",
+                "Client groups separated by commas; only the interest of their clients counts.",
             ),
         ),
         responses={
             "200": ResponseSpec("The closure.", {JSON: ClosureJson}),
-            "304": ResponseSpec("The one with that tag is current."),
+            "304": ResponseSpec("The closure with that tag is current."),
         },
         raises=_REFUSES,
         handler=unbound,
@@ -47,13 +47,13 @@ INTEREST_ROUTES: tuple[Route, ...] = (
     Route(
         method="POST",
         path="/v1/streams/{stream}/interest",
-        summary="Would anybody want an event of a shape?",
+        summary="Check the interest in events of a shape",
         description=(
-            "A shape is what is known of an event; the rest may be anything. `no` is certain:"
-            " nobody wants any event of that shape."
+            "A shape gives the known fields of an event; the others may be anything. `no` is"
+            " certain: no client is interested in any event of that shape."
         ),
         body={JSON: InterestRequest},
-        responses={"200": ResponseSpec("Interested, or not.", {JSON: InterestJson})},
+        responses={"200": ResponseSpec("Whether a client is interested.", {JSON: InterestJson})},
         raises=(
             *_REFUSES,
             errors.MalformedJson,
@@ -69,7 +69,7 @@ INTEREST_ROUTES: tuple[Route, ...] = (
 
 
 def interest_routes(authorizer: Authorizer, closures: Closures) -> tuple[Route, ...]:
-    """The doors of the table, served."""
-    doors = InterestRoutes(authorizer, closures)
+    """Return the routes of the table with their handlers."""
+    routes = InterestRoutes(authorizer, closures)
     closure, interest = INTEREST_ROUTES
-    return closure._replace(handler=doors.closure), interest._replace(handler=doors.interest)
+    return closure._replace(handler=routes.closure), interest._replace(handler=routes.interest)

@@ -1,7 +1,7 @@
-"""The doors of what is wanted: a stream's closure, and whether anybody would want an event of a
+"""The routes of interest: a stream's closure, and whether any client is interested in events of a
 shape. Plain module.
 
-They are for who emits: what they tell is the union of all interests, and nobody's name.
+They are for producers, and answer with the union of all interests, without names of clients.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -39,7 +39,7 @@ from registrations.interest.stored import Audience, InterestScope
 
 
 class SupertypesJson(TypedDict):
-    """A declared type that has others supertypes it."""
+    """A declared type, and its declared supertypes, the nearest first."""
 
     domain: str
     type: str
@@ -47,25 +47,27 @@ class SupertypesJson(TypedDict):
 
 
 class StreamInterestJson(TypedDict):
-    """What is wanted of a stream, as producers are told."""
+    """The interest in a stream, as producers receive it."""
 
-    filter: Annotated[str, Meta(description="`false` if nothing is wanted.")]
+    filter: Annotated[str, Meta(description="`false` if there is no interest.")]
     alternatives: Annotated[
-        tuple[str, ...], Meta(description="The same in parts, of which one must hold.")
+        tuple[str, ...], Meta(description="The filter as alternatives, one of which must match.")
     ]
     widened: Annotated[
-        bool, Meta(description="It lets through more than is wanted: it would be too large.")
+        bool, Meta(description="The filter matches more than the interest, to limit its size.")
     ]
     supertypes: list[SupertypesJson]
     quench: Annotated[
         bool,
         Meta(
-            description="Listeners are in it, and an emitter may leave out what it does not let"
-            " through."
+            description="It includes listeners, and a producer may suppress events that do not"
+            " match."
         ),
     ]
-    tag: Annotated[str, Meta(description="Equal while it is the same.")]
-    sequence: Annotated[Int64, Meta(description="Of `system`: what came up to it is in.")]
+    tag: Annotated[str, Meta(description="Equal while the closure is the same.")]
+    sequence: Annotated[
+        Int64, Meta(description="It includes the changes in `system` up to this sequence.")
+    ]
 
 
 class ClosureJson(StreamInterestJson):
@@ -76,7 +78,7 @@ class ClosureJson(StreamInterestJson):
 
 
 class InterestJson(TypedDict):
-    """Whether anybody wants events of a shape."""
+    """The answer for a shape: whether any client is interested in its events."""
 
     stream: str
     interested: InterestAnswer
@@ -86,25 +88,25 @@ class InterestJson(TypedDict):
 
 
 class InterestRequest(TypedDict):
-    """A shape, and whose interest counts."""
+    """A shape, and the audience whose interest counts."""
 
     shape: ShapeJson
     audience: NotRequired[list[str]]
 
 
 class InterestRoutes:
-    """Those of one process."""
+    """The routes of one process."""
 
     def __init__(self, authorizer: Authorizer, closures: Closures) -> None:
         self._authorizer = authorizer
         self._closures = closures
 
     async def closure(self, call: Call) -> Response:
-        """GET /v1/streams/{stream}/closure. Raises Unauthenticated's kin, Forbidden, UnknownStream,
-        InvalidField, UnknownField, DatabaseUnavailable.
+        """Answer GET /v1/streams/{stream}/closure. Raises Unauthenticated and its subclasses,
+        Forbidden, UnknownStream, InvalidField, UnknownField, DatabaseUnavailable.
         """
         stream = await self._stream(call)
-        scope = InterestScope(stream.id, _asked_audience(call.scope["query_string"]))
+        scope = InterestScope(stream.id, _queried_audience(call.scope["query_string"]))
         interest = await self._closures.current(scope)
         headers: Headers = [
             (b"etag", f'"{interest.tag}"'.encode()),
@@ -112,11 +114,15 @@ class InterestRoutes:
         ]
         if _has_tag(call.scope["headers"], interest.tag):
             return Response(304, b"", headers=headers)
-        found: ClosureJson = {"stream": stream.name, "language": "predicate", **shown(interest)}
+        found: ClosureJson = {
+            "stream": stream.name,
+            "language": "predicate",
+            **interest_json(interest),
+        }
         return Response(200, orjson.dumps(found), headers=headers)
 
     async def interest(self, call: Call) -> Response:
-        """POST /v1/streams/{stream}/interest. Raises the same, and what a bad body raises."""
+        """Answer POST /v1/streams/{stream}/interest. Raises the same, and errors of the body."""
         stream = await self._stream(call)
         length = content_length(call.scope["headers"])
         body = await read_body(call.incoming, length, bytes_max=limits.MESSAGE_BYTES_MAX)
@@ -141,7 +147,7 @@ class InterestRoutes:
 
 
 def require_producer(principal: Principal, stream: str) -> None:
-    """Forbidden unless the caller may emit into the stream, or manages it."""
+    """Raise Forbidden unless the caller may emit into the stream or manage it."""
     if stream == "system":
         raise errors.Forbidden("Only the hub itself writes to the stream `system`.")
     if not principal.may("manage", stream):
@@ -149,17 +155,17 @@ def require_producer(principal: Principal, stream: str) -> None:
 
 
 async def interested_in(interest: StreamInterest, shape: Shape) -> InterestAnswer:
-    """Whether anybody wants events of a shape; who listeners is not known where nothing may be
-    quenched, so there nothing is surely unwanted. A closure may take tens of milliseconds.
+    """Return whether any client is interested in events of a shape. Without the policy `quench` the
+    listeners are unknown, so the answer is never `no`. A large closure takes tens of milliseconds.
     """
-    question = InterestCheck(interest.closure, shape, interest.hierarchy)
-    await run_in_slices(question.steps())
-    found = question.answer
+    check = InterestCheck(interest.closure, shape, interest.hierarchy)
+    await run_in_slices(check.steps())
+    found = check.answer
     return found if interest.quench or found != "no" else "maybe"
 
 
-def shown(interest: StreamInterest) -> StreamInterestJson:
-    """As producers are told."""
+def interest_json(interest: StreamInterest) -> StreamInterestJson:
+    """Return the interest as producers receive it."""
     supertypes: list[SupertypesJson] = [
         {"domain": domain, "type": type, "supertypes": names}
         for (domain, type), names in sorted(interest.supertypes.items())
@@ -176,21 +182,21 @@ def shown(interest: StreamInterest) -> StreamInterestJson:
 
 
 def audience_of(value: Any) -> Audience:
-    """Groups of clients from JSON; None: everybody. Raises InvalidField, FieldTooLong."""
+    """Parse groups of clients; None: all clients. Raises InvalidField, FieldTooLong."""
     if value is None:
         return None
     texts = isinstance(value, list) and all(isinstance(one, str) and one for one in value)
     if not value or not texts:
-        raise errors.InvalidField("`audience` names groups of clients.", field="audience")
+        raise errors.InvalidField("`audience` is a list of client groups.", field="audience")
     if len(value) > limits.QUERY_NAMES_MAX:
-        message = f"At most {limits.QUERY_NAMES_MAX} groups are named."
+        message = f"`audience` has at most {limits.QUERY_NAMES_MAX} groups."
         raise errors.FieldTooLong(message, field="audience", max=limits.QUERY_NAMES_MAX)
     if any("\0" in one or len(one) > limits.NAME_CHARS_MAX for one in value):
         raise errors.InvalidField("There is no such group.", field="audience")
     return tuple(sorted(set(value)))
 
 
-def _asked_audience(query_string: bytes) -> Audience:
+def _queried_audience(query_string: bytes) -> Audience:
     try:
         found = parse_qsl(query_string.decode("ascii"), keep_blank_values=True, errors="strict")
     except (UnicodeError, ValueError):
@@ -199,7 +205,7 @@ def _asked_audience(query_string: bytes) -> Audience:
         if name != "audience":
             raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
     if len(found) > 1:
-        raise errors.InvalidField("`audience` is there twice.", field="audience")
+        raise errors.InvalidField("`audience` is given twice; give it once.", field="audience")
     return audience_of(found[0][1].split(",")) if found else None
 
 

@@ -1,5 +1,5 @@
-"""What the tables say is wanted of a stream: filters of live registrations and of listeners. Sql
-module. SQL module.
+"""The filters in the tables that make up the interest in a stream: those of live registrations and
+of listeners. SQL module.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,30 +12,31 @@ from eventhub.postgresql.rows import cursor_of, scalars
 
 SQL = queries.load("registrations/interest/sql/closure.sql")
 
-Audience = tuple[str, ...] | None  # groups of clients; None: everybody counts
-Supertypes = dict[
-    tuple[str, str], tuple[str, ...]
-]  # by domain and type, the declared types supertypes it
+Audience = tuple[str, ...] | None  # groups of clients; None: all clients
+# by domain and type, the declared supertypes, the nearest first
+Supertypes = dict[tuple[str, str], tuple[str, ...]]
 
 
 class InterestScope(NamedTuple):
-    """Whose interest is scope for."""
+    """A stream, and the clients whose interest counts."""
 
     stream_id: int
     audience: Audience = None
 
 
 class ClosureMarks(NamedTuple):
-    """What of a closure changes without a barrier; equal marks, equal closures."""
+    """The inputs of a closure that change without a barrier: a closure with equal marks and no new
+    barrier is current.
+    """
 
-    quench: bool  # an emitter may leave out what nobody wants: all listeners are known
-    types: int
-    listeners: str | None
-    members: str | None
+    quench: bool  # the stream's policy, in force: all listeners are known
+    types: int  # number of declared versions of types
+    listeners: str | None  # hash of the listeners
+    members: str | None  # hash of the audience's members
 
 
 class ListenerInterest(NamedTuple):
-    """A listen that is there: on a stream, of a client, with a filter in predicate form."""
+    """The interest of listeners: a stream, a client, and a filter in the predicate language."""
 
     stream_id: int
     client_id: int
@@ -43,14 +44,14 @@ class ListenerInterest(NamedTuple):
 
 
 class FilterText(NamedTuple):
-    """A filter as JSON; without a language as a text in predicate form."""
+    """A filter as JSON; without a language, a text in the predicate language."""
 
     language: str
     filter: str
 
 
 class StoredFilter(NamedTuple):
-    """A filter of a live registration as it is stored; the id is that of the version."""
+    """A stored filter of a live registration, with the id of its version."""
 
     id: int
     language: str
@@ -58,7 +59,7 @@ class StoredFilter(NamedTuple):
 
 
 class _Declared(NamedTuple):
-    """A declared type, and the one supertypes it."""
+    """A declared type, and its parent."""
 
     domain: str
     type: str
@@ -66,7 +67,7 @@ class _Declared(NamedTuple):
 
 
 class _ChangedStream(NamedTuple):
-    """A stream that changes were about, and the barriers of these."""
+    """A stream, and the barriers of changes that concern it."""
 
     stream: int
     barriers: list[int]
@@ -83,8 +84,8 @@ async def read_marks(connection: Connection, scope: InterestScope) -> ClosureMar
 async def read_registered(
     connection: Connection, scope: InterestScope, after: int
 ) -> list[StoredFilter]:
-    """Of the live registrations, a piece by the ids of their versions; which rise, so what changes
-    meanwhile comes in a later piece.
+    """Read a chunk of the filters of live registrations by the ids of their versions. The ids
+    ascend with time, so changes during the read come in a later chunk.
     """
     values = {**_values(scope), "after": after, "count": limits.CLOSURE_CHUNK}
     return await (
@@ -95,25 +96,23 @@ async def read_registered(
 async def read_added(
     connection: Connection, scope: InterestScope, barriers: Sequence[int]
 ) -> list[FilterText]:
-    """Of those that came, or whose group was resumed, at some barriers; one more than the most
-    tells that there are more.
+    """Read the filters of registrations that started, or whose group was resumed, at some barriers;
+    one more than the limit means that there are more.
     """
     bounds = {"barriers": list(barriers), "count": limits.CLOSURE_ADDED_MAX + 1}
     values = {**_values(scope), **bounds}
-    return await (await cursor_of(connection, FilterText).execute(SQL["news"], values)).fetchall()
+    return await (await cursor_of(connection, FilterText).execute(SQL["added"], values)).fetchall()
 
 
 async def read_listened(connection: Connection, scope: InterestScope) -> list[FilterText]:
-    """Of the listeners, in predicate form as text; one more than the most tells that there are
-    more.
-    """
-    values = {**_values(scope), "listens_max": limits.CLOSURE_LISTENERS_MAX + 1}
+    """Read the filters of listeners; one more than the limit means that there are more."""
+    values = {**_values(scope), "listeners_max": limits.CLOSURE_LISTENERS_MAX + 1}
     filters = await scalars(connection).execute(SQL["listened"], values)
     return [FilterText("", text) for text in await filters.fetchall()]
 
 
 async def read_supertypes(connection: Connection, stream_id: int) -> Supertypes:
-    """Of the declared types of a stream's zone."""
+    """Read the supertypes of the declared types of a stream's zone."""
     rows = await cursor_of(connection, _Declared).execute(SQL["hierarchy"], (stream_id,))
     parents = {(row.domain, row.type): row.parent for row in await rows.fetchall()}
     return {at: _lineage(parents, at) for at in parents}
@@ -122,7 +121,7 @@ async def read_supertypes(connection: Connection, stream_id: int) -> Supertypes:
 async def read_changed_streams(
     connection: Connection, barriers: Sequence[int]
 ) -> dict[int, list[int]]:
-    """The streams that changes at some barriers were about, each with these."""
+    """Read the streams that changes at some barriers concern, each with its barriers."""
     rows = await cursor_of(connection, _ChangedStream).execute(
         SQL["changed_streams"], (list(barriers),)
     )
@@ -130,13 +129,13 @@ async def read_changed_streams(
 
 
 async def read_quenched(connection: Connection, streams: Iterable[int]) -> set[int]:
-    """Those of the streams that may be quenched."""
+    """Return the streams that have the policy `quench`."""
     found = await scalars(connection).execute(SQL["quenched"], (list(streams),))
     return set(await found.fetchall())
 
 
-async def write_present(connection: Connection, present: Iterable[ListenerInterest]) -> None:
-    """Say that listeners are there, those on streams that may be quenched; committed at once."""
+async def renew_interests(connection: Connection, present: Iterable[ListenerInterest]) -> None:
+    """Insert or renew the interest of listeners on streams with the policy `quench`."""
     each = list(dict.fromkeys(present))
     values = {
         "streams": [one.stream_id for one in each],
@@ -144,12 +143,12 @@ async def write_present(connection: Connection, present: Iterable[ListenerIntere
         "filters": [one.filter for one in each],
         "seconds": limits.LISTENER_INTEREST_S,
     }
-    await connection.execute(SQL["listen"], values)
+    await connection.execute(SQL["renew"], values)
 
 
 async def delete_expired(connection: Connection) -> None:
-    """Drop what has not counted for an hour."""
-    await connection.execute(SQL["forget"])
+    """Delete interests that expired more than an hour ago."""
+    await connection.execute(SQL["delete_expired"])
 
 
 def _values(scope: InterestScope) -> dict[str, object]:

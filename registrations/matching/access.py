@@ -1,20 +1,20 @@
-"""Strategy `access`, the default: identical conjunctions are stored once, and each is reached
-through its rarest pair only. Plain module.
+"""Strategy `access`, the default: an access predicate for each conjunction. Identical conjunctions
+are stored once and indexed by their rarest pair only. Plain module.
 
-An event's pairs are looked up once; each that is known leads to the conjunctions of which it is
-the rarest pair, there by the second rarest, and only what has both is verified against the event's
-other pairs. A popular pair leads to few: what asks for it nearly always asks for a rarer one as
-well. The registrations of a conjunction stand together, so a match is one `extend`, however many
-they are.
+An event's pairs are looked up once. Each known pair leads to the conjunctions of which it is the
+rarest pair, indexed there by their second rarest; only conjunctions of which the event has both are
+verified against its other pairs. A popular pair leads to few conjunctions, because most also have a
+rarer one. The registrations of a conjunction are one list, so that a match is one `extend` for any
+number of them.
 
-Rarest means: in the fewest conjunctions of the same gate, when the conjunction came.
-Frequencies move on, so when twice as many conjunctions hang on a pair as after the last look, all
-of these are looked at again and go to what is their rarest pair by now; that is at most a constant
-of work per registration added. Nothing else is ever made anew: a registration comes and goes in
-place.
+The rarest pair is the one in the fewest conjunctions of the same gate when the conjunction was
+added. Frequencies change, so when the conjunctions of a pair have doubled since the last review,
+all of them are linked again to their rarest pair of now; that is amortized constant work per added
+registration. Nothing else is ever rebuilt: a registration is added and removed in place.
 
-Conditions, which are what a conjunction has beyond pairs, are tried last, each once an event. What
-has tests and no pairs hangs on an attribute that it needs, or is tried for every event of its gate.
+Conditions, the tests of a conjunction that are not pairs, are evaluated last, each once per event.
+A conjunction without pairs is indexed by an attribute that it requires, or evaluated for every
+event of its gate.
 """
 
 from bisect import bisect_left, insort
@@ -25,25 +25,32 @@ from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.values import key_of
 from registrations.matching.atoms import Key, atoms_of, keys_of, nested_pairs
 from registrations.matching.conditions import NO_TRIAL, Conditions, Trial
-from registrations.matching.conjunctions import Atom, Conjunction, Couple, Gate, conjunction_of, end
+from registrations.matching.conjunctions import (
+    Atom,
+    Conjunction,
+    Couple,
+    GateConjunctions,
+    conjunction_of,
+    remove_conjunction,
+)
 from registrations.matching.gates import GateKey, gate_of, gates_of
 from registrations.matching.matcher import Counters
 from registrations.matching.spec import Spec
 
-PARTNERS_FEW = 32  # so many are asked for one by one; the keys of more are intersected
+PARTNERS_FEW = 32  # up to so many are looked up one by one; the keys of more are intersected
 
 
 class AccessMatcher:
-    """Gates, and in which conjunction each number is.
+    """The gates, and the conjunction of each number.
 
-    `counters.touched` counts conjunctions and couples looked at, `counters.rebuilds` the looks at
-    all that hangs on a pair.
+    `counters.touched` counts visited conjunctions and couples, `counters.rebuilds` reviews of a
+    pair.
     """
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
         self._tests = Conditions(hierarchy)
-        self._gates: dict[GateKey, Gate] = {}
+        self._gates: dict[GateKey, GateConjunctions] = {}
         self._places: dict[int, Conjunction] = {}
 
     def add(self, id: int, spec: Spec) -> None:
@@ -51,7 +58,7 @@ class AccessMatcher:
         key = gate_of(spec)
         gate = self._gates.get(key)
         if gate is None:
-            gate = self._gates[key] = Gate(key)
+            gate = self._gates[key] = GateConjunctions(key)
         tests = self._tests.of(spec.tests) if spec.tests else ()
         place, reviews = conjunction_of(gate, atoms_of(spec), tests)
         self.counters.rebuilds += reviews
@@ -69,7 +76,7 @@ class AccessMatcher:
             return
         del place.ids[bisect_left(place.ids, id)]
         if not place.ids:
-            end(place)
+            remove_conjunction(place)
             if place.tests:
                 self._tests.forget(place.tests)
             if not place.gate.conjunctions:
@@ -78,7 +85,7 @@ class AccessMatcher:
     def match(self, event: Event) -> list[int]:
         due: list[int] = []
         trial = Trial(self._tests, event) if self._tests.known else NO_TRIAL
-        seen = Seen(event.attributes, {})
+        seen = AttributeValues(event.attributes, {})
         for key in gates_of(event):
             if (gate := self._gates.get(key)) is not None:
                 self._match_gate(gate, seen, trial, due)
@@ -86,7 +93,9 @@ class AccessMatcher:
             self.counters.evaluated += trial.evaluated
         return due
 
-    def _match_gate(self, gate: Gate, seen: "Seen", trial: Trial, due: list[int]) -> None:
+    def _match_gate(
+        self, gate: GateConjunctions, seen: "AttributeValues", trial: Trial, due: list[int]
+    ) -> None:
         attributes, lists = seen
         present = known_atoms(gate.names, attributes, lists)
         lookups = len(attributes)
@@ -111,17 +120,17 @@ class AccessMatcher:
         return len(self._places)
 
     def size(self) -> tuple[int, int, int]:
-        """Gates, atoms and conjunctions in the structure (SUN-09)."""
+        """Return the number of gates, atoms and conjunctions (SUN-09)."""
         gates = self._gates.values()
         atoms = sum(len(values) for gate in gates for values in gate.names.values())
         return len(gates), atoms, sum(len(gate.conjunctions) for gate in gates)
 
 
-class Seen(NamedTuple):
-    """What all gates see of an event."""
+class AttributeValues(NamedTuple):
+    """The attributes of an event, shared by all gates."""
 
     attributes: dict[str, Any]
-    lists: dict[str, dict[Key, None]]  # by path the keys of lists, which may be long: made once
+    lists: dict[str, dict[Key, None]]  # keys of lists by path, computed once: they may be long
 
 
 # --- the hot loops ---
@@ -130,7 +139,7 @@ class Seen(NamedTuple):
 def known_atoms(
     names: dict[str, dict[Key, Atom]], pairs: dict[str, Any], lists: dict[str, dict[Key, None]]
 ) -> set[Atom]:
-    """The atoms among an event's pairs: one look-up by path and, if that is asked for, by value."""
+    """Return the atoms among an event's pairs: one look-up by path and, if known, by value."""
     present: set[Atom] = set()
     values_of = names.get
     for path, value in pairs.items():
@@ -149,7 +158,7 @@ def known_atoms(
 
 
 def collect(present: set[Atom], trial: Trial, due: list[int]) -> int:
-    """Add the registrations of every conjunction that holds; how many were looked at."""
+    """Add the registrations of every conjunction that holds; return how many were visited."""
     touched = 0
     for atom in present:
         if (alone := atom.alone) is not None:
@@ -167,7 +176,7 @@ def collect(present: set[Atom], trial: Trial, due: list[int]) -> int:
 
 
 def collect_couple(couple: Couple, present: set[Atom], trial: Trial, due: list[int]) -> int:
-    """The same for two atoms that are there; how many were looked at beyond the two."""
+    """Do the same for two present atoms; return how many conjunctions were visited beyond them."""
     if (both := couple.both) is not None:
         due += both
     if (more := couple.more) is None:
@@ -180,7 +189,7 @@ def collect_couple(couple: Couple, present: set[Atom], trial: Trial, due: list[i
 
 
 def verify(listed: list[Conjunction], trial: Trial, due: list[int]) -> int:
-    """The same for what has tests only."""
+    """Do the same for conjunctions that have tests only."""
     for conjunction in listed:
         if trial.passes(conjunction.tests):
             due += conjunction.ids

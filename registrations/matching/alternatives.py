@@ -1,26 +1,26 @@
-"""Filters of several specs over any strategy, which knows single ones: an event matches a filter if
-it matches one of its specs, and is told once. Plain module.
+"""Filters of several specs on top of a strategy, which matches single specs: an event matches a
+filter if it matches one of its specs, and the filter is returned once. Plain module.
 """
 
 from eventhub.event.envelope import Event
 from registrations.matching.matcher import Counters, Matcher, TakesFilters
 from registrations.matching.spec import Spec, Specs
 
-FIRST = -(1 << 62)  # the first number of a spec that is not alone: none ever comes to zero
+FIRST = -(1 << 62)  # the first number of a spec of several; they never reach zero
 
 
 class FilterMatcher:
-    """A strategy, and which filter each of its numbers is of.
+    """A strategy, and the filter of each of its numbers.
 
-    The one spec of a filter has the filter's own number; of several each has a number below zero.
-    These rise, so that a strategy which keeps numbers in order puts a new one at the end.
-    Concurrency: none, as for the strategy.
+    The only spec of a filter has the filter's number; each of several has a negative number. These
+    ascend, so that a strategy with sorted numbers appends a new one at the end. Concurrency: none,
+    as for the strategy.
     """
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
-        self._numbers: dict[int, tuple[int, ...]] = {}  # of each filter that has not just one spec
-        self._filters: dict[int, int] = {}  # whose number below zero that is
+        self._numbers: dict[int, tuple[int, ...]] = {}  # of each filter without exactly one spec
+        self._filters: dict[int, int] = {}  # negative number -> filter
         self._next = FIRST
 
     @property
@@ -28,7 +28,7 @@ class FilterMatcher:
         return self._matcher.counters
 
     def add(self, id: int, specs: Specs) -> None:
-        """Take a filter in under a number from 0 on; another one under that number is replaced."""
+        """Add a filter under a number from 0 on; it replaces another one under that number."""
         self.remove(id)
         if isinstance(self._matcher, TakesFilters):
             self._matcher.put(id, specs)
@@ -39,7 +39,7 @@ class FilterMatcher:
         self._numbers[id] = tuple(self._add(id, spec) for spec in specs)
 
     def remove(self, id: int) -> None:
-        """Forget a number; nothing happens if it is not there."""
+        """Remove a number; do nothing if it does not exist."""
         numbers = self._numbers.pop(id, None)
         if numbers is None:
             self._matcher.remove(id)
@@ -49,7 +49,7 @@ class FilterMatcher:
             del self._filters[number]
 
     def match(self, event: Event) -> list[int]:
-        """The numbers of all filters that the event matches, each once."""
+        """Return the numbers of all filters that the event matches, each once."""
         found = self._matcher.match(event)
         if not self._filters or min(found, default=0) >= 0:
             return found

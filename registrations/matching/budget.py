@@ -1,14 +1,13 @@
-"""How much of a client's budget a filter takes: what of it is tried for every event of a stream,
-whatever the event has, by the strategy that the stream is matched by. Plain module.
+"""The part of a client's budget that a filter takes: the work that the stream's strategy spends on
+it for every event. Plain module.
 
-By `index` and `auto` an alternative that asks for a value, a beginning or a range of an attribute,
-or for it to be there, is found by it, so that most events never come to the rest, and some of that
-is free: filters as people write them count nothing. What is more counts, because every event may
-have that value. What the gate asks for finds nothing in this sense: all events of a stream may be
-of one type.
+`index` and `auto` find an alternative by a value, a prefix, a range or the existence of an
+attribute, so that most events never reach its other tests. Some of these are free: usual filters
+take no budget. More of them count, because every event may have that value. The tests of the gate
+do not find an alternative in this sense: all events of a stream may be of one type.
 
-`access`, `counting` and `compile` find by values alone, the others find nothing: they evaluate
-every filter, if its attributes are there.
+`access`, `counting` and `compile` find by values only. The other strategies find nothing: they
+evaluate every filter whose attributes exist.
 """
 
 from eventhub.base import limits
@@ -28,13 +27,15 @@ from registrations.match_index.format.terms import (
 
 _BY_VALUES = frozenset({"access", "counting", "compile"})
 _BY_NOTHING = frozenset({"sig", "memo", "lattice", "scan"})
-FINDING = frozenset({"auto", "index", *_BY_VALUES})  # that find a filter of pairs
+PAIR_INDEXED = frozenset({"auto", "index", *_BY_VALUES})  # strategies that find a filter of pairs
 _GATE = ("domain", "type", "application")
 _FINDING = (Value, OneOf, Prefix, Above, Below, AboveText, BelowText)
 
 
 def budget_of(form: NormalForm, strategy: str = "auto") -> int:
-    """In units of weight.py; 0 for a filter that the strategy finds by what an event has."""
+    """Return the budget that a filter takes, in units of evaluation_cost.py; 0 for a filter that
+    the strategy finds by an event's values.
+    """
     if strategy in _BY_NOTHING:
         return sum(max(sum(map(weight, alternative)), 1) for alternative in form)
     finds = _is_pair if strategy in _BY_VALUES else _finds
@@ -49,7 +50,7 @@ def budget_of(form: NormalForm, strategy: str = "auto") -> int:
 
 
 def _is_looked_up(part: Node) -> bool:
-    """An equality that is a pair or a part of the gate, and a type: an event has few of them."""
+    """Return whether a part is a pair, a part of the gate or a type, which a look-up decides."""
     if not isinstance(part, Compare):
         return isinstance(part, OfType)
     path = part.left
@@ -68,7 +69,7 @@ def _is_of_gate(part: Compare) -> bool:
 
 def _finds(part: Node) -> bool:
     if isinstance(part, Text) and not part.text:
-        return False  # every text begins so
+        return False  # every text has the empty prefix
     if isinstance(part, Exists):
         return part.path.space == "attributes"
     keys = keys_of_test(part, None)

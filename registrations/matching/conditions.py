@@ -1,5 +1,5 @@
-"""Conditions: what of conjunctions is no pair. Each is tried at most once an event, however many
-conjunctions have it. Plain module.
+"""Conditions: the tests of conjunctions that are not pairs. Each is evaluated at most once per
+event, however many conjunctions have it. Plain module.
 """
 
 from collections.abc import Iterable
@@ -12,18 +12,18 @@ from registrations.filters.paths import attributes_of
 
 
 class Condition:
-    """A test, and how many conjunctions have it."""
+    """A test, and the number of conjunctions that have it."""
 
     __slots__ = ("node", "number", "users")
 
     def __init__(self, number: int, node: Node) -> None:
-        self.number = number  # orders the tests of a conjunction, so that equal ones are found
+        self.number = number  # sorts the tests of a conjunction, so that equal sets are found
         self.node = node
         self.users = 0
 
 
 class Conditions:
-    """All tests of a matcher, equal ones once."""
+    """The distinct tests of a matcher."""
 
     def __init__(self, hierarchy: TypeHierarchy) -> None:
         self.hierarchy = hierarchy
@@ -31,7 +31,7 @@ class Conditions:
         self._made = 0
 
     def of(self, nodes: Iterable[Node]) -> tuple[Condition, ...]:
-        """The tests of a conjunction in one order."""
+        """Return the tests of a conjunction, sorted by number."""
         found = {self._test(node) for node in nodes}
         return tuple(sorted(found, key=lambda test: test.number))
 
@@ -57,7 +57,7 @@ class Conditions:
 
 
 class Trial:
-    """The tests tried for one event."""
+    """The tests evaluated for one event."""
 
     __slots__ = ("_hierarchy", "_values", "_verdicts", "evaluated")
 
@@ -68,7 +68,7 @@ class Trial:
         self._verdicts: dict[Condition, bool] = {}
 
     def passes(self, tests: tuple[Condition, ...]) -> bool:
-        """True if all hold; the first that does not is the last that is tried."""
+        """Return whether all tests hold; evaluate up to the first that does not."""
         for test in tests:
             verdict = self._verdicts.get(test)
             if verdict is None:
@@ -83,5 +83,5 @@ NO_TRIAL = Trial(Conditions(no_supertypes), Event("", "", {}))
 
 
 def anchor_of(nodes: Iterable[Node]) -> str | None:
-    """An attribute without which one of the tests cannot hold; None if there is none."""
+    """Return an attribute that one of the tests requires; None if there is none."""
     return next((name for node in nodes for name in attributes_of(node)), None)

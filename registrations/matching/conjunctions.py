@@ -1,62 +1,64 @@
-"""The structure of strategy `access` and every change to it: atoms, and the conjunctions that hang
-on them. Plain; the rules stand in access.py. Plain module.
+"""The data structure of strategy `access` and its changes: atoms, and the conjunctions linked to
+them. access.py has the rules. Plain module.
 """
 
 from registrations.matching.atoms import Key, Pair, prefixes_of
 from registrations.matching.conditions import Condition, anchor_of
 from registrations.matching.gates import GateKey
 
-REVIEW_MIN = 16  # conjunctions on one atom; below it a look costs more than it saves
+REVIEW_MIN = 16  # conjunctions on one atom; below it a review costs more than it saves
 
 
 class Atom:
-    """A pair that registrations of one gate ask for."""
+    """A pair in conjunctions of one gate."""
 
     __slots__ = (
         *("alone", "frequency", "number", "partners", "path", "posted", "review_at", "value"),
     )
 
     def __init__(self, number: int, path: str, value: Key) -> None:
-        self.number = number  # orders the atoms of a conjunction, so that equal ones are found
+        self.number = number  # sorts the atoms of a conjunction, so that equal sets are found
         self.path = path
         self.value = value
         self.frequency = 0  # conjunctions that have it
-        self.alone: list[int] | None = None  # registrations that ask for nothing else
-        # by the second rarest of a conjunction; by itself, if it has no other one but has tests
+        self.alone: list[int] | None = None  # registrations with this atom only
+        # by the second rarest atom of a conjunction; by itself if this is the only one, with tests
         self.partners: dict[Atom, Couple] | None = None
         self.posted = 0  # conjunctions under its partners
         self.review_at = REVIEW_MIN
 
 
 class Couple:
-    """What hangs on two atoms."""
+    """The conjunctions linked to two atoms."""
 
     __slots__ = ("both", "more")
 
     def __init__(self) -> None:
-        self.both: list[int] | None = None  # registrations that ask for nothing else
-        self.more: list[Conjunction] | None = None  # others or tests are to be verified
+        self.both: list[int] | None = None  # registrations with these two atoms only
+        self.more: list[Conjunction] | None = None  # with more atoms or tests to verify
 
 
 class Conjunction:
-    """A set of atoms and of tests, and the registrations that ask for exactly these, ascending."""
+    """A set of atoms and tests, and the registrations with exactly these, ascending."""
 
     __slots__ = ("access", "at", "atoms", "gate", "ids", "listed", "partner", "rest", "tests")
 
-    def __init__(self, gate: "Gate", atoms: tuple[Atom, ...], tests: tuple[Condition, ...]) -> None:
+    def __init__(
+        self, gate: "GateConjunctions", atoms: tuple[Atom, ...], tests: tuple[Condition, ...]
+    ) -> None:
         self.gate = gate
         self.atoms = atoms  # ascending by number
         self.tests = tests  # ascending by number
         self.ids: list[int] = []
-        self.access: Atom | None = None  # the rarest: it hangs there ...
-        self.partner: Atom | None = None  # ... under the second rarest, ...
-        self.rest: tuple[Atom, ...] = ()  # ... and the others are to be verified
-        self.listed: list[Conjunction] | None = None  # with others that are to be verified ...
-        self.at = 0  # ... and its place there
+        self.access: Atom | None = None  # the rarest atom, to which it is linked ...
+        self.partner: Atom | None = None  # ... under the second rarest ...
+        self.rest: tuple[Atom, ...] = ()  # ... and the atoms to verify
+        self.listed: list[Conjunction] | None = None  # the list of conjunctions that it is in ...
+        self.at = 0  # ... and its index there
 
 
-class Gate:
-    """What registrations of one domain, one type and one application (None: any) ask for."""
+class GateConjunctions:
+    """The conjunctions of one domain, one type and one application (None: any)."""
 
     __slots__ = (
         *("anchored", "atoms_made", "conjunctions", "everything", "key", "loose", "names"),
@@ -67,10 +69,12 @@ class Gate:
         self.key = key
         self.names: dict[str, dict[Key, Atom]] = {}
         self.conjunctions: dict[Parts, Conjunction] = {}
-        self.everything: list[int] | None = None  # registrations that ask for no more (SUN-05)
-        self.anchored: dict[str, list[Conjunction]] = {}  # no atoms: by an attribute they need ...
-        self.loose: list[Conjunction] = []  # ... and those that need none
-        self.prefixes: dict[str, int] = {}  # objects to open in events, and how many paths go there
+        self.everything: list[int] | None = None  # registrations with the gate only (SUN-05)
+        self.anchored: dict[
+            str, list[Conjunction]
+        ] = {}  # without atoms, by a required attribute ...
+        self.loose: list[Conjunction] = []  # ... and those that require none
+        self.prefixes: dict[str, int] = {}  # objects to open in events, and the number of paths
         self.atoms_made = 0
 
 
@@ -78,10 +82,10 @@ Parts = tuple[Atom | Condition, ...]  # the atoms, then the tests, each ascendin
 
 
 def conjunction_of(
-    gate: Gate, pairs: tuple[Pair, ...], tests: tuple[Condition, ...]
+    gate: GateConjunctions, pairs: tuple[Pair, ...], tests: tuple[Condition, ...]
 ) -> tuple[Conjunction, int]:
-    """The conjunction of these pairs and tests, made and posted if there is none; and how many
-    atoms were looked at anew because of it.
+    """Return the conjunction of these pairs and tests, created and linked if there is none, and the
+    number of atoms that were reviewed because of it.
     """
     atoms = _in_order([_atom(gate, path, value) for path, value in pairs])
     key = atoms + tests
@@ -91,13 +95,13 @@ def conjunction_of(
     made = gate.conjunctions[key] = Conjunction(gate, atoms, tests)
     for atom in atoms:
         atom.frequency += 1
-    post(made)
+    link(made)
     return made, review_if_due(gate, made.access)
 
 
-def end(gone: Conjunction) -> None:
-    """Take a conjunction out, and the atoms that only it had."""
-    unpost(gone)
+def remove_conjunction(gone: Conjunction) -> None:
+    """Remove a conjunction, and the atoms that only it had."""
+    unlink(gone)
     del gone.gate.conjunctions[gone.atoms + gone.tests]
     for atom in gone.atoms:
         atom.frequency -= 1
@@ -105,8 +109,8 @@ def end(gone: Conjunction) -> None:
             _forget(gone.gate, atom)
 
 
-def post(conjunction: Conjunction) -> None:
-    """Hang it on its rarest atom, there under the second rarest."""
+def link(conjunction: Conjunction) -> None:
+    """Link a conjunction to its rarest atom, under the second rarest."""
     if not conjunction.atoms:
         if conjunction.tests:
             _anchor(conjunction)
@@ -133,8 +137,8 @@ def post(conjunction: Conjunction) -> None:
     _list(conjunction, couple.more)
 
 
-def unpost(conjunction: Conjunction) -> None:
-    """The opposite of `post`, at the same cost however many hang there."""
+def unlink(conjunction: Conjunction) -> None:
+    """Remove the links of a conjunction, in constant time."""
     _unlist(conjunction)
     access, partner = conjunction.access, conjunction.partner
     if access is None:
@@ -158,22 +162,24 @@ def unpost(conjunction: Conjunction) -> None:
         access.partners = access.partners or None
 
 
-def review_if_due(gate: Gate, atom: Atom | None) -> int:
-    """Hang up anew what hangs on an atom if it doubled since the last look; 1 if so."""
+def review_if_due(gate: GateConjunctions, atom: Atom | None) -> int:
+    """Link the conjunctions of an atom again if they doubled since the last review; return 1 if so,
+    else 0.
+    """
     if atom is None or atom.partners is None or atom.posted < atom.review_at:
         return 0
     posted = [each for couple in atom.partners.values() for each in couple.more or ()]
     couples = [partner for partner, couple in atom.partners.items() if couple.both is not None]
     posted += [gate.conjunctions[_in_order([atom, partner])] for partner in couples]
     for conjunction in posted:
-        unpost(conjunction)
-        post(conjunction)
+        unlink(conjunction)
+        link(conjunction)
     atom.review_at = max(REVIEW_MIN, 2 * atom.posted)
     return 1
 
 
-def _atom(gate: Gate, path: str, value: Key) -> Atom:
-    """The atom of a pair, made if this is the first to ask for it."""
+def _atom(gate: GateConjunctions, path: str, value: Key) -> Atom:
+    """Return the atom of a pair; create it if there is none."""
     values = gate.names.get(path)
     if values is None:
         values = gate.names[path] = {}
@@ -185,7 +191,7 @@ def _atom(gate: Gate, path: str, value: Key) -> Atom:
     return atom
 
 
-def _forget(gate: Gate, atom: Atom) -> None:
+def _forget(gate: GateConjunctions, atom: Atom) -> None:
     values = gate.names[atom.path]
     del values[atom.value]
     if values:
@@ -220,12 +226,12 @@ def _unlist(conjunction: Conjunction) -> None:
     conjunction.listed = None
 
 
-def _enter_path(gate: Gate, path: str) -> None:
+def _enter_path(gate: GateConjunctions, path: str) -> None:
     for prefix in prefixes_of(path):
         gate.prefixes[prefix] = gate.prefixes.get(prefix, 0) + 1
 
 
-def _leave_path(gate: Gate, path: str) -> None:
+def _leave_path(gate: GateConjunctions, path: str) -> None:
     for prefix in prefixes_of(path):
         gate.prefixes[prefix] -= 1
         if not gate.prefixes[prefix]:

@@ -1,7 +1,7 @@
-"""What a filter will cost a matcher, as far as it can be told before it is in one. Plain module.
+"""The estimated cost of a filter for a matcher. Plain module.
 
-A spec costs something only where an event has what the spec is reached by. Which of several pairs
-is the rarest, a matcher alone knows.
+A spec costs something only for events that have the pair or attribute by which it is reached. Only
+a matcher knows which of several pairs is the rarest.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -13,40 +13,42 @@ from registrations.matching.conditions import anchor_of
 from registrations.matching.gates import gate_of
 from registrations.matching.spec import Spec, specs_of_form
 
-# the cheapest first: an event that has the pair, an event that has the attribute, an event of the
-# domain, type and application, any event
+# from the cheapest: events with the pair, events with the attribute, events of the domain, type and
+# application, all events
 By = Literal["pair", "attribute", "gate", "event"]
 
 
 class Reach(NamedTuple):
-    """How a spec is reached. `names`: of the pairs, of which the rarest is taken; of the attribute;
-    of the parts of the gate that are given.
+    """The way a spec is reached. `names`: its pairs, of which the rarest is used, the attribute, or
+    the parts of its gate.
     """
 
     by: By
     names: tuple[str, ...]
 
 
-class Cost(NamedTuple):
-    """`reached_by` has one for each spec; `tests` are all that may be tried beside pairs."""
+class FilterCost(NamedTuple):
+    """The cost of a filter. `reached_by` has one entry for each spec; `tests` counts the tests that
+    are not pairs.
+    """
 
     reached_by: tuple[Reach, ...]
-    every_event: bool  # a spec is looked at for whatever comes
+    every_event: bool  # a spec is evaluated for every event
     pairs: int
     tests: int
-    budget: int  # how much it takes of its client's budget on each stream
+    budget: int  # taken of the client's budget on each stream
 
     def json(self) -> dict[str, Any]:
-        """As answers show it."""
+        """Return the JSON of API responses."""
         reached = [{"by": one.by, "names": list(one.names)} for one in self.reached_by]
         return {**self._asdict(), "reached_by": reached}
 
 
-def cost_of(form: NormalForm) -> Cost:
-    """The cost of a filter; of one that never matches nothing."""
+def cost_of(form: NormalForm) -> FilterCost:
+    """Return the cost of a filter; a filter that never matches has none."""
     specs = specs_of_form(form)
     reached = tuple(map(_reach_of, specs))
-    return Cost(
+    return FilterCost(
         reached,
         any(one.by == "event" for one in reached),
         sum(len(atoms_of(spec)) for spec in specs),

@@ -1,9 +1,8 @@
 """Strategy `counting`: SUN's inverse mapping with counters (US 7,111,305). Plain module.
 
-A hash table leads from a pair, within its gate (gates.py), to every registration that has the pair.
-An event increments the counter of each registration that its pairs lead to; a registration whose
-counter reaches its total is due. Afterwards the counters that were touched, and no others, go back
-to zero.
+A hash table maps a pair, within its gate (gates.py), to every registration that has the pair. An
+event increments the counters of the registrations of its pairs; a registration whose counter
+reaches its total is due. Afterwards only the incremented counters are reset to zero.
 """
 
 from collections.abc import Iterator
@@ -27,11 +26,11 @@ class Step(NamedTuple):
     path: str
     value: Any
     counters: dict[int, int]  # of the registrations of the entry, after their increments
-    due: tuple[int, ...]  # all that are due by now, in order
+    due: tuple[int, ...]  # all registrations due so far, in order
 
 
 class Trace(NamedTuple):
-    """What one event did (SUN-12, SUN-13)."""
+    """The steps of matching one event (SUN-12, SUN-13)."""
 
     due: list[int]
     lookups: int
@@ -39,8 +38,8 @@ class Trace(NamedTuple):
     steps: list[Step]
 
 
-class Registration:
-    """A counter and what it must reach."""
+class CountedRegistration:
+    """A registration's counter, and the total that it must reach."""
 
     __slots__ = ("counter", "gate", "id", "keys", "tests", "total")
 
@@ -49,28 +48,28 @@ class Registration:
         self.id = id
         self.keys: tuple[HashKey, ...] = tuple((gate, *atom) for atom in atoms_of(spec))
         self.total = len(self.keys)
-        self.tests = tests  # of what is due besides, before it is told
+        self.tests = tests  # evaluated once the total is reached
         self.counter = 0
 
 
-Entry = dict[int, Registration]  # the list of pointers, from which any can be taken out at once
+Entry = dict[int, CountedRegistration]  # the list of pointers, with removal in constant time
 
 
 class CountingMatcher:
-    """The index, the zero-pair buckets, and how many registrations use each gate and path."""
+    """The index, the zero-pair buckets, and the number of registrations of each gate and path."""
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
         self._tests = Conditions(hierarchy)
-        self._registrations: dict[int, Registration] = {}
+        self._registrations: dict[int, CountedRegistration] = {}
         self._index: dict[HashKey, Entry] = {}
-        self._no_pairs: dict[GateKey, Entry] = {}  # total 0: the counters would never tell (SUN-05)
+        self._no_pairs: dict[GateKey, Entry] = {}  # total 0, which no counter reaches (SUN-05)
         self._gates: dict[GateKey, int] = {}
         self._prefixes: dict[str, int] = {}
 
     def add(self, id: int, spec: Spec) -> None:
         self.remove(id)
-        made = self._registrations[id] = Registration(id, spec, self._tests.of(spec.tests))
+        made = self._registrations[id] = CountedRegistration(id, spec, self._tests.of(spec.tests))
         self._tests.use(made.tests)
         _count_up(self._gates, made.gate)
         if not made.keys:
@@ -97,13 +96,13 @@ class CountingMatcher:
         return self._run(event, None).due
 
     def trace(self, event: Event) -> Trace:
-        """The same as `match`, telling every lookup and increment."""
+        """Match an event and return every lookup and increment."""
         return self._run(event, [])
 
     def _run(self, event: Event, steps: list[Step] | None) -> Trace:
         gates = [gate for gate in gates_of(event) if gate in self._gates]
         due = [id for gate in gates for id in self._no_pairs.get(gate, ())]
-        visited: list[Registration] = []
+        visited: list[CountedRegistration] = []
         lookups = 0
         for key in event_keys(event, gates, self._prefixes):
             lookups += 1
@@ -119,7 +118,7 @@ class CountingMatcher:
         return Trace(due, lookups, len(visited), steps or [])
 
     def _passing(self, due: list[int], event: Event) -> list[int]:
-        """Of what is due by its pairs, what passes its tests."""
+        """Return those due registrations that pass their tests."""
         if not self._tests.known:
             return due
         trial = Trial(self._tests, event)
@@ -128,8 +127,9 @@ class CountingMatcher:
         return passing
 
     def dump(self) -> list[tuple[HashKey, list[int]]]:
-        """Every hash entry with its registrations, in one order however it grew (SUN-07, SUN-10);
-        a gate's registrations without pairs stand under the path `` and the value `()`."""
+        """Return every hash entry with its registrations, in one order regardless of its history
+        (SUN-07, SUN-10); a gate's registrations without pairs have the path `` and the value `()`.
+        """
         entries: dict[HashKey, Entry] = {
             **{(gate, "", ()): entry for gate, entry in self._no_pairs.items()},
             **self._index,
@@ -137,11 +137,11 @@ class CountingMatcher:
         return sorted(((key, sorted(entry)) for key, entry in entries.items()), key=repr)
 
     def totals(self) -> dict[int, int]:
-        """How many pairs each registration needs (SUN-08)."""
+        """Return the number of pairs that each registration needs (SUN-08)."""
         return {id: registration.total for id, registration in self._registrations.items()}
 
     def residue(self) -> dict[int, int]:
-        """Counters that are not zero: none between two events (SUN-14)."""
+        """Return the counters that are not zero: none between two events (SUN-14)."""
         left = {id: registration.counter for id, registration in self._registrations.items()}
         return {id: counter for id, counter in left.items() if counter}
 
@@ -150,7 +150,7 @@ class CountingMatcher:
 
 
 def event_keys(event: Event, gates: list[GateKey], prefixes: dict[str, int]) -> Iterator[HashKey]:
-    """The hash keys of an event: each of its pairs under each gate."""
+    """Yield the hash keys of an event: each of its pairs under each gate."""
     pairs = [*event.attributes.items(), *nested_pairs(event.attributes, prefixes)]
     for gate in gates:
         for path, value in pairs:
@@ -158,8 +158,8 @@ def event_keys(event: Event, gates: list[GateKey], prefixes: dict[str, int]) -> 
                 yield gate, path, key
 
 
-def count(entry: Entry, visited: list[Registration], due: list[int]) -> None:
-    """Increment what an entry points to, and notice what is due (SUN-12)."""
+def count(entry: Entry, visited: list[CountedRegistration], due: list[int]) -> None:
+    """Increment the counters of an entry, and add the registrations that are due (SUN-12)."""
     for registration in entry.values():
         registration.counter += 1
         visited.append(registration)
@@ -167,8 +167,8 @@ def count(entry: Entry, visited: list[Registration], due: list[int]) -> None:
             due.append(registration.id)
 
 
-def reset(visited: list[Registration]) -> None:
-    """Back to zero: costs what was touched, not all there is (SUN-14)."""
+def reset(visited: list[CountedRegistration]) -> None:
+    """Reset the visited counters to zero, and only these (SUN-14)."""
     for registration in visited:
         registration.counter = 0
 

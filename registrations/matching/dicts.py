@@ -1,5 +1,5 @@
-"""Events as programs outside the hub have them, to be matched there: dictionaries as the JSON doors
-and the Python client give them (RDY-53). Plain module.
+"""Events as dictionaries, as the JSON API and the Python client return them, for matching outside
+the hub (RDY-53). Plain module.
 """
 
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMES = {"time": "time_us", "expires_at": "expires_at_us"}
 
 
-def event_of(fields: Mapping[str, Any]) -> Event:
-    """The event in a dictionary such as `Delivered.event`, as far as filters look at it: all names
-    may be missing, and others are ignored.
+def event_from_dict(fields: Mapping[str, Any]) -> Event:
+    """Return the event in a dictionary such as `Delivered.event`, with the fields that filters can
+    test: all names are optional, and others are ignored.
     """
     found: dict[str, Any] = {name: fields[name] for name in _TEXTS if name in fields}
     found |= {to: _microseconds(fields[name]) for name, to in _TIMES.items() if name in fields}
@@ -34,10 +34,10 @@ def event_of(fields: Mapping[str, Any]) -> Event:
 
 
 def _texts(given: Any) -> tuple[str, ...]:
-    """One text is that, not its letters."""
+    """Return texts as a tuple; a single text is one item."""
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 
 def _microseconds(text: str) -> int:
-    """Of an RFC 3339 text. Raises ValueError."""
+    """Parse an RFC 3339 time. Raises ValueError."""
     return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)

@@ -1,8 +1,8 @@
-"""Gates: what of an event is compared before its pairs: its domain, its type, its applications.
+"""Gates: the domain, type and application of an event, which are compared before its pairs.
 Plain module.
 
-A spec has one gate, an event passes several: one with each of its applications, and those where a
-registration may not care (None).
+A spec has one gate. An event passes several: with each of its applications, and with None (any) in
+place of each part.
 """
 
 from eventhub.event.envelope import Event
@@ -16,7 +16,7 @@ def gate_of(spec: Spec) -> GateKey:
 
 
 def gates_of(event: Event) -> list[GateKey]:
-    """The gates of all specs that the event may match, each once."""
+    """Return the gates of all specs that the event may match, each once."""
     domain, type = event.domain, event.type
     gates: list[GateKey] = [
         (domain, type, None),

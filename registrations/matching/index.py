@@ -1,8 +1,8 @@
-"""Strategy `index`: most registrations in a match index on disk, mapped and never changed; what
-changed since in a matcher in memory; what is gone, marked. Plain module.
+"""Strategy `index`: most registrations are in a base, an immutable match index mapped from disk;
+later changes are in a delta, a matcher in memory; tombstones mark removed ones. Plain module.
 
-The three are one answer for every event. When enough has changed, an index of what lives is built
-and takes the place of all three at once; whoever made the last change waits for it.
+For every event the three give one result. After enough changes, an index of the live registrations
+is built and replaces all three at once; the caller of the last change waits for it.
 """
 
 import tempfile
@@ -21,32 +21,31 @@ from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.index import Base, Place, open_base
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.matcher import Counters, summed
-from registrations.matching.memory import MemoryMatcher
-from registrations.matching.memory import Options as MemoryOptions
+from registrations.matching.memory_matcher import MemoryMatcher, MemoryOptions
 from registrations.matching.spec import Spec, Specs
 
 
-class Options(NamedTuple):
-    """Which engine answers, and when an index is built."""
+class IndexOptions(NamedTuple):
+    """The engine, and when an index is built."""
 
     engine: str = AUTO
-    first: int = limits.INDEX_DELTA_MIN  # changes before an index is built at all
-    least: int = limits.INDEX_DELTA_MIN  # and before it is built anew,
-    share: float = limits.INDEX_INLINE_SHARE  # ... if these are as large a part of it
+    first: int = limits.INDEX_DELTA_MIN  # changes before the first index is built
+    least: int = limits.INDEX_DELTA_MIN  # changes before it is rebuilt ...
+    share: float = limits.INDEX_INLINE_SHARE  # ... if they are also this share of it
 
 
-class State(NamedTuple):
-    """What is used at the moment, and why (for people)."""
+class MatcherState(NamedTuple):
+    """The state of a matcher, for people: the engine in use, and why."""
 
     engine: str
     base: int  # ids in the index
     delta: int  # filters in memory
-    buried: int  # ids of the index that are gone or are in memory
+    tombstones: int  # ids of the index that were removed or are in memory
     why: str
 
 
 class IndexMatcher:
-    """A base, a delta and what is gone. It takes single specs, as every strategy, and whole filters
+    """A base, a delta and tombstones. It takes single specs, as every strategy, and whole filters
     by `put`.
 
     Concurrency: one task owns it, as any matcher.
@@ -55,7 +54,7 @@ class IndexMatcher:
     def __init__(
         self,
         hierarchy: TypeHierarchy = no_supertypes,
-        options: Options = Options(),  # noqa: B008
+        options: IndexOptions = IndexOptions(),  # noqa: B008
     ) -> None:
         self._hierarchy = hierarchy
         self._options = options
@@ -65,12 +64,12 @@ class IndexMatcher:
         self._memory, self._delta = self._new_delta()
         self._base: Base | None = None
         self._specs: dict[int, Specs] = {}  # of the delta
-        self._changed: set[int] = set()  # since the base was built, but for what it cannot hold
+        self._changed: set[int] = set()  # since the base was built, without those it cannot hold
         self._buried: dict[int, list[Place]] = {}
 
     @property
     def counters(self) -> Counters:
-        """All work so far: of the bases that were, of the present one, and of the delta."""
+        """All work so far, of earlier bases, of the present one and of the delta."""
         parts = [self._spent, self._delta.counters, *(engine.counters for engine in self._engines)]
         return summed(parts)
 
@@ -78,7 +77,7 @@ class IndexMatcher:
         self.put(id, (spec,))
 
     def put(self, id: int, specs: Specs) -> None:
-        """Take a filter in, in the place of what is under its number."""
+        """Add a filter; it replaces another one under its number."""
         self._bury(id)
         self._delta.add(id, specs)
         self._specs[id] = specs
@@ -104,24 +103,24 @@ class IndexMatcher:
         return (0 if self._base is None else len(self._base)) - len(self._buried) + len(self._delta)
 
     def compact(self) -> None:
-        """Build an index of what lives, here and now. Raises OSError, and then all is as before."""
+        """Build an index of the live registrations now. Raises OSError and then changes nothing."""
         refused: set[int] = set()
         with tempfile.TemporaryDirectory(prefix="eventhub-index-") as folder:
             root = Path(folder)
             build_columns(root, [self._living(refused)], Plan(durable=False))
-            self._take(open_base(root), refused)  # mapped, it needs no name, and ends with us
+            self._take(open_base(root), refused)  # mapped files survive their deletion
 
-    def state(self) -> State:
-        """For people: which engine answers, from what, and why."""
+    def state(self) -> MatcherState:
+        """Return the state, for people: the engine, the sizes, and why."""
         names = {engine.name for engine in self._engines}
         base = 0 if self._base is None else len(self._base)
         why = "an index was built" if names else f"fewer than {self._options.first:,} registrations"
         if self._postponed:
             why += ", and the last build failed"
         engine = ", ".join(sorted(names or self._memory.engines))
-        return State(engine, base, len(self._delta), len(self._buried), why)
+        return MatcherState(engine, base, len(self._delta), len(self._buried), why)
 
-    # --- building anew ---
+    # --- rebuilds ---
 
     def _changed_now(self, id: int) -> None:
         self._changed.add(id)
@@ -129,17 +128,17 @@ class IndexMatcher:
             return
         try:
             self.compact()
-        except OSError:  # a disk that is full costs speed, not matches
+        except OSError:  # a full disk costs speed, not matches
             self._postponed = 2 * len(self._changed)
 
     def _is_due(self) -> bool:
-        """Whether enough changed for a new index to be worth its while."""
+        """Return whether enough has changed to be worth a new index."""
         _, first, least, share = self._options
-        wanted = first if self._base is None else max(least, share * len(self._base))
-        return len(self._changed) >= max(wanted, self._postponed)
+        needed = first if self._base is None else max(least, share * len(self._base))
+        return len(self._changed) >= max(needed, self._postponed)
 
     def _living(self, refused: set[int]) -> Columns:
-        """All but what no index can hold, which is added to `refused`."""
+        """Return the live filters; add to `refused` those that no index can hold."""
         living = Gathering()
         for id, specs in self._specs.items():
             try:
@@ -147,12 +146,12 @@ class IndexMatcher:
             except NotIndexable:
                 refused.add(id)
         gone = [place.dense for places in self._buried.values() for place in places]
-        for shard in [] if self._base is None else self._base.shards:  # it was built here: of one
+        for shard in [] if self._base is None else self._base.shards:  # built here, so there is one
             living.take(columns_of(shard, gone))
         return living.drain()
 
     def _take(self, base: Base, refused: set[int]) -> None:
-        """The one place where what is asked changes: made aside, then taken at once."""
+        """Replace base and delta: prepare everything first, then swap."""
         memory, delta = self._new_delta()
         kept = {id: self._specs[id] for id in refused}
         for id, specs in kept.items():
@@ -172,7 +171,7 @@ class IndexMatcher:
         return memory, FilterMatcher(memory)
 
     def _bury(self, id: int) -> bool:
-        """True if it was in the base and found until now."""
+        """Mark an id of the base as removed; return whether it was live there."""
         if self._base is None or id in self._buried:
             return False
         places = self._base.places_of(id)

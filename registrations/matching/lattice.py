@@ -1,8 +1,8 @@
-"""Strategy `lattice`: where a signature is not in the event's fields, none that holds it is asked
-for (OIF-27). Plain module.
+"""Strategy `lattice`: if a signature is not a subset of the event's fields, its supersets are
+skipped (OIF-27). Plain module.
 
-Of the lattice of signatures, each keeps one link down, to one of its subsets. What is left is a
-forest, laid flat: a signature stands before all that are above it, and knows where these end.
+In the lattice of signatures each has one link, to one of its subsets. These links form a forest,
+stored flat: a signature precedes its descendants and has the index of their end.
 """
 
 from typing import NamedTuple
@@ -18,8 +18,8 @@ from registrations.matching.spec import Spec
 Members = dict[int, Signed]  # of one signature, by number
 
 
-class Stop(NamedTuple):
-    """A signature on the path, and how far to go on if it is not in the event's fields."""
+class PathEntry(NamedTuple):
+    """A signature on the path, and the index to continue at if the event's fields lack it."""
 
     bits: int
     members: Members
@@ -27,8 +27,8 @@ class Stop(NamedTuple):
 
 
 class LatticeMatcher:
-    """The path is laid anew when signatures came or went, before the next event:
-    `counters.rebuilds`. `counters.compared` counts signatures.
+    """A forest of signatures. If signatures were added or removed, the path is rebuilt before the
+    next event: `counters.rebuilds`. `counters.compared` counts signatures.
     """
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
@@ -36,7 +36,7 @@ class LatticeMatcher:
         self.hierarchy = hierarchy
         self._signatures = Signatures()
         self._members: dict[int, Members] = {}
-        self._path: list[Stop] | None = []
+        self._path: list[PathEntry] | None = []
 
     def add(self, id: int, spec: Spec) -> None:
         self.remove(id)
@@ -57,7 +57,7 @@ class LatticeMatcher:
 
     def match(self, event: Event) -> list[int]:
         if self._path is None:
-            self._path = laid_flat(self._members)
+            self._path = flattened(self._members)
             self.counters.rebuilds += 1
         given = self._signatures.given(event.attributes)
         candidates, compared = walk(self._path, given)
@@ -70,8 +70,8 @@ class LatticeMatcher:
         return len(self._signatures.specs)
 
 
-def walk(path: list[Stop], given: int) -> tuple[list[Signed], int]:
-    """The specs whose signature is in the fields, and how many signatures were compared."""
+def walk(path: list[PathEntry], given: int) -> tuple[list[Signed], int]:
+    """Return the specs whose signature is in the fields, and the number of compared signatures."""
     found: list[Signed] = []
     at = compared = 0
     while at < len(path):
@@ -85,8 +85,8 @@ def walk(path: list[Stop], given: int) -> tuple[list[Signed], int]:
     return found, compared
 
 
-def laid_flat(members: dict[int, Members]) -> list[Stop]:
-    """The path: each signature and what is above it in the forest, one after the other."""
+def flattened(members: dict[int, Members]) -> list[PathEntry]:
+    """Return the path: each signature, followed by its descendants in the forest."""
     above = forest(members)
     order: list[int] = []
     sizes = dict.fromkeys(members, 1)
@@ -97,13 +97,13 @@ def laid_flat(members: dict[int, Members]) -> list[Stop]:
         waiting += above[bits][::-1]
     for bits in reversed(order):
         sizes[bits] += sum(sizes[each] for each in above[bits])
-    return [Stop(bits, members[bits], at + sizes[bits]) for at, bits in enumerate(order)]
+    return [PathEntry(bits, members[bits], at + sizes[bits]) for at, bits in enumerate(order)]
 
 
 def forest(members: dict[int, Members]) -> dict[int | None, list[int]]:
-    """What stands directly above each signature, and above none (None)."""
+    """Return the children of each signature, and the roots (None)."""
     above: dict[int | None, list[int]] = {None: []}
-    for bits in sorted(members, key=int.bit_count):  # subsets come before what holds them
+    for bits in sorted(members, key=int.bit_count):  # subsets come before their supersets
         below: int | None = None
         while (closer := _subset(above[below], bits)) is not None:
             below = closer

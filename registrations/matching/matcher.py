@@ -1,5 +1,5 @@
-"""What every strategy of matching is: specs go in under a number, an event gives the numbers that
-match. Plain module.
+"""The interface of every matching strategy: specs are added under numbers, and an event returns the
+numbers that match. Plain module.
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from registrations.matching.spec import Spec, Specs
 
 @dataclass(slots=True)
 class Counters:
-    """The work of a matcher since it was made."""
+    """The work of a matcher since it was created."""
 
-    lookups: int = 0  # one per pair of an event and gate (domain and type) that may hold it
-    touched: int = 0  # what was looked at because of a pair it has in common with an event
-    evaluated: int = 0  # tests that were tried; one of several conjunctions counts once an event
-    compared: int = 0  # signatures that were compared with an event's fields (OIF-25)
-    shadowed: int = 0  # tests whose answer followed from that of another (OIF-28)
-    rebuilds: int = 0  # parts of the structure that were made anew; see each strategy
+    lookups: int = 0  # one per pair of an event and gate (domain and type) that may have it
+    touched: int = 0  # entries visited because they share a pair with an event
+    evaluated: int = 0  # evaluated tests; a test of several conjunctions counts once per event
+    compared: int = 0  # signatures compared with an event's fields (OIF-25)
+    shadowed: int = 0  # tests whose result followed from another's (OIF-28)
+    rebuilds: int = 0  # rebuilt parts of the structure; see each strategy
 
 
 def summed(parts: Sequence[Counters]) -> Counters:
-    """The work of several together."""
+    """Return the sum of counters."""
     return Counters(
         sum(part.lookups for part in parts),
         sum(part.touched for part in parts),
@@ -35,31 +35,34 @@ def summed(parts: Sequence[Counters]) -> Counters:
 
 
 class Matcher(Protocol):
-    """Which specs does an event match? All strategies give the same set, in an order of their own.
+    """A set of specs that finds those that an event matches. All strategies return the same set, in
+    any order.
 
-    Concurrency: none. One task owns a matcher; `match` never awaits and leaves nothing behind.
+    Concurrency: none. One task owns a matcher; `match` never awaits and has no side effects but
+    counters.
     """
 
     @property
     def counters(self) -> Counters: ...
 
     def add(self, id: int, spec: Spec) -> None:
-        """Take a spec in, in place; it is matched from the next event on (SUN-11). Another spec
-        under that number is replaced."""
+        """Add a spec in place; it matches from the next event on (SUN-11). It replaces another spec
+        under that number.
+        """
 
     def remove(self, id: int) -> None:
-        """Forget a number; nothing happens if it is not there."""
+        """Remove a number; do nothing if it does not exist."""
 
     def match(self, event: Event) -> list[int]:
-        """The numbers of all specs that the event matches, each once."""
+        """Return the numbers of all specs that the event matches, each once."""
 
     def __len__(self) -> int:
-        """How many numbers are in."""
+        """Return the number of specs."""
 
 
 @runtime_checkable
 class TakesFilters(Protocol):
-    """A matcher that knows filters of several specs itself."""
+    """A matcher that supports filters of several specs itself."""
 
     def put(self, id: int, specs: Specs) -> None:
-        """Take a filter in; it is told once, whichever of its specs match."""
+        """Add a filter; `match` returns it once if any of its specs match."""

@@ -1,4 +1,4 @@
-"""Strategy `memo`: which subscriptions events with the same fields may match is found out once
+"""Strategy `memo`: the subscriptions that events with the same fields may match are computed once
 (OIF-26). Plain module.
 """
 
@@ -10,12 +10,12 @@ from registrations.matching.scan import matches
 from registrations.matching.signatures import Signatures, Signed
 from registrations.matching.spec import Spec
 
-FIELD_SETS_MAX = 1_024  # that are kept; whoever emits chooses the fields
+FIELD_SETS_MAX = 1_024  # that are cached; producers choose the fields
 
 
 class MemoMatcher:
-    """By each set of fields that came, the specs whose signature is in it; forgotten with every
-    change. `counters.compared` counts signatures, `counters.rebuilds` sets of fields that were new.
+    """A cache of the specs whose signature is in a set of fields, cleared by every change.
+    `counters.compared` counts signatures, `counters.rebuilds` new sets of fields.
     """
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:

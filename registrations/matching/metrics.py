@@ -1,4 +1,4 @@
-"""Tells what matchers do as metrics: by stream, by strategy, and by kind of work. Plain module."""
+"""The metrics of matchers, by stream, strategy and kind of work. Plain module."""
 
 from dataclasses import asdict
 
@@ -8,8 +8,8 @@ from registrations.matching.matcher import Counters
 OTHER = "other"
 
 
-class Labels:
-    """Streams with a label of their own, the first that come; beyond the bound they share one."""
+class StreamLabels:
+    """Metric labels of streams: the first streams have their own, the others share one."""
 
     def __init__(self) -> None:
         self._labelled: set[int] = set()
@@ -22,21 +22,22 @@ class Labels:
         return str(stream_id)
 
 
-class Work:
-    """What of one matcher's work was told; the counters of metrics are added to seldom, because
-    that costs more than to match an event. `told`: what was told already, of an earlier strategy.
+class ReportedWork:
+    """The work of one matcher that the metrics already include. They are updated seldom, because an
+    update costs more than matching an event. `reported`: the work reported under an earlier
+    strategy.
     """
 
-    def __init__(self, strategy: str, told: Counters | None = None) -> None:
+    def __init__(self, strategy: str, reported: Counters | None = None) -> None:
         self.strategy = strategy
-        self._told = told or Counters()
+        self._reported = reported or Counters()
 
-    def tell(self, stream: str, counters: Counters) -> None:
-        """Add what is new since the last time."""
-        told = asdict(self._told)
+    def report(self, stream: str, counters: Counters) -> None:
+        """Add the work since the last report to the metrics."""
+        reported = asdict(self._reported)
         for work, count in asdict(counters).items():
-            if count > told[work]:
+            if count > reported[work]:
                 metrics.MATCH_WORK.labels(stream=stream, strategy=self.strategy, work=work).inc(
-                    count - told[work]
+                    count - reported[work]
                 )
-        self._told = Counters(**asdict(counters))
+        self._reported = Counters(**asdict(counters))

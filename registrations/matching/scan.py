@@ -1,5 +1,5 @@
-"""Strategy `scan`: every spec against every event. Slow, and so simple that it is the oracle the
-other strategies are compared with. Plain module.
+"""Strategy `scan`: evaluate every spec for every event. Slow, but so simple that it is the oracle
+for the other strategies. Plain module.
 """
 
 from typing import Protocol
@@ -13,7 +13,7 @@ from registrations.matching.spec import Spec
 
 
 class ScanMatcher:
-    """All specs in a dictionary, each evaluated as its language says."""
+    """All specs in a dictionary, each evaluated on its own."""
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
@@ -43,7 +43,7 @@ class Evaluating(Protocol):
 
 
 def matches(spec: Spec, values: EventValues, by: Evaluating) -> bool:
-    """What a spec says of an event, its tests one by one until one does not hold."""
+    """Return whether an event matches a spec; evaluate its tests up to the first that fails."""
     if not Pairs(*spec[:4]).matches(values.event):
         return False
     for test in spec.tests:

@@ -1,7 +1,8 @@
-"""Signatures: the properties of an event that a subscription cannot do without (OIF-24), as bit
-vectors, so that "has the event all of them?" is one operation. Plain module.
+"""Signatures: the properties that a subscription requires of an event (OIF-24), as bit vectors, so
+that one operation checks all of them. Plain module.
 
-A property is an attribute, of a dotted path its first step: `a.b` is there as `a.b` or inside `a`.
+A property is an attribute, or the first step of a dotted path: `a.b` may be an attribute `a.b` or a
+field of `a`.
 """
 
 from typing import Any, NamedTuple
@@ -13,16 +14,16 @@ from registrations.matching.spec import Spec
 NOTHING: frozenset[str] = frozenset()
 
 
-def demanded(node: Node) -> frozenset[str]:
-    """The properties without which a filter cannot hold: of `or` those that all its parts demand,
-    of `not` none, or matches would be lost.
+def required_properties(node: Node) -> frozenset[str]:
+    """Return the properties that a filter requires: of `or` those that all its parts require, of
+    `not` none, so that no match is lost.
     """
     match node:
         case And(items):
-            return NOTHING.union(*map(demanded, items))
+            return NOTHING.union(*map(required_properties, items))
         case Or(items):
-            demands = [demanded(item) for item in items]
-            return demands[0].intersection(*demands) if demands else NOTHING
+            required = [required_properties(item) for item in items]
+            return required[0].intersection(*required) if required else NOTHING
         case Compare() | In() | Text() | Exists():
             return frozenset(map(property_of, attributes_of(node)))
         case Within(path):
@@ -32,9 +33,9 @@ def demanded(node: Node) -> frozenset[str]:
 
 
 def signature_of(spec: Spec) -> frozenset[str]:
-    """S(s), by name."""
+    """Return the signature S(s), by name."""
     pairs = frozenset(property_of(path) for path, _ in spec.pairs)
-    return pairs.union(*map(demanded, spec.tests))
+    return pairs.union(*map(required_properties, spec.tests))
 
 
 def property_of(path: str) -> str:
@@ -50,12 +51,12 @@ class Signed(NamedTuple):
     bits: int
 
     def may_match(self, given: int) -> bool:
-        """S(s) is a subset of F(e)."""
+        """Return whether S(s) is a subset of F(e)."""
         return self.bits & given == self.bits
 
 
 class Signatures:
-    """The specs of a matcher, signed. A name has a bit while a signature has the name."""
+    """The specs of a matcher with their signatures. A name has a bit while a signature has it."""
 
     def __init__(self) -> None:
         self.specs: dict[int, Signed] = {}
@@ -70,7 +71,7 @@ class Signatures:
         return signed
 
     def remove(self, id: int) -> Signed | None:
-        """What was there."""
+        """Remove a number and return its spec."""
         signed = self.specs.pop(id, None)
         for name in signed.names if signed else ():
             self._users[name] -= 1
@@ -82,7 +83,7 @@ class Signatures:
         return signed
 
     def given(self, attributes: dict[str, Any]) -> int:
-        """F(e), without what nothing demands."""
+        """Return F(e), without properties that no signature has."""
         found, bit_of = 0, self._bits.get
         for name in attributes:
             found |= bit_of(property_of(name), 0)

@@ -1,7 +1,7 @@
-"""A conjunction, the form in which matchers take what a registration asks for: a gate, pairs and
-tests, all of which must hold. Plain module.
+"""Specs, the compiled form of filters that matchers take: conjunctions of a gate, pairs and tests.
+Plain module.
 
-It knows nothing of tickets, streams or clients: a matcher gives each spec a number of its caller's.
+A spec has no ticket, stream or client; the caller of a matcher gives it a number.
 """
 
 from typing import NamedTuple
@@ -14,50 +14,51 @@ _GATE = ("domain", "type", "application")
 
 
 class Spec(NamedTuple):
-    """A domain, a type and an application (None: any), pairs of a path and a value, and whatever
-    else is to be verified.
+    """A conjunction of a domain, a type, an application (None: any), pairs of a path and a value,
+    and other tests.
 
-    Two specs that ask for the same may differ as tuples (the order of pairs, 1 and 1.0); and in
-    Python `1 == True`, so specs are compared through `registrations.matching.atoms.atoms_of`.
+    Equivalent specs may differ as tuples (the order of pairs, 1 and 1.0), and in Python
+    `1 == True`, so specs are compared by `registrations.matching.atoms.atoms_of`.
     """
 
     domain: str | None = None
     type: str | None = None
     pairs: tuple[tuple[str, Scalar], ...] = ()
     application: str | None = None
-    tests: tuple[Node, ...] = ()  # in one order, each once
+    tests: tuple[Node, ...] = ()  # sorted, each once
 
 
 Specs = tuple[Spec, ...]  # of one filter: an event matches if it matches one of them
 
 
 def spec_of(pairs: Pairs) -> Spec:
-    """The spec of a registration in the pairs language."""
+    """Return the spec of a filter in the pairs language."""
     return Spec(pairs.domain, pairs.type, pairs.attributes, pairs.application)
 
 
 def specs_of(node: Node) -> Specs:
-    """The specs of a filter; none: it never matches. Raises FilterTooLarge."""
+    """Return the specs of a filter; none if it never matches. Raises FilterTooLarge."""
     return specs_of_form(normal(node))
 
 
 def specs_of_form(form: NormalForm) -> Specs:
-    """Of a filter whose normal form is known."""
-    roles: dict[int, _Role] = {}  # alternatives have their parts in common
+    """Return the specs of a normal form."""
+    roles: dict[int, _Role] = {}  # alternatives share parts
     return tuple(_spec(alternative, roles) for alternative in printed_parts(form))
 
 
 class _Role(NamedTuple):
-    """What a part of a conjunction becomes: a pair, or a piece of the gate, or a test."""
+    """The role of a part of a conjunction: a pair, a part of the gate, or a test."""
 
     pair: tuple[str, Scalar] | None = None
     gate: tuple[str, str] | None = None
-    tested: bool = False  # beside the gate too
+    tested: bool = False  # also with a gate
 
 
 def _role_of(part: Node) -> _Role:
-    """What is no equality of an attribute and no part of the gate becomes a test; so does an empty
-    text of the envelope, which is missing to a filter and a domain to a gate.
+    """Return the role of a part. It is a test unless it is an equality of an attribute or a part of
+    the gate; so is an empty text of the envelope, which a filter treats as missing and a gate as a
+    value.
     """
     match part:
         case Compare("=", Path(name, "attributes"), Const(value)):
@@ -82,7 +83,7 @@ def _spec(alternative: list[tuple[str, Node]], roles: dict[int, _Role]) -> Spec:
             continue
         name, value = role.gate or ("", "")
         if role.tested or gate.get(name, value) != value:
-            tests.append(part)  # of two applications the second
+            tests.append(part)  # a second application
         if name:
             gate.setdefault(name, value)
     return Spec(

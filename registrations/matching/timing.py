@@ -1,5 +1,6 @@
-"""The same work under every strategy: do they find the same, and how long does each take? (OIF-30)
-Which is best depends on the mix of events and filters, so there are two mixes. Plain module.
+"""A comparison of the strategies on the same work: their results must be equal, and their speed is
+measured (OIF-30). The best one depends on the mix of events and filters, so there are two mixes.
+Plain module.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,19 +16,19 @@ from registrations.matching.strategies import STRATEGIES, new_matcher
 
 _KINDS = ("error", "warning", "info", "login", "logout")
 _USERS = tuple(f"user{n}" for n in range(200))
-_FIELDS = tuple(f"field{n}" for n in range(40))  # of which an event has a few
-_TURN = 8  # events between two looks at the clock
+_FIELDS = tuple(f"field{n}" for n in range(40))  # an event has a few of them
+_BATCH = 8  # events between two readings of the clock
 
 
-class Work(NamedTuple):
-    """Filters, and the events that are matched against them again and again."""
+class Workload(NamedTuple):
+    """Filters, and the events that are matched against them repeatedly."""
 
     filters: list[Specs]
     events: list[Event]
 
 
-class Timed(NamedTuple):
-    """One strategy's figures."""
+class StrategyTiming(NamedTuple):
+    """The figures of one strategy."""
 
     strategy: str
     events_per_s: float
@@ -35,65 +36,65 @@ class Timed(NamedTuple):
     matches: int  # of all events, each once
 
 
-class Differs(Exception):
-    """Two strategies found something else for the same event."""
+class ResultsDiffer(Exception):
+    """Two strategies returned different results for the same event."""
 
 
-def formulas(filters: int, events: int, seed: int) -> Work:
-    """Formulas as OIF's: who did what, thresholds, and what must not be there."""
-    random = Random(seed)  # noqa: S311 - a mix that can be made again, no secret
+def formulas(filters: int, events: int, seed: int) -> Workload:
+    """Build formulas like OIF's: a user's action, thresholds, and absent attributes."""
+    random = Random(seed)  # noqa: S311 - a reproducible mix, no secret
     made = [specs_of(_formula(random)) for _ in range(filters)]
-    return Work(made, [_formula_event(random) for _ in range(events)])
+    return Workload(made, [_formula_event(random) for _ in range(events)])
 
 
-def pairs(filters: int, events: int, seed: int) -> Work:
-    """Equalities alone, as SUN's: a few pairs each, some of them popular."""
-    random = Random(seed)  # noqa: S311 - a mix that can be made again, no secret
+def pairs(filters: int, events: int, seed: int) -> Workload:
+    """Build equalities like SUN's: a few pairs each, some of them popular."""
+    random = Random(seed)  # noqa: S311 - a reproducible mix, no secret
     made = []
     for _ in range(filters):
         names = random.sample(_FIELDS, random.randint(1, 3))
         nodes = tuple(_equal(name, _skewed(random)) for name in names)
         made.append(specs_of(And(nodes)))
-    return Work(made, [_pairs_event(random) for _ in range(events)])
+    return Workload(made, [_pairs_event(random) for _ in range(events)])
 
 
-MIXES: dict[str, Callable[[int, int, int], Work]] = {"formulas": formulas, "pairs": pairs}
+MIXES: dict[str, Callable[[int, int, int], Workload]] = {"formulas": formulas, "pairs": pairs}
 
 
 def time_all(
-    work: Work, seconds: float, strategies: Sequence[str] = tuple(STRATEGIES)
-) -> list[Timed]:
-    """Each strategy on the same work for about so many seconds, and once over all events at least.
-    Raises Differs.
+    work: Workload, seconds: float, strategies: Sequence[str] = tuple(STRATEGIES)
+) -> list[StrategyTiming]:
+    """Run each strategy on the same work for about `seconds`, and over all events at least once.
+    Raises ResultsDiffer.
     """
-    found: list[Timed] = []
+    found: list[StrategyTiming] = []
     expected: list[list[int]] | None = None
     for strategy in strategies:
         timed, matched = _time(strategy, work, seconds)
         if expected is not None and matched != expected:
-            raise Differs(f"{strategy} and {found[0].strategy} find something else")
+            raise ResultsDiffer(f"{strategy} and {found[0].strategy} return different matches")
         expected = matched
         found.append(timed)
     return found
 
 
-def table(mix: str, work: Work, timed: Sequence[Timed]) -> str:
-    """The figures for people, the fastest first."""
+def table(mix: str, work: Workload, timed: Sequence[StrategyTiming]) -> str:
+    """Format the figures as a table, the fastest strategy first."""
     slowest = min(one.events_per_s for one in timed)
     lines = [
         f"{mix}: {len(work.filters)} filters, {len(work.events)} events,"
-        f" {timed[0].matches / len(work.events):.1f} matches an event, the same under each",
-        f"{'strategy':<10}{'events/s':>12}{'µs an event':>14}{'times':>8}{'adds/s':>10}",
+        f" {timed[0].matches / len(work.events):.1f} matches per event, equal for all strategies",
+        f"{'strategy':<10}{'events/s':>12}{'µs/event':>14}{'speedup':>9}{'adds/s':>10}",
     ]
     lines += (
         f"{one.strategy:<10}{one.events_per_s:>12,.0f}{1e6 / one.events_per_s:>14,.1f}"
-        f"{one.events_per_s / slowest:>8,.1f}{one.adds_per_s:>10,.0f}"
+        f"{one.events_per_s / slowest:>9,.1f}{one.adds_per_s:>10,.0f}"
         for one in sorted(timed, key=lambda one: -one.events_per_s)
     )
     return "\n".join(lines)
 
 
-def _time(strategy: str, work: Work, seconds: float) -> tuple[Timed, list[list[int]]]:
+def _time(strategy: str, work: Workload, seconds: float) -> tuple[StrategyTiming, list[list[int]]]:
     matcher = FilterMatcher(new_matcher(strategy))
     began = perf_counter()
     for id, specs in enumerate(work.filters):
@@ -102,13 +103,13 @@ def _time(strategy: str, work: Work, seconds: float) -> tuple[Timed, list[list[i
     matched = [sorted(matcher.match(event)) for event in work.events]
     done, spent, asked = 0, 0.0, perf_counter()
     while not done or spent < seconds:
-        for _ in range(_TURN):
+        for _ in range(_BATCH):
             matcher.match(work.events[done % len(work.events)])
             done += 1
         spent = perf_counter() - asked
     adds_per_s = len(work.filters) / max(filled - began, 1e-9)
     found = sum(map(len, matched))
-    return Timed(strategy, done / spent, adds_per_s, found), matched
+    return StrategyTiming(strategy, done / spent, adds_per_s, found), matched
 
 
 def _formula(random: Random) -> Node:
@@ -146,5 +147,5 @@ def _equal(name: str, value: str | int) -> Node:
 
 
 def _skewed(random: Random) -> int:
-    """Small numbers are popular."""
+    """Return a random number; small ones are popular."""
     return int(random.paretovariate(0.8)) % 200

@@ -1,8 +1,8 @@
-"""Which of the versions of registrations that match an event hold for it: their bounds as a stream
-sees them, suspensions, and for whom the event is. Plain module.
+"""The matched versions of registrations that are in effect for an event: their bounds in the
+stream, suspensions, and the audience of the event. Plain module.
 
-A version holds for the event of a sequence q if `since < q` and, if it has ended, `q <= until`; one
-of a group only while the group is not suspended.
+A version is in effect for the event of sequence q if `since < q` and, once it has ended,
+`q <= until`; a version of a group only while the group is not suspended.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,33 +12,33 @@ from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
 from registrations.matching.spec import Specs
 
-GroupsOf = Callable[[str], frozenset[str]]  # a client's, by its name
+GroupsOf = Callable[[str], frozenset[str]]  # returns the groups of a client, by its name
 
 
-class Version(NamedTuple):
-    """One version of a registration, as one stream sees it. `id` is the matcher's id."""
+class StreamVersion(NamedTuple):
+    """One version of a registration in one stream. `id`: its number in matchers."""
 
     id: int
     registration: int
     client: str  # its name
     endpoint_id: int | None
     specs: Specs
-    since: int  # exclusive: the stream's last sequence when the version began
+    since: int  # exclusive: the stream's last sequence when the version started
     until: int | None  # inclusive; None: it has not ended
-    zone: str | None = None  # on `system`: only this zone's events and the whole hub's are wanted
-    suspended: bool = False  # by itself: it never holds
+    zone: str | None = None  # on `system`: it gets only events of this zone and of the whole hub
+    suspended: bool = False  # the registration itself: it is never in effect
     group: int | None = None
     report: str | None = None  # as JSON; None: the whole event
 
     def holds(self, sequence: int) -> bool:
-        """True if the event of that sequence lies within the bounds; its group is not asked."""
+        """Return whether a sequence is within the bounds; suspensions of its group do not count."""
         within = self.since < sequence and (self.until is None or sequence <= self.until)
         return within and not self.suspended
 
-    def may_tell(self, event: Event, groups: GroupsOf) -> bool:
-        """False for an event that the client, of those groups now, may not see, or of another zone.
+    def is_visible(self, event: Event, groups: GroupsOf) -> bool:
+        """Return whether the client, in its groups of now, may see the event, and its zone may.
 
-        The groups are asked for only if the event has an audience.
+        `groups` is called only if the event has an audience.
         """
         if event.destinations or event.audience:
             own = groups(self.client) if event.audience else frozenset()
@@ -47,8 +47,8 @@ class Version(NamedTuple):
         return self.zone is None or is_visible_in_zone(event, self.zone)
 
 
-class Suspension(NamedTuple):
-    """When a group matches nothing, as one stream sees it."""
+class SuspensionSpan(NamedTuple):
+    """The sequences of one stream for which a group is suspended."""
 
     since: int  # exclusive
     until: int | None  # inclusive; None: it is not resumed
@@ -57,17 +57,16 @@ class Suspension(NamedTuple):
         return self.since < sequence and (self.until is None or sequence <= self.until)
 
 
-class Owed(NamedTuple):
-    """To whom an event is owed."""
+class Recipients(NamedTuple):
+    """The endpoints to which an event must be delivered."""
 
     endpoints: dict[int, list[int]]  # endpoint -> registrations that match, ascending
     reports: dict[int, dict[int, int]]  # endpoint -> registrations with a report -> their versions
 
     @property
     def shapes(self) -> dict[int, list[int]]:
-        """Of the endpoints those that are told a derived event (OIF-06), each with the versions
-        whose reports say which; an endpoint with a registration without a report gets the whole
-        event.
+        """The endpoints that receive a derived event (OIF-06), each with the versions whose reports
+        define it; an endpoint with a registration without a report gets the whole event.
         """
         return {
             endpoint: [versions[registration] for registration in self.endpoints[endpoint]]
@@ -76,22 +75,22 @@ class Owed(NamedTuple):
         }
 
     def sort(self) -> None:
-        """Bring each endpoint's registrations into their order (SUN-15)."""
+        """Sort the registrations of each endpoint (SUN-15)."""
         for registrations in self.endpoints.values():
             if len(registrations) > 1:
                 registrations.sort()
 
 
-class Rules(NamedTuple):
-    """What holds of versions beside what stands in their columns."""
+class HoldRules(NamedTuple):
+    """The facts about versions that are not in their columns."""
 
-    ends: Mapping[int, int]  # of versions that ended since their columns were made: inclusive
-    suspensions: Mapping[int, tuple[Suspension, ...]]  # by group
+    ends: Mapping[int, int]  # of versions that ended since the columns were built: inclusive
+    suspensions: Mapping[int, tuple[SuspensionSpan, ...]]  # by group
     groups_of: GroupsOf
 
 
-class Bounds(Protocol):
-    """Columns of versions in an index, by dense place."""
+class VersionColumns(Protocol):
+    """The columns of versions in an index, by dense number."""
 
     @property
     def endpoint(self) -> Sequence[int]: ...
@@ -112,28 +111,34 @@ class Bounds(Protocol):
 # --- the hot loops ---
 
 
-def holding(
-    found: Iterable[Version], event: Event, sequence: int, rules: Rules, owed: Owed
+def add_versions(
+    found: Iterable[StreamVersion],
+    event: Event,
+    sequence: int,
+    rules: HoldRules,
+    recipients: Recipients,
 ) -> None:
-    """Add those of the versions that match, which hold. Their own ends count."""
+    """Add the matched versions that are in effect. Their own ends count."""
     suspensions, groups_of = rules.suspensions, rules.groups_of
     for version in found:
         endpoint_id = version.endpoint_id
         if endpoint_id is None or not version.holds(sequence):
             continue
-        if not version.may_tell(event, groups_of):
+        if not version.is_visible(event, groups_of):
             continue
         if suspensions and version.group is not None:
             spans = suspensions.get(version.group, ())
             if any(span.covers(sequence) for span in spans):
                 continue
-        owed.endpoints.setdefault(endpoint_id, []).append(version.registration)
+        recipients.endpoints.setdefault(endpoint_id, []).append(version.registration)
         if version.report is not None:
-            owed.reports.setdefault(endpoint_id, {})[version.registration] = version.id
+            recipients.reports.setdefault(endpoint_id, {})[version.registration] = version.id
 
 
-def living(places: list[int], columns: Bounds, rules: Rules, sequence: int) -> list[int]:
-    """Without versions that have ended since, and those whose group is suspended."""
+def without_ended(
+    places: list[int], columns: VersionColumns, rules: HoldRules, sequence: int
+) -> list[int]:
+    """Drop versions that have ended since the columns were built, and those of suspended groups."""
     ends, suspensions = rules.ends, rules.suspensions
     ids, group = columns.ids, columns.group
     if ends:
@@ -148,11 +153,13 @@ def living(places: list[int], columns: Bounds, rules: Rules, sequence: int) -> l
     return places
 
 
-def hold(places: list[int], columns: Bounds, sequence: int, owed: Owed) -> None:
-    """Add those whose bounds hold a sequence."""
+def add_by_columns(
+    places: list[int], columns: VersionColumns, sequence: int, recipients: Recipients
+) -> None:
+    """Add the versions whose bounds contain a sequence."""
     endpoints, registrations = columns.endpoint, columns.registration
     since, until, report, ids = columns.since, columns.until, columns.report, columns.ids
-    found = owed.endpoints
+    found = recipients.endpoints
     for place in places:
         if since[place] < sequence <= until[place]:
             endpoint, registration = endpoints[place], registrations[place]
@@ -161,4 +168,4 @@ def hold(places: list[int], columns: Bounds, sequence: int, owed: Owed) -> None:
             else:
                 found[endpoint] = [registration]
             if report[place]:
-                owed.reports.setdefault(endpoint, {})[registration] = ids[place]
+                recipients.reports.setdefault(endpoint, {})[registration] = ids[place]

@@ -1,13 +1,13 @@
--- Versions of registrations as matchers want them: for one stream, with their bounds as that stream's sequences.
+-- Versions of registrations for matchers: those of one stream, with their bounds as sequences of that stream.
 
 -- name: raise_work_mem
--- For one transaction: 100,000 versions are joined in memory.
+-- For one transaction, so that 100,000 versions are joined in memory.
 SET LOCAL work_mem = '64MB'
 
 -- name: versions
--- Of one stream, and where `registrations` are given, of those; else those with an endpoint that are not suspended by
--- themselves; with `after`, those that can hold for an event after that sequence. A barrier is opened once, however many
--- versions it bounds; a transient stream has no place in it. The zone's name is given if the stream is `system` (number 1).
+-- The versions of one stream: those of `registrations` if given, else those with an endpoint whose registration is not itself
+-- suspended. With `after`, only those that can apply to an event after that sequence. Each barrier is unpacked once for all of
+-- its versions; transient streams have no position in it. The zone's name is set if the stream is `system` (id 1).
 WITH chosen AS NOT MATERIALIZED (
     SELECT id, registration_id, endpoint_id, language, filter, suspended, group_id, report, from_barrier, until_barrier
       FROM registration_versions
@@ -30,10 +30,10 @@ SELECT v.id, v.registration_id AS registration, c.name AS client, v.endpoint_id,
  WHERE %(after)s::bigint IS NULL OR u.id IS NULL OR (u.sequence > %(after)s AND u.sequence > f.sequence)
 
 -- name: versions_changed
--- The same columns of such versions of a stream that begin or end at some barriers: at those given, or without
--- these at all that a snapshot may not have seen whose oldest open transaction was `xmin`. Of transactions beyond the
--- present ones nothing is: such barriers were brought in with a dump. `others` are versions asked for besides. Written so that
--- no table and no index over all of a stream's registrations is read for a few of them, whatever the planner expects.
+-- The same columns of versions of a stream that begin or end at some barriers: at those given, else at all barriers that a
+-- snapshot whose oldest open transaction was `xmin` may not have seen. Barriers with transaction ids in the future came with a
+-- dump and are excluded. `others` are ids of further versions. The statement reads no table and no index over all of a stream's
+-- registrations for a few of them, whichever plan is chosen.
 WITH moved AS MATERIALIZED (
     SELECT id FROM barriers
      WHERE (%(barriers)s::bigint[] IS NULL OR id = ANY (%(barriers)s::bigint[]))
@@ -61,7 +61,7 @@ SELECT v.id, v.registration_id AS registration, c.name AS client, v.endpoint_id,
  WHERE %(stream_id)s = ANY (v.streams) AND v.endpoint_id IS NOT NULL AND NOT v.suspended
 
 -- name: ended_since
--- The same of versions that ended, and where, without the rest.
+-- The ended ones of such versions: the id, and the last sequence that each applies to.
 SELECT v.id, b.sequences[array_position(b.streams, %(stream_id)s)] AS until
   FROM barriers b
   JOIN registration_versions v ON v.until_barrier = b.id
@@ -70,7 +70,7 @@ SELECT v.id, b.sequences[array_position(b.streams, %(stream_id)s)] AS until
    AND %(stream_id)s = ANY (v.streams) AND v.endpoint_id IS NOT NULL AND NOT v.suspended
 
 -- name: moment
--- A stream in this snapshot: see registrations/match_index/epochs/facts.py. Its place in `forwarding` is that of the callbacks.
+-- A stream in this snapshot: see registrations/match_index/epochs/facts.py. `after` is the position of its forwarder.
 SELECT system.sequence AS system, l.history::text, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin, s.matching AS strategy,
        s.durability, COALESCE(f.sequence, 0) AS after, COALESCE(p.xid::text::bigint, 0) AS purged
   FROM log_state l
@@ -83,9 +83,9 @@ SELECT system.sequence AS system, l.history::text, pg_snapshot_xmin(pg_current_s
 SELECT id, name FROM clients WHERE id = ANY (%s::bigint[])
 
 -- name: suspensions
--- When some groups are suspended, as one stream sees it, and can cover an event after a sequence: the latest first. A stream
--- without a place in a barrier had none of the group's registrations by then: asleep, they are from its beginning; resumed,
--- they never were. On a transient stream, which has no places, what is suspended now counts.
+-- The suspensions of some groups, as sequences of one stream, that can cover an event after a sequence; the latest first. A
+-- stream without a position in a barrier had none of the group's registrations before it: a suspension that starts there covers
+-- the stream from its beginning; one that ends there covers nothing. On a transient stream only current suspensions count.
 SELECT s.group_id, COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0) AS since,
        u.sequences[array_position(u.streams, %(stream_id)s)] AS until
   FROM suspensions s
@@ -99,8 +99,8 @@ SELECT s.group_id, COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)
 SELECT matching FROM streams WHERE id = %s
 
 -- name: streams_with_callbacks
--- Streams beside the known ones, each with the lowest place from which a version with an endpoint holds. With `xmin`: as far
--- as they got one that a snapshot may not have seen whose oldest open transaction that was.
+-- Streams other than the known ones, each with the lowest position from which a version with an endpoint applies. With `xmin`:
+-- only streams with such a version that a snapshot whose oldest open transaction was `xmin` may not have seen.
 SELECT s.id AS stream_id, first.segment::text, first.sequence
   FROM streams s
  CROSS JOIN LATERAL (

@@ -1,8 +1,8 @@
--- How endpoints answer.
+-- The health of endpoints.
 
 -- name: write
--- Nothing for an endpoint whose row says the same and is young. `failing_since` is kept while no attempt is delivered.
-WITH news AS (
+-- Skips endpoints whose row has the same outcome and is recent. `failing_since` stays until an attempt is delivered.
+WITH updates AS (
     SELECT v.endpoint_id, v.outcome, v.status::integer AS status,
            now() - v.tried_us * interval '1 microsecond' AS attempted_at,
            now() - v.delivered_us * interval '1 microsecond' AS delivered_at,
@@ -13,7 +13,7 @@ WITH news AS (
 )
 INSERT INTO endpoint_health AS h (endpoint_id, attempted_at, outcome, status, delivered_at, failing_since)
 SELECT n.endpoint_id, n.attempted_at, n.outcome, n.status, n.delivered_at, n.failing_since
-  FROM news n LEFT JOIN endpoint_health k ON k.endpoint_id = n.endpoint_id
+  FROM updates n LEFT JOIN endpoint_health k ON k.endpoint_id = n.endpoint_id
  WHERE k.endpoint_id IS NULL OR k.outcome <> n.outcome OR k.status IS DISTINCT FROM n.status
     OR (k.failing_since IS NULL) <> (n.failing_since IS NULL)
     OR k.attempted_at < n.attempted_at - make_interval(secs => %(interval_s)s)

@@ -1,7 +1,7 @@
--- What of endpoints is done under other locks or by other processes than the API's.
+-- Statements on endpoints that run under the locks of registrations, or in workers.
 
 -- name: lock_endpoints
--- So that they are not deleted before the registrations that name them are there.
+-- Keeps them from being deleted before the registrations that name them are committed.
 SELECT id, url FROM endpoints
  WHERE client_id = %(client_id)s AND deleted_at IS NULL
    AND (id = ANY (%(ids)s::bigint[]) OR url = ANY (%(urls)s::text[]))

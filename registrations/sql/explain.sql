@@ -1,8 +1,8 @@
--- Registrations as they stand to one event: who matched it, who nearly did, and why.
+-- Versions of registrations and their status for one event.
 
 -- name: registrations_naming
--- Live registrations of a zone of which a version names a stream, after one and so many; where it is given, of one client.
--- However the tables are read for it, whole at worst, that is done once for all their pages.
+-- A page of the live registrations of a zone, or of one client, with a version that names a stream. The tables are read once
+-- for all pages of a search, in the worst case as a whole.
 SELECT DISTINCT v.registration_id
   FROM registration_versions v
   JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL AND r.zone_id = %(zone_id)s
@@ -13,10 +13,10 @@ SELECT DISTINCT v.registration_id
  LIMIT %(count)s
 
 -- name: version_statuses
--- Versions of some live registrations of a zone that name a stream: those that held for an event of it, and the current
--- ones. Where it is given, of one client. A group is suspended for the event if one of its suspensions was under way; a
--- stream that is not in its barriers had none of its registrations. OFFSET: each is found by its ticket, whatever is
--- believed of how many name the stream; after much was brought in at once that is wrong.
+-- Versions of some live registrations of a zone, or of one client, that name a stream: those that applied to an event of it,
+-- and the current ones. A group is suspended for the event if the event is within one of its suspensions; a stream that is not
+-- in its barriers had none of its registrations. OFFSET 0 makes the planner look up each registration by id, even if its
+-- statistics of the stream are wrong, as they are after a bulk load.
 SELECT r.id AS registration, c.name AS client, ARRAY(SELECT jsonb_array_elements_text(c.groups)) AS groups, v.number, v.endpoint_id, v.language,
        v.filter::text AS filter_json, COALESCE(f.sequence, 0) AS since, u.sequence AS until, v.until_barrier IS NULL AS current,
        v.suspended, g.name AS group,

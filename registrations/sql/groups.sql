@@ -1,7 +1,7 @@
--- What of groups of registrations is done under the locks of registrations.
+-- Statements on groups that run under the locks of registrations.
 
 -- name: lock_groups
--- So that they are neither suspended, resumed nor deleted before the registrations that name them are there.
+-- Keeps them from being suspended, resumed or deleted before the registrations that name them are committed.
 SELECT name, id FROM registration_groups
  WHERE client_id = %s AND name = ANY (%s::text[]) AND deleted_at IS NULL
  ORDER BY id FOR SHARE

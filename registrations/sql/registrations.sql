@@ -1,7 +1,7 @@
--- Making, changing, ending and showing registrations.
+-- Creating, changing, ending and listing registrations.
 
 -- name: lock_client
--- So that it does not end meanwhile.
+-- Keeps the client from being deleted meanwhile.
 SELECT id FROM clients WHERE id = %s AND deleted_at IS NULL FOR SHARE
 
 -- name: add_session
@@ -24,8 +24,8 @@ SELECT id, name FROM streams WHERE id = ANY (%s)
 INSERT INTO barriers (streams, segments, sequences) VALUES ('{}', '{}', '{}') RETURNING id
 
 -- name: count_groups_at
--- What groups know of their live registrations: how many, and of each stream on which one is or ever was how many. Of those
--- that begin and end at a barrier, once. The client's session is locked, so nobody else counts them.
+-- Updates the numbers of live registrations of groups, in total and by stream, by the versions that begin and end at a
+-- barrier; run once for each barrier. The lock of the client's session excludes concurrent updates.
 WITH moved AS MATERIALIZED (
     SELECT group_id, streams, 1 AS more FROM registration_versions
      WHERE from_barrier = %(barrier)s AND group_id IS NOT NULL
@@ -42,7 +42,8 @@ SELECT m.group_id, s.id, sum(m.more) FROM moved m, unnest(m.streams) AS s (id) G
     ON CONFLICT (group_id, stream_id) DO UPDATE SET registrations = g.registrations + excluded.registrations
 
 -- name: raise_barrier
--- The heads in the one order of locks; a transient stream has none here, and no place in the vector. A head that moved while this waited is read as it is then.
+-- Locks the heads in the common order. A transient stream has no head here, and no position in the vector. A head that moved
+-- while the statement waited for its lock is read again.
 WITH locked AS MATERIALIZED (
     SELECT stream_id, segment, sequence FROM heads
      WHERE stream_id = ANY (%(streams)s::bigint[]) ORDER BY stream_id FOR SHARE
@@ -57,7 +58,7 @@ UPDATE barriers b SET streams = v.streams, segments = v.segments, sequences = v.
 RETURNING b.streams, b.segments::text[] AS segments, b.sequences
 
 -- name: insert
--- Numbers ascend in the order given.
+-- Ids ascend in the order given.
 INSERT INTO registrations (zone_id, client_id, session_id, key)
 SELECT %s, %s, %s, key FROM unnest(%s::text[]) WITH ORDINALITY AS g (key, n) ORDER BY n
 RETURNING id
@@ -75,7 +76,7 @@ SELECT registration_id, number, streams::bigint[], language, filter::json, endpo
  ORDER BY n
 
 -- name: owner
--- Of a live registration in a zone; of one client only, if one is given.
+-- The client of a live registration in a zone; only if it is the given one, if any.
 SELECT client_id FROM registrations
  WHERE id = %(id)s AND zone_id = %(zone_id)s AND deleted_at IS NULL
    AND (%(client_id)s::bigint IS NULL OR client_id = %(client_id)s)
@@ -84,7 +85,7 @@ SELECT client_id FROM registrations
 SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NULL ORDER BY id FOR UPDATE
 
 -- name: end_versions
--- They take nothing of the budget of their client any more.
+-- Also deletes their costs from the client's budget.
 WITH forgotten AS (
     DELETE FROM expensive_filters WHERE registration_id = ANY (%(registrations)s::bigint[])
 ), ended AS (
@@ -98,7 +99,7 @@ SELECT DISTINCT unnest(streams) FROM ended
 UPDATE registrations SET deleted_at = now() WHERE id = ANY (%s::bigint[])
 
 -- name: by_key
--- What a client's keys name; of several that ended, the last.
+-- The registration that each key of a client names: the live one, else the last ended one.
 SELECT DISTINCT ON (key) key, id, deleted_at IS NULL AS live
   FROM registrations
  WHERE client_id = %s AND key = ANY (%s::text[])
@@ -108,7 +109,7 @@ SELECT DISTINCT ON (key) key, id, deleted_at IS NULL AS live
 SELECT key, id, deleted_at IS NULL AS live FROM registrations WHERE client_id = %s AND id = ANY (%s::bigint[])
 
 -- name: few_streams
--- The streams of a zone that an actor may listen to; null if they are more than so many.
+-- The streams of a zone that an actor may listen to; null if there are more than `most`.
 WITH found AS (
     SELECT id FROM streams
      WHERE (zone_id = %(zone_id)s OR zone_id IS NULL)
@@ -118,8 +119,8 @@ WITH found AS (
 SELECT CASE WHEN count(*) <= %(most)s THEN COALESCE(array_agg(id), '{}') END FROM found
 
 -- name: search
--- Live ones all of whose streams the actor may listen to: by patterns (null: all), and to `system`. `few`, if it is not null, has
--- all these streams: their registrations are found without a look at the others.
+-- Live registrations all of whose streams the actor may listen to: by patterns (null: all streams), and `system`. `few`, if not
+-- null, has all these streams, so that the index finds their registrations.
 SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
        v.number, (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at_us, v.from_barrier AS barrier, r.key,
        v.suspended, v.group_id, g.name AS group, v.report::text AS report_json, same.id AS equal_to

@@ -22,7 +22,7 @@ from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
 from registrations.compiled import CompiledFilters
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 from sparkjobs.expected_deliveries import ExecutorPaths, suspensions_of
 from sparkjobs.segment_reader import NONE, SegmentFile, SegmentUnreadable, read_rows
 from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
@@ -129,7 +129,7 @@ class _SegmentCount:
             Matching(hierarchy=hierarchy).new(),
             Matching(hierarchy=hierarchy).new(),
         )
-        self._by_version: dict[int, list[tuple[Version, int]]] = {}
+        self._by_version: dict[int, list[tuple[StreamVersion, int]]] = {}
         self._suspended = suspensions_of(where.inputs, segment["stream_id"])
         self.wishes = [*self._wishes(segment, where)]
         self._first = segment["first"]
@@ -181,7 +181,7 @@ class _SegmentCount:
         for row in read_rows(where.inputs, "versions", VERSIONS, named):
             specs = compiled.specs(row["language"], row["filter"])
             bounds = (row["since"], row["until"])
-            version = Version(
+            version = StreamVersion(
                 *(row["id"], row["registration_id"], row["client"], None, specs, *bounds),
                 suspended=row["suspended"],
                 group=row["group_id"],
@@ -213,7 +213,7 @@ class _SegmentCount:
             found.update(n for v, n in self._by_version[id] if self._holds(v, sequence))
         return found
 
-    def _holds(self, version: Version, sequence: int) -> bool:
+    def _holds(self, version: StreamVersion, sequence: int) -> bool:
         spans = self._suspended.get(version.group, ()) if version.group is not None else ()
         return version.holds(sequence) and not any(span.covers(sequence) for span in spans)
 

@@ -1,7 +1,7 @@
 """A plan of what may leave: for every segment in the database what to do, and why. Spark module.
 
 The rules are those by which the hub itself drops (eventhub/eventlog/sql/retention.sql,
-`drops_by_policy`) and cleans (eventhub/eventlog/retention/quota.py, `worth_cleaning`); a test
+`drops_by_policy`) and cleans (eventhub/eventlog/retention/quota.py, `is_worth_cleaning`); a test
 compares them.
 """
 

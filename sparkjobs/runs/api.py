@@ -87,7 +87,7 @@ class Runs(ResourceView):
     def get_object(self) -> Run:
         return selectors.find_run(job=self.kwargs["job"], run=self.key)
 
-    @operation("Show a run", UnknownJob, answer=RunShownSerializer)
+    @operation("Show a run", UnknownJob, response=RunShownSerializer)
     def retrieve(self, request: Request, **kwargs: Any) -> Response:
         return self.answer(selectors.with_result(self.get_object()))
 
@@ -118,7 +118,7 @@ class Log(Runs):
     """What Spark wrote."""
 
     @operation(
-        "Show the end of a run's log", UnknownJob, answer={(200, "text/plain"): OpenApiTypes.STR}
+        "Show the end of a run's log", UnknownJob, response={(200, "text/plain"): OpenApiTypes.STR}
     )
     def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:
         log = selectors.read_log(self.get_object())
@@ -131,7 +131,7 @@ class ResultFile(Runs):
     @operation(
         "Get a file of a run's result",
         *(UnknownJob, ResultGone),
-        answer={
+        response={
             (200, media.partition(";")[0]): OpenApiTypes.BINARY
             for media in (*_MEDIA.values(), _OTHER)
         },

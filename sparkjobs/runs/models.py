@@ -15,7 +15,7 @@ from django.db.models import (
     Value,
 )
 
-from eventhub.postgresql.tables import JsonTextField, Storage
+from eventhub.postgresql.tables import JsonTextField, TableStorage
 
 
 class JobRun(models.Model):
@@ -69,7 +69,7 @@ class JobRun(models.Model):
     )
     result_gone = BooleanField(db_default=False, db_comment="they had to make room for newer ones")
 
-    storage = Storage(parameters={"fillfactor": 60})
+    storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "job_runs"

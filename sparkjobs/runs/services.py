@@ -22,7 +22,7 @@ from eventhub.base.task_requests import RUN_JOBS, request_task, require_workers
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.retention.drop import RetentionHooks
 from eventhub.eventlog.streams import lock_system
-from eventhub.postgresql.connections import AWAY, connect
+from eventhub.postgresql.connections import CONNECTION_ERRORS, connect
 from sparkjobs.runs import rows
 from sparkjobs.runs.cancellation import CANCELLED
 from sparkjobs.runs.errors import NoPlan, RunOver, RunPublishing, TooManyRuns
@@ -105,7 +105,7 @@ def apply_plan(
             announce(zone=run.params.get("zone"), type=APPLIED, attributes=attributes)
     try:
         outcomes = asyncio.run(_carried_out(env, acts, course))
-    except AWAY as error:
+    except CONNECTION_ERRORS as error:
         raise DatabaseUnavailable() from error
     return outcomes, len(acts) - len(outcomes)
 
@@ -119,14 +119,14 @@ def counts(outcomes: Iterable[ActionOutcome]) -> dict[str, int]:
 async def _carried_out(
     env: Env, acts: list[PlannedAction], course: ApplyOptions
 ) -> list[ActionOutcome]:
-    rooms = RetentionHooks(needs=log_retention.needs, zones=zone_names)
+    hooks = RetentionHooks(needs=log_retention.needs, zones=zone_names)
     clock = SystemClock()
     ends_s = clock.monotonic_s() + course.seconds
     outcomes: list[ActionOutcome] = []
     connection = await connect(env.database_direct_url, name="eventhub retention")
     try:
         archive = ArchiveFolder(env.archive_url) if env.archive_url else None
-        hub = ApplyTarget(connection, rooms, clock, archive)
+        hub = ApplyTarget(connection, hooks, clock, archive)
         async with aclosing(apply_actions(hub, acts, dry_run=course.dry_run)) as done:
             async for outcome in done:
                 outcomes.append(outcome)

@@ -40,7 +40,7 @@ NOT_UNDERSTOOD: list[tuple[list[str], str]] = [
     (["audit", "--param", "zone=2026"], "params.zone: There is no such zone."),
     (
         ["backtest", *MADE_UP, "--param", "shown_max=many"],
-        "params.shown_max: This is a whole number.",
+        "params.shown_max: This must be an integer.",
     ),
 ]
 # Status and words of each, in the last line; in one process, as each takes a second to start.

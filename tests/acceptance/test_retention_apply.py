@@ -116,7 +116,7 @@ def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
     gap = hub.call("GET", old, key=zone.admin).refused(410, "gap")
     assert gap["missed"] == {"first": 2, "last": 30}
     assert len(read_all(zone, "kept")) == len(read_all(zone, "held")) == 35
-    assert {one["why"] for one in told(zone, "stream.trimmed")} == {"plan"}
+    assert {one["reason"] for one in told(zone, "stream.trimmed")} == {"plan"}
     assert sum(one["events"] for one in told(zone, "stream.trimmed")) == 60  # plain, keyed
     tiers = get(zone, "/v1/streams/kept/segments")["items"]
     assert [one["tier"] for one in tiers] == ["archived"] * 3 + ["live"]

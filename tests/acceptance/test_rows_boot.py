@@ -160,10 +160,10 @@ def test_the_report_lists_both_policies_and_what_they_did(zone: LiveZone) -> Non
         report = ask(zone, "storage")
         found = {one["name"]: one for one in report["streams"]}
     assert found["short"]["policy"]["retain_events"] == 30
-    assert found["short"]["left"] == {"count": 7}
+    assert found["short"]["removed"] == {"count": 7}
     assert found["short"]["segments"]["dropped"] == 7
     assert found["audit"]["policy"]["retain_age_s"] == 86400
-    assert (found["audit"]["left"], found["audit"]["first"]) == ({}, 1)
+    assert (found["audit"]["removed"], found["audit"]["first"]) == ({}, 1)
     assert report["archive"] == {"segments": 0, "bytes": 0}
 
 
@@ -175,7 +175,7 @@ def test_what_the_whole_hub_takes_is_for_operators(shop: LiveZone) -> None:
     assert report["state"] == "ok"
     seen = shop.hub.operate("GET", f"/v1/storage?zone={shop.name}").json
     assert seen["used_bytes"] == sum(seen["held"].values()) > 0
-    assert seen["groups"] > 0
+    assert seen["partitions"] > 0
 
 
 def test_storage_is_for_managers_and_the_quota_for_operators(shop: LiveZone) -> None:

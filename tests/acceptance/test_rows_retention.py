@@ -75,7 +75,7 @@ def test_ten_segments_of_a_hundred_are_kept_and_an_old_cursor_is_told_where_they
     kept = read_all(zone, "orders")
     assert [item["sequence"] for item in kept] == list(range(1_001, 2_001))
     [trimmed] = [one for one in told(zone, "stream.trimmed") if one["stream"] == "orders"][-1:]
-    assert (trimmed["first"], trimmed["why"], trimmed["zone"]) == (1_001, "count", zone.name)
+    assert (trimmed["first"], trimmed["reason"], trimmed["zone"]) == (1_001, "count", zone.name)
     all_told = [one for one in told(zone, "stream.trimmed") if one["stream"] == "orders"]
     assert sum(one["events"] for one in all_told) == 1_000
 
@@ -102,7 +102,7 @@ def test_at_the_quota_emits_are_answered_the_oldest_goes_and_a_warning_is_told(
         assert hub.call("GET", gone, key=zone.admin).status == 410
         [warning] = told(zone, "storage.quota_reached")
         assert (warning["level"], warning["quota_bytes"]) == ("warning", quota)
-        assert {one["why"] for one in told(zone, "stream.trimmed")} == {"quota"}
+        assert {one["reason"] for one in told(zone, "stream.trimmed")} == {"quota"}
         wait_for(lambda: not _pressed(hub), "the last segment to go that has to")
         left = read_all(zone, "orders")
         assert left[-1]["event"]["attributes"]["n"] == 63
@@ -171,7 +171,7 @@ def test_each_stream_has_its_own_policy_and_the_report_lists_both(zone: LiveZone
     assert [item["sequence"] for item in read_all(zone, "audit")] == list(range(1, 101))
     move_clock(zone, "audit", 2)
     wait_for(lambda: first_of(zone, "audit") == 101, "the audit stream's period to end")
-    whys = {one["stream"]: one["why"] for one in told(zone, "stream.trimmed")}
+    whys = {one["stream"]: one["reason"] for one in told(zone, "stream.trimmed")}
     assert (whys.get("recent"), whys.get("audit")) == ("count", "age")
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from registrations.catalog import compiled, versions_of_barriers, versions_of_stream
 from registrations.matching.counting import CountingMatcher
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
 
 
-def take(matcher: CountingMatcher, versions: list[Version]) -> None:
+def take(matcher: CountingMatcher, versions: list[StreamVersion]) -> None:
     for version in versions:
         if version.until is None:
             matcher.add(version.id, *version.specs)

@@ -281,7 +281,7 @@ async def test_what_fails_many_ways_is_told_at_once(zone: LiveZone) -> None:
     await declared(zone, "Ways", {"properties": {"a": ways}})
     problem = emit(zone, event("Ways", a=[1] * 990)).refused(422, "type_violation")
     assert problem["position"] == {"index": 0, "field": "attributes.a"}
-    assert problem["reason"] == "it is not what `anyOf` of the definition asks for"
+    assert problem["reason"] == "it does not satisfy `anyOf` of the definition"
 
 
 def test_what_cannot_be_bounded_is_no_definition(zone: LiveZone) -> None:

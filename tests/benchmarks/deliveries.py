@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from delivery.partitions.create import Partition, day_of, deliveries_of
+from delivery.partitions.create import Partition, day_partition, deliveries_partition
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from registrations.endpoints.secrets import seal
@@ -24,8 +24,8 @@ def connect(url: str) -> Connection:
     connection = psycopg.connect(url, autocommit=True)
     row = connection.execute("SELECT current_date, current_partition FROM log_state").fetchone()
     assert row is not None
-    _make(connection, day_of("attempts", date.fromisoformat(str(row[0]))))
-    _make(connection, deliveries_of(row[1]))
+    _make(connection, day_partition("attempts", date.fromisoformat(str(row[0]))))
+    _make(connection, deliveries_partition(row[1]))
     return connection
 
 

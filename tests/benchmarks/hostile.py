@@ -14,7 +14,7 @@ import orjson
 
 from registrations.filters.predicate import parse_predicate
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.dicts import event_of
+from registrations.matching.dicts import event_from_dict
 from registrations.matching.spec import specs_of
 from registrations.matching.strategies import new_matcher
 from tests.benchmarks import bombs, fleet
@@ -156,7 +156,7 @@ def expensive_us() -> float:
     """What one of the costliest filters costs an event: microseconds of CPU time."""
     matcher = FilterMatcher(new_matcher())
     matcher.add(1, specs_of(parse_predicate(bombs.costliest(1))))
-    events = [event_of(event) for event in fleet.events(EXPENSIVE_EVENTS)]
+    events = [event_from_dict(event) for event in fleet.events(EXPENSIVE_EVENTS)]
     began = time.process_time()
     for event in events:
         matcher.match(event)

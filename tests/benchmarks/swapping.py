@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import orjson
 
-from delivery.forward.indexed import Based
-from delivery.forward.interest import Interest
+from delivery.forward.indexed import IndexedVersions
+from delivery.forward.interest import CallbackInterest
 from eventhub.base import limits
 from registrations.filters.languages import parse
 from registrations.match_index.epochs.epoch import open_epoch
@@ -29,7 +29,7 @@ from registrations.match_index.epochs.facts import Facts
 from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.spec import Specs, specs_of
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 from tests.benchmarks import fleet
 from tests.benchmarks.load.http import percentiles_ms
 from tests.benchmarks.matching import event_of
@@ -58,13 +58,13 @@ class Work(NamedTuple):
 class Taking:
     """Indexes that are opened in a thread and taken by who matches, a step between two events."""
 
-    def __init__(self, interest: Interest, work: Work, ended: dict[int, int]) -> None:
+    def __init__(self, interest: CallbackInterest, work: Work, ended: dict[int, int]) -> None:
         self._interest = interest
         self._root = Path(work.root)
         self._ended = ended
         self._next_ns = perf_counter_ns() if work.what == "swaps" else None
         self._thread = ThreadPoolExecutor(1)
-        self._opening: Future[Based] | None = None
+        self._opening: Future[IndexedVersions] | None = None
         self._steps: Iterator[None] | None = None
         self.swaps = 0
         self.step_max_us = 0.0
@@ -87,7 +87,7 @@ class Taking:
                 self._steps = self._interest.swap(self._opening.result(), self._ended)
                 self._opening = None
         elif self._next_ns is not None and now_ns >= self._next_ns:
-            self._interest.watch()
+            self._interest.record_changes()
             self._opening = self._thread.submit(_opened, self._root)
 
     def _step(self) -> None:
@@ -108,10 +108,10 @@ class Took(NamedTuple):
     matches: list[int]
 
 
-def _opened(root: Path) -> Based:
+def _opened(root: Path) -> IndexedVersions:
     epoch = open_epoch(root)
     _ = epoch.clients, epoch.groups
-    return Based(epoch, {})
+    return IndexedVersions(epoch, {})
 
 
 def specs(number: int) -> Specs:
@@ -139,7 +139,7 @@ def run(work: Work) -> dict[str, float]:
     interest, ended = filled(work)
     events = [orjson.dumps(event) for event in fleet.events(EVENTS)]
     for event in events:  # pages are read once
-        interest.owed(event_of(event), SEQUENCE)
+        interest.match(event_of(event), SEQUENCE)
     gc.collect()
     gc.freeze()
     taking = Taking(interest, work, ended)
@@ -154,17 +154,17 @@ def run(work: Work) -> dict[str, float]:
     return found
 
 
-def filled(work: Work) -> tuple[Interest, dict[int, int]]:
+def filled(work: Work) -> tuple[CallbackInterest, dict[int, int]]:
     """An interest over the index, with what changed since; and which versions ended."""
-    interest, changed = Interest(0), min(CHANGED, work.registrations // 10)
-    interest.based = _opened(Path(work.root))
+    interest, changed = CallbackInterest(0), min(CHANGED, work.registrations // 10)
+    interest.indexed = _opened(Path(work.root))
     numbers = range(work.registrations, work.registrations + changed)
-    interest.take(Version(n, n, "bench", 1, specs(n), since=0, until=None) for n in numbers)
+    interest.take(StreamVersion(n, n, "bench", 1, specs(n), since=0, until=None) for n in numbers)
     leaving = Random(SEED).sample(range(fleet.DEVICES, work.registrations), changed)
     return interest, dict.fromkeys(leaving, SEQUENCE // 2)
 
 
-def paced(interest: Interest, events: list[bytes], taking: Taking, seconds: float) -> Took:
+def paced(interest: CallbackInterest, events: list[bytes], taking: Taking, seconds: float) -> Took:
     """This thread never sleeps, so what wakes it late does not count. What is behind a step of a
     swap in the queue waits for it, which `since_due` shows.
     """
@@ -175,12 +175,12 @@ def paced(interest: Interest, events: list[bytes], taking: Taking, seconds: floa
         while perf_counter_ns() < due_ns:
             pass
         began_ns = perf_counter_ns()
-        owed = interest.owed(event_of(events[at % len(events)]), SEQUENCE)
+        match = interest.match(event_of(events[at % len(events)]), SEQUENCE)
         ended_ns = perf_counter_ns()
         if taking.is_busy or taking.is_never:
             took.matching.append(ended_ns - began_ns)
             took.since_due.append(ended_ns - due_ns)
-            took.matches.append(sum(map(len, owed.endpoints.values())))
+            took.matches.append(sum(map(len, match.endpoints.values())))
         at += 1
         due_ns = max(due_ns + SECOND_NS // PER_S, ended_ns - BEHIND_NS_MAX)
     return took

@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 
 from delivery.callbacks.drain import Drain, DrainSettings
-from delivery.partitions.create import day_of, deliveries_of
+from delivery.partitions.create import day_partition, deliveries_partition
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
@@ -56,7 +56,9 @@ class CallbacksWorld:
             " SELECT id, 'shop', now() FROM zones WHERE name = 'default' RETURNING id"
         )
         self._partitions: set[str] = set()
-        self.partition(day_of("attempts", date.fromisoformat(str(self.one("SELECT current_date")))))
+        self.partition(
+            day_partition("attempts", date.fromisoformat(str(self.one("SELECT current_date"))))
+        )
 
     def sql(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
         cursor = self.connection.execute(query.encode(), args)
@@ -109,7 +111,7 @@ class CallbacksWorld:
 
     def owe(self, sent: Sent, endpoint_id: int, *, registrations: Sequence[int] = (7,)) -> None:
         """Deliveries of those events to that endpoint."""
-        self.partition(deliveries_of(sent.partition_id))
+        self.partition(deliveries_partition(sent.partition_id))
         self.sql(
             "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
             " ordered, registrations) SELECT %s, e.id, %s, n, %s, e.ordered, %s"

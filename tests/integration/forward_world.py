@@ -20,7 +20,7 @@ import orjson
 import psycopg
 
 from delivery.forward.interests import Interests
-from delivery.forward.zone import Zones
+from delivery.forward.zone import ZoneCaches
 from eventhub.access.client_groups import Groups
 from eventhub.base.guarded import Command, Guarded, current_identity
 from eventhub.base.guardian import descendants
@@ -334,7 +334,9 @@ async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interes
         feed = Feed(log)
         task = asyncio.create_task(feed.run())
         await feed.confirm()
-        yield Interests(log, feed, Zones(TypeRegistry(log), Groups(log)), tmp_path, lambda: None)
+        yield Interests(
+            log, feed, ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
+        )
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

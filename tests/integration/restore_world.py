@@ -13,7 +13,7 @@ import psycopg
 
 from eventhub.base.guarded import Guarded
 from eventhub.supervisor import programs
-from eventhub.supervisor.hub import Place, Servers
+from eventhub.supervisor.hub import LockedFolder, Servers
 from eventhub.supervisor.postgres import Postgres
 from tests.integration.up_process import wait_until
 from tests.live import Answer, LiveHub, LiveZone, make_operator
@@ -27,7 +27,7 @@ class Store:
     """The server, run as `manage.py up` runs it. `marks` is kept beside, as the hub's mark is."""
 
     def __init__(self, root: Path) -> None:
-        self.place = Place.take(root / "data")
+        self.place = LockedFolder.take(root / "data")
         self.folder = self.place.folder.postgres
         self.marks = root / "marks"
         self.marks.mkdir()

@@ -1,4 +1,4 @@
-"""A log database with an upkeep's connection, for the tests of retention and cleaning."""
+"""A log database with a maintenance connection, for the tests of retention and cleaning."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.postgresql.connections import Connection, connect
 from tests.integration.eventlog_world import append_now, draft
 
-NO_ROOMS = RetentionHooks()
+NO_HOOKS = RetentionHooks()
 ENOUGH = StorageBudget(0)  # no quota, no disk
 NOW_US = 1_900_000_000_000_000  # later than anything these tests append
 
@@ -97,11 +97,11 @@ async def next_group(url: str) -> int:
 
 
 async def clean_all(
-    connection: Connection, rooms: RetentionHooks = NO_ROOMS, room: StorageBudget = ENOUGH
+    connection: Connection, hooks: RetentionHooks = NO_HOOKS, budget: StorageBudget = ENOUGH
 ) -> int:
     """Clean until nothing is worth it; how many groups went."""
     fence, went = Fence(), 0
-    while await clean(connection, rooms, room, fence):
+    while await clean(connection, hooks, budget, fence):
         went += 1
     return went
 

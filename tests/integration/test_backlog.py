@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from delivery.forward.backlog import SQL, bound
-from delivery.forward.bounds import Wanted, bounds_of
+from delivery.forward.backlog import SQL, enforce_bounds
+from delivery.forward.bounds import BacklogSettings, bounds_of
 from delivery.forward.losses import announce_losses
-from delivery.partitions.create import make_partitions
+from delivery.partitions.create import create_partitions
 from eventhub.base import limits
 from eventhub.postgresql.connections import Connection, connect
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import announced
 
 database = pytest.fixture(scope="module")(world_database)
-ANY = Wanted()
+ANY = BacklogSettings()
 OWED = (
     "SELECT sequence, state, gap_first FROM deliveries WHERE endpoint_id = %s"
     " AND (state <> 'dropped') ORDER BY stream_id, sequence"
@@ -32,7 +32,7 @@ def world(database: World) -> Iterator[World]:
 @pytest.fixture
 async def connection(world: World) -> AsyncIterator[Connection]:
     connection = await connect(world.url, name="test")
-    while not await make_partitions(connection):
+    while not await create_partitions(connection):
         pass
     await connection.execute(SQL["settings"])
     yield connection
@@ -72,14 +72,14 @@ async def test_the_oldest_become_one_notice_of_their_lane(
         next_attempt_at="infinity")  # fmt: skip
     owe(world, beside, full, 100, 101)
     owe(world, stream_id, other, 1, 20)
-    assert await bound(connection, narrow(20)) == 15  # of 33 18 stay
+    assert await enforce_bounds(connection, narrow(20)) == 15  # of 33 18 stay
     kept = [(at, "pending", None) for at in range(16, 32)]
     later = [(100, "pending", None), (101, "pending", None)]
     assert world.sql(OWED, full) == [(15, "pending", 1), *kept, *later]
     assert len(world.sql(OWED, other)) == 20
-    assert await bound(connection, narrow(20)) == 0  # a notice is none of them
+    assert await enforce_bounds(connection, narrow(20)) == 0  # a notice is none of them
     owe(world, stream_id, full, 32, 36)
-    assert await bound(connection, narrow(20)) == 5
+    assert await enforce_bounds(connection, narrow(20)) == 5
     [first, *rest] = world.sql(OWED, full)
     assert first == (20, "pending", 1)
     assert len(rest) == 18
@@ -98,9 +98,9 @@ async def test_notices_of_a_lane_follow_one_another(world: World, connection: Co
     owe(world, stream_id, endpoint, 1, 4)
     owe(world, stream_id, endpoint, 8, 8, gap_first=5, gap_reason="quota")
     owe(world, stream_id, endpoint, 9, 20)
-    assert await bound(connection, narrow(10)) == 7
+    assert await enforce_bounds(connection, narrow(10)) == 7
     owe(world, stream_id, endpoint, 21, 23)
-    assert await bound(connection, narrow(10)) == 3
+    assert await enforce_bounds(connection, narrow(10)) == 3
     notices = [(4, "pending", 1), (8, "pending", 5), (14, "pending", 9)]
     assert world.sql(OWED, endpoint)[:3] == notices
 
@@ -113,8 +113,8 @@ async def test_bytes_count_with_those_of_the_events(world: World, connection: Co
     owe(world, stream_id, light, 1, 2)
     owe(world, stream_id, heavy, 1, 10)
     owe(world, stream_id, heavy, 11, 20, payload=b"x" * 20_000)
-    wanted = bounds_of(ANY._replace(bytes=200_000), None)
-    await bound(connection, wanted)
+    settings = bounds_of(ANY._replace(bytes=200_000), None)
+    await enforce_bounds(connection, settings)
     assert len(world.sql(OWED, light)) == 2
     # of 310,000 bytes 180,000 stay, as a notice and what is newest
     assert [row[0] for row in world.sql(OWED, heavy)] == list(range(12, 21))
@@ -125,13 +125,15 @@ async def test_what_has_waited_too_long_goes(world: World, connection: Connectio
     [endpoint] = world.endpoints()
     owe(world, stream_id, endpoint, 1, 5)
     world.sql("UPDATE deliveries SET created_at = now() - interval '3 days' WHERE sequence < 4")
-    wanted = bounds_of(ANY._replace(age_s=2 * 24 * 3600), None)
-    assert await bound(connection, wanted) == 3
+    settings = bounds_of(ANY._replace(age_s=2 * 24 * 3600), None)
+    assert await enforce_bounds(connection, settings) == 3
     assert world.sql(OWED, endpoint) == [
         (3, "pending", 1), (4, "pending", None), (5, "pending", None),
     ]  # fmt: skip
     world.sql("UPDATE deliveries SET created_at = now() - interval '9 days' WHERE sequence = 3")
-    assert await bound(connection, wanted) == 0  # the notice waits for as long as it takes
+    assert (
+        await enforce_bounds(connection, settings) == 0
+    )  # the notice waits for as long as it takes
 
 
 async def test_losses_are_announced_at_once_and_then_together(
@@ -141,10 +143,10 @@ async def test_losses_are_announced_at_once_and_then_together(
     [endpoint] = world.endpoints()
     owe(world, stream_id, endpoint, 1, 20)
     before = len(announced(world.url, "delivery.dropped"))
-    assert await bound(connection, narrow(10)) == 11
+    assert await enforce_bounds(connection, narrow(10)) == 11
     assert await announce_losses(connection) == 1
     owe(world, stream_id, endpoint, 21, 40)
-    assert await bound(connection, narrow(10)) == 20
+    assert await enforce_bounds(connection, narrow(10)) == 20
     assert await announce_losses(connection) == 0
     monkeypatch.setattr(limits, "LOSSES_INTERVAL_S", 0.0)
     assert await announce_losses(connection) == 1

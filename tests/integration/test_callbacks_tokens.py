@@ -16,7 +16,7 @@ from delivery.callbacks.claims import Claimed, LaneKey
 from delivery.callbacks.results import AttemptRecord, DeliveryResult, write_results
 from delivery.callbacks.retry import RetryDecision
 from delivery.partitions import retire
-from delivery.partitions.create import deliveries_of
+from delivery.partitions.create import deliveries_partition
 from eventhub.postgresql.connections import Connection
 from tests.integration.callbacks_world import CallbacksWorld, draining, receiver, until
 
@@ -110,7 +110,7 @@ async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
     sent = world.events(4)
     world.owe(sent, endpoint)
     lane = LaneKey(endpoint, sent.stream_id, 0)
-    world.partition(deliveries_of(newest := sent.partition_id + 1))
+    world.partition(deliveries_partition(newest := sent.partition_id + 1))
     move = {"partition_id": sent.partition_id, "newest": newest, "rows_max": 2, "claim_s": 45}
     with psycopg.connect(world.url) as other:
         assert other.execute(retire.SQL["move_pending"], move).rowcount == 2

@@ -12,7 +12,7 @@ import pytest
 
 from delivery.forward.leases import Leases, add_streams
 from delivery.forward.write import writing_pool
-from delivery.partitions.create import make_partitions
+from delivery.partitions.create import create_partitions
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock
 from registrations.catalog import CallbackStream
@@ -119,7 +119,7 @@ async def test_a_forwarder_that_is_dead_holds_no_stream_until_the_clock_comes_ba
     forwarding: World,
 ) -> None:
     async with writing_pool(forwarding.url) as pool, pool.connection() as connection:
-        while not await make_partitions(connection):
+        while not await create_partitions(connection):
             pass
         for _ in range(6):
             stream = forwarding.stream()

@@ -12,8 +12,8 @@ import pytest
 from delivery import log_retention
 from delivery.callbacks import claims
 from delivery.callbacks.load import Loader
-from delivery.partitions.create import make_partitions
-from delivery.partitions.retire import retire_deliveries_group
+from delivery.partitions.create import create_partitions
+from delivery.partitions.retire import retire_deliveries_partition
 from eventhub.base.clock import SystemClock
 from eventhub.eventlog.partitions import prepare_partitions
 from eventhub.eventlog.retention.cleaning import Fence, clean, delete_empty_partitions
@@ -25,7 +25,7 @@ from tests.integration.retention_world import connected, next_group
 
 database = pytest.fixture(scope="module")(world_database)
 SHED = partial(log_retention.shed, None)
-ROOMS = RetentionHooks(needs=log_retention.needs, release=log_retention.release, shed=SHED)
+HOOKS = RetentionHooks(needs=log_retention.needs, release=log_retention.release, shed=SHED)
 TABLES = (
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname IN ('events_p' || %s,"
     " 'deliveries_p' || %s)"
@@ -47,7 +47,7 @@ async def connection(database: World) -> AsyncIterator[Connection]:
 async def new_group(world: World) -> int:
     group = await next_group(world.url)
     async with connected(world.url) as connection:
-        assert await make_partitions(connection)
+        assert await create_partitions(connection)
     return group
 
 
@@ -70,7 +70,7 @@ def drop(world: World, stream_id: int) -> None:
 async def clean_all(connection: Connection, *, pressed: bool = False) -> None:
     """Clean and shed until nothing is left to do, as the upkeep does."""
     fence = Fence()
-    while await clean(connection, ROOMS, StorageBudget(0), fence) or await SHED(
+    while await clean(connection, HOOKS, StorageBudget(0), fence) or await SHED(
         connection, pressed
     ):
         await delete_empty_partitions(connection)
@@ -159,7 +159,7 @@ async def test_an_event_that_goes_between_the_claim_and_the_post_is_posted(
     drop(world, stream_id)
     await clean_all(connection)
     assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_p{group}"]
-    endpoint = claims.Endpoint(7, "https://example.org/", b"", 1, "native")
+    endpoint = claims.CallbackEndpoint(7, "https://example.org/", b"", 1, "native")
     loader = Loader("key", SystemClock())
     [(body, _)] = await loader.load(connection, [claimed], {7: endpoint})
     assert body is not None
@@ -178,7 +178,7 @@ async def test_a_notice_of_a_gap_gets_no_bytes(world: World, connection: Connect
         stream_id,
     )
     later = await new_group(world)
-    assert await retire_deliveries_group(connection, group, None)
+    assert await retire_deliveries_partition(connection, group, None)
     assert due(world, stream_id) == [Due(later, 3, None)]
     drop(world, stream_id)
     await clean_all(connection)
@@ -220,7 +220,7 @@ async def test_deliveries_partitions_that_nothing_is_in_go_with_their_events(
     drop(world, stream_id)
     await clean_all(connection)
     assert world.sql(TABLES, group, group) == []
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     assert world.sql(TABLES, group, group) == []  # and is not made again
 
 

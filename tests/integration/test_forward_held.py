@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from delivery.forward.holder import Holder
 from delivery.forward.interests import Interests
+from delivery.forward.lease_holder import LeaseHolder
 from delivery.forward.leases import Lease, Leases, add_streams
-from delivery.forward.stream import Parts
+from delivery.forward.stream import ForwarderContext
 from delivery.forward.write import writing_pool
-from delivery.forward.zone import Zones
-from delivery.partitions.create import make_partitions
+from delivery.forward.zone import ZoneCaches
+from delivery.partitions.create import create_partitions
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
@@ -48,18 +48,20 @@ async def held(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Conne
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
         leases, clock = Leases(SystemClock()), SystemClock()
         interests = Interests(
-            log, Feed(log), Zones(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
+            log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
-        holder = Holder(Parts(log, pool, leases, interests, clock, lambda piece: None), world.url)
+        holder = LeaseHolder(
+            ForwarderContext(log, pool, leases, interests, clock, lambda piece: None), world.url
+        )
         async with pool.connection() as connection:
-            while not await make_partitions(connection):
+            while not await create_partitions(connection):
                 pass
             stream_id = world.stream()
             [[segment]] = world.sql(
                 "SELECT segment::text FROM heads WHERE stream_id = %s", stream_id
             )
             await add_streams(connection, [CallbackStream(stream_id, segment, 0)])
-            await holder._tick(connection)
+            await holder._renew_and_acquire(connection)
             running = asyncio.create_task(holder.run())
             await asyncio.sleep(0)  # it has begun
             try:

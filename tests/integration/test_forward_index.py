@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from prometheus_client import REGISTRY
 
-from delivery.forward.interest import Interest
+from delivery.forward.interest import CallbackInterest
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
 from eventhub.event.envelope import Event
@@ -45,15 +45,17 @@ def connection(world: World) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def tickets(interest: Interest, sequence: int, endpoint: int) -> list[int]:
-    return interest.owed(EVENT, sequence).endpoints.get(endpoint, [])
+def tickets(interest: CallbackInterest, sequence: int, endpoint: int) -> list[int]:
+    return interest.match(EVENT, sequence).endpoints.get(endpoint, [])
 
 
 def refused(reason: str) -> float:
     return REGISTRY.get_sample_value("eventhub_index_refused_total", {"reason": reason}) or 0.0
 
 
-async def opened(interests: Interests, stream_id: int, passed: int = 0, epoch: int = 1) -> Interest:
+async def opened(
+    interests: Interests, stream_id: int, passed: int = 0, epoch: int = 1
+) -> CallbackInterest:
     """The stream's interest, of a lease that is new."""
     lease = Lease(stream_id, epoch)
     await interests.open(lease, passed)

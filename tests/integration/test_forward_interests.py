@@ -27,12 +27,12 @@ async def test_a_change_counts_although_nobody_has_told_of_it(
     [endpoint] = world.endpoints()
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
-    assert (await interests.current(lease)).owed(EVENT, 1).endpoints == {}
+    assert (await interests.current(lease)).match(EVENT, 1).endpoints == {}
     for _ in range(10):  # no NOTIFY is sent, and the look at the heads comes four times a second
         [ticket] = world.register(stream_id, [endpoint], "a")
-        assert (await interests.current(lease)).owed(EVENT, 1).endpoints == {endpoint: [ticket]}
+        assert (await interests.current(lease)).match(EVENT, 1).endpoints == {endpoint: [ticket]}
         world.change(ticket, stream_id, None)
-        assert (await interests.current(lease)).owed(EVENT, 1).endpoints == {}
+        assert (await interests.current(lease)).match(EVENT, 1).endpoints == {}
 
 
 async def test_an_ended_version_stays_until_the_stream_has_passed_its_end(
@@ -47,7 +47,7 @@ async def test_an_ended_version_stays_until_the_stream_has_passed_its_end(
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
     interest = await interests.current(lease)
-    owed = [interest.owed(EVENT, sequence).endpoints for sequence in (1, 2, 3)]
+    owed = [interest.match(EVENT, sequence).endpoints for sequence in (1, 2, 3)]
     assert owed == [{endpoint: [ticket]}, {endpoint: [ticket]}, {}]
     interest.advance(1)
     assert len(interest) == 1
@@ -64,10 +64,10 @@ async def test_a_gap_in_system_makes_it_read_the_tables_again(
     await interests.open(lease, 0)
     before = await interests.current(lease)
     [ticket] = world.register(stream_id, [endpoint], "a")
-    interests._told(None)
+    interests._on_change(None)
     after = await interests.current(lease)
     assert after is not before
-    assert after.owed(EVENT, 1).endpoints == {endpoint: [ticket]}
+    assert after.match(EVENT, 1).endpoints == {endpoint: [ticket]}
     assert await interests.current(lease) is after
 
 
@@ -83,7 +83,7 @@ async def test_changes_while_the_tables_are_read_are_not_lost(
     tickets: list[int] = []
     while not opening.done():
         tickets += await asyncio.to_thread(world.register, stream_id, [endpoint], "a")
-    owed = (await interests.current(lease)).owed(EVENT, 1).endpoints
+    owed = (await interests.current(lease)).match(EVENT, 1).endpoints
     assert tickets
     assert owed[endpoint] == tickets
     assert len(owed) == 3_001
@@ -116,10 +116,10 @@ async def test_filters_that_take_long_are_compiled_in_nobodys_time(
     tickets = long_filters(world, slow.stream_id, endpoints[:-1], "number")
     world.register(quick.stream_id, endpoints[-1:], "a")
     applying = asyncio.create_task(interests.current(slow))
-    owed = (await interests.current(quick)).owed(EVENT, 1).endpoints
+    owed = (await interests.current(quick)).match(EVENT, 1).endpoints
     assert list(owed) == endpoints[-1:]
-    assert interests._kept[slow].changes, "who has nothing to do with it does not wait"
-    assert sorted((await applying).owed(EVENT, 1).endpoints) == endpoints[:-1]
+    assert interests._entries[slow].changes, "who has nothing to do with it does not wait"
+    assert sorted((await applying).match(EVENT, 1).endpoints) == endpoints[:-1]
 
     tickets = long_filters(world, slow.stream_id, endpoints[:-1], "amount")
     log, feed = interests._log, interests._feed
@@ -140,7 +140,7 @@ async def test_a_group_is_known_with_the_first_of_its_registrations(
         await interests.open(lease, 0)
 
     async def owed(lease: Lease, sequence: int) -> list[int]:
-        return (await interests.current(lease)).owed(EVENT, sequence).endpoints.get(endpoint, [])
+        return (await interests.current(lease)).match(EVENT, sequence).endpoints.get(endpoint, [])
 
     world.suspend(group, [])
     [one] = world.register(here, [endpoint], group=group)

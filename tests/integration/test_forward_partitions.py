@@ -12,8 +12,8 @@ from psycopg import sql
 
 from delivery import log_retention
 from delivery.forward.write import expand
-from delivery.partitions.create import make_partitions
-from delivery.partitions.retire import retire, retire_deliveries_group, retiring
+from delivery.partitions.create import create_partitions
+from delivery.partitions.retire import retire, retire_deliveries_partition, run_retirement
 from eventhub.base import limits
 from eventhub.eventlog.partitions import create_partition
 from eventhub.postgresql.connections import Connection, connect
@@ -49,7 +49,7 @@ async def next_group(world: World, connection: Connection) -> int:
     async with connection.transaction():
         await create_partition(connection, newest + 1)
     world.sql("UPDATE log_state SET current_partition = %s", newest + 1)
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     return int(newest) + 1
 
 
@@ -71,7 +71,7 @@ def owe(world: World, stream_id: int, state: str, *, claim_s: int | None = None)
 async def test_partitions_are_there_before_they_are_needed(
     world: World, connection: Connection
 ) -> None:
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     made = tables(world, r"^(deliveries_p|attempts_)\d")
     assert len([name for name in made if name.startswith("attempts_")]) == 2
     [[groups]] = world.sql("SELECT count(*) FROM event_partitions WHERE id >="
@@ -79,7 +79,7 @@ async def test_partitions_are_there_before_they_are_needed(
     assert len([name for name in made if name.startswith("deliveries_")]) >= groups
     group = await next_group(world, connection)
     assert f"deliveries_p{group}" in tables(world, r"^deliveries_p\d")
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
 
 
 async def test_pending_deliveries_move_with_their_events_bytes(
@@ -97,7 +97,7 @@ async def test_pending_deliveries_move_with_their_events_bytes(
     [[payload]] = world.sql(
         "SELECT payload FROM events WHERE partition_id = %s AND sequence = 1", old
     )
-    assert await retire_deliveries_group(connection, old, None)
+    assert await retire_deliveries_partition(connection, old, None)
     assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
     found = world.sql(
         "SELECT partition_id, sequence, state, claim, version_ids, payload IS NOT NULL FROM"
@@ -118,18 +118,18 @@ async def test_claimed_deliveries_wait_for_the_end_of_their_claim(
     owe(world, stream_id, "pending", claim_s=40)
     owe(world, stream_id, "pending")
     await next_group(world, connection)
-    assert not await retire_deliveries_group(connection, old, None)
+    assert not await retire_deliveries_partition(connection, old, None)
     groups = "SELECT partition_id = %s FROM deliveries WHERE stream_id = %s ORDER BY sequence"
     assert world.sql(groups, old, stream_id) == [(True,), (False,)]
     world.sql("UPDATE deliveries SET state = 'delivered' WHERE partition_id = %s", old)
-    assert await retire_deliveries_group(connection, old, None)
+    assert await retire_deliveries_partition(connection, old, None)
     assert world.sql(groups, old, stream_id) == [(False,)]
 
 
 async def test_the_newest_group_stays(world: World, connection: Connection) -> None:
     newest = await next_group(world, connection)
     with pytest.raises(ValueError, match="newest"):
-        await retire_deliveries_group(connection, newest, None)
+        await retire_deliveries_partition(connection, newest, None)
 
 
 async def test_a_reader_with_an_old_snapshot_stalls_nobody(
@@ -145,7 +145,7 @@ async def test_a_reader_with_an_old_snapshot_stalls_nobody(
         count = "SELECT count(*) FROM deliveries WHERE stream_id = %s"
         assert reader.execute(count, (stream_id,)).fetchall() == [(2,)]
         await connection.execute("SET statement_timeout = '3s'")
-        retirement = asyncio.create_task(retire_deliveries_group(connection, old, None))
+        retirement = asyncio.create_task(retire_deliveries_partition(connection, old, None))
         longest_s = await asyncio.to_thread(work, world, stream_id)
         assert longest_s < MOMENT_S
         with pytest.raises(psycopg.errors.QueryCanceled):
@@ -185,18 +185,18 @@ async def test_what_is_over_goes_by_itself(world: World, connection: Connection)
         f"ALTER TABLE attempts ATTACH PARTITION {day} FOR VALUES FROM ('2020-01-01') TO"
         " ('2020-01-02')"
     )
-    await retiring(world.url, "")
+    await run_retirement(world.url, "")
     assert tables(world, f"^{day}$") == []
     assert f"deliveries_p{old}" in tables(world, r"^deliveries_p\d")  # sealed a moment ago
     world.sql(
         "UPDATE segments SET sealed_at = now() - make_interval(days => %s) WHERE partition_id = %s",
         *(limits.DELIVERIES_RETAINED_DAYS + 1, old),
     )
-    await retiring(world.url, "")
+    await run_retirement(world.url, "")
     left = tables(world, r"^deliveries_p\d")
     assert f"deliveries_p{old}" not in left
     assert f"deliveries_p{late}" in left
-    assert await make_partitions(connection)  # it is not made again
+    assert await create_partitions(connection)  # it is not made again
     assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
 
 
@@ -213,10 +213,10 @@ async def test_a_group_that_is_not_wholly_forwarded_stays(
     await next_group(world, connection)
     world.emit(stream_id, "a")
     world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE partition_id = %s", old)
-    await retiring(world.url, "")
+    await run_retirement(world.url, "")
     assert f"deliveries_p{old}" in tables(world, r"^deliveries_p\d")
     world.sql("UPDATE forwarding SET sequence = 2 WHERE stream_id = %s", stream_id)
-    await retiring(world.url, "")
+    await run_retirement(world.url, "")
     assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
 
 
@@ -245,13 +245,13 @@ async def test_a_group_whose_fan_out_is_being_written_stays(
     world.sql(f"DROP TABLE events_p{old}")
     table = f"deliveries_p{old}"
     assert await expand(connection) == limits.DELIVERIES_PER_STATEMENT_MAX
-    await retiring(world.url, "")
+    await run_retirement(world.url, "")
     assert not await log_retention.shed(None, connection, True)
     assert table in tables(world, r"^deliveries_p\d")
     assert await expand(connection) == 1
     owed = "SELECT count(*) FROM deliveries WHERE stream_id = %s"
     assert world.sql(owed, stream_id) == [(count,)]
-    await retiring(world.url, "")
+    await run_retirement(world.url, "")
     assert table not in tables(world, r"^deliveries_p\d")
     assert world.sql(owed, stream_id) == [(count,)]  # in the newest group
 
@@ -264,9 +264,9 @@ async def test_a_table_that_is_held_is_not_waited_for(world: World, connection: 
         holder.execute("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE")
         began_s = time.monotonic()
         with pytest.raises(psycopg.errors.LockNotAvailable):
-            await make_partitions(connection)
+            await create_partitions(connection)
         assert time.monotonic() - began_s < MOMENT_S
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     attached = sql.SQL("SELECT inhparent::regclass::text FROM pg_inherits WHERE inhrelid = {}"
                        "::regclass").format(sql.Literal(f"deliveries_p{newest + 1}"))  # fmt: skip
     assert world.sql(attached.as_string()) == [("deliveries",)]

@@ -8,14 +8,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from delivery.forward.holder import Holder
 from delivery.forward.interests import Interests
-from delivery.forward.leases import Lease, Leases, Place, add_streams, place_of
-from delivery.forward.plan import Due, Where, pieces
-from delivery.forward.stream import Parts
-from delivery.forward.write import expand, places_of_segments, write, writing_pool
-from delivery.forward.zone import Zones
-from delivery.partitions.create import make_partitions
+from delivery.forward.lease_holder import LeaseHolder
+from delivery.forward.leases import Lease, Leases, StreamPosition, add_streams, position_of
+from delivery.forward.plan import MatchedEvent, SegmentRef, batches
+from delivery.forward.stream import ForwarderContext
+from delivery.forward.write import expand, segment_refs, write, writing_pool
+from delivery.forward.zone import ZoneCaches
+from delivery.partitions.create import create_partitions
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock
@@ -33,7 +33,7 @@ world = pytest.fixture(scope="module")(world_database)
 @pytest.fixture
 async def connection(world: World) -> AsyncIterator[Connection]:
     async with writing_pool(world.url) as pool, pool.connection() as connection:
-        while not await make_partitions(connection):
+        while not await create_partitions(connection):
             pass
         world.sql("DELETE FROM forwarding")
         world.sql("DELETE FROM forwarders")
@@ -51,7 +51,7 @@ async def forwarder(connection: Connection) -> AsyncIterator[Leases]:
 
 async def leased(
     world: World, connection: Connection, leases: Leases
-) -> tuple[Lease, Place, Where]:
+) -> tuple[Lease, StreamPosition, SegmentRef]:
     """A new stream, in the hands of a forwarder."""
     stream_id = world.stream()
     [[segment]] = world.sql("SELECT segment::text FROM heads WHERE stream_id = %s", stream_id)
@@ -59,12 +59,14 @@ async def leased(
     await leases.renew(connection)
     taken = await leases.acquire(connection)
     lease = next(lease for lease in taken if lease.stream_id == stream_id)
-    where = await places_of_segments(connection, [segment])
+    where = await segment_refs(connection, [segment])
     return lease, taken[lease], where[segment]
 
 
-def due(place: Place, where: Where, sequence: int, owed: dict[int, list[int]]) -> Due:
-    return Due(Cursor(place.segment, sequence), where, owed)
+def due(
+    place: StreamPosition, where: SegmentRef, sequence: int, owed: dict[int, list[int]]
+) -> MatchedEvent:
+    return MatchedEvent(Cursor(place.segment, sequence), where, owed)
 
 
 async def test_checkpoint_and_deliveries_are_one(world: World, connection: Connection) -> None:
@@ -72,11 +74,11 @@ async def test_checkpoint_and_deliveries_are_one(world: World, connection: Conne
         lease, place, where = await leased(world, connection, leases)
         [one, two] = world.endpoints(2)
         events = [due(place, where, 2, {two: [7, 9], one: [8]}), due(place, where, 3, {one: [5]})]
-        [piece] = pieces(place, events, Cursor(place.segment, 4))
+        [piece] = batches(place, events, Cursor(place.segment, 4))
         assert await write(connection, lease, place, piece)
         expected = [(2, one, [8]), (2, two, [7, 9]), (3, one, [5])]
         assert world.deliveries(lease.stream_id) == expected
-        assert await place_of(connection, lease) == Place(place.segment, 4)
+        assert await position_of(connection, lease) == StreamPosition(place.segment, 4)
         # the same again is not where the stream stands
         assert not await write(connection, lease, place, piece)
         assert world.deliveries(lease.stream_id) == expected
@@ -88,12 +90,12 @@ async def test_an_older_epoch_writes_nothing(world: World, connection: Connectio
         await first.release(connection, [lease])
         await second.renew(connection)
         await second.acquire(connection)
-        [piece] = pieces(place, [due(place, where, 1, {1: [1]})], Cursor(place.segment, 1))
+        [piece] = batches(place, [due(place, where, 1, {1: [1]})], Cursor(place.segment, 1))
         assert not await write(connection, lease, place, piece)
         assert world.deliveries(lease.stream_id) == []
-        assert await place_of(connection, lease) is None
+        assert await position_of(connection, lease) is None
         now = Lease(lease.stream_id, lease.epoch + 1)
-        assert await place_of(connection, now) == place
+        assert await position_of(connection, now) == place
         assert await write(connection, now, place, piece)
 
 
@@ -105,12 +107,12 @@ async def test_an_event_for_many_endpoints_goes_in_pieces_and_on_after_a_crash(
         lease, place, where = await leased(world, connection, leases)
         owed = {endpoint: [endpoint, endpoint + 1] for endpoint in range(1, count + 1)}
         last = Cursor(place.segment, 1)
-        parts = list(pieces(place, [due(place, where, 1, owed)], last))
+        parts = list(batches(place, [due(place, where, 1, owed)], last))
         assert [len(part.rows) for part in parts] == [limits.DELIVERIES_PER_STATEMENT_MAX, 1_000]
         assert await write(connection, lease, place, parts[0])
-        stored = await place_of(connection, lease)  # as the next owner finds it
-        assert stored == Place(place.segment, 0, limits.DELIVERIES_PER_STATEMENT_MAX)
-        [rest] = pieces(stored, [due(place, where, 1, owed)], last)
+        stored = await position_of(connection, lease)  # as the next owner finds it
+        assert stored == StreamPosition(place.segment, 0, limits.DELIVERIES_PER_STATEMENT_MAX)
+        [rest] = batches(stored, [due(place, where, 1, owed)], last)
         assert await write(connection, lease, stored, rest)
         found = world.deliveries(lease.stream_id)
         assert found == [(1, endpoint, [endpoint, endpoint + 1]) for endpoint in owed]
@@ -123,10 +125,10 @@ async def test_a_fan_out_is_expanded_by_anybody_each_delivery_once(
     async with forwarder(connection) as leases:
         lease, place, where = await leased(world, connection, leases)
         owed = {at: list(range(at, at + 1 + at % 3)) for at in range(1, count + 1)}
-        [piece] = pieces(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
+        [piece] = batches(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
         assert piece.fanout
         assert await write(connection, lease, place, piece)
-        assert await place_of(connection, lease) == Place(place.segment, 1)
+        assert await position_of(connection, lease) == StreamPosition(place.segment, 1)
         written = [await expand(connection) for _ in range(4)]
         assert written == [5_000, 5_000, 2_001, 0]
         found = world.deliveries(lease.stream_id)
@@ -142,12 +144,12 @@ async def test_an_older_epoch_writes_no_fan_out(world: World, connection: Connec
         await first.release(connection, [lease])
         await second.renew(connection)
         await second.acquire(connection)
-        [piece] = pieces(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
+        [piece] = batches(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
         assert piece.fanout
         assert not await write(connection, lease, place, piece)
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
         now = Lease(lease.stream_id, lease.epoch + 1)
-        assert await place_of(connection, now) == place
+        assert await position_of(connection, now) == place
         # nor does anybody from another place than where the stream stands
         elsewhere = place._replace(sequence=place.sequence + 1)
         assert not await write(connection, now, elsewhere, piece)
@@ -161,15 +163,15 @@ async def test_what_reports_make_of_an_event_is_written_with_each_delivery(
     fan-out.
     """
     many = limits.FANOUT_ENDPOINTS_MIN + 6_000
-    shapes = {1: [11], 3: [31, 32], 5_002: [7], many: [8, 9]}
+    version_ids = {1: [11], 3: [31, 32], 5_002: [7], many: [8, 9]}
     for count in (4, many):
         async with forwarder(connection) as leases:
             lease, place, where = await leased(world, connection, leases)
             owed = {at: [at] for at in range(1, count + 1)}
             last = Cursor(place.segment, 2)
-            event = due(place, where, 1, owed)._replace(shapes=shapes)
+            event = due(place, where, 1, owed)._replace(version_ids=version_ids)
             plain = due(place, where, 2, {1: [1]})
-            for piece in pieces(place, [event, plain], last):
+            for piece in batches(place, [event, plain], last):
                 assert await write(connection, lease, place, piece)
                 place = piece.to
             while await expand(connection):
@@ -179,7 +181,7 @@ async def test_what_reports_make_of_an_event_is_written_with_each_delivery(
                 " AND version_ids IS NOT NULL ORDER BY endpoint_id",
                 lease.stream_id,
             )
-            assert found == [(1, at, shape) for at, shape in shapes.items() if at <= count]
+            assert found == [(1, at, ids) for at, ids in version_ids.items() if at <= count]
             assert len(world.deliveries(lease.stream_id)) == count + 1
 
 
@@ -190,7 +192,7 @@ async def test_the_setting_of_an_endpoint_counts_when_the_row_is_written(
         lease, place, where = await leased(world, connection, leases)
         [plain], [ordered] = world.endpoints(), world.endpoints(ordered=True)
         owed = {plain: [1], ordered: [2]}
-        [piece] = pieces(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
+        [piece] = batches(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
         assert await write(connection, lease, place, piece)
         rows = world.sql(
             "SELECT endpoint_id, ordered FROM deliveries WHERE stream_id = %s ORDER BY 1",
@@ -254,7 +256,7 @@ async def test_a_write_renews_its_lease(world: World, connection: Connection) ->
     async with forwarder(connection) as leases:
         lease, place, where = await leased(world, connection, leases)
         world.sql("UPDATE forwarding SET expires_at = now() WHERE stream_id = %s", lease.stream_id)
-        [piece] = pieces(place, [due(place, where, 1, {1: [1]})], Cursor(place.segment, 1))
+        [piece] = batches(place, [due(place, where, 1, {1: [1]})], Cursor(place.segment, 1))
         assert await write(connection, lease, place, piece)
         held = "SELECT expires_at > now() FROM forwarding WHERE stream_id = %s"
         assert world.sql(held, lease.stream_id) == [(True,)]
@@ -282,10 +284,10 @@ async def test_streams_that_were_given_up_are_not_held_when_the_database_fails(
         await leased(world, connection, leases)
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
         interests = Interests(
-            log, Feed(log), Zones(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
+            log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
-        parts = Parts(log, pool, leases, interests, ManualClock(), lambda piece: None)
-        holder = Holder(parts, world.url)
+        parts = ForwarderContext(log, pool, leases, interests, ManualClock(), lambda piece: None)
+        holder = LeaseHolder(parts, world.url)
         for lease in leases.held:
             holder._start(lease)
         async with forwarder(connection):

@@ -10,8 +10,8 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 
-from delivery.partitions.create import make_partitions
-from delivery.partitions.retire import retiring
+from delivery.partitions.create import create_partitions
+from delivery.partitions.retire import run_retirement
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from sparkjobs.runs.export.files import InputsNotWritten
@@ -22,7 +22,7 @@ from tests.integration.archive_world import archive, archived_stream, fill, put
 from tests.integration.eventlog_world import execute
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import connected, next_group
-from tests.integration.test_delivery_shelf import old_day
+from tests.integration.test_partition_archive import old_day
 
 database = pytest.fixture(world_database)
 EVERYTHING = frozenset(TABLES)
@@ -180,7 +180,7 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
     url, place = database.url, tmp_path / "archive"
     group = await next_group(url)
     async with connected(url) as connection:
-        assert await make_partitions(connection)
+        assert await create_partitions(connection)
     stream = database.stream(segment_events_max=3)
     other = database.stream(segment_events_max=3)
     for each in (stream, other):
@@ -200,11 +200,11 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
     before = Inputs(url, tmp_path / "before", place, **scope)
     await next_group(url)
     async with connected(url) as connection:
-        assert await make_partitions(connection)
+        assert await create_partitions(connection)
     for each in (stream, other):
         database.emit(each, *"abc")
     database.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE partition_id = %s", group)
-    await retiring(url, str(place))
+    await run_retirement(url, str(place))
     after = Inputs(url, tmp_path / "after", place, **scope)
     none = Inputs(url, tmp_path / "none", place, since_us=0, until_us=1, **scope)
     for table in ("deliveries", "attempts"):

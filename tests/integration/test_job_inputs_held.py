@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from delivery.partitions.retire import retire_deliveries_group
+from delivery.partitions.retire import retire_deliveries_partition
 from eventhub.eventlog.retention.cleaning import Fence, clean, horizon, is_exported
 from eventhub.eventlog.retention.drop import drop_by_policy
 from eventhub.postgresql.connections import Connection
@@ -17,7 +17,7 @@ from tests.integration.archive_world import archive, archived_stream, fill
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import (
     ENOUGH,
-    NO_ROOMS,
+    NO_HOOKS,
     NOW_US,
     connected,
     next_group,
@@ -66,12 +66,12 @@ async def test_a_partition_stays_until_it_is_read(database: World, tmp_path: Pat
                 with pytest.raises(psycopg.errors.LockNotAvailable):
                     database.sql(f"DROP TABLE {table}")
             assert await is_exported(connection, "events_p1")
-            assert not await retire_deliveries_group(connection, 1, None)
+            assert not await retire_deliveries_partition(connection, 1, None)
         inputs = reading.result()
         [segment, _] = inputs.segments(stream)
         assert len(inputs.events(segment)) == 3
         assert not await is_exported(connection, "events_p1")
-        assert await retire_deliveries_group(connection, 1, None)
+        assert await retire_deliveries_partition(connection, 1, None)
 
 
 async def test_what_is_in_the_archive_is_not_held(database: World, tmp_path: Path) -> None:
@@ -104,9 +104,9 @@ async def test_what_an_export_has_read_or_finds_in_the_archive_may_go(
         fence = await ready_to_clean(connection)
         with held_up(database, tmp_path, "clients", place) as reading:  # after all events
             database.sql("UPDATE streams SET retain_age_s = 1 WHERE id = ANY (%s)", [kept, other])
-            assert len(await drop_by_policy(connection, NO_ROOMS, NOW_US)) == 2
+            assert len(await drop_by_policy(connection, NO_HOOKS, NOW_US)) == 2
             database.sql("SET lock_timeout = '2s'")
-            assert await clean(connection, NO_ROOMS, ENOUGH, fence)
+            assert await clean(connection, NO_HOOKS, ENOUGH, fence)
             assert partitions(url) == ["events_p2"]
             assert not reading.done()
     inputs = reading.result()
@@ -133,8 +133,8 @@ async def test_what_goes_before_it_is_held_is_looked_at_anew(
         # held before events are
         with held_up(database, tmp_path, "attempts_20200101") as reading:
             database.sql("UPDATE streams SET retain_age_s = 1 WHERE id = %s", stream)
-            assert await drop_by_policy(connection, NO_ROOMS, NOW_US)
-            assert await clean(connection, NO_ROOMS, ENOUGH, fence)
+            assert await drop_by_policy(connection, NO_HOOKS, NOW_US)
+            assert await clean(connection, NO_HOOKS, ENOUGH, fence)
             assert partitions(url) == ["events_p2"]
     found = reading.result().segments(stream)
     assert [(row["tier"], row["source"]) for row in found[:2]] == [

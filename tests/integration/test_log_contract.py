@@ -227,7 +227,7 @@ async def test_numbers_that_are_given_again_are_of_another_segment_and_old_curso
     [*_, held] = await append(backend.log, stream, 500)
     await backend.lose(stream)
     for log in (backend.log, backend.other):
-        log.tail.met("another life")
+        log.tail.connected("another life")
     [*_, twentieth] = await append(backend.other, stream, 20)
     assert twentieth.sequence == 20
     assert twentieth.segment != held.segment

@@ -21,7 +21,7 @@ from pytest_django import DjangoDbBlocker
 from eventhub.eventlog import streams
 from eventhub.postgresql import queries
 from eventhub.postgresql.schema import HOME
-from eventhub.postgresql.tables import Storage, create_table
+from eventhub.postgresql.tables import TableStorage, create_table
 from tests.databases import migrated_database, new_database
 from tests.unit.eventhub.supervisor.test_commands import manage
 
@@ -127,7 +127,7 @@ def make_tables(url: str, made: list[type[models.Model]]) -> None:
     try:
         with connection.schema_editor() as editor:
             for model in made:
-                create_table(editor, model, getattr(model, "storage", Storage()))
+                create_table(editor, model, getattr(model, "storage", TableStorage()))
     finally:
         connection.close()
 

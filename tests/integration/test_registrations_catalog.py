@@ -25,7 +25,7 @@ async def connection(hub: LiveHub) -> AsyncIterator[Connection]:
         yield found
 
 
-async def versions(written: Awaitable[list[catalog.StoredVersion]]) -> list[catalog.Version]:
+async def versions(written: Awaitable[list[catalog.StoredVersion]]) -> list[catalog.StreamVersion]:
     return await catalog.compiled(await written)
 
 
@@ -123,7 +123,7 @@ async def test_of_system_the_zones_own_events_and_the_whole_hubs_are_wanted(
     assert version.specs == (Spec(None, "key.revoked"),)
     of: list[dict[str, str]] = [{"zone": zone.name}, {"zone": "another"}, {}]  # {}: the hub's
     told = [
-        version.may_tell(Event("eventhub", "key.revoked", each), lambda _: frozenset())
+        version.is_visible(Event("eventhub", "key.revoked", each), lambda _: frozenset())
         for each in of
     ]
     assert told == [True, False, True]

@@ -23,7 +23,7 @@ from sparkjobs.runs.retention.apply import ApplyTarget, apply_actions
 from sparkjobs.runs.retention.plan import PlannedAction
 from tests.integration.eventlog_world import execute, log_database, new_stream
 from tests.integration.retention_world import (
-    NO_ROOMS,
+    NO_HOOKS,
     NOW_US,
     announced,
     ask,
@@ -62,22 +62,22 @@ async def test_what_is_needed_held_open_or_to_be_archived_stays(
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 35)
     first, second, third, opened = planned(url, stream)
-    rooms = needing(stream, 15)
-    assert await drop_planned(connection, rooms, second, NOW_US) == "needed"
-    assert await drop_planned(connection, rooms, first, NOW_US) == ""
-    assert await drop_planned(connection, rooms, first, NOW_US) == "gone"
-    assert await drop_planned(connection, rooms, opened, NOW_US) == "open"
+    hooks = needing(stream, 15)
+    assert await drop_planned(connection, hooks, second, NOW_US) == "needed"
+    assert await drop_planned(connection, hooks, first, NOW_US) == ""
+    assert await drop_planned(connection, hooks, first, NOW_US) == "gone"
+    assert await drop_planned(connection, hooks, opened, NOW_US) == "open"
     stranger = Planned(second.segment_id, first.segment)
-    assert await drop_planned(connection, NO_ROOMS, stranger, NOW_US) == "gone"
+    assert await drop_planned(connection, NO_HOOKS, stranger, NOW_US) == "gone"
     execute(url, "UPDATE streams SET archive = true WHERE id = %s", stream)
-    assert await drop_planned(connection, NO_ROOMS, second, NOW_US) == "not_archived"
+    assert await drop_planned(connection, NO_HOOKS, second, NOW_US) == "not_archived"
     execute(url, "UPDATE segments SET archive_path = 'x' WHERE id = %s", second.segment_id)
-    assert await drop_planned(connection, NO_ROOMS, second, NOW_US) == ""
+    assert await drop_planned(connection, NO_HOOKS, second, NOW_US) == ""
     execute(url, "UPDATE streams SET archive = false, hold = '' WHERE id = %s", stream)
-    assert await drop_planned(connection, NO_ROOMS, third, NOW_US) == "hold"
+    assert await drop_planned(connection, NO_HOOKS, third, NOW_US) == "hold"
     assert tiers(url, stream) == ["dropped", "archived", "live", "live"]
     [told] = announced(url, "stream.trimmed")  # what is in the archive can be read on
-    assert (told["first"], told["events"], told["why"]) == (11, 10, "plan")
+    assert (told["first"], told["events"], told["reason"]) == (11, 10, "plan")
 
 
 async def test_what_was_done_before_comes_first(url: str, connection: Connection) -> None:
@@ -88,7 +88,7 @@ async def test_what_was_done_before_comes_first(url: str, connection: Connection
         PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:3]
     ]
-    hub = ApplyTarget(connection, NO_ROOMS, SystemClock(), archive=None)
+    hub = ApplyTarget(connection, NO_HOOKS, SystemClock(), archive=None)
     assert [one.outcome async for one in apply_actions(hub, acts[1:2])] == ["done"]
     went = [(acts.index(one.act), one.outcome, one.why) async for one in apply_actions(hub, acts)]
     assert went == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
@@ -111,7 +111,7 @@ async def test_an_archive_that_is_away_is_asked_once(url: str, connection: Conne
         PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:4]
     ]
-    hub = ApplyTarget(connection, NO_ROOMS, SystemClock(), ArchiveFolder(f"http://{host}:{port}/"))
+    hub = ApplyTarget(connection, NO_HOOKS, SystemClock(), ArchiveFolder(f"http://{host}:{port}/"))
     async with away:
         alone = [one.why async for one in apply_actions(hub, acts[:1])]
         once = len(asked)
@@ -140,7 +140,7 @@ async def test_a_hold_that_is_just_being_placed_is_waited_for(
     with psycopg.connect(url) as placing:
         streams.lock_system(placing)
         placing.execute("UPDATE streams SET hold = 'case 7' WHERE id = %s", (stream,))
-        dropping = asyncio.create_task(drop_planned(connection, NO_ROOMS, sealed, NOW_US))
+        dropping = asyncio.create_task(drop_planned(connection, NO_HOOKS, sealed, NOW_US))
         waiting = (
             "SELECT 1 FROM pg_locks WHERE NOT granted AND pid = %s",
             connection.info.backend_pid,
@@ -157,7 +157,7 @@ async def test_what_is_asked_changes_nothing(url: str, connection: Connection) -
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 15)
     [sealed, _] = planned(url, stream)
-    assert await retained_by(connection, NO_ROOMS, sealed) == ""
+    assert await retained_by(connection, NO_HOOKS, sealed) == ""
     assert not await is_to_be_cleaned(connection, sealed, 1)
     await next_group(url)
     assert await is_to_be_cleaned(connection, sealed, 1)

@@ -15,12 +15,14 @@ from psycopg.conninfo import make_conninfo
 
 from eventhub.base.version import VERSION
 from eventhub.postgresql import schema
-from eventhub.postgresql.schema import Form, Found, Migration, OtherSchema
+from eventhub.postgresql.schema import MigrationForm as Form
+from eventhub.postgresql.schema import MigrationName, OtherSchema
+from eventhub.postgresql.schema import SchemaState as State
 from tests.databases import migrate, migrated_database, new_database
 from tests.integration.up_process import Hub
 from tests.unit.eventhub.supervisor.test_commands import manage
 
-OTHER = "were made by another version of the hub (delivery.0001_initial)"
+OTHER = "were created by another version of the hub (delivery.0001_initial)"
 CELERY = ("-m", "celery", "-q", "-A", "eventhub", "worker")
 MIGRATION = '''
 """The tables."""
@@ -33,7 +35,7 @@ class Migration(migrations.Migration):
 
 @pytest.fixture(scope="module")
 def other() -> Iterator[str]:
-    """The URL of a database whose tables of deliveries were made by another file."""
+    """The URL of a database whose tables of deliveries were created by another file."""
     with migrated_database("other") as url:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("UPDATE schema_digests SET digest = 'x' WHERE app = 'delivery'")
@@ -49,7 +51,7 @@ def test_tables_of_another_version_are_refused(other: str, words: tuple[str, ...
     done = manage(*words, **environment(other))
     assert done.returncode == os.EX_CONFIG, done.stderr
     assert OTHER in done.stderr
-    assert "Run the version that made them" in done.stderr
+    assert "Run the version that created them" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -66,7 +68,7 @@ def test_tables_of_another_version_end_up_before_it_serves(other: str) -> None:
         hub = Hub(Path(data), script=manage_py, **environment(other))
         assert hub.wait_end() == 1
     assert OTHER in hub.text
-    assert "boot cannot run as the hub is set or with its data" in hub.text
+    assert "boot cannot run with the hub's settings or data" in hub.text
     assert "web-1" not in hub.text
 
 
@@ -113,8 +115,12 @@ def test_migrations_that_were_applied_before_digests_were_kept_are_of_another_ve
 @pytest.mark.parametrize(
     ("app", "name", "says"),
     [
-        ("delivery", "0002_more", "were made by a newer version of the hub (delivery.0002_more)"),
-        ("eventlog", "0001_log", "are of before 0.1 (eventlog.0001_log)"),
+        (
+            "delivery",
+            "0002_more",
+            "were created by a newer version of the hub (delivery.0002",
+        ),
+        ("eventlog", "0001_log", "are from before 0.1 (eventlog.0001_log)"),
     ],
 )
 def test_a_database_of_another_release_is_refused(app: str, name: str, says: str) -> None:
@@ -153,33 +159,49 @@ def test_there_is_nothing_before_the_first_release() -> None:
         assert "not allowed with argument" in done.stderr
 
 
-ONE, TWO = Migration("log", "0001_log"), Migration("log", "0003_more")
-LATE = Migration("log", "0002_late")
-A, B, POST = Form("a", "0.1"), Form("b", "0.1"), Form("c", VERSION, "post")
+ONE, TWO = MigrationName("log", "0001_log"), MigrationName("log", "0003_more")
+LATE = MigrationName("log", "0002_late")
+A, B, POST = (
+    Form("a", "0.1"),
+    Form("b", "0.1"),
+    Form("c", VERSION, "post"),
+)
 
 
 @pytest.mark.parametrize(
     ("found", "same", "complete"),
     [
-        (Found({ONE, LATE}, {ONE: A, LATE: POST}), True, True),
-        (Found({ONE}, {ONE: A}), True, True),  # before the second half
-        (Found({ONE, LATE, TWO}, {ONE: A, LATE: POST, TWO: Form("c", "0.2")}), True, True),
-        (Found({ONE, LATE, TWO}, {ONE: A, LATE: POST, TWO: Form("c", "0.3")}), False, False),
+        (State({ONE, LATE}, {ONE: A, LATE: POST}), True, True),
+        (State({ONE}, {ONE: A}), True, True),  # before the second half
         (
-            Found({ONE, LATE, TWO}, {ONE: A, LATE: POST, TWO: Form("c", "0.2", "post")}),
+            State({ONE, LATE, TWO}, {ONE: A, LATE: POST, TWO: Form("c", "0.2")}),
+            True,
+            True,
+        ),
+        (
+            State({ONE, LATE, TWO}, {ONE: A, LATE: POST, TWO: Form("c", "0.3")}),
             False,
             False,
         ),
-        (Found(set(), {}), True, False),
-        (Found({LATE}, {LATE: POST}), True, False),
-        (Found(set(), {ONE: B}), True, False),  # noted by a run that ended before it applied it
-        (Found({ONE}, {ONE: B}), False, False),
-        (Found({ONE}, {}), False, False),
-        (Found({ONE, TWO}, {ONE: A}), False, False),
+        (
+            State({ONE, LATE, TWO}, {ONE: A, LATE: POST, TWO: Form("c", "0.2", "post")}),
+            False,
+            False,
+        ),
+        (State(set(), {}), True, False),
+        (State({LATE}, {LATE: POST}), True, False),
+        (
+            State(set(), {ONE: B}),
+            True,
+            False,
+        ),  # recorded by a run that ended before it applied it
+        (State({ONE}, {ONE: B}), False, False),
+        (State({ONE}, {}), False, False),
+        (State({ONE, TWO}, {ONE: A}), False, False),
     ],
 )
 def test_what_a_database_says_is_compared_with_this_version(
-    found: Found, same: bool, complete: bool
+    found: State, same: bool, complete: bool
 ) -> None:
     ours = {ONE: A, LATE: POST}
     for passes, require in ((same, schema.require_same), (complete, schema.require_complete)):
@@ -195,7 +217,7 @@ def test_every_migration_of_the_hubs_own_apps_has_a_digest() -> None:
     own = {app.label for app in apps.get_app_configs() if app.path.startswith(home)}
     own = {label for label in own if ".venv" not in apps.get_app_config(label).path}
     disk = MigrationLoader(None).disk_migrations
-    assert set(schema.migrations()) == {Migration(*key) for key in disk if key[0] in own}
+    assert set(schema.migrations()) == {MigrationName(*key) for key in disk if key[0] in own}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +240,7 @@ def test_digest_is_of_the_statements_not_of_their_layout(
         (app / "sql").mkdir()
         (app / "sql" / "schema.sql").write_bytes(text.encode())
         (app / "migrations" / "0001_delivery.py").write_text(code)
-        found.append(schema.migrations(app.parent)[Migration("delivery", "0001_delivery")])
+        found.append(schema.migrations(app.parent)[MigrationName("delivery", "0001_delivery")])
     assert (found[0] == found[1]) is same
 
 

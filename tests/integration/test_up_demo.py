@@ -1,4 +1,4 @@
-"""The demo: each event reaches the door once, with its id, however often the door fails."""
+"""The demo: each event is stored once, with its id, however often the hub fails."""
 
 import asyncio
 import socket
@@ -12,14 +12,14 @@ from eventhub_client.remote import HubClient
 from eventhub_client.types import HubProblem
 
 from eventhub.demo import github, host, producer
-from eventhub.demo.producer import Producer
+from eventhub.demo.producer import DemoProducer
 
 Posted = list[list[dict[str, Any]]]
 
 
 @asynccontextmanager
-async def door(statuses: list[int], posted: Posted, port: int = 0) -> AsyncIterator[str]:
-    """Answers with each status in turn, then 200."""
+async def fake_hub(statuses: list[int], posted: Posted, port: int = 0) -> AsyncIterator[str]:
+    """Serve an emit route that answers with each of the statuses, then with 200."""
 
     async def emit(request: web.Request) -> web.Response:
         assert request.headers["Authorization"] == "Bearer key"
@@ -45,8 +45,8 @@ async def door(statuses: list[int], posted: Posted, port: int = 0) -> AsyncItera
 async def test_batch_keeps_its_ids_until_it_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(producer, "PAUSE_S", 0.0)
     posted: Posted = []
-    async with door([503, 500, 429], posted) as url, HubClient(url, "key") as hub:
-        sender = Producer(hub)
+    async with fake_hub([503, 500, 429], posted) as url, HubClient(url, "key") as hub:
+        sender = DemoProducer(hub)
         await sender.emit("host", [{"type": "a"}, {"type": "b"}])
         await sender.emit("host", [{"type": "c"}])
     assert [len(batch) for batch in posted] == [2, 2, 2, 2, 1]
@@ -55,19 +55,21 @@ async def test_batch_keeps_its_ids_until_it_is_accepted(monkeypatch: pytest.Monk
     assert numbers == [1, 2, 3]
 
 
-async def test_hub_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Longer than one attempt may take: the same batch is tried anew."""
+async def test_batch_is_retried_while_the_hub_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes longer than one attempt: the same batch is sent again."""
     monkeypatch.setattr(producer, "PAUSE_S", 0.0)
     monkeypatch.setattr(producer, "ATTEMPT_S_MAX", 0.02)
     posted: Posted = []
-    with socket.create_server(("127.0.0.1", 0)) as listener:  # takes connections, never answers
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # accepts connections, never answers
         port = listener.getsockname()[1]
         async with HubClient(f"http://127.0.0.1:{port}", "key") as hub:
-            task = asyncio.create_task(Producer(hub).emit("host", [{"type": "a"}]))
+            task = asyncio.create_task(DemoProducer(hub).emit("host", [{"type": "a"}]))
             done, _ = await asyncio.wait([task], timeout=0.2)
             assert not done
             listener.close()
-            async with door([], posted, port):
+            async with fake_hub([], posted, port):
                 monkeypatch.setattr(producer, "ATTEMPT_S_MAX", 5.0)
                 await asyncio.wait_for(task, 10)
     assert [event["type"] for batch in posted for event in batch] == ["a"]
@@ -75,9 +77,9 @@ async def test_hub_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) 
 
 async def test_refused_event_is_reported_and_not_repeated() -> None:
     posted: Posted = []
-    async with door([400], posted) as url, HubClient(url, "key") as hub:
+    async with fake_hub([400], posted) as url, HubClient(url, "key") as hub:
         with pytest.raises(HubProblem):
-            await Producer(hub).emit("host", [{"type": "a"}])
+            await DemoProducer(hub).emit("host", [{"type": "a"}])
     assert len(posted) == 1
 
 
@@ -108,7 +110,7 @@ def test_webhook_without_action_is_named_after_its_event() -> None:
     assert draft["attributes"] == {"event": "push", "ref": "refs/heads/main"}
 
 
-def test_payloads_that_were_not_fetched_are_no_error() -> None:
+def test_missing_payloads_are_no_error() -> None:
     assert github.read_payloads(github.EXAMPLES.with_name("absent.json")) == []
 
 

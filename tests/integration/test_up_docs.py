@@ -1,5 +1,5 @@
-"""The whole hub with its demo, as `make run` starts it: it goes on after each way of stopping, and
-the commands of the pages work beside it, run as somebody would copy them."""
+"""The whole hub with its demo, as by `make run`: it continues after each way of stopping, and
+the commands of the documents work, run as a user would copy them."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ async def next_event(hub: Hub, start: Cursor | str) -> Delivered:
     async with HubClient(hub.url, credentials(hub)["client"]["key"]) as client:
         async for delivered in client.listen("host", start=start):  # type: ignore[arg-type]
             return delivered
-    raise AssertionError("the listen ended")
+    raise AssertionError("the listener ended")
 
 
 def first_event(hub: Hub, start: Cursor | str = "now") -> Delivered:
@@ -43,7 +43,7 @@ def first_event(hub: Hub, start: Cursor | str = "now") -> Delivered:
 
 @contextmanager
 def demo_hub(root: Path, ended_by: int, *words: str) -> Iterator[Hub]:
-    """Ready, ended by a signal, and then gone without a trace."""
+    """Run a hub until a signal; afterwards no process of it may be left."""
     hub = Hub(root / "var", "--demo", *words, script=HOME / "manage.py")
     try:
         yield hub.wait_ready()
@@ -55,7 +55,7 @@ def demo_hub(root: Path, ended_by: int, *words: str) -> Iterator[Hub]:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that stands for the checkout's root: .venv, manage.py and var are there."""
+    """Return a folder like the root of a checkout, with .venv, manage.py and var."""
     root = tmp_path_factory.mktemp("docs")
     (root / ".venv").symlink_to(sys.prefix)
     (root / "manage.py").symlink_to(HOME / "manage.py")
@@ -63,46 +63,46 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-class Before(NamedTuple):
-    """What the hub had before it was stopped and started again."""
+class FirstRun(NamedTuple):
+    """An event and the credentials of the hub's first run."""
 
     event: Delivered
     logins: dict[str, dict[str, str]]
 
-    def goes_on(self, hub: Hub) -> bool:
-        first_event(hub)  # a new one: by now the demo has read its credentials, or made others
+    def continues(self, hub: Hub) -> bool:
+        first_event(hub)  # a new one: the demo has read or created its credentials
         after = first_event(hub, Cursor(self.event.segment, self.event.sequence))
         return credentials(hub) == self.logins and after.sequence == self.event.sequence + 1
 
 
 @pytest.fixture(scope="module")
-def before(root: Path) -> Before:
-    """Of its first start, ended by Ctrl-C."""
+def before(root: Path) -> FirstRun:
+    """Run the hub for the first time, ended by Ctrl-C."""
     with demo_hub(root, signal.SIGINT) as hub:
         event = first_event(hub)
         logins = credentials(hub)
         assert (hub.data / "credentials.json").stat().st_mode & 0o777 == 0o600
     assert hub.process.returncode == 0
-    return Before(event, logins)
+    return FirstRun(event, logins)
 
 
 @pytest.fixture(scope="module")
-def killed(root: Path, before: Before) -> bool:
-    """Whether it went on in its second start, which was ended by a kill."""
+def killed(root: Path, before: FirstRun) -> bool:
+    """Return whether the second run continued the first; it is ended by SIGKILL."""
     with demo_hub(root, signal.SIGKILL, "--web", "1", "--forwarders", "0", "--workers", "0") as hub:
-        return before.goes_on(hub)
+        return before.continues(hub)
 
 
 @pytest.fixture(scope="module")
 def hub(root: Path, killed: bool) -> Iterator[Hub]:
-    """In its third start."""
+    """Run the hub for the third time."""
     with demo_hub(root, signal.SIGINT, "--web", "1", "--forwarders", "1", "--workers", "1") as hub:
         yield hub
     assert hub.process.returncode == 0
 
 
 def run(hub: Hub, script: str) -> str:
-    """By a shell without anything set; a command or a request that fails ends it."""
+    """Run a script in a shell without the hub's variables; a failing command or request ends it."""
     inherited = {k: v for k, v in os.environ.items() if k not in EMBEDDED_VARIABLES}
     done = subprocess.run(
         ["/bin/bash", "-euo", "pipefail", "-c", script.replace("http://127.0.0.1:8000", hub.url)],
@@ -118,26 +118,26 @@ def run(hub: Hub, script: str) -> str:
 
 
 def commands(page: str, about: str = "") -> str:
-    """The page's commands, in turn; only the blocks that hold `about`."""
+    """Return the commands of a document in their order; only blocks that contain `about`."""
     blocks = BLOCK.findall((HOME / "docs" / page).read_text())
     found = [block for block in blocks if about in block]
     assert found
     return "".join(found)
 
 
-def test_demo_is_heard_and_continues_after_each_way_of_stopping(
-    hub: Hub, before: Before, killed: bool
+def test_demo_emits_and_continues_after_each_way_of_stopping(
+    hub: Hub, before: FirstRun, killed: bool
 ) -> None:
     assert before.event.event["domain"] == "host"
     assert killed
-    assert before.goes_on(hub)
+    assert before.continues(hub)
 
 
 def test_every_command_of_the_page_about_access_works(hub: Hub) -> None:
-    """Its first one did not even find manage.py, and others named variables nobody had set."""
-    said = run(hub, commands("access.md"))
-    assert "ehk_" in said
-    assert '"plant"' in said
+    """The first one did not find manage.py, and others used variables that were not set."""
+    output = run(hub, commands("access.md"))
+    assert "ehk_" in output
+    assert '"plant"' in output
 
 
 def test_the_python_of_the_readme_works(hub: Hub) -> None:
@@ -163,26 +163,26 @@ def test_every_command_of_the_page_about_the_api_works(hub: Hub) -> None:
 
 
 def test_every_command_of_the_page_about_registrations_works(hub: Hub) -> None:
-    said = run(hub, commands("registrations.md"))
-    # shown, made, two more, changed, suspended, resumed, in a group, its list, and six listed
-    assert said.count('"from"') == 15
-    assert '"done":true,"through":4,"created":2,"changed":1,"ended":0,"repeated":0' in said
-    assert said.count("whsec_") == 1  # kept in the shell, and shown by it
+    output = run(hub, commands("registrations.md"))
+    # read, created, two more, changed, suspended, resumed, in a group, its list, and six listed
+    assert output.count('"from"') == 15
+    assert '"done":true,"through":4,"created":2,"changed":1,"ended":0,"repeated":0' in output
+    assert output.count("whsec_") == 1  # stored in the shell, and printed by it
 
 
 def test_every_command_of_the_page_about_understanding_works(hub: Hub) -> None:
-    said = run(hub, commands("explain.md"))
-    assert '"variable":"Ev1"' in said
-    assert "must not hold, but does: size exists" in said
-    assert '"name":"from","held":false' in said
-    assert said.count('"stopped":"end"') == 2
-    assert '{"op":"end"' in said
+    output = run(hub, commands("explain.md"))
+    assert '"variable":"Ev1"' in output
+    assert "must not hold, but does: size exists" in output
+    assert '"name":"from","held":false' in output
+    assert output.count('"stopped":"end"') == 2
+    assert '{"op":"end"' in output
 
 
 def test_every_command_of_the_page_about_endpoints_works(hub: Hub) -> None:
-    said = run(hub, commands("endpoints.md"))
-    assert said.count("whsec_") == 1
-    assert said.count('"reason":"request"') == 1
+    output = run(hub, commands("endpoints.md"))
+    assert output.count("whsec_") == 1
+    assert output.count('"reason":"request"') == 1
 
 
 def test_backups_of_the_page_about_them_work(hub: Hub) -> None:
@@ -229,6 +229,6 @@ curl "http://127.0.0.1:8000/v1/streams/host/events/$(cat at)" -H "Authorization:
 def test_bodies_come_back_as_the_page_about_events_says(
     hub: Hub, sent: str, shown: dict[str, Any]
 ) -> None:
-    said = run(hub, SENT % f'{{"domain": "d", "type": "t", {sent}}}')
-    event = json.loads(said)
+    output = run(hub, SENT % f'{{"domain": "d", "type": "t", {sent}}}')
+    event = json.loads(output)
     assert {name: event[name] for name in shown} == shown

@@ -1,4 +1,4 @@
-"""Embedded servers and supervised parts of a process that ends badly, or never gets ready."""
+"""Embedded servers and supervised processes that are killed, fail or never get ready."""
 
 import signal
 import subprocess
@@ -25,12 +25,12 @@ import os, shlex, sys
 from eventhub.base.guarded import Command
 from eventhub.base.guarded import current_identity
 from eventhub.supervisor.output import Output
-from eventhub.supervisor.supervisor import HubFailed, Part, Patience, Supervisor
-words, limits = shlex.split(sys.argv[2]), Patience(*eval(sys.argv[3]))
+from eventhub.supervisor.supervisor import HubFailed, ProcessSpec, RetryLimits, Supervisor
+words, limits = shlex.split(sys.argv[2]), RetryLimits(*eval(sys.argv[3]))
 command = Command("slow", words, {**os.environ, "MARK": sys.argv[1]})
-part = Part(command, stage=0, is_ready=lambda: False, slow_after_s=0.2)
+spec = ProcessSpec(command, stage=0, is_ready=lambda: False, slow_after_s=0.2)
 try:
-    Supervisor([part], current_identity(), Output(), patience=limits).run(lambda: None)
+    Supervisor([spec], current_identity(), Output(), retry_limits=limits).run(lambda: None)
 except HubFailed as error:
     sys.exit(str(error))
 """
@@ -63,12 +63,12 @@ def test_embedded_servers_end_with_their_process(tmp_path: Path, killed: bool) -
 @pytest.mark.parametrize(
     ("command", "limits", "said"),
     [
-        ("sleep 600", "(None, 0.4)", "of 0.4 that EVENTHUB_START_TIMEOUT_S allows"),
-        ("false", "(2, None)", "ended with status 1 and was restarted 2 times in a row"),
-        ("sh -c 'exit 78'", "()", "slow cannot run as the hub is set"),
+        ("sleep 600", "(None, 0.4)", "EVENTHUB_START_TIMEOUT_S allows 0.4 s"),
+        ("false", "(2, None)", "ended with status 1 after 2 restarts in a row"),
+        ("sh -c 'exit 78'", "()", "slow cannot run with the hub's settings"),
     ],
 )
-def test_limit_or_bad_setting_stops_the_hub_with_a_reason(
+def test_limit_or_invalid_setting_stops_the_hub_with_a_reason(
     tmp_path: Path, command: str, limits: str, said: str
 ) -> None:
     process = start(SUPERVISED, tmp_path, command, limits)
@@ -82,14 +82,14 @@ def test_limit_or_bad_setting_stops_the_hub_with_a_reason(
     ("command", "said"),
     [
         ("sleep 600", "slow is not ready after 1 s: still waiting for it"),
-        ("false", "starting it again in 1 s"),
-        ("/absent/program", "starting it again in 1 s"),
+        ("false", "restarting it in 1 s"),
+        ("/absent/program", "restarting it in 1 s"),
     ],
 )
-def test_without_limits_the_hub_goes_on_trying_and_says_so(
+def test_without_limits_restarts_continue_and_are_reported(
     tmp_path: Path, command: str, said: str
 ) -> None:
-    """A busy machine after a power cut ended it for good after a minute."""
+    """On a busy machine after a power cut the hub ended for good after a minute."""
     process = start(SUPERVISED, tmp_path, command, "()")
     assert process.stdout is not None
     assert any(said in line for line in process.stdout)

@@ -1,4 +1,4 @@
-"""What the supervisor decides, without starting anything, and who it lets the parts run as."""
+"""Decisions of the supervisor without starting anything: restarts, output, users."""
 
 import errno
 import io
@@ -24,16 +24,16 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root steps down")
         ([], 5, DELAYS_S[0]),
         ([99.0], 5, DELAYS_S[1]),
         ([98.0, 99.0], 5, DELAYS_S[2]),
-        ([89.0, 90.0], 5, DELAYS_S[0]),  # it was up for ten seconds since
+        ([89.0, 90.0], 5, DELAYS_S[0]),  # it ran for ten seconds since
         ([81.0, 90.1, 99.0], 5, DELAYS_S[3]),  # and here never
         ([95.0, 96.0, 97.0, 98.0], 5, DELAYS_S[4]),
         ([95.0, 96.0, 97.0, 98.0, 99.0], 5, None),
         ([80.0, 95.0, 96.0, 97.0, 98.0], 5, DELAYS_S[4]),
-        ([99.0] * 99, None, DELAYS_S[-1]),  # without a limit it goes on, with the longest pause
+        ([99.0] * 99, None, DELAYS_S[-1]),  # without a limit, with the longest pause
         ([], 0, None),
     ],
 )
-def test_restart_backs_off_and_gives_up_where_it_is_told_to(
+def test_restarts_back_off_up_to_their_limit(
     restarts_at: list[float], row_max: int | None, delay_s: float | None
 ) -> None:
     assert decide(restarts_at, 100.0, row_max).delay_s == delay_s
@@ -51,11 +51,11 @@ def test_output_survives_a_closed_terminal() -> None:
     stream = io.StringIO()
     output = Output(stream)
     stream.close()
-    output.line("web-1", "nobody listens")
+    output.line("web-1", "no terminal")
 
 
 class Full(io.StringIO):
-    """A log on a disk that takes nothing for a while."""
+    """A log on a disk that is full for a while."""
 
     full = False
 
@@ -65,10 +65,10 @@ class Full(io.StringIO):
         return super().write(text)
 
 
-def test_log_that_takes_nothing_leaves_the_reason_on_standard_error(
+def test_failing_log_leaves_the_reason_on_standard_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The hub ended on an I/O error of its disk, and nobody could read why."""
+    """The hub ended on an I/O error of its disk, without a readable reason."""
     stream = Full()
     output = Output(stream)
     stream.full = True
@@ -84,7 +84,7 @@ def test_log_that_takes_nothing_leaves_the_reason_on_standard_error(
 
 
 def test_folder_of_another_user_is_not_used_for_sockets(tmp_path: Path) -> None:
-    """Somebody else may have made the predictable name under /tmp before us."""
+    """Another user may have created the predictable name under /tmp first."""
     folder = Folder(tmp_path / ("long" * 30))
     owner = (os.geteuid(), os.getegid())
     expected = datafolder.socket_folder(folder, owner)
@@ -98,8 +98,8 @@ def test_folder_of_another_user_is_not_used_for_sockets(tmp_path: Path) -> None:
         other.rmdir()
 
 
-def test_given_files_leave_names_elsewhere_alone(tmp_path: Path) -> None:
-    """A second name of a file outside the data folder must not change hands with it."""
+def test_change_of_owner_skips_files_with_names_elsewhere(tmp_path: Path) -> None:
+    """A file with a second name outside of the data folder retains its owner."""
     folder = open_folder(tmp_path / "data")
     outside = tmp_path / "outside"
     outside.write_text("not part of the data")
@@ -123,7 +123,7 @@ def test_owner_of_the_data_then_eventhub_then_nobody_are_tried(tmp_path: Path) -
 def test_without_user_namespaces_the_hub_stops_with_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The data lies below a folder that only root may enter, and namespaces are refused."""
+    """Only root can enter the folder above the data, and namespaces are refused."""
     tmp_path.chmod(0o700)
     folder = open_folder(tmp_path / "data")
     monkeypatch.setattr(users, "_namespace", lambda: ())

@@ -1,4 +1,4 @@
-"""Starting: what is checked before, what is kept from the last time, what is private."""
+"""Starting a hub: checks before the start, data of the last run, private files."""
 
 import fcntl
 import os
@@ -28,24 +28,24 @@ def running(data: Path, **options: str) -> Iterator[Hub]:
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
-    """One in a folder that others may not look into."""
+    """Run a hub in a folder that other users cannot enter."""
     above = tmp_path_factory.mktemp("private")
     above.chmod(0o700)
     with running(above / "data") as hub:
         yield hub
 
 
-def test_second_start_keeps_data_and_secret(tmp_path: Path) -> None:
-    """What an interrupted first start left is no obstacle. Nor are stale lock files of PostgreSQL:
-    after a kill or a power loss the ids in them may belong to anything that lives. That of the
-    socket made every start fail, and the hub gave up."""
+def test_second_start_retains_data_and_secret(tmp_path: Path) -> None:
+    """Leftovers of an interrupted first start are no obstacle. Nor are lock files of PostgreSQL:
+    after a kill or a power loss the ids in them may belong to any process. That of the
+    socket made every start fail, and the hub stopped."""
     data = tmp_path / "data"
     (data / "postgres.new" / "base").mkdir(parents=True)
     with running(data) as hub:
-        hub.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+        hub.execute("CREATE TABLE stored AS SELECT 42 AS answer")
         secret = (data / "secret_key").read_text()
         counters = Path(hub.part("web-1").environ()["PROMETHEUS_MULTIPROC_DIR"])
-    assert data not in counters.parents, "a full disk ends who counts there"
+    assert data not in counters.parents, "a full disk ends processes with metrics there"
     (counters / "counter_1.db").write_text("of a process that has ended")
     stale = data / "postgres" / "postmaster.pid"
     stale.write_text(f"{os.getpid()}\n{data / 'postgres'}\n1\n5432\n{data / 'run'}\n\n")
@@ -56,15 +56,15 @@ def test_second_start_keeps_data_and_secret(tmp_path: Path) -> None:
         archive = "s3://name:password@bucket"
         hub = stack.enter_context(running(data, EVENTHUB_ARCHIVE_URL=archive))
         assert "lock file" not in hub.text
-        assert hub.execute("SELECT answer FROM kept") == [(42,)]
+        assert hub.execute("SELECT answer FROM stored") == [(42,)]
         assert (data / "secret_key").read_text() == secret
         assert not (counters / "counter_1.db").exists()
         assert "initdb" not in hub.text
         assert "password" not in hub.text
 
 
-def test_all_parts_have_the_settings_that_the_file_had_at_the_start(tmp_path: Path) -> None:
-    """Also a part that starts again, when the file is being edited or its user may not read it."""
+def test_all_processes_have_the_settings_that_the_file_had_at_the_start(tmp_path: Path) -> None:
+    """So does a restarted process, while the file is edited or its user may not read it."""
     file = tmp_path / "eventhub.toml"
     file.write_text('quota_bytes = "10GiB"\narchive_url = "s3://name:password@bucket"\n')
     file.chmod(0o600)
@@ -80,7 +80,7 @@ def test_all_parts_have_the_settings_that_the_file_had_at_the_start(tmp_path: Pa
         assert "password" not in hub.text
 
 
-def test_the_banner_names_what_commands_beside_the_hub_need(hub: Hub) -> None:
+def test_the_banner_exports_the_variables_that_commands_need(hub: Hub) -> None:
     assert re.search(r"export DATABASE_URL='postgresql://\S+run'\n", hub.text)
     assert f"export EVENTHUB_ARCHIVE_URL={hub.data / 'archive'}\n" in hub.text
     assert f"export EVENTHUB_DATA={hub.data}\n" in hub.text
@@ -100,7 +100,7 @@ def test_folder_above_the_data_is_not_touched(hub: Hub) -> None:
     assert (above.st_mode & 0o777, above.st_uid, above.st_gid) == (0o700, os.getuid(), os.getgid())
 
 
-def test_busy_port_is_said_before_anything_starts(tmp_path: Path) -> None:
+def test_busy_port_is_reported_before_anything_starts(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -110,16 +110,16 @@ def test_busy_port_is_said_before_anything_starts(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_second_hub_on_the_same_data_says_so(hub: Hub) -> None:
+def test_second_hub_on_the_same_data_is_refused(hub: Hub) -> None:
     second = Hub(hub.data)
     assert second.wait_end() == 1
     assert f"in use by another hub (process {hub.process.pid})" in second.text
     hub.get()
 
 
-def test_lock_file_that_is_removed_does_not_let_a_second_hub_in(hub: Hub) -> None:
-    """Somebody takes it for stale. The second hub ended the first one's PostgreSQL, which was
-    started again, and so on."""
+def test_removing_the_lock_file_does_not_admit_a_second_hub(hub: Hub) -> None:
+    """A user may think it is stale. The second hub ended the first one's PostgreSQL, which was
+    restarted, and so on."""
     lock = (hub.data / "lock").rename(hub.data.parent / "lock")
     postgres = hub.part("postgres").pid
     second = Hub(hub.data)
@@ -132,7 +132,7 @@ def test_lock_file_that_is_removed_does_not_let_a_second_hub_in(hub: Hub) -> Non
 
 
 def test_two_hubs_on_one_machine_do_not_disturb_each_other(hub: Hub, tmp_path: Path) -> None:
-    """The second's path is long: its sockets are in a private folder elsewhere."""
+    """The path of the second is long: its sockets are in a private folder elsewhere."""
     data = tmp_path / ("long" * 20) / "data"
     with running(data) as two:
         hub.execute("CREATE TABLE only_here ()")
@@ -147,15 +147,15 @@ def test_two_hubs_on_one_machine_do_not_disturb_each_other(hub: Hub, tmp_path: P
     hub.get()
 
 
-def test_order_to_replace_parts_that_comes_too_early_does_not_end_the_hub(tmp_path: Path) -> None:
+def test_early_order_to_replace_processes_does_not_end_the_hub(tmp_path: Path) -> None:
     """In its first seconds a hub had no handler yet, and SIGUSR2 killed it without a line. When it
-    has ended, its lock file names nobody to whom the next order would go."""
+    has ended, its lock file is empty, so that the next order reaches no other process."""
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     with (data / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         hub = Hub(data)
-        hub.wait_line("waiting for what is left of the hub")
+        hub.wait_line("waiting for the processes of a killed hub")
         hub.process.send_signal(signal.SIGUSR2)
     try:
         hub.wait_ready()
@@ -169,8 +169,8 @@ def test_order_to_replace_parts_that_comes_too_early_does_not_end_the_hub(tmp_pa
     assert (data / "lock").read_text() == ""
 
 
-def test_output_that_cannot_have_all_characters_loses_no_line(tmp_path: Path) -> None:
-    """The banner was lost for a letter of the folder's name."""
+def test_output_with_a_limited_encoding_loses_no_line(tmp_path: Path) -> None:
+    """The banner was lost because of a letter in the folder's name."""
     with running(tmp_path / "dätä", PYTHONIOENCODING="ascii") as hub:
         assert "d\\xe4t\\xe4\n" in hub.text
         assert "were lost" not in hub.text
@@ -190,9 +190,9 @@ os.execv(sys.executable, [sys.executable, {script!r}, *sys.argv[1:]])
 
 
 def test_closed_streams_and_variables_for_another_postgresql_do_not_matter(tmp_path: Path) -> None:
-    """The port's socket became standard input, which every part has of its own: no web process
-    could serve. And PGPORT moved the socket, for which the hub waited without end. A hub that was
-    run by `nohup` ended with its terminal."""
+    """The port's socket became standard input, which every process replaces: no web process
+    could serve. PGPORT moved the socket, for which the hub waited without end. A hub
+    under `nohup` ended with its terminal."""
     script = tmp_path / "closed.py"
     script.write_text(CLOSED.format(script=str(STAND_IN)))
     given = {"PGPORT": "1", "PGSERVICE": "nowhere", "PGTARGETSESSIONATTRS": "read-only"}
@@ -214,7 +214,7 @@ def test_servers_given_by_url_are_not_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root steps down")
-def test_root_says_in_one_line_who_runs_the_parts(hub: Hub) -> None:
+def test_root_prints_the_user_of_the_processes_in_one_line(hub: Hub) -> None:
     notes = [line for line in hub.lines if "started as root" in line]
     assert len(notes) == 1
     hub.part("postgres")

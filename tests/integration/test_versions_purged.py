@@ -261,7 +261,7 @@ async def test_who_loads_an_index_of_before_a_purge_gets_what_is_right(
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
     found = await interests.current(lease)
-    assert found.owed(EVENT, 1).endpoints == {endpoint: [stays]}
+    assert found.match(EVENT, 1).endpoints == {endpoint: [stays]}
 
 
 async def test_who_hears_of_an_end_after_it_was_purged_reads_everything_again(
@@ -275,14 +275,14 @@ async def test_who_hears_of_an_end_after_it_was_purged_reads_everything_again(
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
     found = await interests.current(lease)
-    assert found.owed(EVENT, 1).endpoints == {endpoint: [gone, changed, stays]}
+    assert found.match(EVENT, 1).endpoints == {endpoint: [gone, changed, stays]}
     world.change(gone, stream_id, None)
     world.change(changed, stream_id, "another type")
     age(world)
     purge(world, tmp_path)
     assert versions(world, gone, changed, stays) == 2
     found = await interests.current(lease)
-    assert found.owed(EVENT, 1).endpoints == {endpoint: [stays]}
+    assert found.match(EVENT, 1).endpoints == {endpoint: [stays]}
 
 
 def test_the_timetable_has_a_task_for_it(

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import psycopg
 import pytest
 
-from delivery.forward.zone import Zone, Zones
+from delivery.forward.zone import ZoneCaches, ZoneView
 from eventhub.access.client_groups import Groups
 from eventhub.event.envelope import Event
 from eventhub.eventlog.append import append_in
@@ -26,10 +26,10 @@ FOR_OPS = Event("d", "t", {}, audience=("ops",))
 
 
 @asynccontextmanager
-async def process(world: World, *, follows: bool) -> AsyncIterator[Zones]:
+async def process(world: World, *, follows: bool) -> AsyncIterator[ZoneCaches]:
     """What a process knows that follows `system`, or one that cannot just now."""
     async with Log.open(database_url=world.url) as log:
-        found = Zones(TypeRegistry(log), Groups(log))
+        found = ZoneCaches(TypeRegistry(log), Groups(log))
         tasks = []
         if follows:
             tasks = [asyncio.create_task(one.run()) for one in (found.types, found.groups)]
@@ -41,7 +41,7 @@ async def process(world: World, *, follows: bool) -> AsyncIterator[Zones]:
 
 
 @pytest.fixture(params=[True, False], ids=["followed", "not followed"])
-async def zones(world: World, request: pytest.FixtureRequest) -> AsyncIterator[Zones]:
+async def zones(world: World, request: pytest.FixtureRequest) -> AsyncIterator[ZoneCaches]:
     async with process(world, follows=request.param) as found:
         yield found
 
@@ -67,8 +67,10 @@ def declare(world: World, type: str, version: int, parent: str | None = None) ->
     return changed(world, "type.declared", statement, world.zone, type, version, parent)
 
 
-async def test_a_batch_is_judged_by_the_groups_when_it_was_read(world: World, zones: Zones) -> None:
-    zone = Zone(zones, world.zone)
+async def test_a_batch_is_judged_by_the_groups_when_it_was_read(
+    world: World, zones: ZoneCaches
+) -> None:
+    zone = ZoneView(zones, world.zone)
     await zone.learn([Event("d", "t", {})], through=0)
     assert zone.groups_of("c") == frozenset()
     for groups in (["ops"], [], ["dev", "ops"], ["night"]) * 3:
@@ -78,9 +80,9 @@ async def test_a_batch_is_judged_by_the_groups_when_it_was_read(world: World, zo
         assert zone.groups_of("nobody") == frozenset()
 
 
-async def test_a_type_counts_from_its_first_event_on(world: World, zones: Zones) -> None:
+async def test_a_type_counts_from_its_first_event_on(world: World, zones: ZoneCaches) -> None:
     name = f"Alarm-{next(_numbers)}"
-    zone = Zone(zones, world.zone)
+    zone = ZoneView(zones, world.zone)
     sub, subsub = (Event("d", f"{name}.{at}", {}, version="1") for at in ("sub", "subsub"))
     told = declare(world, name, 1)
     made_up = Event("d", f"{name}.made-up", {}, version="7")
@@ -99,7 +101,7 @@ async def test_a_type_counts_from_its_first_event_on(world: World, zones: Zones)
     await zone.hierarchy.learn([second, subsub])  # whoever does not know how far `system` was
     assert zone.hierarchy(second) == zone.hierarchy(sub) == (sub.type, name)
     assert zone.hierarchy(subsub) == (subsub.type, sub.type, name)
-    system = Zone(zones, None)
+    system = ZoneView(zones, None)
     await system.learn([second, FOR_OPS], through=told)
     assert system.hierarchy(second) == (second.type,)
     assert system.groups_of("c") == frozenset()
@@ -110,7 +112,7 @@ async def test_made_up_versions_make_nothing_be_read_again(world: World) -> None
     made_up = [Event("d", "MadeUp", {}, version="7")]
     async with process(world, follows=True) as zones:
         told = declare(world, f"Real-{next(_numbers)}", 1)
-        await until(lambda: zones.types._system.told(told) and zones.types.fresh())
-        found = await zones.types.knowing(world.zone, made_up, through=told)
+        await until(lambda: zones.types._system.has_reached(told) and zones.types.fresh())
+        found = await zones.types.zone_of_events(world.zone, made_up, through=told)
         for through in (told, None):
-            assert await zones.types.knowing(world.zone, made_up, through=through) is found
+            assert await zones.types.zone_of_events(world.zone, made_up, through=through) is found

@@ -1,4 +1,4 @@
-"""Start a hub as a child process, watch it from outside, and find whatever belongs to it."""
+"""A hub as a child process, watched from outside, and the processes that belong to it."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from eventhub.supervisor.postgres import Postgres
 
 HOME = Path(__file__).resolve().parents[2]
 STAND_IN = Path(__file__).with_name("up_stand_in.py")
-PATIENCE_S = 90.0  # machines under load are slow; what goes wrong is mostly seen at once
+PATIENCE_S = 90.0  # machines under load are slow; most faults show at once
 EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
 
 
@@ -31,7 +31,7 @@ def wait_until(happened: Callable[[], bool], what: str, patience_s: float = PATI
 
 
 class Hub:
-    """One run of `up`. `given` are environment variables that replace embedded parts."""
+    """One run of `up`. `given` are environment variables that replace embedded servers."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Hub:
         try:
             status = self.process.wait(patience_s)
         except subprocess.TimeoutExpired:
-            self.process.send_signal(signal.SIGABRT)  # its threads say where they are
+            self.process.send_signal(signal.SIGABRT)  # its threads print their stacks
             self._reader.join(PATIENCE_S / 10)
             raise AssertionError(f"the hub does not end:\n{self.text}") from None
         self._reader.join(patience_s)
@@ -118,7 +118,7 @@ class Hub:
         raise AssertionError(f"no guardian of {name}")
 
     def part(self, name: str) -> psutil.Process:
-        """Of a part that has just been restarted, the guardian may come first."""
+        """Return a process by its name; one just restarted may still have only its guardian."""
         wait_until(lambda: bool(self.guardian(name).children()), f"the process of {name}")
         return self.guardian(name).children()[0]
 
@@ -136,7 +136,7 @@ class Hub:
 
 
 def processes_of(data: Path) -> list[str]:
-    """Everything that was started for the folder, by arguments, environment or working folder."""
+    """Return all processes of the folder, by arguments, environment or working folder."""
     mark = os.fsencode(data)
     found = []
     for entry in Path("/proc").iterdir():

@@ -1,6 +1,6 @@
-"""A hub with the real PostgreSQL and Redis and a tiny web part: supervision is tested alone.
+"""A hub with the real PostgreSQL and Redis and a tiny web process: it tests supervision alone.
 
-`up_stand_in.py up --data … --port …` is the supervisor; it starts this script again for its parts.
+`up_stand_in.py up --data … --port …` is the supervisor; it starts this script for its processes.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
-from eventhub.supervisor.hub import Options, run
+from eventhub.supervisor.hub import UpOptions, run
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -26,13 +26,13 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def web(fd: int, ready: Path) -> None:
-    """Serve, or misbehave as STAND_IN_WEB and STAND_IN_UNFIT, a file with a status, say."""
+    """Serve, or misbehave by STAND_IN_WEB and STAND_IN_UNFIT, a file with an exit status."""
     unfit = Path(os.environ.get("STAND_IN_UNFIT", "/nowhere"))
     if unfit.exists():
         sys.exit(int(unfit.read_text()))
     behaviour = os.environ.get("STAND_IN_WEB", "")
     if behaviour == "crash":
-        sys.exit("cannot go on")
+        sys.exit("cannot continue")
     if behaviour == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     server = HTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--ready", type=Path)
     given, _ = parser.parse_known_args()
     if given.command == "up":
-        options = Options(
+        options = UpOptions(
             given.data,
             port=given.port,
             forwarders=0,

@@ -17,7 +17,7 @@ from delivery import log_retention
 from eventhub.eventlog import streams
 from eventhub.eventlog.retention.cleaning import read_partitions
 from eventhub.eventlog.retention.drop import RetentionHooks, drop_by_policy
-from eventhub.eventlog.retention.quota import worth_cleaning
+from eventhub.eventlog.retention.quota import is_worth_cleaning
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.postgresql.connections import Connection
 from sparkjobs.job_spec import JobSpec
@@ -134,7 +134,7 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
 
     [[current]] = ask(url, "SELECT current_partition FROM log_state")
     groups = [group for group in await read_partitions(connection) if group.id < current]
-    worth = {group.id for group in groups if worth_cleaning(group, ENOUGH)}
+    worth = {group.id for group in groups if is_worth_cleaning(group, ENOUGH)}
     cleaned = pyarrow.csv.read_csv(tmp_path / "result" / "partitions.csv")[
         "partition_id"
     ].to_pylist()

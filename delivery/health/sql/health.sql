@@ -1,19 +1,20 @@
--- What lives and what waits: a look of every web process every few seconds, so each statement is an index's or a small table's.
+-- Which processes are alive and what is waiting. Every web process runs this every few seconds, so each statement reads an
+-- index or a small table.
 
 -- name: settings
--- For the transaction of a look. As for claims (callbacks.sql): statistics of a partition that was empty a moment ago mislead.
+-- For the transaction of a check. As in callbacks.sql, the statistics of a partition that was empty a moment ago mislead.
 SELECT set_config('statement_timeout', %(statement_ms)s, true), set_config('enable_seqscan', 'off', true),
        set_config('enable_bitmapscan', 'off', true), set_config('enable_hashjoin', 'off', true),
        set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
 
--- name: heard
--- The heartbeat of the timetable, or of a periodic task that a worker has begun. What is returned is another number once
--- something was appended, or a segment sealed.
+-- name: heartbeat
+-- Writes the heartbeat of the timetable, or of a periodic task that a worker has started. The returned number changes once
+-- something was appended or a segment sealed.
 INSERT INTO heartbeats (part) VALUES (%(part)s) ON CONFLICT (part) DO UPDATE SET last_seen_at = clock_timestamp()
 RETURNING (SELECT sum(sequence + segment_id)::bigint FROM heads)
 
 -- name: facts
--- What was seen in the future was seen before the clock stepped back.
+-- A heartbeat in the future is from before the clock stepped back.
 SELECT (extract(epoch FROM now()) * 1000000)::bigint AS now_us,
        (SELECT (extract(epoch FROM booted_at) * 1000000)::bigint FROM log_state) AS booted_at_us,
        f.alive AS forwarders, (extract(epoch FROM f.last) * 1000000)::bigint AS forwarder_us,
@@ -27,8 +28,8 @@ SELECT (extract(epoch FROM now()) * 1000000)::bigint AS now_us,
          ORDER BY s.sealed_at LIMIT 1) AS unarchived_us,
        a.segments AS unarchivable, a.reason AS unarchivable_code,
        b.failed AS unbuilt, b.reason AS unbuilt_code, (extract(epoch FROM b.since) * 1000000)::bigint AS unbuilt_us,
-       (extract(epoch FROM b.requested_at) * 1000000)::bigint AS asked_us,
-       true AS overdue, NULL::bigint AS overdue_us  -- which the next statement says
+       (extract(epoch FROM b.requested_at) * 1000000)::bigint AS requested_us,
+       true AS overdue, NULL::bigint AS overdue_us  -- set by the next statement
   FROM (SELECT count(*) FILTER (WHERE abs(extract(epoch FROM now() - last_seen_at)) < %(silent_s)s) AS alive,
                max(last_seen_at) AS last
           FROM forwarders) AS f,
@@ -39,15 +40,15 @@ SELECT (extract(epoch FROM now()) * 1000000)::bigint AS now_us,
                (extract(epoch FROM max(last_seen_at) FILTER (WHERE part = 'archiver')) * 1000000)::bigint AS archiver_us,
                (extract(epoch FROM max(last_seen_at) FILTER (WHERE part = 'indexer')) * 1000000)::bigint AS indexer_us
           FROM heartbeats) AS h,
-       -- streams with callbacks whose forwarder has gone and that no other one took
+       -- streams with callbacks whose lease expired and was not taken again
        (SELECT count(*) AS streams, min(expires_at) AS since
           FROM forwarding
          WHERE expires_at < now() - make_interval(secs => %(silent_s)s) AND expires_at <> 'epoch') AS n,
-       -- segments whose last try of archiving failed
+       -- segments whose last attempt at archiving failed
        (SELECT count(*) AS segments, max(a.reason) AS reason
           FROM archive_attempts a JOIN segments s ON s.id = a.segment_id
          WHERE a.reason <> 'unfinished' AND s.archive_path IS NULL AND s.tier = 'live') AS a,
-       -- match indexes whose last build failed, and the oldest request that no builder is at
+       -- match indexes whose last build failed, and the oldest request that no builder works on
        (SELECT count(*) FILTER (WHERE i.attempts > 0 AND i.reason <> '') AS failed,
                max(i.reason) FILTER (WHERE i.attempts > 0) AS reason,
                min(i.ended_at) FILTER (WHERE i.attempts > 0 AND i.reason <> '') AS since,
@@ -57,8 +58,8 @@ SELECT (extract(epoch FROM now()) * 1000000)::bigint AS now_us,
           FROM index_builds i JOIN streams t ON t.id = i.stream_id) AS b
 
 -- name: overdue
--- The oldest delivery that is due for longer than a bound although its endpoint may be called, did not fail the last time,
--- and has nothing else in work: then it is not the endpoint that is slow. One look into the index for each endpoint or lane.
+-- The oldest delivery overdue beyond a bound although its endpoint may be called, did not fail the last time, and has nothing
+-- claimed: then the endpoint is not the cause. One index look-up for each endpoint or lane.
 WITH RECURSIVE parallel AS (
     (SELECT endpoint_id, next_attempt_at, 1 AS number FROM deliveries
       WHERE state = 'pending' AND NOT ordered
@@ -69,7 +70,7 @@ WITH RECURSIVE parallel AS (
         SELECT endpoint_id, next_attempt_at FROM deliveries
          WHERE state = 'pending' AND NOT ordered AND endpoint_id > p.endpoint_id
          ORDER BY endpoint_id, next_attempt_at LIMIT 1) AS next
-     WHERE p.number < %(looks_max)s
+     WHERE p.number < %(endpoints_max)s
 ), lane AS (
     (SELECT endpoint_id, stream_id, run, next_attempt_at, 1 AS number FROM deliveries
       WHERE state = 'pending' AND ordered
@@ -80,7 +81,7 @@ WITH RECURSIVE parallel AS (
         SELECT endpoint_id, stream_id, run, next_attempt_at FROM deliveries
          WHERE state = 'pending' AND ordered AND (endpoint_id, stream_id, run) > (l.endpoint_id, l.stream_id, l.run)
          ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1) AS next
-     WHERE l.number < %(looks_max)s
+     WHERE l.number < %(endpoints_max)s
 ), late AS (
     SELECT p.endpoint_id, p.next_attempt_at FROM parallel p
      WHERE p.next_attempt_at < now() - make_interval(secs => %(due_s)s)

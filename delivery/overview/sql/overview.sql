@@ -1,6 +1,6 @@
 -- name: streams
--- The zone's streams by name, and the hub's `system` among them: the `last` sequence given, and how far each is `matched` for
--- callbacks, null when none ever wanted it.
+-- The zone's streams by name, with the hub's `system`: the `last` sequence, and the sequence up to which the stream is
+-- `matched` for callbacks, null if it never had any.
 SELECT s.name, h.sequence AS last, f.sequence AS matched,
        CASE WHEN f.sequence IS NOT NULL THEN greatest(0, h.sequence - f.sequence) END AS lag
   FROM streams s
@@ -11,7 +11,7 @@ SELECT s.name, h.sequence AS last, f.sequence AS matched,
  LIMIT %(streams_max)s
 
 -- name: totals
--- The last sequences of the zone's own streams, summed.
+-- The sum of the last sequences of the zone's own streams.
 SELECT (SELECT coalesce(sum(h.sequence), 0)::bigint FROM streams s JOIN heads h ON h.stream_id = s.id
          WHERE s.zone_id = %(zone)s) AS events,
        (SELECT count(*) FROM (SELECT FROM registrations WHERE zone_id = %(zone)s AND deleted_at IS NULL
@@ -25,7 +25,7 @@ SELECT count(*) FILTER (WHERE c.enabled) AS enabled, count(*) FILTER (WHERE NOT 
   LEFT JOIN endpoint_health h ON h.endpoint_id = c.id
 
 -- name: pending
--- Both states of the endpoint's setting by their own partial index.
+-- Parallel and ordered deliveries, each by its own partial index.
 SELECT count(*) AS pending, count(*) FILTER (WHERE next_attempt_at <= now()) AS due
   FROM (
     (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id

@@ -1,4 +1,4 @@
--- True when a delivery may be tried (is_over): nobody waits for the first try, nor longer than the pause after so many tries.
+-- True when a delivery may be attempted (is_over): the first attempt has no pause, and a retry none beyond its backoff.
 CREATE OR REPLACE FUNCTION is_due(
     next_attempt_at timestamptz, claim uuid, attempts integer, retry_after_s integer,
     pause_s_base double precision, pause_s_max double precision

@@ -1,5 +1,5 @@
-"""The archiver's process: `python -m eventhub.eventlog.archive` archives what is due and says so in
-lines of JSON on its standard output (job.py). Plain module.
+"""The archiver's process: `python -m eventhub.eventlog.archive` archives due segments and reports
+each as a line of JSON on standard output (job.py). Plain module.
 """
 
 import os
@@ -14,7 +14,7 @@ from eventhub.eventlog.archive.archiver import ArchiveLeaseLost, ArchiverStopped
 from eventhub.eventlog.archive.catalog import SegmentFilter
 from eventhub.eventlog.archive.job import SegmentReport
 
-_NICENESS = 10  # those who wait for an answer come first
+_NICENESS = 10  # processes with waiting clients come first
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
             for done in archiver.run(SegmentFilter()):
                 report = SegmentReport(done.segment.uuid, done.events, done.file_bytes, done.reason)
                 sys.stdout.write(report.line() + "\n")
-                sys.stdout.flush()  # nobody there any more: this ends the process too
+                sys.stdout.flush()  # fails, and ends this process, if the parent has ended
     except (ArchiveLeaseLost, ArchiverStopped):
         return
     except EventHubError as error:

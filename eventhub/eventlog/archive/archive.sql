@@ -1,11 +1,11 @@
--- Segments on their way to the archive, and who takes them there.
+-- Segments to be archived, the archiver's lease, and failed attempts.
 
 -- name: partition_of
--- A segment that is moved or dropped meanwhile has another group, or none.
+-- A segment that was moved meanwhile has another partition, a dropped one has none.
 SELECT partition_id FROM segments WHERE id = {segment} AND tier = 'live'
 
 -- name: page
--- At most so many rows and so many bytes (always one row); the group is given, so one partition is touched.
+-- At most `events_max` rows and `bytes_max` bytes, but at least one row. The partition is given, so only that one is touched.
 SELECT sequence, appended_at, mask, payload
   FROM (SELECT sequence, appended_at, mask, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
@@ -17,7 +17,7 @@ SELECT sequence, appended_at, mask, payload
  ORDER BY sequence
 
 -- name: due_segments
--- Sealed segments that wait, the oldest first; one that failed waits for its next try.
+-- Sealed segments that wait, the oldest first; a failed one waits for its next attempt.
 SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id AS stream_id, t.zone_id, t.name AS stream
   FROM segments s JOIN streams t ON t.id = s.stream_id LEFT JOIN archive_attempts a ON a.segment_id = s.id
  WHERE t.archive AND s.archive_path IS NULL AND s.tier = 'live' AND s.last IS NOT NULL
@@ -28,7 +28,7 @@ SELECT s.id, s.uuid::text, s.first, s.last, s.bytes, t.id AS stream_id, t.zone_i
  LIMIT %(segments_max)s
 
 -- name: acquire_lease
--- The lease, if it is free or ours: prolonged by the database's clock.
+-- Acquire or prolong the lease, if it is free or ours, by the database's clock.
 UPDATE archiver SET owner = %(owner)s, until = now() + make_interval(secs => %(lease_s)s)
  WHERE owner = %(owner)s OR until IS NULL OR is_over(until, %(lease_s)s)
 
@@ -39,7 +39,7 @@ UPDATE archiver SET owner = NULL, until = NULL WHERE owner = %(owner)s
 SELECT owner FROM archiver WHERE NOT is_over(until, %(lease_s)s)
 
 -- name: start_attempt
--- What did not finish is seen in the next try by its number. Nothing if the segment is archived or gone meanwhile.
+-- The number of the attempt shows whether an earlier one did not finish. No row if the segment was archived or removed meanwhile.
 INSERT INTO archive_attempts AS a (segment_id, attempts, reason, retry_at)
 SELECT id, 1, 'unfinished', now() FROM segments
  WHERE id = %(segment_id)s AND archive_path IS NULL AND tier = 'live'
@@ -50,8 +50,8 @@ RETURNING attempts
 UPDATE archive_attempts SET retry_at = now()
 
 -- name: expedite
--- With `act`, one segment's next try is due now. Why it cannot be archived, or needs not; the empty text: it can. No row: it is
--- not there.
+-- With `act`, make one segment's next attempt due now. Returns why it cannot or need not be archived, or '' if it can; no row if
+-- there is no such segment.
 WITH found AS (
     SELECT s.id, CASE WHEN s.archive_path IS NOT NULL THEN 'archived'
                       WHEN s.tier <> 'live' THEN 'gone'
@@ -72,7 +72,7 @@ UPDATE archive_attempts
  WHERE segment_id = %(segment_id)s
 
 -- name: complete
--- Only by the holder of the lease; a segment that was archived meanwhile stays as it is.
+-- Only for the holder of the lease. A segment that was archived meanwhile is not changed.
 WITH done AS (
     UPDATE segments SET archive_path = %(path)s
      WHERE id = %(segment_id)s AND archive_path IS NULL AND EXISTS (SELECT FROM archiver WHERE owner = %(owner)s)
@@ -81,7 +81,7 @@ WITH done AS (
 DELETE FROM archive_attempts USING done WHERE segment_id = done.id
 
 -- name: waiting
--- What is sealed and not archived: segments, events, bytes, and the age of the oldest since it was sealed.
+-- Segments, events and bytes that are sealed and not archived, and the time since the oldest was sealed.
 SELECT count(*) AS segments, COALESCE(sum(s.last - s.first + 1), 0)::bigint AS events,
        COALESCE(sum(s.bytes), 0)::bigint AS bytes, extract(epoch FROM now() - min(s.sealed_at))::float8 AS lag_s
   FROM segments s JOIN streams t ON t.id = s.stream_id
@@ -111,7 +111,7 @@ DELETE FROM archive_attempts a USING segments s
 SELECT uuid::text, archive_path AS path, first, last FROM segments WHERE id = %(segment_id)s AND archive_path IS NOT NULL
 
 -- name: archived_segments
--- For `verify`: in the order of each stream, with the last sequence before each that was sealed.
+-- For `verify`: in the order of each stream, each with the last sequence of the segment before it.
 SELECT s.id, t.id AS stream_id, t.zone_id, t.name AS stream, s.uuid::text, s.archive_path AS path, s.first, s.last, s.bytes, s.before
   FROM (SELECT *, lag(last) OVER (PARTITION BY stream_id ORDER BY first, id) AS before FROM segments) AS s
   JOIN streams t ON t.id = s.stream_id

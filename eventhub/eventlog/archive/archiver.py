@@ -1,6 +1,6 @@
-"""The archiver: takes the lease, archives what is due, and says what it did. SQL module.
+"""The archiver: acquires the lease, archives due segments, and reports each. SQL module.
 
-What fails is written down with its reason and tried again later; the others go on.
+A failure is stored with its reason and retried later; the other segments go on.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _ENDS = (ArchiveUnavailable.code, DatabaseUnavailable.code)
 
 
 class ArchiveResult(NamedTuple):
-    """One segment's end: archived, or why not (`reason` is an error's code)."""
+    """The result of one segment: archived, or the reason why not (an error's code)."""
 
     segment: DueSegment
     events: int = 0
@@ -39,15 +39,15 @@ class ArchiveResult(NamedTuple):
 
 
 class ArchiveLeaseLost(Exception):
-    """Another archiver is at work, so this one ends. What it wrote does no harm."""
+    """Another archiver is running, so this one ends. The files that it wrote do no harm."""
 
 
 class ArchiverStopped(Exception):
-    """It was told to stop; what it was at is done by the next one."""
+    """The archiver was stopped; the next one repeats its unfinished work."""
 
 
 class Archiver:
-    """One run. The connection is in autocommit mode; one user at a time."""
+    """One run. The connection is in autocommit mode. One user at a time."""
 
     def __init__(
         self, place: ArchiveFolder, connection: Connection, rows: SegmentReader, clock: Clock
@@ -62,15 +62,15 @@ class Archiver:
         self._stopping = False
 
     def stop(self) -> None:
-        """Ask `run` to end soon; may be called by a signal's handler."""
+        """End `run` soon; may be called by a signal handler."""
         self._stopping = True
 
     def run(self, choice: SegmentFilter, *, anyway: bool = False) -> Iterator[ArchiveResult]:
-        """Archive until nothing is due, one by one; `anyway` does not wait for the next try of what
-        failed.
+        """Archive until nothing is due, segment by segment. `anyway`: do not wait for the next
+        attempt of failed segments.
 
-        Raises LeaseLost, at the beginning if another archiver is at work, Stopped after `stop`,
-        and DatabaseUnavailable.
+        Raises ArchiveLeaseLost, at the beginning if another archiver is running, ArchiverStopped
+        after `stop`, and DatabaseUnavailable.
         """
         with self._leading():
             catalog.delete_finished_attempts(self._connection)
@@ -85,7 +85,7 @@ class Archiver:
                     done = self._archived(segment, tries)
                     yield done
                     if done.reason in _ENDS:
-                        return  # the others would fail likewise
+                        return  # the others would fail too
 
     @contextmanager
     def _leading(self) -> Iterator[None]:
@@ -121,7 +121,7 @@ class Archiver:
             if tries > 1:
                 remove_leftovers(self._place, segment, made)
         except FileNotFoundError as error:
-            raise ArchiveLeaseLost from error  # who took over removes what he finds unfinished
+            raise ArchiveLeaseLost from error  # the new holder removes unfinished files
         except (ArchiveLeaseLost, ArchiverStopped, psycopg.Error):
             raise
         except EventHubError as error:
@@ -142,10 +142,10 @@ class Archiver:
             yield page
 
     def _there_already(self, segment: DueSegment) -> SegmentManifest | None:
-        """The manifest of a run that ended before the database was told, if file and manifest are
-        as they should be.
+        """Return the manifest of a run that ended before it was stored in the database, if file and
+        manifest are intact.
 
-        Raises ArchiveConflict if they are whole and of other events.
+        Raises ArchiveConflict if they are intact and of other events.
         """
         path = layout.manifest_path(stem_of(segment))
         found = verify.examine(self._place, path, self._go_on)
@@ -166,7 +166,7 @@ class Archiver:
 
 @contextmanager
 def open_archiver(archive_url: str, database_url: str, clock: Clock) -> Iterator[Archiver]:
-    """Raises ArchiveUnavailable, DatabaseUnavailable."""
+    """Open an archiver. Raises ArchiveUnavailable, DatabaseUnavailable."""
     place = ArchiveFolder(archive_url)
     with blocking(database_url, name="archiver") as connection, SegmentReader(database_url) as rows:
         yield Archiver(place, connection, rows, clock)

@@ -1,9 +1,8 @@
-"""What the database knows of archiving: which segments are due, who archives now, what failed. Sql
-module. SQL module.
+"""The archive catalog in the database: due segments, the lease of the archiver, failed attempts.
+SQL module.
 
-One archiver at a time holds the lease, for some seconds by the database's clock. One that was
-stopped and wakes late does no harm: files are named by their content, and `complete` is refused to
-it.
+One archiver at a time holds the lease, for some seconds by the database's clock. A stopped archiver
+that resumes late does no harm: files are named by their content, and its `complete` is refused.
 """
 
 from typing import Any, NamedTuple
@@ -21,14 +20,14 @@ Connection = psycopg.Connection[Any]
 
 
 class SegmentFilter(NamedTuple):
-    """Which segments: all, those of streams of a name, or one by its UUID."""
+    """The segments to process: all, those of the streams of a name, or one by its UUID."""
 
     stream: str | None = None
     segment: str | None = None
 
 
 class DueSegment(NamedTuple):
-    """A sealed segment that is not archived. `last` is first - 1 when it is empty."""
+    """A sealed segment that is not archived. `last` is `first` - 1 if it is empty."""
 
     id: int
     uuid: str
@@ -41,7 +40,7 @@ class DueSegment(NamedTuple):
 
 
 class ArchivedRow(NamedTuple):
-    """A segment that is in the archive, as the database knows it."""
+    """An archived segment, as the database knows it."""
 
     id: int
     stream_id: int
@@ -65,14 +64,14 @@ _NOTHING = ArchiveTotals(0, 0, 0)
 
 
 class _WaitingTotals(NamedTuple):
-    """What waits, and how long the oldest does; None: nothing waits."""
+    """The totals of the waiting segments, and the age of the oldest; None if there are none."""
 
     tally: ArchiveTotals
     lag_s: float | None
 
 
 class ArchiveFailure(NamedTuple):
-    """Why a segment is not archived, and when it is tried again."""
+    """The reason why a segment is not archived, and the time of its next attempt."""
 
     zone_id: int | None
     stream: str
@@ -84,7 +83,9 @@ class ArchiveFailure(NamedTuple):
 
 
 class ArchiveStatus(NamedTuple):
-    """`lag_s`: how long the oldest sealed segment waits; 0: none does."""
+    """The status of archiving. `lag_s`: the time for which the oldest sealed segment has waited; 0
+    if there is none.
+    """
 
     waiting: ArchiveTotals
     lag_s: float
@@ -94,7 +95,7 @@ class ArchiveStatus(NamedTuple):
 
 
 def due_segments(connection: Connection, choice: SegmentFilter) -> list[DueSegment]:
-    """Some segments that wait and whose next try is not later, the oldest first."""
+    """Return waiting segments whose next attempt is due, the oldest first, a bounded number."""
     bounds = {
         "segments_max": limits.ARCHIVE_SEGMENTS_PER_SCAN_MAX,
         "retry_s_max": limits.ARCHIVE_RETRY_S_MAX,
@@ -104,20 +105,21 @@ def due_segments(connection: Connection, choice: SegmentFilter) -> list[DueSegme
 
 
 def delete_finished_attempts(connection: Connection) -> None:
-    """Of segments that need no archiver any more."""
+    """Delete the attempts of segments that are archived or no longer live."""
     connection.execute(SQL["delete_finished_attempts"])
 
 
 def retry_failed_now(connection: Connection) -> None:
-    """What failed is due at once."""
+    """Make all failed segments due at once."""
     connection.execute(SQL["retry_failed_now"])
 
 
 async def expedite(
     connection: psycopg.AsyncConnection[Any], segment_id: int, segment: str, *, act: bool
 ) -> str:
-    """One segment is due at once (its UUID must be right, too), or why not: `archived` already,
-    `gone`, `open`, `archive_policy`: its stream is not archived. Without `act` this is only said.
+    """Make one segment due at once (its UUID must match, too), or return why not: `archived`
+    already, `gone`, `open`, or `archive_policy` if its stream is not archived. Without `act`, only
+    check.
     """
     values = {"segment_id": segment_id, "segment": segment, "act": act}
     why = await (await scalars(connection).execute(SQL["expedite"], values)).fetchone()
@@ -127,13 +129,13 @@ async def expedite(
 async def archived_copy(
     connection: psycopg.AsyncConnection[Any], segment_id: int
 ) -> ArchivedSegment | None:
-    """A segment as the archive has it; None if it is not archived."""
+    """Return the archived copy of a segment; None if it is not archived."""
     query = cursor_of(connection, ArchivedSegment)
     return await (await query.execute(SQL["archived_copy"], {"segment_id": segment_id})).fetchone()
 
 
 def acquire_lease(connection: Connection, owner: UUID) -> bool:
-    """Take or keep the lease; False if another holds it."""
+    """Acquire or renew the lease; return False if another archiver holds it."""
     values = {"owner": owner, "lease_s": limits.ARCHIVE_LEASE_S}
     return connection.execute(SQL["acquire_lease"], values).rowcount == 1
 
@@ -143,7 +145,9 @@ def release_lease(connection: Connection, owner: UUID) -> None:
 
 
 def start_attempt(connection: Connection, segment: DueSegment) -> int | None:
-    """The number of this try, from 1; None if the segment needs no archiver any more."""
+    """Return the number of this attempt, from 1; None if the segment need not be archived
+    any more.
+    """
     values = {"segment_id": segment.id}
     tries: int | None = scalars(connection).execute(SQL["start_attempt"], values).fetchone()
     return tries
@@ -152,7 +156,7 @@ def start_attempt(connection: Connection, segment: DueSegment) -> int | None:
 def fail_attempt(
     connection: Connection, segment: DueSegment, tries: int, reason: tuple[str, str]
 ) -> None:
-    """Say why (code and text), and wait longer each time."""
+    """Store the reason (code and text); each pause before the next attempt is twice as long."""
     pause_s = min(limits.ARCHIVE_RETRY_S_BASE * 2 ** min(tries - 1, 20), limits.ARCHIVE_RETRY_S_MAX)
     code, detail = reason
     values = {"segment_id": segment.id, "pause_s": pause_s, "reason": code, "detail": detail}
@@ -160,13 +164,15 @@ def fail_attempt(
 
 
 def complete(connection: Connection, segment: DueSegment, path: str, owner: UUID) -> bool:
-    """The segment is archived: its manifest is there. False if that is not ours to say."""
+    """Mark the segment as archived, once its manifest is written. Return False if the lease is lost
+    or the segment has changed.
+    """
     values = {"segment_id": segment.id, "path": path, "owner": owner}
     return connection.execute(SQL["complete"], values).rowcount == 1
 
 
 def status(connection: Connection, stream: str | None = None) -> ArchiveStatus:
-    """How archiving stands, of all streams or those of a name."""
+    """Return the status of archiving, of all streams or those of a name."""
     of = {"stream": stream}
     waiting = cursor_of(connection, _WaitingTotals).execute(SQL["waiting"], of).fetchone()
     archived = cursor_of(connection, ArchiveTotals).execute(SQL["archived"], of).fetchone()
@@ -179,6 +185,6 @@ def status(connection: Connection, stream: str | None = None) -> ArchiveStatus:
 
 
 def archived_segments(connection: Connection, choice: SegmentFilter) -> list[ArchivedRow]:
-    """Those that `verify` looks at, in the order of each stream."""
+    """Return the segments for `verify`, in the order of each stream."""
     rows = cursor_of(connection, ArchivedRow)
     return rows.execute(SQL["archived_segments"], choice._asdict()).fetchall()

@@ -1,7 +1,7 @@
-"""Events as columns: what readers of Parquet filter by, beside the stored bytes. Plain module.
+"""Events as Parquet columns for filtering, in addition to the stored bytes. Plain module.
 
-Attributes are typed by what each value is, in one struct per type, so that files with different
-names, or one name with different types, never conflict in a common schema.
+Attributes are typed by each value, in one struct per type, so files with different names, or one
+name with different types, never conflict in a common schema.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ _Shape = tuple[tuple[str, ...], tuple[type, ...]]  # names of an event's attribu
 
 
 class EventProducer(NamedTuple):
-    """Who made an event, by its own account, and its number."""
+    """The producer in an event's id, and its number."""
 
     client: str
     incarnation: int
@@ -43,7 +43,7 @@ class Decoded(NamedTuple):
 
 
 class _Count:
-    """How many events have a shape, and which of its names are integers."""
+    """The number of events of a shape, and the names of its integers."""
 
     __slots__ = ("events", "integers")
 
@@ -55,7 +55,7 @@ class _Count:
 class NameCount:
     """Counts the names of attributes by kind, to choose those that get a column.
 
-    Events are counted by shape first: most of a stream's have one of a few.
+    Events are counted by shape first: most events of a stream have one of a few shapes.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class NameCount:
         self._large: set[str] = set()  # names with an integer that no column can hold
 
     def add(self, payloads: Iterable[bytes]) -> None:
-        """Raises SegmentUnreadable."""
+        """Count the attributes of events. Raises SegmentUnreadable."""
         with _explained():
             for payload in payloads:
                 self._add(_attributes(payload))
@@ -83,7 +83,7 @@ class NameCount:
                 self._large.add(name)
 
     def _fold(self) -> None:
-        """Turn shapes into names; beyond the bound, names that are new are nobody's columns."""
+        """Convert shapes to names. Beyond the limit, new names get no column."""
         for (names, kinds), count in self._shapes.items():
             for key in zip(map(_KIND_OF.get, kinds), names, strict=True):
                 if key[0] and (key in self._counts or len(self._counts) < limits.ARCHIVE_NAMES_MAX):
@@ -92,8 +92,8 @@ class NameCount:
         self._large.intersection_update(name for kind, name in self._counts if kind == "int")
 
     def chosen(self) -> Names:
-        """The most frequent names, the same for the same events; of names that differ in case only,
-        one, because many readers take them for the same.
+        """Return the most frequent names, deterministically. Of names that differ only in case it
+        chooses one, because many readers do not distinguish them.
         """
         self._fold()
         counted = [(-count, kind, name) for (kind, name), count in self._counts.items() if kind]
@@ -108,14 +108,16 @@ class NameCount:
         return {kind: sorted(found) for kind, found in names.items() if found}
 
     def _fits(self, kind: str, name: str) -> bool:
-        """A column must hold every value of its kind, or who filters by it misses events."""
+        """Return whether a column can hold every value of its kind; otherwise a filter would miss
+        events.
+        """
         if kind == "int" and name in self._large:
             return False
         return name.isprintable() and 0 < len(name) <= limits.NAME_CHARS_MAX
 
 
 def schema(names: Names) -> pa.Schema:
-    """The columns of a file whose attributes of these names are typed."""
+    """Return the columns of a file in which attributes of these names are typed."""
     text = ("domain", "type", "name", "version", "source", "key", "node")
     structs = [
         pa.field(f"attributes_{kind}", pa.struct([(name, KINDS[kind]) for name in found]))
@@ -144,7 +146,7 @@ def schema(names: Names) -> pa.Schema:
 
 
 def decoded(page: pa.Table, names: Names) -> Decoded:
-    """A page of (sequence, appended_at, mask, payload), not empty, with the columns of
+    """Decode a non-empty page of (sequence, appended_at, mask, payload) to the columns of
     `schema(names)`. Raises SegmentUnreadable.
     """
     with _explained():
@@ -165,7 +167,7 @@ def decoded(page: pa.Table, names: Names) -> Decoded:
 
 
 def columns_of(texts: Sequence[bytes], names: Names) -> _Values:
-    """The values of the named attributes, null where an event has none of that kind."""
+    """Return the values of the named attributes, null where an event has none of that kind."""
     columns: _Values = {
         (kind, name): [None] * len(texts) for kind, found in names.items() for name in found
     }

@@ -1,13 +1,11 @@
-"""Errors of the archive beside eventhub/eventlog/errors.py, which has ArchiveDamaged.
-Plain module.
-"""
+"""Errors of the archive; eventhub/eventlog/errors.py has ArchiveDamaged. Plain module."""
 
 from eventhub.base.errors import EventHubError
 
 
 class ArchiveUnavailable(EventHubError):
-    """The archive does not answer or takes nothing; try again shortly, and see EVENTHUB_ARCHIVE_URL
-    if it stays.
+    """The archive does not respond or cannot be written; try again shortly. If it persists, check
+    EVENTHUB_ARCHIVE_URL.
     """
 
     code = "archive_unavailable"
@@ -15,14 +13,14 @@ class ArchiveUnavailable(EventHubError):
 
 
 class ArchiveConflict(EventHubError):
-    """The archive holds this segment with other content, as after the database was restored; what
-    is archived is never overwritten.
+    """The archive has this segment with other content, which happens after a restore of the
+    database; archived files are never overwritten.
     """
 
     code = "archive_conflict"
 
 
 class SegmentUnreadable(EventHubError):
-    """The segment's rows are not what its row of `segments` says, so it is not archived."""
+    """The segment's events do not match its row in `segments`, so it is not archived."""
 
     code = "segment_unreadable"

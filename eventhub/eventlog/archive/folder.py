@@ -1,8 +1,8 @@
-"""A folder of any filesystem that fsspec knows, where a file is there whole or not at all.
-Plain module.
+"""The archive's root folder on any filesystem that fsspec supports. A file appears completely or
+not at all. Plain module.
 
-What is written gets a temporary name first. In a local folder a published file and its name are on
-the disk before `publish` returns.
+Files are first written under a temporary name. In a local folder, a published file and its name are
+on the disk before `publish` returns.
 """
 
 import os
@@ -25,30 +25,32 @@ _CREDENTIALS = re.compile(r"(://)[^/@\s]+@")
 
 
 class ArchiveFolder:
-    """The archive's root. Paths are relative to it, with `/`. May be used by several threads.
+    """The archive's root. Paths are relative to it, with `/`. Thread-safe.
 
-    Raises FileNotFoundError for what is not there, ArchiveUnavailable for what else goes wrong.
+    Raises FileNotFoundError for missing files, ArchiveUnavailable for other failures.
     """
 
     def __init__(self, url: str, unfinished: str = UNFINISHED) -> None:
-        """`url` as fsspec has it: a path, file:///…, memory://…, s3://… (with s3fs). `unfinished`:
-        the folder of what is being written, by one writer at a time.
+        """Open the folder. `url`: as fsspec takes it: a path, file:///…, memory://…, s3://… (with
+        s3fs). `unfinished`: the folder of temporary files, used by one writer at a time.
         """
         try:
             self._files, self._root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise ArchiveUnavailable(
-                f"EVENTHUB_ARCHIVE_URL names no usable filesystem: {_said(error)}"
+                f"EVENTHUB_ARCHIVE_URL names no usable filesystem: {_message(error)}"
             ) from error
         except OSError as error:  # of filesystems that connect at once
-            raise ArchiveUnavailable(f"The archive does not answer: {_said(error)}") from error
+            raise ArchiveUnavailable(f"The archive does not respond: {_message(error)}") from error
         self._local = isinstance(self._files, LocalFileSystem)
         self._unfinished = unfinished
         self.shown = without_credentials(url)
 
     @contextmanager
     def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:
-        """A new temporary file to write, and its path. It is removed when the block fails."""
+        """Create a temporary file for writing; yield its path and the file. It is removed if the
+        block fails.
+        """
         path = f"{self._unfinished}/{secrets.token_hex(8)}-{name}"
         self._require_room()
         with _explained(path):
@@ -57,7 +59,7 @@ class ArchiveFolder:
         try:
             yield path, file
             with _explained(path):
-                file.close()  # what is far away is there from now on
+                file.close()  # completes the upload on a remote filesystem
         except BaseException:
             with suppress(Exception):
                 file.close()
@@ -65,20 +67,24 @@ class ArchiveFolder:
             raise
 
     def remove_unfinished(self) -> None:
-        """What writers left that were killed; one that only slept fails at its rename."""
+        """Remove temporary files of killed writers. A writer that was only suspended fails at its
+        rename.
+        """
         for path in self.names(self._unfinished):
             self.remove(path)
 
     def _require_room(self) -> None:
-        """An archive beside the hub's data does not take the room that the hub lives on."""
+        """Raise ArchiveUnavailable if a local disk is low on space: the archive must not take what
+        the hub needs.
+        """
         root = Path(self._root)
         if self._local and root.is_dir() and disk.look(root).state != "ok":
             raise ArchiveUnavailable(
-                f"The disk of {root} is low on space: nothing more is archived until there is room."
+                f"The disk of {root} is low on space; archiving resumes when space is free."
             )
 
     def publish(self, temporary: str, path: str) -> None:
-        """Give a finished file its name, in place of what had it."""
+        """Give a finished file its name, replacing an existing file."""
         with _explained(path):
             if self._local:
                 _rename(Path(self._at(temporary)), Path(self._at(path)), Path(self._root))
@@ -87,30 +93,30 @@ class ArchiveFolder:
                 self._files.mv(self._at(temporary), self._at(path))
 
     def write(self, path: str, content: bytes) -> None:
-        """A small file, whole."""
+        """Write a small file completely."""
         with self.create(path.rpartition("/")[2]) as (temporary, file):
             file.write(content)
         self.publish(temporary, path)
 
     def open(self, path: str) -> IO[bytes]:
-        """To read and seek."""
+        """Open a file for reading and seeking."""
         with _explained(path):
             file: IO[bytes] = self._files.open(self._at(path), "rb")
             return file
 
     def read(self, path: str, offset: int = 0, size: int = -1) -> bytes:
-        """So many bytes from an offset on, or all."""
+        """Read `size` bytes from an offset on, or all."""
         with _explained(path), self.open(path) as file:
             file.seek(offset)
             return file.read(size)
 
     def size(self, path: str) -> int:
-        """In bytes."""
+        """Return the size of a file in bytes."""
         with _explained(path):
             return int(self._files.size(self._at(path)))
 
     def names(self, folder: str) -> list[str]:
-        """The paths of the files in a folder, sorted; none if there is no such folder."""
+        """Return the paths of the files in a folder, sorted; empty if there is no such folder."""
         with _explained(folder):
             try:
                 found: list[dict[str, Any]] = self._files.ls(self._at(folder), detail=True)
@@ -123,7 +129,7 @@ class ArchiveFolder:
         )
 
     def remove(self, path: str) -> None:
-        """As if it had never been there; no error if it is not."""
+        """Remove a file, if it exists."""
         with _explained(path):
             try:
                 self._files.rm_file(self._at(path))
@@ -131,7 +137,7 @@ class ArchiveFolder:
                 return
 
     def there(self) -> bool:
-        """True if the root can be seen; else what is missing may be there again soon."""
+        """Return whether the root exists; if not, missing files may be back soon."""
         with _explained(self._root):
             return bool(self._files.exists(self._root))
 
@@ -139,29 +145,29 @@ class ArchiveFolder:
         return f"{self._root.rstrip('/')}/{path}"
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return without_credentials(str(error))
 
 
 def without_credentials(text: str) -> str:
-    """Of URLs in it."""
+    """Return the text with the credentials removed from URLs."""
     return _CREDENTIALS.sub(r"\1", text)
 
 
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Each filesystem has errors of its own."""
+    """Convert the errors of any filesystem to ArchiveUnavailable."""
     try:
         yield
     except (FileNotFoundError, EventHubError):
         raise
     except Exception as error:
-        told = f"The archive failed at {path}: {_said(error)}"
-        raise ArchiveUnavailable(told, path=path) from error
+        message = f"The archive failed at {path}: {_message(error)}"
+        raise ArchiveUnavailable(message, path=path) from error
 
 
 def _rename(source: Path, target: Path, root: Path) -> None:
-    """With the file, its name and the names of new folders on the disk."""
+    """Rename a file; write the file, its name and the names of new folders to the disk."""
     _to_disk(source)
     made = [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()]
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""Archiving as a job of a worker: a process of its own does it, so that it takes neither memory nor
-turns from what else the worker does. SQL module.
+"""Archiving as a job of a worker. It runs in a process of its own, so that it takes no memory or
+time from the worker's other tasks. SQL module.
 """
 
 import json
@@ -18,7 +18,9 @@ throttled = ThrottledLog(log)
 
 
 class SegmentReport(NamedTuple):
-    """What the process says of each segment, as a line of JSON. `reason`: why it failed, or ""."""
+    """The result for one segment, as a line of JSON from the process. `reason`: why it failed, or
+    "".
+    """
 
     segment: str
     events: int
@@ -30,19 +32,19 @@ class SegmentReport(NamedTuple):
 
 
 class ArchiveJob:
-    """Runs the archiver's process when something is due. One run at a time in this process."""
+    """Runs the archiver's process when segments are due, one run at a time in this process."""
 
     def __init__(self) -> None:
         self._child = ChildProcess()
         self._last: SegmentReport | None = None  # of the run that is under way
 
     def at_work(self) -> dict[str, Any]:
-        """For people: the segment that was archived last."""
+        """Return the segment that was archived last, for display."""
         last = self._last
         return {} if last is None else {"last_segment": last.segment, "events": last.events}
 
     def run(self, database_url: str, archive_url: str) -> None:
-        """Archive what is due, and keep the metrics. Returns at once if a run is under way."""
+        """Archive due segments and update the metrics. Return at once if a run is in progress."""
         with self._child.exclusive() as ours:
             if not ours:
                 return
@@ -60,7 +62,7 @@ class ArchiveJob:
                 throttled.info("archiving_postponed", reason=error.code)
 
     def stop(self) -> None:
-        """End the process, if there is one; what it has begun is done anew by the next."""
+        """End the process, if there is one; the next run repeats its unfinished work."""
         self._child.stop()
 
     def _archive(self) -> None:

@@ -1,9 +1,9 @@
-"""Where the archive's files are: names that any filesystem takes and that sort by sequence.
+"""The paths of the archive's files: names that any filesystem accepts and that sort by sequence.
 Plain module.
 
 zone=7/stream=orders/00000000000000000001-<segment UUID>.json             the manifest
-zone=7/stream=orders/00000000000000000001-<segment UUID>-<16 hex>.parquet the file it names
-_unfinished/                                                              being written
+zone=7/stream=orders/00000000000000000001-<segment UUID>-<16 hex>.parquet the file that it names
+_unfinished/                                                              temporary files
 """
 
 import hashlib
@@ -11,14 +11,13 @@ from urllib.parse import quote
 
 UNFINISHED = "_unfinished"  # readers of Parquet folders skip names that begin with `_`
 _PART_BYTES_MAX = 200  # of a folder's name, which filesystems cut at 255
-_DIGITS = 20  # of a sequence, so that names sort as numbers do
+_DIGITS = 20  # of a sequence, so that names sort like numbers
 
 
 def stream_folder(zone_id: int | None, stream: str) -> str:
-    """The folder of a stream. The hub-wide stream is of zone 0.
+    """Return the folder of a stream. The hub-wide stream is in zone 0.
 
-    A name is percent-encoded; one that is too long for a folder is cut, and a digest tells it from
-    others.
+    A name is percent-encoded. One that is too long for a folder is cut and made unique by a digest.
     """
     name = quote(stream, safe="")
     if len(name) > _PART_BYTES_MAX:
@@ -28,7 +27,7 @@ def stream_folder(zone_id: int | None, stream: str) -> str:
 
 
 def stem(zone_id: int | None, stream: str, segment: str, first: int) -> str:
-    """What the names of all files of a segment begin with; `segment` is its UUID."""
+    """Return the common beginning of the paths of a segment's files; `segment` is its UUID."""
     return f"{stream_folder(zone_id, stream)}/{first:0{_DIGITS}d}-{segment}"
 
 
@@ -37,5 +36,7 @@ def manifest_path(stem: str) -> str:
 
 
 def file_path(stem: str, sha256: str) -> str:
-    """Named by its content, so that two archivers never write different bytes to one name."""
+    """Return the path of the Parquet file. It contains a digest of the content, so two archivers
+    never write different bytes to one path.
+    """
     return f"{stem}-{sha256[:16]}.parquet"

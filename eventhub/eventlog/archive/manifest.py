@@ -1,7 +1,7 @@
-"""What is said of an archived segment beside its file: a JSON object with a checksum of its own.
-Plain module.
+"""The manifest of an archived segment: a JSON object with a checksum, stored alongside the Parquet
+file. Plain module.
 
-A segment is archived when its manifest is there.
+A segment is archived once its manifest exists.
 """
 
 import hashlib
@@ -12,12 +12,12 @@ import orjson
 from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.errors import ArchiveDamaged
 
-# of the columns and of the manifest: readers refuse another one, and skip fields they do not know
+# of the columns and of the manifest: readers refuse another version, and ignore unknown fields
 SCHEMA_VERSION = 1
 
 
 class ProducerHighest(NamedTuple):
-    """The highest number of one start of a producer in the segment."""
+    """The highest number of one incarnation of a producer in the segment."""
 
     client: str
     incarnation: int
@@ -25,7 +25,9 @@ class ProducerHighest(NamedTuple):
 
 
 class SegmentManifest(NamedTuple):
-    """Times in microseconds since 1970 UTC; null when there is no event. Paths as in layout.py."""
+    """The description of an archived segment. Times are in microseconds since 1970 UTC, null
+    without events. Paths are as in layout.py.
+    """
 
     segment: str  # UUID
     zone: int | None  # null: the hub-wide stream
@@ -38,15 +40,15 @@ class SegmentManifest(NamedTuple):
     appended_max_us: int | None
     payload_bytes: int
     payload_sha256: str  # over all stored bytes in order, each after its length (4 bytes, big end)
-    file: str  # name beside the manifest
+    file: str  # its name, in the folder of the manifest
     file_bytes: int
     file_sha256: str
     footer_sha256: str  # of the last bytes of the file: Parquet's footer, its length and mark
     footer_bytes: int
-    # names with a column of their own, by type: in such a column are all values of the type
+    # names with a column of their own, by type: the column has all values of the type
     attributes: dict[str, list[str]]
     producers: list[ProducerHighest]
-    producers_complete: bool  # false: there were too many to list; the columns have all
+    producers_complete: bool  # false: there were too many to list; the columns have all of them
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -55,30 +57,30 @@ class SegmentManifest(NamedTuple):
 
 
 def dump(manifest: SegmentManifest) -> bytes:
-    """Its JSON text, with `checksum` over the rest."""
+    """Return the manifest as JSON, with `checksum` over the rest."""
     return sealed(_fields(manifest))
 
 
 def load(content: bytes, path: str) -> SegmentManifest:
-    """Raises ArchiveDamaged for what is not a manifest as it was written."""
+    """Parse and check a manifest. Raises ArchiveDamaged."""
     fields = unsealed(content, path)
     fields["producers"] = [from_known_fields(ProducerHighest, mark) for mark in fields["producers"]]
     return from_known_fields(SegmentManifest, fields)
 
 
 def sealed(fields: dict[str, Any]) -> bytes:
-    """The JSON text of any manifest; `fields` say their `schema_version`."""
+    """Return the JSON of any manifest, with its checksum; `fields` include `schema_version`."""
     return orjson.dumps({**fields, "checksum": _checksum(fields)}, option=orjson.OPT_INDENT_2)
 
 
 def unsealed(content: bytes, path: str) -> dict[str, Any]:
-    """The fields. Raises ArchiveDamaged."""
+    """Return the fields of a manifest after checking it. Raises ArchiveDamaged."""
     try:
         fields: dict[str, Any] = orjson.loads(content)
         checksum = fields.pop("checksum")
         version = fields["schema_version"]
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
-        raise ArchiveDamaged(f"{path} is no manifest.", path=path) from error
+        raise ArchiveDamaged(f"{path} is not a manifest.", path=path) from error
     if checksum != _checksum(fields):
         raise ArchiveDamaged(f"{path} is altered: its checksum differs.", path=path)
     if version != SCHEMA_VERSION:

@@ -1,7 +1,7 @@
 """One archived file that is open for reading. Plain module.
 
-What is read is checked on the way: the size and the footer against the manifest, each page by its
-own checksum, each row group by its sequences.
+Reads are verified: the size and the footer against the manifest, each page by its checksum, each
+row group by its sequences.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ _READ = ["sequence", "appended_at", "mask", "payload"]
 
 
 class OpenFile:
-    """A segment's file: opened when it is first read, and again after `close`.
+    """A segment's file, opened by the first read, and again after `close`.
 
-    One user at a time, who holds `lock`. Raises ArchiveDamaged, ArchiveUnavailable.
+    One user at a time, holding `lock`. Raises ArchiveDamaged, ArchiveUnavailable.
     """
 
     def __init__(self, place: ArchiveFolder, segment: ArchivedSegment) -> None:
@@ -42,7 +42,7 @@ class OpenFile:
         self._cached: tuple[int, pa.Table] | None = None  # the row group read last
 
     def rows_from(self, sequence: int) -> pa.Table:
-        """The rows of one row group from a sequence of the segment on; of four columns."""
+        """Return the rows of one row group from a sequence on, with four columns."""
         if self._file is None:
             self._open()
         at = bisect_left(self._ends, sequence)
@@ -53,7 +53,7 @@ class OpenFile:
         return table.slice(sequence - (self._ends[at] - table.num_rows + 1))
 
     def check(self) -> None:
-        """Manifest, size and footer; pages are checked as they are read."""
+        """Check the manifest, the size and the footer; pages are checked when they are read."""
         try:
             self._open()
         finally:
@@ -88,7 +88,7 @@ class OpenFile:
             raise self._damaged("its row groups do not follow each other")
 
     def _footed(self, made: SegmentManifest) -> IO[bytes]:
-        """The open file, when size and footer are those of the manifest."""
+        """Return the open file after checking its size and footer against the manifest."""
         assert self._file is not None  # noqa: S101  (for the type)
         size = self._file.seek(0, 2)
         if size != made.file_bytes:
@@ -101,7 +101,7 @@ class OpenFile:
 
     @contextmanager
     def _explained(self, what: str) -> Iterator[None]:
-        """Errors of the file as ArchiveDamaged, unless the filesystem as a whole is away."""
+        """Convert errors of the file to ArchiveDamaged, unless the filesystem is unavailable."""
         try:
             yield
         except (pa.ArrowException, OSError, EOFError) as error:
@@ -115,22 +115,22 @@ class OpenFile:
 
 
 def load_manifest(place: ArchiveFolder, segment: ArchivedSegment) -> SegmentManifest:
-    """The manifest of a segment. Raises ArchiveDamaged, ArchiveUnavailable."""
+    """Return the manifest of a segment. Raises ArchiveDamaged, ArchiveUnavailable."""
     try:
         made = manifest.load(place.read(segment.path), segment.path)
     except FileNotFoundError as error:
         _raise_if_away(place, segment.path)
         raise ArchiveDamaged(f"{segment.path} is missing.", path=segment.path) from error
     if (made.segment, *made.range) != (segment.uuid, segment.first, segment.last):
-        raise ArchiveDamaged(f"{segment.path} is not of this segment.", path=segment.path)
+        raise ArchiveDamaged(f"{segment.path} is of another segment.", path=segment.path)
     return made
 
 
 def file_of(segment: ArchivedSegment, made: SegmentManifest) -> str:
-    """The path of the Parquet file, which is beside the manifest."""
+    """Return the path of the Parquet file, next to the manifest."""
     return f"{segment.path.rpartition('/')[0]}/{made.file}"
 
 
 def _raise_if_away(place: ArchiveFolder, path: str) -> None:
     if not place.there():
-        raise ArchiveUnavailable(f"The archive is not there: {place.shown}", path=path)
+        raise ArchiveUnavailable(f"The archive does not exist: {place.shown}", path=path)

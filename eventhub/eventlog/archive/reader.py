@@ -1,4 +1,4 @@
-"""The only reader of the archive for the log: events after a sequence, one event, a whole file.
+"""The only reader of the archive for the log: events after a sequence, one event, or a whole file.
 Plain module.
 """
 
@@ -29,8 +29,8 @@ PARQUET_TYPE = "application/vnd.apache.parquet"
 
 
 class RawFile(NamedTuple):
-    """A segment's Parquet file as it is: `length` bytes in `chunks`, the last of which comes only
-    if all are as they were written. Close the iterator if it is not read to its end (`aclose`).
+    """A segment's Parquet file: `length` bytes in `chunks`. The last chunk is yielded only if the
+    digest of all is right. Close the iterator with `aclose` if it is not read to its end.
     """
 
     length: int
@@ -38,15 +38,15 @@ class RawFile(NamedTuple):
 
 
 class Archive:
-    """An archive to read from. Descriptors and memory are bounded; any thread may call.
+    """An archive for reading. File descriptors and memory are bounded. Thread-safe.
 
-    Everything raises ArchiveDamaged for what is missing, cut short or altered, and
-    ArchiveUnavailable when the filesystem is away. Both may be shown to anybody who reads the
-    stream; paths and reasons are in the log alone.
+    Raises ArchiveDamaged for missing, truncated or altered files, and ArchiveUnavailable if the
+    filesystem is unavailable. Their messages may be shown to any reader of the stream; paths and
+    reasons are logged only.
     """
 
     def __init__(self, url: str) -> None:
-        """Touches nothing yet. `url` as EVENTHUB_ARCHIVE_URL has it."""
+        """Store the URL, as in EVENTHUB_ARCHIVE_URL, without any access to the files."""
         self._place = ArchiveFolder(url)
         self._lock = threading.Lock()
         self._files: OrderedDict[str, OpenFile] = OrderedDict()  # by path, the least used first
@@ -54,8 +54,8 @@ class Archive:
     def read(
         self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
     ) -> list[StoredEvent]:
-        """The segment's events after a sequence, in order: at most so many, and no more once they
-        have so many stored bytes; empty only if the segment ends there.
+        """Return the segment's events after a sequence, in order: at most `events_max`, ending with
+        the event that exceeds `bytes_max` stored bytes. Empty only at the end of the segment.
         """
         found: list[StoredEvent] = []
         sequence = max(after + 1, segment.first)
@@ -69,14 +69,14 @@ class Archive:
         return found
 
     def find(self, segment: ArchivedSegment, sequence: int) -> StoredEvent:
-        """One event. UnknownEvent if it is not of this segment."""
+        """Return one event. Raises UnknownEvent if it is not in this segment."""
         if not segment.first <= sequence <= segment.last:
             raise UnknownEvent(sequence=sequence)
         [found] = self.read(segment, sequence - 1, 1, 1)
         return found
 
     async def raw(self, segment: ArchivedSegment) -> RawFile:
-        """The whole file, in constant memory."""
+        """Return the whole file, read in constant memory."""
         made = await asyncio.to_thread(self._whole, segment)
         return RawFile(made.file_bytes, self._chunks(segment, made))
 
@@ -96,10 +96,10 @@ class Archive:
                 with _discreet(segment):
                     rows = file.rows_from(sequence).slice(0, count)
             except BaseException:
-                self._forget(segment.path, file)  # once it is mended, it is read anew
+                self._forget(segment.path, file)  # so that a repaired file is opened again
                 file.close()
                 raise
-            if self._files.get(segment.path) is not file:  # another thread needed its place
+            if self._files.get(segment.path) is not file:  # another thread has evicted it
                 file.close()
         self._trim()
         return rows
@@ -110,7 +110,7 @@ class Archive:
                 del self._files[path]
 
     def _trim(self) -> None:
-        """Close those that were not used for longest, all but one if need be."""
+        """Close the least recently used files beyond the limits, but keep at least one."""
         closing: list[OpenFile] = []
         with self._lock:
             cached = sum(file.cached_bytes for file in self._files.values())
@@ -124,7 +124,7 @@ class Archive:
         _close(closing)
 
     def _whole(self, segment: ArchivedSegment) -> SegmentManifest:
-        """The manifest of a file that has its full size."""
+        """Return the manifest of a file after checking its size."""
         with _discreet(segment):
             made = load_manifest(self._place, segment)
             path = file_of(segment, made)
@@ -139,7 +139,7 @@ class Archive:
     async def _chunks(
         self, segment: ArchivedSegment, made: SegmentManifest
     ) -> AsyncGenerator[bytes, None]:
-        """The last is held back until the digest of all is known to be right."""
+        """Yield the file. The last chunk is held back until the digest of all is verified."""
         path, left, digest = file_of(segment, made), made.file_bytes, hashlib.sha256()
         file = await asyncio.to_thread(self._open, segment, path)
 
@@ -169,25 +169,25 @@ class Archive:
 
 @cache
 def archive_of(url: str) -> Archive | None:
-    """The one reader of this process for a place; None for an empty URL."""
+    """Return the reader of this process for a URL; None for an empty URL."""
     return Archive(url) if url else None
 
 
 @contextmanager
 def _discreet(segment: ArchivedSegment) -> Iterator[None]:
-    """What goes wrong is told by the segment; where and why is for the log."""
+    """Log the path and the reason of an error, and raise one that names only the segment."""
     try:
         yield
     except ArchiveDamaged as error:
         log.error("archive_damaged", segment=segment.uuid, path=segment.path, why=error.message)
         raise ArchiveDamaged(
-            f"The archived segment {segment.uuid} cannot be read as it was written.",
+            f"The archived segment {segment.uuid} is damaged.",
             segment=segment.uuid,
         ) from error
     except ArchiveUnavailable as error:
         log.error("archive_unavailable", segment=segment.uuid, why=error.message)
         raise ArchiveUnavailable(
-            f"The archive, which holds segment {segment.uuid}, does not answer; try again shortly.",
+            f"The archive with segment {segment.uuid} does not respond; try again shortly.",
             segment=segment.uuid,
         ) from error
 

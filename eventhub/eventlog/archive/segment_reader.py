@@ -1,8 +1,7 @@
-"""The rows of a sealed segment as Arrow pages, over ADBC. SQL module.
+"""Reads the rows of a sealed segment as Arrow pages, over ADBC. SQL module.
 
-Every page is a short transaction of its own with one snapshot: which partition holds the segment,
-and the rows. So a segment may be moved between two pages, and no long snapshot keeps the database
-from cleaning up.
+Each page is a short transaction with one snapshot, which looks up the segment's partition and reads
+the rows. So a segment may be moved between two pages, and no long snapshot delays VACUUM.
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from eventhub.base import limits
 from eventhub.eventlog.archive.catalog import DueSegment
 from eventhub.eventlog.archive.errors import SegmentUnreadable
 from eventhub.postgresql import queries
-from eventhub.postgresql.arrow import Snapshot
+from eventhub.postgresql.arrow import ArrowSnapshot
 
 SQL = queries.load("eventhub/eventlog/archive/archive.sql")
 _PAGE = pa.schema(
@@ -29,11 +28,11 @@ _PAGE = pa.schema(
 
 
 class SegmentReader:
-    """A connection of its own for reading segments; one user at a time."""
+    """A database connection for reading segments; one user at a time."""
 
     def __init__(self, url: str) -> None:
-        """Raises DatabaseUnavailable."""
-        self._snapshot = Snapshot(
+        """Connect. Raises DatabaseUnavailable."""
+        self._snapshot = ArrowSnapshot(
             url, name="archive", statement_s_max=limits.ARCHIVE_STATEMENT_S_MAX
         )
 
@@ -44,8 +43,8 @@ class SegmentReader:
         self._snapshot.close()
 
     def pages(self, segment: DueSegment) -> Iterator[pa.Table]:
-        """Tables of (sequence, appended_at, mask as a signed number, payload), without a hole from
-        the segment's first sequence to its last.
+        """Yield tables of (sequence, appended_at, mask as a signed number, payload), without a
+        hole, from the segment's first sequence to its last.
 
         Raises SegmentUnreadable for a hole, DatabaseUnavailable.
         """
@@ -55,7 +54,7 @@ class SegmentReader:
             missing = _first_missing(page.column("sequence"), after, segment.last)
             if missing is not None:
                 raise SegmentUnreadable(
-                    f"Event {missing} of segment {segment.uuid} is not where it should be.",
+                    f"Event {missing} of segment {segment.uuid} is missing.",
                     segment=segment.uuid,
                     sequence=missing,
                 )
@@ -64,12 +63,12 @@ class SegmentReader:
 
     def _page(self, segment: DueSegment, after: int) -> pa.Table:
         try:
-            groups = [*self._asked("partition_of", segment=segment.id)]
-            if not groups:
+            found = [*self._batches("partition_of", segment=segment.id)]
+            if not found:
                 raise SegmentUnreadable(f"Segment {segment.uuid} has left the database.")
-            rows = self._asked(
+            rows = self._batches(
                 "page",
-                partition_id=groups[0].column(0)[0].as_py(),
+                partition_id=found[0].column(0)[0].as_py(),
                 segment=segment.id,
                 after=after,
                 events_max=limits.ARCHIVE_ROW_GROUP_EVENTS_MAX,
@@ -79,13 +78,13 @@ class SegmentReader:
         finally:
             self._snapshot.begin_again()
 
-    def _asked(self, name: str, **numbers: int) -> Iterator[pa.RecordBatch]:
-        """No batch if there is no row."""
+    def _batches(self, name: str, **numbers: int) -> Iterator[pa.RecordBatch]:
+        """Run a statement; yield no batch if there is no row."""
         return self._snapshot.batches(sql.SQL(SQL[name]).format(**numbers).as_string())
 
 
 def _first_missing(sequences: Any, after: int, last: int) -> int | None:
-    """The first that is not where it should be; rows are in order, and none is there twice."""
+    """Return the first missing sequence, or None; rows are ordered and unique."""
     if not len(sequences):
         return after + 1
     if (sequences[0].as_py(), sequences[-1].as_py()) == (after + 1, after + len(sequences)):

@@ -1,5 +1,5 @@
-"""Checks archived segments against their manifests and the database, and names each problem. Sql
-module; reads every byte, in constant memory. Plain module.
+"""Verifies archived segments against their manifests and the database, and reports each problem. It
+reads every byte, in constant memory. Plain module.
 """
 
 import hashlib
@@ -19,8 +19,9 @@ from eventhub.eventlog.errors import ArchiveDamaged
 
 
 class Problem(NamedTuple):
-    """`kind`: missing_manifest, bad_manifest, missing_file, truncated, altered, unreadable,
-    wrong_segment, wrong_range, wrong_count, wrong_bytes, wrong_payloads, not_continuous.
+    """One problem. `kind`: missing_manifest, bad_manifest, missing_file, truncated, altered,
+    unreadable, wrong_segment, wrong_range, wrong_count, wrong_bytes, wrong_payloads,
+    not_continuous.
     """
 
     kind: str
@@ -29,7 +30,7 @@ class Problem(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """A segment's files by themselves. `manifest` is None if there is none that can be read."""
+    """The result for a segment's files alone. `manifest` is None if none can be read."""
 
     manifest: SegmentManifest | None
     problems: list[Problem]
@@ -42,7 +43,7 @@ class SegmentVerdict(NamedTuple):
 
 
 def verify(place: ArchiveFolder, rows: Sequence[ArchivedRow]) -> Iterator[SegmentVerdict]:
-    """One verdict for each segment. Raises ArchiveUnavailable."""
+    """Yield one verdict for each segment. Raises ArchiveUnavailable."""
     for row in rows:
         found = examine(place, row.path)
         problems = [*found.problems, *_against_row(row, found.manifest)]
@@ -50,14 +51,14 @@ def verify(place: ArchiveFolder, rows: Sequence[ArchivedRow]) -> Iterator[Segmen
 
 
 def examine(place: ArchiveFolder, path: str, tick: Callable[[], None] = lambda: None) -> Examined:
-    """The manifest at a path and the file it names; `tick` is called now and then.
+    """Examine the manifest at a path and the file that it names; `tick` is called now and then.
 
     Raises ArchiveUnavailable.
     """
     try:
         made = manifest.load(place.read(path), path)
     except FileNotFoundError:
-        return Examined(None, [Problem("missing_manifest", path, "there is no such file")])
+        return Examined(None, [Problem("missing_manifest", path, "the file does not exist")])
     except ArchiveDamaged as error:
         return Examined(None, [Problem("bad_manifest", path, error.message)])
     file = f"{path.rpartition('/')[0]}/{made.file}"
@@ -69,7 +70,7 @@ def examine(place: ArchiveFolder, path: str, tick: Callable[[], None] = lambda: 
         with place.open(file) as opened:
             return Examined(made, list(_file_problems(opened, file, made, tick)))
     except FileNotFoundError:
-        return Examined(made, [Problem("missing_file", file, "there is no such file")])
+        return Examined(made, [Problem("missing_file", file, "the file does not exist")])
 
 
 def _file_problems(
@@ -80,7 +81,7 @@ def _file_problems(
         digest.update(chunk)
         tick()
     if digest.hexdigest() != made.file_sha256:
-        yield Problem("altered", path, "its digest is not that of the manifest")
+        yield Problem("altered", path, "its digest differs from the manifest's")
         return
     try:
         yield from _content_problems(opened, path, made, tick)
@@ -93,28 +94,28 @@ def _content_problems(
 ) -> Iterator[Problem]:
     payloads = PayloadSum()
     expected = made.first
-    wanted = ["sequence", "payload"]
+    columns = ["sequence", "payload"]
     opened.seek(0)
     with pq.ParquetFile(opened, page_checksum_verification=True) as file:
         for number in range(file.num_row_groups):
             tick()
-            group = file.read_row_group(number, columns=wanted, use_threads=False)
+            group = file.read_row_group(number, columns=columns, use_threads=False)
             sequences = group.column("sequence").to_pylist()
             if sequences != list(range(expected, expected + len(sequences))):
-                yield Problem("wrong_range", path, f"sequence {expected} is not where it should be")
+                yield Problem("wrong_range", path, f"sequence {expected} is missing or misplaced")
                 return
             expected += len(sequences)
             payloads.add(group.column("payload").to_pylist())
     if payloads.count != made.events:
         yield Problem("wrong_count", path, f"{payloads.count} events of {made.events}")
     elif (payloads.bytes, payloads.hex) != (made.payload_bytes, made.payload_sha256):
-        yield Problem("wrong_payloads", path, "the stored bytes are not those of the manifest")
+        yield Problem("wrong_payloads", path, "the stored bytes differ from the manifest's")
     if expected - 1 != made.last:
         yield Problem("wrong_range", path, f"ends at {expected - 1}, not at {made.last}")
 
 
 def _against_row(row: ArchivedRow, made: SegmentManifest | None) -> Iterator[Problem]:
-    """What the database knows better."""
+    """Yield the differences between the manifest and the database."""
     if row.before is not None and row.first != row.before + 1:
         detail = f"begins at {row.first}, the segment before ends at {row.before}"
         yield Problem("not_continuous", row.path, detail)

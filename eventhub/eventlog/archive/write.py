@@ -1,7 +1,8 @@
-"""Writes one segment: the Parquet file under a temporary name, then its name, then the manifest.
+"""Writes one segment: the Parquet file under a temporary name, then its rename, then the manifest.
 Plain module.
 
-Killed at any moment, what is visible is whole, and a segment without a manifest is not archived.
+If the process is killed at any moment, visible files are complete, and a segment without a manifest
+is not archived.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ _UNLIKE = ("payload", "attributes", "sequence", "correlation", "cause", "produce
 
 
 class SegmentContent(NamedTuple):
-    """What the events of a segment amount to."""
+    """The totals of a segment's events."""
 
     events: int
     appended_min_us: int | None
@@ -41,9 +42,9 @@ def stem_of(segment: DueSegment) -> str:
 
 
 def write_segment(place: ArchiveFolder, segment: DueSegment, pages: Pages) -> SegmentManifest:
-    """Make file and manifest visible, in this order, and return the manifest.
+    """Write the file, then the manifest, and return the manifest.
 
-    Raises what reading the pages raises, SegmentUnreadable, ArchiveUnavailable.
+    Raises the errors of reading the pages, SegmentUnreadable, ArchiveUnavailable.
     """
     stem = stem_of(segment)
     counted = NameCount()
@@ -77,7 +78,9 @@ def write_segment(place: ArchiveFolder, segment: DueSegment, pages: Pages) -> Se
 
 
 def remove_leftovers(place: ArchiveFolder, segment: DueSegment, kept: SegmentManifest) -> None:
-    """Remove other files of the segment: of a try that ended before its manifest was written."""
+    """Remove other files of the segment, from attempts that ended before their manifest was
+    written.
+    """
     stem = stem_of(segment)
     for path in place.names(stem.rpartition("/")[0]):
         ours = path.startswith(f"{stem}-") and path.endswith(".parquet")
@@ -86,7 +89,7 @@ def remove_leftovers(place: ArchiveFolder, segment: DueSegment, kept: SegmentMan
 
 
 class PayloadSum:
-    """The checksum over stored bytes in order: SHA-256 of each after its length, 4 bytes."""
+    """The checksum over stored bytes in order: SHA-256 of each after its length in 4 bytes."""
 
     def __init__(self) -> None:
         self._sha256 = hashlib.sha256()
@@ -105,7 +108,7 @@ class PayloadSum:
 
 
 class HashingFile:
-    """A file to write that knows the digest and the size of what was written. Parquet's writer
+    """A file for writing that computes the digest and the size of its content. Parquet's writer
     never seeks.
     """
 
@@ -122,7 +125,7 @@ class HashingFile:
         try:
             self._file.write(data)
         except OSError as error:
-            raise ArchiveUnavailable(f"The archive takes nothing: {error}") from error
+            raise ArchiveUnavailable(f"The archive cannot be written: {error}") from error
         return len(data)
 
     def tell(self) -> int:
@@ -132,7 +135,7 @@ class HashingFile:
         self._file.flush()
 
     def close(self) -> None:
-        """Whoever opened the file closes it."""
+        """Do nothing; the code that opened the file closes it."""
 
     @property
     def sha256(self) -> str:
@@ -140,7 +143,7 @@ class HashingFile:
 
 
 class _Summary:
-    """Adds up the pages of a segment."""
+    """Computes the totals of a segment's pages."""
 
     def __init__(self) -> None:
         self._payloads = PayloadSum()
@@ -193,7 +196,7 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
 
 
 def _repetitive(schema: pa.Schema) -> Iterator[str]:
-    """The columns, by path, whose values recur."""
+    """Yield the columns, by path, whose values recur."""
     for field in schema:
         if pa.types.is_struct(field.type):
             yield from (f"{field.name}.{inner.name}" for inner in field.type)
@@ -211,18 +214,18 @@ def _described(segment: DueSegment) -> dict[str, str]:
 
 
 def _check(content: SegmentContent, segment: DueSegment) -> None:
-    """The rows are those that were sealed; no page has a hole."""
+    """Check that the rows are those that were sealed; no page has a hole."""
     found = (content.events, content.payload_bytes)
     sealed = (segment.last - segment.first + 1, segment.bytes)
     if found != sealed:
         raise SegmentUnreadable(
-            f"Segment {segment.uuid} has {found[0]} events of {found[1]} bytes, and was sealed with"
-            f" {sealed[0]} of {sealed[1]}.",
+            f"Segment {segment.uuid} has {found[0]} events with {found[1]} bytes, but was sealed"
+            f" with {sealed[0]} events and {sealed[1]} bytes.",
             segment=segment.uuid,
         )
 
 
 def _footer(place: ArchiveFolder, path: str, size: int) -> bytes:
-    """The last bytes of a Parquet file that say what is where in it."""
+    """Return the footer of a Parquet file, at its end."""
     length = int.from_bytes(place.read(path, size - _TAIL_BYTES, 4), "little")
     return place.read(path, size - _TAIL_BYTES - length)

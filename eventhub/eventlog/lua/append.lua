@@ -1,21 +1,21 @@
--- ARGV[2..6]: events kept, bytes kept, the producers' window, its seconds, the channel to tell; then for each draft:
--- mask, payload, producer (client:incarnation, or empty), its number and the number's slot in the window, token. All are
--- stored (or found) or none is. Numbers are compared as texts: Lua's are exact to 2^53 only.
--- Returns {uuid, microseconds, sequence of each, negative for a duplicate}, or {'', index of the refused, highest}.
+-- ARGV[2..6]: the most events, the most bytes, the producer window, its lifetime in seconds, the channel to publish to; then for
+-- each draft: mask, payload, producer (client:incarnation, or empty), its number and the number's slot in the window, token.
+-- All drafts are stored (or found to be duplicates), or none. Numbers are compared as texts: Lua's are exact only up to 2^53.
+-- Returns {uuid, microseconds, sequence of each, negative for a duplicate}, or {'', index of the refused draft, highest}.
 local events_max, bytes_max, window = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local given, seen, highest, next = {}, {}, {}, last
+local given, earlier, highest, next = {}, {}, {}, last
 
 local function known(producer, number, slot, token)
     if producer ~= '' then
-        local found = seen[producer .. '=' .. number]
-        local there = redis.call('HGET', KEYS[3], producer .. ':' .. slot)
-        if not found and there then
-            local n, sequence = string.match(there, '(%d+):(%d+)')
+        local found = earlier[producer .. '=' .. number]
+        local stored = redis.call('HGET', KEYS[3], producer .. ':' .. slot)
+        if not found and stored then
+            local n, sequence = string.match(stored, '(%d+):(%d+)')
             found = n == number and sequence
         end
         if found then return tonumber(found) end
     end
-    return token ~= '' and tonumber(seen['t' .. token] or redis.call('HGET', KEYS[4], token) or nil)
+    return token ~= '' and tonumber(earlier['t' .. token] or redis.call('HGET', KEYS[4], token) or nil)
 end
 
 for at = 7, #ARGV, 6 do
@@ -30,11 +30,11 @@ for at = 7, #ARGV, 6 do
                 return {'', #given, top}
             end
             highest[producer] = tonumber(number) > tonumber(top) and number or top
-            seen[producer .. '=' .. number] = next + 1
+            earlier[producer .. '=' .. number] = next + 1
         end
         next = next + 1
         given[#given + 1] = next
-        if token ~= '' then seen['t' .. token] = next end
+        if token ~= '' then earlier['t' .. token] = next end
     end
 end
 

@@ -1,5 +1,5 @@
--- What every script begins with. KEYS: meta, events, numbers, tokens of one stream. ARGV[1]: a new UUID, used when
--- continuity cannot be proved: the ring is missing, or another run of Redis wrote it.
+-- The beginning of every script. KEYS: meta, events, numbers, tokens of one stream. ARGV[1]: a new UUID, used if continuity
+-- cannot be proved: the ring is missing, or another run of Redis wrote it.
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 if redis.call('HGET', KEYS[1], 'run') ~= run then
     redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4])

@@ -48,28 +48,28 @@ class Migration(migrations.Migration):
                 (
                     "segment_age_s_max",
                     models.BigIntegerField(
-                        db_comment="or is so old and not empty; null: whatever its age", null=True
+                        db_comment="or is so old and not empty; null: no age limit", null=True
                     ),
                 ),
                 (
                     "durability",
                     models.TextField(
                         choices=[("sync", "Sync"), ("async", "Async"), ("transient", "Transient")],
-                        db_comment="is never changed",
+                        db_comment="never changed",
                         db_default="sync",
                     ),
                 ),
                 (
                     "keyed",
                     models.BooleanField(
-                        db_comment="the latest event of each key is kept in keyed_state",
+                        db_comment="the latest event of each key is retained in keyed_state",
                         db_default=False,
                     ),
                 ),
                 (
                     "restate",
                     models.BooleanField(
-                        db_comment="and appended anew at each start of the hub (EMC-18)",
+                        db_comment="and appended again at each start of the hub (EMC-18)",
                         db_default=False,
                     ),
                 ),
@@ -86,20 +86,23 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "retain_age_s",
-                    models.BigIntegerField(db_comment="those that are older", null=True),
+                    models.BigIntegerField(
+                        db_comment="sealed segments that are older are dropped", null=True
+                    ),
                 ),
                 (
                     "on_lag",
                     models.TextField(
                         choices=[("keep", "Keep"), ("drop", "Drop")],
-                        db_comment="what a durable cursor still needs",
+                        db_comment="whether segments that a durable cursor needs are kept",
                         db_default="keep",
                     ),
                 ),
                 (
                     "hold",
                     models.TextField(
-                        db_comment="why nothing may be dropped (legal hold); null: none", null=True
+                        db_comment="the reason of a legal hold, under which nothing is dropped; null: none",
+                        null=True,
                     ),
                 ),
                 (
@@ -120,27 +123,28 @@ class Migration(migrations.Migration):
                 (
                     "matching",
                     models.TextField(
-                        db_comment="the strategy that finds the registrations of its events",
+                        db_comment="the strategy that matches its events to registrations",
                         db_default="auto",
                     ),
                 ),
                 (
                     "quench",
                     models.BooleanField(
-                        db_comment="an emitter may leave out what nobody wants", db_default=False
+                        db_comment="emitters may omit events that have no listener",
+                        db_default=False,
                     ),
                 ),
                 (
                     "unquenched_at",
                     models.DateTimeField(
-                        db_comment="when its policy last changed while quench was so",
+                        db_comment="when its policy last changed while quench was on",
                         db_default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.UTC),
                     ),
                 ),
                 (
                     "boot_segment",
                     models.UUIDField(
-                        db_comment="of the last event before the hub's last start; null: made since",
+                        db_comment="of the last event before the hub's last start; null: created since",
                         null=True,
                     ),
                 ),
@@ -186,7 +190,7 @@ class Migration(migrations.Migration):
                 (
                     "moved_bytes",
                     models.BigIntegerField(
-                        db_comment="of segments that were moved out, while the partition is still as large",
+                        db_comment="of segments that were moved to others, while this one is still as large",
                         db_default=0,
                     ),
                 ),
@@ -209,7 +213,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "archiver",
                 "db_table": "archiver",
-                "db_table_comment": "the lease of whoever archives",
+                "db_table_comment": "the lease of the archiver",
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("singleton", True)), name="archiver_one"
@@ -237,7 +241,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "incarnation",
-                "db_table_comment": "the life of the server that the log was proved for; emptied by a crash",
+                "db_table_comment": "the life of the server for which the log was proved; emptied by a crash",
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("singleton", True)), name="incarnation_one"
@@ -282,7 +286,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "resource_changes",
-                "db_table_comment": "the last change of each resource, as a place in `system`",
+                "db_table_comment": "the last change of each resource, as a position in `system`",
             },
         ),
         migrations.CreateModel(
@@ -313,7 +317,7 @@ class Migration(migrations.Migration):
                             ("archived", "Archived"),
                             ("dropped", "Dropped"),
                         ],
-                        db_comment="live: read from the database, archived: from the archive alone, dropped: gone",
+                        db_comment="live: in the database, archived: in the archive only, dropped: deleted",
                         db_default="live",
                     ),
                 ),
@@ -327,13 +331,13 @@ class Migration(migrations.Migration):
                 (
                     "archive_path",
                     models.TextField(
-                        db_comment="its path in the archive, once it is complete there; also while live",
+                        db_comment="the path of its manifest, once it is archived; also while live",
                         null=True,
                     ),
                 ),
                 (
                     "removed_at",
-                    models.DateTimeField(db_comment="when it ceased to be live", null=True),
+                    models.DateTimeField(db_comment="when it was no longer live", null=True),
                 ),
                 (
                     "removal_reason",
@@ -345,7 +349,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "segments",
-                "db_table_comment": "runs of streams; never deleted",
+                "db_table_comment": "segments of streams; never deleted",
                 "indexes": [
                     models.Index(fields=["stream", "first"], name="segments_by_stream"),
                     models.Index(
@@ -391,14 +395,14 @@ class Migration(migrations.Migration):
                 (
                     "sequence",
                     models.BigIntegerField(
-                        db_comment="the last sequence given; first - 1 while the open segment is empty"
+                        db_comment="the last sequence; first - 1 while the open segment is empty"
                     ),
                 ),
                 ("bytes", models.BigIntegerField(db_comment="stored bytes in the open segment")),
             ],
             options={
                 "db_table": "heads",
-                "db_table_comment": "where each stream ends; locked by every append",
+                "db_table_comment": "the last position of each stream; locked by every append",
             },
             storage={"parameters": {"fillfactor": 40}},
         ),
@@ -427,13 +431,13 @@ class Migration(migrations.Migration):
                         to="eventlog.stream",
                     ),
                 ),
-                ("digest", models.BinaryField(db_comment="a digest of whose and which")),
+                ("digest", models.BinaryField(db_comment="a digest of the owner and the id")),
                 ("segment", models.UUIDField()),
                 ("sequence", models.BigIntegerField()),
             ],
             options={
                 "db_table": "idempotency_digests",
-                "db_table_comment": "where events with a text for an id went",
+                "db_table_comment": "the positions of events with a text for an id",
             },
             storage={"partition_by": "LIST (slot)"},
         ),
@@ -472,7 +476,7 @@ class Migration(migrations.Migration):
                 (
                     "mask",
                     models.BigIntegerField(
-                        db_comment="the copy; null while the event is in events", null=True
+                        db_comment="of the copy; null while the event is in events", null=True
                     ),
                 ),
                 ("appended_at", models.DateTimeField(null=True)),
@@ -531,7 +535,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "producers",
-                "db_table_comment": "how far each incarnation of a client has numbered its events",
+                "db_table_comment": "the highest number of each incarnation of a client",
             },
             storage={"parameters": {"fillfactor": 60}},
         ),
@@ -577,7 +581,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "producer_numbers",
-                "db_table_comment": "where the recent numbers of producers went",
+                "db_table_comment": "the positions of recent numbers of producers",
             },
             storage={"parameters": {"fillfactor": 80}},
         ),
@@ -610,34 +614,34 @@ class Migration(migrations.Migration):
                 (
                     "system_identifier",
                     models.BigIntegerField(
-                        db_comment="of the server that wrote last; another one means a restore",
+                        db_comment="of the server that wrote last; a different one means a restore",
                         null=True,
                     ),
                 ),
                 (
                     "timeline",
                     models.IntegerField(
-                        db_comment="of that server; another one means a restore", null=True
+                        db_comment="of that server; a different one means a restore", null=True
                     ),
                 ),
                 (
                     "life",
                     models.UUIDField(
-                        db_comment="of the server, as in incarnation; null: nobody has appended yet",
+                        db_comment="of the server, as in incarnation; null: nothing was ever appended",
                         null=True,
                     ),
                 ),
                 (
                     "history",
                     models.UUIDField(
-                        db_comment="another one after every restore, as numbers are given again",
+                        db_comment="a new one after every restore, because sequences may be assigned again",
                         db_default=django.contrib.postgres.functions.RandomUUID(),
                     ),
                 ),
                 (
                     "disk_full_until",
                     models.DateTimeField(
-                        db_comment="the end of the last time without disk space that was announced",
+                        db_comment="the end of the last announced episode of a full disk",
                         null=True,
                     ),
                 ),
@@ -645,7 +649,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "log state",
                 "db_table": "log_state",
-                "db_table_comment": "what there is one of in the log",
+                "db_table_comment": "the global state of the log",
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("singleton", True)), name="log_state_one"
@@ -678,7 +682,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "archive_attempts",
-                "db_table_comment": "segments whose archiving has begun and not ended",
+                "db_table_comment": "segments whose archiving was started and not finished",
             },
         ),
         eventhub.postgresql.tables.CreateTable(
@@ -708,7 +712,7 @@ class Migration(migrations.Migration):
                 ("sequence", models.BigIntegerField()),
                 (
                     "mask",
-                    models.BigIntegerField(db_comment="64 bits of channels, as a signed number"),
+                    models.BigIntegerField(db_comment="64 channel bits, as a signed number"),
                 ),
                 ("appended_at", models.DateTimeField()),
                 ("partition_id", models.IntegerField()),
@@ -719,7 +723,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "events",
-                "db_table_comment": "events as they are stored, partitioned by groups of segments",
+                "db_table_comment": "stored events, partitioned by groups of segments",
             },
             storage={"external": ("payload",), "partition_by": "LIST (partition_id)"},
         ),

@@ -1,14 +1,14 @@
-"""Gives the disk back what was dropped: log-structured cleaning of the events' partitions.
+"""Log-structured cleaning of the partitions of `events`: frees the space of dropped segments.
 SQL module.
 
-A group whose live share is small has its live segments copied into the current group, row by row in
-bounded statements; then its partition is detached without stopping anybody, and dropped. Every step
-is left as it is by a crash and found again by the next look: copied rows are there already, a
-detachment is finalized, a detached table is dropped. Readers that meet a moved segment look up its
-group once more (read.py).
+The live segments of a partition with a small live share are copied to the current partition, row by
+row in bounded statements; then the partition is detached without blocking readers or writers, and
+dropped. A crash leaves a step that the next run completes: copied rows are skipped, a detachment is
+finalized, a detached table is dropped. A reader that meets a moved segment looks up its partition
+once more (read.py).
 
-One process at a time cleans, on a connection of its own in autocommit mode that holds a lock of the
-session; the server ends a session that falls silent.
+One process at a time cleans, on a connection in autocommit mode whose session holds a lock; the
+server ends a session that is idle for long.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,9 @@ SQL = queries.load("eventhub/eventlog/sql/retention.sql")
 
 
 class Horizon(NamedTuple):
-    """The current group, and transactions by number: the oldest under way, and the next."""
+    """The current partition, and transaction ids: of the oldest running transaction, and of the
+    next one.
+    """
 
     current: int
     oldest: int
@@ -36,7 +38,7 @@ class Horizon(NamedTuple):
 
 
 class _Moving(NamedTuple):
-    """A sealed segment that is copied, so many rows in a step."""
+    """A sealed segment that is copied, at most `rows_max` rows at a time."""
 
     id: int
     last: int
@@ -44,41 +46,43 @@ class _Moving(NamedTuple):
 
 
 class _Copied(NamedTuple):
-    """What one step copied: up to which sequence, None if nothing; stored bytes."""
+    """The rows copied by one step: the last sequence, None if there were none, and stored bytes."""
 
     last: int | None
     bytes: int
 
 
 class Fence:
-    """Says when nobody can write to the groups before the current one any more.
+    """Detects when no transaction can write to the partitions before the current one any more.
 
-    A transaction that opened a segment in the group that was current then may not be over yet; it
-    began before the change was seen here.
+    A transaction that opened a segment in an earlier partition may still be running; it started
+    before this process saw the current partition change.
     """
 
     def __init__(self) -> None:
         self._current = 0
-        self._begun_before = 0
+        self._started_before = 0
 
     def passed(self, horizon: Horizon) -> bool:
+        """Return whether all transactions that may write to earlier partitions have ended."""
         if horizon.current != self._current:
-            self._current, self._begun_before = horizon.current, horizon.next
-        return horizon.oldest >= self._begun_before
+            self._current, self._started_before = horizon.current, horizon.next
+        return horizon.oldest >= self._started_before
 
 
 async def horizon(connection: Connection) -> Horizon:
+    """Return the current horizon."""
     found = await (await cursor_of(connection, Horizon).execute(SQL["horizon"])).fetchone()
     return found or Horizon(0, 0, 0)
 
 
 async def read_partitions(connection: Connection) -> list[PartitionUse]:
-    """All groups with partitions, the oldest first."""
+    """Return the use of all partitions, the oldest first."""
     return await (await cursor_of(connection, PartitionUse).execute(SQL["partitions"])).fetchall()
 
 
 async def read_storage_use(connection: Connection) -> StorageUse:
-    """What the hub's data takes on the disk."""
+    """Return the bytes that the hub's data uses on the disk."""
     return (
         await (await cursor_of(connection, StorageUse).execute(SQL["storage_use"])).fetchone()
         or StorageUse()
@@ -86,90 +90,94 @@ async def read_storage_use(connection: Connection) -> StorageUse:
 
 
 async def clean(
-    connection: Connection, rooms: RetentionHooks, room: StorageBudget, fence: Fence
+    connection: Connection, hooks: RetentionHooks, budget: StorageBudget, fence: Fence
 ) -> bool:
-    """Clean one group, if one is worth it; True if one went, so that there may be more.
+    """Clean one partition, if one is worth it. Return True if one was dropped: there may be more.
 
-    Raises what psycopg raises: what was begun goes on the next time.
+    Raises psycopg.Error; the next call continues the interrupted work.
     """
     now = await horizon(connection)
     if not fence.passed(now):
         return False
-    groups = await read_partitions(connection)
-    group = next_to_clean(groups, now.current, room)
-    if group is None:
+    partitions = await read_partitions(connection)
+    partition = next_to_clean(partitions, now.current, budget)
+    if partition is None:
         return False
-    if group.attached and not group.pending:
-        await _empty(connection, group, now.current)
-        if not await rooms.release(connection, group.id) or await _occupied(connection, group):
-            log.info("cleaning_postponed", group=group.id)
+    if partition.attached and not partition.pending:
+        await _empty(connection, partition, now.current)
+        if not await hooks.release(connection, partition.id) or await _occupied(
+            connection, partition
+        ):
+            log.info("cleaning_postponed", partition=partition.id)
             return False
-    if await is_exported(connection, f"events_p{group.id}"):
-        log.info("cleaning_postponed", group=group.id, reason="exported")
+    if await is_exported(connection, f"events_p{partition.id}"):
+        log.info("cleaning_postponed", partition=partition.id, reason="exported")
         return False
-    await _remove(connection, group)
+    await _remove(connection, partition)
     metrics.PARTITIONS_DROPPED.inc()
-    log.info("group_dropped", group=group.id, bytes=group.size, live=group.live)
+    log.info("partition_dropped", partition=partition.id, bytes=partition.size, live=partition.live)
     return True
 
 
 async def delete_empty_partitions(connection: Connection) -> None:
-    """Delete the rows of groups of which nothing is left."""
+    """Delete the rows of partitions without tables."""
     await connection.execute(SQL["delete_empty_partitions"])
 
 
 async def is_exported(connection: Connection, partition: str) -> bool:
-    """True while the export of a job is to read a partition, or reads it: it is not detached then,
-    and an export lets it go as soon as it can.
+    """Return whether the export of a job holds or will hold a partition. Then it is not detached;
+    an export releases it as soon as it can.
     """
     return bool(
         await (await scalars(connection).execute(SQL["is_exported"], (partition,))).fetchone()
     )
 
 
-async def _empty(connection: Connection, group: PartitionUse, to: int) -> None:
-    """Everything live out of the group: open segments are sealed if they hold something, and moved
-    if not; sealed ones are copied.
+async def _empty(connection: Connection, partition: PartitionUse, to: int) -> None:
+    """Move everything live out of the partition: seal open segments with events, move empty ones,
+    copy sealed ones.
     """
-    of = {"partition_id": group.id}
-    query = await scalars(connection).execute(SQL["open_in_partition"], (group.id,))
+    of = {"partition_id": partition.id}
+    query = await scalars(connection).execute(SQL["open_in_partition"], (partition.id,))
     if streams := await query.fetchall():
         await connection.execute(SQL["roll"], (streams,))
     await connection.execute(SQL["move_empty"], of)
-    await connection.execute(SQL["move_sealed_empty"], (group.id,))
+    await connection.execute(SQL["move_sealed_empty"], (partition.id,))
     bounds = {**of, "rows_max": limits.CLEAN_ROWS_MAX, "bytes_max": limits.CLEAN_BYTES_MAX}
     found = await cursor_of(connection, _Moving).execute(SQL["live_in_partition"], bounds)
     for segment in await found.fetchall():
-        await _move(connection, group.id, to, segment)
+        await _move(connection, partition.id, to, segment)
 
 
-async def _move(connection: Connection, group: int, to: int, segment: _Moving) -> None:
-    """Copy a sealed segment, then say where it is."""
+async def _move(connection: Connection, partition: int, to: int, segment: _Moving) -> None:
+    """Copy a sealed segment, then set its new partition."""
     id, last, rows_max = segment
     copied = await scalars(connection).execute(SQL["copied_to"], (to, id))
     after = await copied.fetchone() or 0
-    values = {"partition_id": group, "segment_id": id, "to": to, "rows_max": rows_max}
+    values = {"partition_id": partition, "segment_id": id, "to": to, "rows_max": rows_max}
     while after < last:
         query = cursor_of(connection, _Copied)
         page = await (await query.execute(SQL["copy"], {**values, "after": after})).fetchone()
         if page is None or page.last is None:
-            log.error("cleaning_found_a_hole", segment=id, after=after, last=last)
+            log.error("cleaning_found_hole", segment=id, after=after, last=last)
             return
         after = page.last
         metrics.CLEANED_BYTES.inc(page.bytes)
     await connection.execute(SQL["moved"], values)
 
 
-async def _occupied(connection: Connection, group: PartitionUse) -> bool:
-    count = await scalars(connection).execute(SQL["left_in_partition"], {"partition_id": group.id})
+async def _occupied(connection: Connection, partition: PartitionUse) -> bool:
+    count = await scalars(connection).execute(
+        SQL["left_in_partition"], {"partition_id": partition.id}
+    )
     return bool(await count.fetchone())
 
 
-async def _remove(connection: Connection, group: PartitionUse) -> None:
-    """Detach the partition, or finish a detachment, and drop it."""
-    table = sql.Identifier(f"events_p{group.id}")
-    if group.attached:
-        how = sql.SQL("FINALIZE" if group.pending else "CONCURRENTLY")
+async def _remove(connection: Connection, partition: PartitionUse) -> None:
+    """Detach the partition, or finish its detachment, and drop it."""
+    table = sql.Identifier(f"events_p{partition.id}")
+    if partition.attached:
+        how = sql.SQL("FINALIZE" if partition.pending else "CONCURRENTLY")
         detach = sql.SQL("ALTER TABLE events DETACH PARTITION {table} {how}")
         await connection.execute(detach.format(table=table, how=how))
     await connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))

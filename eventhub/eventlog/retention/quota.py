@@ -1,8 +1,9 @@
-"""How much room the hub's data may take, and what follows from how much it takes. Plain module.
+"""Storage budget of the hub: the quota, the disk, and the decisions that follow from their use.
+Plain module.
 
-The quota of the whole hub acts before it is reached: above one mark the oldest segments go, above a
-higher one emits are refused, so that the disk stays below the quota itself. A disk with little free
-space acts in the same way.
+The quota of the whole hub takes effect before it is reached: above one threshold the oldest
+segments are dropped, above a higher one emits are refused, so that the disk stays below the quota.
+A disk with little free space has the same effect.
 """
 
 from typing import NamedTuple
@@ -13,7 +14,7 @@ MIB = 1024 * 1024
 
 
 class StorageUse(NamedTuple):
-    """Bytes on the disk by what they are, with all indexes."""
+    """Bytes on the disk by kind of data, with all indexes."""
 
     events: int = 0
     deliveries: int = 0
@@ -22,29 +23,29 @@ class StorageUse(NamedTuple):
 
     @property
     def lasting(self) -> int:
-        """What no dropping of events gives back."""
+        """The bytes that dropping events does not free."""
         return self.keyed_state + self.tokens
 
 
 class StorageBudget(NamedTuple):
-    """What there is, in bytes; None: no quota, or nobody watches the disk."""
+    """The bytes used and available; None: no quota, or no disk is watched."""
 
-    used: int  # of the hub's tables, indexes and all
+    used: int  # by the hub's tables with their indexes
     quota: int | None = None
     disk_total: int | None = None
-    disk_short: int = 0  # so much should be freed on the disk
+    disk_short: int = 0  # to be freed on the disk
     disk_free: int | None = None
-    lasting: int = 0  # of `used`: what no dropping of events gives back
+    lasting: int = 0  # the part of `used` that dropping events does not free
 
     @property
     def capacity(self) -> int | None:
-        """What all groups together may come to."""
+        """The most that all partitions together may use."""
         known = [bound for bound in (self.quota, self.disk_total) if bound]
         return min(known, default=None)
 
     @property
-    def group_bytes(self) -> int:
-        """A group is closed when it is so large."""
+    def partition_bytes(self) -> int:
+        """The size at which a partition is closed."""
         if self.capacity is None:
             return limits.PARTITION_BYTES_MAX
         share = self.capacity // limits.PARTITIONS_PER_CAPACITY
@@ -52,63 +53,68 @@ class StorageBudget(NamedTuple):
 
     @property
     def segment_bytes(self) -> int:
-        """An open segment that is so large is sealed, whatever its stream's policy says: half a
-        group, when groups are small; else there is no such bound.
+        """The size at which an open segment is sealed regardless of its stream's policy: half a
+        partition if partitions are small, else unlimited.
         """
-        return self.group_bytes // 2 if self.group_bytes < limits.PARTITION_BYTES_MAX else 1 << 62
+        return (
+            self.partition_bytes // 2
+            if self.partition_bytes < limits.PARTITION_BYTES_MAX
+            else 1 << 62
+        )
 
     @property
-    def over_mark(self) -> bool:
-        """True if something has to go."""
+    def is_over_threshold(self) -> bool:
+        """Whether something must be dropped."""
         return bool(self.quota) and self.used > (self.quota or 0) * limits.QUOTA_SHARE_ACT
 
     @property
     def over_quota(self) -> int:
-        """So many bytes of events are too many; 0 below the mark. What events may always hold is
-        not taken from them for what is no event.
+        """The bytes of events to drop for the quota; 0 below the threshold. Events always keep a
+        minimum, even if other data fills the quota.
         """
-        if not self.quota or not self.over_mark:
+        if not self.quota or not self.is_over_threshold:
             return 0
         over = self.used - int(self.quota * limits.QUOTA_SHARE_GOAL)
         return max(min(over, self.used - self.lasting - _floor(self.quota)), 0)
 
     @property
     def stuck(self) -> bool:
-        """True if dropping cannot bring the data below the mark where it acts."""
+        """Whether dropping cannot bring the data below the threshold."""
         least = self.lasting + _floor(self.quota)
-        return self.over_mark and least > (self.quota or 0) * limits.QUOTA_SHARE_ACT
+        return self.is_over_threshold and least > (self.quota or 0) * limits.QUOTA_SHARE_ACT
 
     @property
     def over_disk(self) -> int:
-        """So many bytes are too many for the disk, down to what it may always hold: something else
-        may be filling it.
+        """The bytes of events to drop for the disk. Events always keep a minimum, because something
+        else may be filling the disk.
         """
         return max(min(self.disk_short, self.used - _floor(self.disk_total)), 0)
 
     @property
     def floor(self) -> int:
-        """So many bytes events may always hold, of the quota or of the disk, whichever presses."""
+        """The bytes that events always keep, of the quota or of the disk, whichever is short."""
         return _floor(self.quota if self.over_quota >= self.over_disk else self.disk_total)
 
     @property
     def pressed(self) -> bool:
+        """Whether space is short."""
         return bool(self.over_quota or self.over_disk)
 
     @property
     def refused(self) -> bool:
-        """True when emits must wait until something is dropped."""
+        """Whether emits are refused until segments are dropped."""
         return bool(self.quota) and self.used >= (self.quota or 0) * limits.QUOTA_SHARE_REFUSE
 
     @property
     def unmeasured_bytes(self) -> int:
-        """So much may one process store before all is measured anew."""
+        """The bytes that one process may store before the next measurement."""
         if not self.quota:
             return 1 << 62
         return int(max(self.quota - self.used, 0) * limits.QUOTA_SHARE_UNMEASURED)
 
     @property
     def spare(self) -> int:
-        """What cleaning may copy before it frees something."""
+        """The bytes that cleaning may copy before it frees any."""
         bounds = [1 << 62]
         if self.quota:
             least = int(self.quota * limits.QUOTA_SHARE_CLEAN_MIN)
@@ -118,8 +124,8 @@ class StorageBudget(NamedTuple):
         return max(min(bounds), 0)
 
     @property
-    def look_again_s(self) -> float:
-        """So soon, that the data cannot have grown over the quota meanwhile."""
+    def check_interval_s(self) -> float:
+        """The time until the next check, short enough that the data cannot exceed the quota."""
         if self.over_disk:
             return limits.RETAIN_BUSY_INTERVAL_S
         if not self.quota:
@@ -134,94 +140,98 @@ def _floor(capacity: int | None) -> int:
 
 
 class PartitionUse(NamedTuple):
-    """A partition with what is partitioned like it."""
+    """The use of a partition, with the tables that are partitioned alike."""
 
     id: int
     attached: bool
     pending: bool  # its detachment was interrupted
     size: int  # bytes on the disk
-    live: int  # stored bytes of segments that are still read from it
-    stored: int  # stored bytes of all that was written to it
-    unempty: int  # live segments that may hold events
+    live: int  # stored bytes of live segments
+    stored: int  # stored bytes of all events that were written to it
+    nonempty: int  # live segments that may hold events
 
     @property
     def live_share(self) -> float:
-        if not self.unempty:
+        if not self.nonempty:
             return 0.0
         return self.live / max(self.stored, self.live, 1)
 
     @property
     def reclaimable(self) -> int:
-        """About how many bytes on the disk cleaning it frees."""
+        """The approximate bytes on the disk that cleaning frees."""
         return int(self.size * (1 - self.live_share))
 
     @property
     def copied(self) -> int:
-        """About how many bytes on the disk cleaning it takes meanwhile."""
+        """The approximate bytes on the disk that cleaning needs meanwhile."""
         return self.size - self.reclaimable
 
 
-def worth_cleaning(group: PartitionUse, room: StorageBudget) -> bool:
-    """True if what must be copied is little against what it frees, and there is room for it."""
-    return is_hollow(group, room) and group.copied <= room.spare
+def is_worth_cleaning(partition: PartitionUse, budget: StorageBudget) -> bool:
+    """Return whether cleaning copies little for what it frees, and there is space for the copy."""
+    return is_mostly_dropped(partition, budget) and partition.copied <= budget.spare
 
 
-def is_hollow(group: PartitionUse, room: StorageBudget) -> bool:
-    """True if what must be copied is little against what it frees."""
-    share_max = limits.CLEAN_LIVE_SHARE_PRESSED_MAX if room.pressed else limits.CLEAN_LIVE_SHARE_MAX
-    return group.live_share <= share_max
+def is_mostly_dropped(partition: PartitionUse, budget: StorageBudget) -> bool:
+    """Return whether cleaning copies little for what it frees."""
+    share_max = (
+        limits.CLEAN_LIVE_SHARE_PRESSED_MAX if budget.pressed else limits.CLEAN_LIVE_SHARE_MAX
+    )
+    return partition.live_share <= share_max
 
 
-def is_left(live: int, stored: int, room: StorageBudget) -> bool:
-    """True if the current group is left for the next one before it is full, so that it can be
-    cleaned: space is short, and it is mostly dropped.
+def is_abandoned_early(live: int, stored: int, budget: StorageBudget) -> bool:
+    """Return whether to advance to the next partition before the current one is full, so that it
+    can be cleaned: space is short, and the partition is mostly dropped.
     """
     large = stored >= limits.PARTITION_BYTES_MIN
-    return room.pressed and large and live / stored <= limits.CLEAN_LIVE_SHARE_MAX
+    return budget.pressed and large and live / stored <= limits.CLEAN_LIVE_SHARE_MAX
 
 
-def wanting(groups: list[PartitionUse], current: int, room: StorageBudget) -> int:
-    """So many bytes on the disk are to be dropped beside what is dropped already and waits for its
-    partition to be cleaned, also while there is no room for that. If that holds up every cleaning,
-    it is what the cheapest one lacks.
+def bytes_to_drop(partitions: list[PartitionUse], current: int, budget: StorageBudget) -> int:
+    """Return the bytes on the disk to be freed by dropping more segments. Partitions that wait for
+    cleaning count as freed, also while there is no space for their copies. If that blocks all
+    cleaning, return what the cheapest one lacks.
     """
     waiting = [
-        group
-        for group in groups
-        if (group.id < current and is_hollow(group, room))
-        or (group.id == current and is_left(group.live, group.stored, room))
+        partition
+        for partition in partitions
+        if (partition.id < current and is_mostly_dropped(partition, budget))
+        or (
+            partition.id == current and is_abandoned_early(partition.live, partition.stored, budget)
+        )
     ]
-    over = max(room.over_quota, room.over_disk)
-    wanted = over - sum(group.reclaimable for group in waiting)
-    if wanted > 0 or not over or any(group.copied <= room.spare for group in waiting):
-        return max(wanted, 0)
-    return min((group.copied - room.spare for group in waiting), default=0)
+    over = max(budget.over_quota, budget.over_disk)
+    needed = over - sum(partition.reclaimable for partition in waiting)
+    if needed > 0 or not over or any(partition.copied <= budget.spare for partition in waiting):
+        return max(needed, 0)
+    return min((partition.copied - budget.spare for partition in waiting), default=0)
 
 
-def stored_share(groups: list[PartitionUse]) -> float:
-    """Stored bytes per byte on the disk."""
-    size = sum(group.size for group in groups)
-    return min(sum(group.stored for group in groups) / size, 1.0) if size else 1.0
+def stored_share(partitions: list[PartitionUse]) -> float:
+    """Return the stored bytes per byte on the disk."""
+    size = sum(partition.size for partition in partitions)
+    return min(sum(partition.stored for partition in partitions) / size, 1.0) if size else 1.0
 
 
-def droppable(groups: list[PartitionUse], room: StorageBudget, wanted: int) -> int:
-    """So many stored bytes are to go, that as many come free as are wanted. What events may always
-    hold stays, whatever waits for its partition to go.
+def droppable(partitions: list[PartitionUse], budget: StorageBudget, needed: int) -> int:
+    """Return the stored bytes to drop so that the needed bytes are freed. The minimum of events is
+    never dropped.
     """
-    share = stored_share(groups)
-    spared = sum(group.live for group in groups) - int(room.floor * share)
-    return max(min(int(wanted * share) + 1, spared), 0)
+    share = stored_share(partitions)
+    spared = sum(partition.live for partition in partitions) - int(budget.floor * share)
+    return max(min(int(needed * share) + 1, spared), 0)
 
 
 def next_to_clean(
-    groups: list[PartitionUse], current: int, room: StorageBudget
+    partitions: list[PartitionUse], current: int, budget: StorageBudget
 ) -> PartitionUse | None:
-    """What was begun first; then the group that costs least for what it frees; None if all are
-    worth keeping.
+    """Return the partition to clean: one whose removal has started, else the one with the smallest
+    live share; None if all are worth keeping.
     """
-    old = [group for group in groups if group.id < current]
-    begun = [group for group in old if group.pending or not group.attached]
-    if begun:
-        return begun[0]
-    worth = [group for group in old if worth_cleaning(group, room)]
-    return min(worth, key=lambda group: (group.live_share, group.id), default=None)
+    old = [partition for partition in partitions if partition.id < current]
+    started = [partition for partition in old if partition.pending or not partition.attached]
+    if started:
+        return started[0]
+    worth = [partition for partition in old if is_worth_cleaning(partition, budget)]
+    return min(worth, key=lambda partition: (partition.live_share, partition.id), default=None)

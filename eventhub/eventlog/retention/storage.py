@@ -1,7 +1,7 @@
-"""What the hub's data takes, and what each stream holds: the report of storage (EMC-26). Sql
-module. SQL module.
+"""The storage report: the bytes that the hub's data uses, and those of each stream (EMC-26). SQL
+module.
 
-The connection is synchronous. Zones are only numbers here.
+The connection is synchronous. Zones are numbers here.
 """
 
 from pathlib import Path
@@ -19,8 +19,8 @@ Connection = psycopg.Connection[Any]
 
 
 class StreamStorage(NamedTuple):
-    """What a stream holds in the database. `first` is the first sequence that can be read, here or
-    in the archive; `last` + 1 if there is none.
+    """A stream's data in the database. `first`: the first readable sequence, here or in the
+    archive; `last` + 1 if there is none.
     """
 
     name: str
@@ -34,13 +34,13 @@ class StreamStorage(NamedTuple):
 
 
 class StorageReport(NamedTuple):
-    """Of the whole hub: bytes on the disk with all indexes, the quota (None: none), partitions of
-    events; of one zone, or of all: its streams, the largest first.
+    """The whole hub's bytes on the disk with all indexes, its quota (None: none) and number of
+    partitions; the streams of one zone or of all, the largest first.
     """
 
     held: StorageUse
     quota_bytes: int | None
-    groups: int
+    partitions: int
     streams: list[StreamStorage]
 
     @property
@@ -48,17 +48,17 @@ class StorageReport(NamedTuple):
         return sum(self.held)
 
     def state(self, disk_state: disk.State) -> disk.State:
-        """The worse of the quota's and the disk's: `low`, the oldest segments leave before their
-        time; `full`, emits are refused.
+        """Return the worse of the quota's and the disk's state. `low`: the oldest segments are
+        dropped early; `full`: emits are refused.
         """
-        room = StorageBudget(self.used_bytes, self.quota_bytes)
-        if room.refused or disk_state == "full":
+        budget = StorageBudget(self.used_bytes, self.quota_bytes)
+        if budget.refused or disk_state == "full":
             return "full"
-        return "low" if room.over_mark or disk_state == "low" else "ok"
+        return "low" if budget.is_over_threshold or disk_state == "low" else "ok"
 
 
 class DiskReport(NamedTuple):
-    """Of the disk that holds the data folder."""
+    """The disk that holds the data folder."""
 
     free_bytes: int
     total_bytes: int
@@ -68,24 +68,26 @@ class DiskReport(NamedTuple):
 def read_storage(
     connection: Connection, *, zone_id: int | None, quota_bytes: int | None
 ) -> StorageReport:
-    """`zone_id` None: streams of all zones. `quota_bytes`: the hub's setting, where no operator has
-    set another.
+    """Read the report. `zone_id` None: streams of all zones. `quota_bytes`: the hub's setting, used
+    if no operator has set a quota.
     """
     held = cursor_of(connection, StorageUse).execute(SQL["storage_use"]).fetchone() or StorageUse()
     quota = scalars(connection).execute(SQL["quota"]).fetchone()
-    groups = scalars(connection).execute(SQL["counts"]).fetchone()
+    partitions = scalars(connection).execute(SQL["counts"]).fetchone()
     bounds = {"zone": zone_id, "streams_max": limits.STORAGE_STREAMS_MAX}
     streams = cursor_of(connection, StreamStorage).execute(SQL["storage"], bounds).fetchall()
-    return StorageReport(held, quota or quota_bytes, groups or 0, streams)
+    return StorageReport(held, quota or quota_bytes, partitions or 0, streams)
 
 
 def set_quota(connection: Connection, quota_bytes: int | None) -> None:
-    """From QUOTA_BYTES_MIN on; None: the hub's setting. In the caller's transaction."""
+    """Set the quota, at least QUOTA_BYTES_MIN; None: use the hub's setting. In the caller's
+    transaction.
+    """
     connection.execute(SQL["set_quota"], (quota_bytes,))
 
 
 def read_disk(store_dir: str) -> DiskReport | None:
-    """None when nobody watches a disk, or it cannot be looked at."""
+    """Return the state of the disk; None if no disk is watched or it cannot be examined."""
     if not store_dir:
         return None
     try:

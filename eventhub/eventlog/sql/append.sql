@@ -5,7 +5,7 @@ SELECT outcome, draft, stream, segment, first, last, appended_at_us FROM append_
 )
 
 -- name: notify
--- Never inside the appending transaction: there it would serialise every commit of the server.
+-- Never inside the appending transaction, where it would serialize all commits of the server.
 SELECT pg_notify('eventhub_heads', %s)
 
 -- name: lock_head
@@ -15,13 +15,13 @@ SELECT sequence FROM heads WHERE stream_id = %s FOR NO KEY UPDATE
 SELECT sequence FROM keyed_state WHERE stream_id = %s AND digest = sha256(convert_to(%s, 'UTF8'))
 
 -- name: proven
--- The life that the log was proved for, if it was, and the key of its mark. Another life after every start of the server,
--- every crash recovery and every restore.
+-- The life for which the log was proved, if it was, and the key of its mark. There is a new life after every start of the
+-- server, every crash recovery and every restore.
 SELECT proven_life()::text AS life,
        (SELECT system_identifier FROM pg_control_system())::text || ':' || current_database() AS key
 
 -- name: appendable
--- Whether the log was proved for this life of the server, or nobody has appended yet.
+-- Whether the log was proved for this life of the server, or nothing was ever appended.
 SELECT proven_life() IS NOT NULL OR life IS NULL AS is_appendable FROM log_state
 
 -- name: prove_continuity
@@ -34,7 +34,7 @@ SELECT shows_loss(%s, %s::uuid, %s)
 SELECT FROM roll_segments(ARRAY[%s]::bigint[], true)
 
 -- name: new_history
--- What was made of the database before, and is kept elsewhere, may be of a future that is lost.
+-- Data derived from the database and stored elsewhere may be of a history that is lost.
 UPDATE log_state SET history = gen_random_uuid()
 
 -- name: roll_all

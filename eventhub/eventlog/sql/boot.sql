@@ -1,17 +1,17 @@
--- A start of the hub: markers in the streams, and the state of some told again.
+-- A start of the hub: markers in the streams, and the streams that restate their keys.
 
 -- name: mark_all
--- Where each stream stood before the start. The head of `system` is locked; what other streams are given meanwhile comes
+-- The position of each stream before the start. The head of `system` is locked; events that other streams get meanwhile come
 -- after the start.
 UPDATE streams s SET boot_segment = h.segment, boot_sequence = h.sequence
   FROM heads h WHERE h.stream_id = s.id
 
 -- name: mark_one
--- The same of one stream, whose head is locked.
+-- The position of one stream, whose head is locked.
 UPDATE streams s SET boot_segment = h.segment, boot_sequence = h.sequence
   FROM heads h WHERE h.stream_id = s.id AND s.id = %s
 
--- name: booted
+-- name: set_booted_at
 UPDATE log_state SET booted_at = now()
 
 -- name: restated_streams

@@ -1,5 +1,5 @@
--- What the log begins with: its partitions, and the stream `system`, which is number 1, so that it sorts first in every lock
--- order; others begin at 100.
+-- The first rows of the log: its partitions, and the stream `system` with id 1, so that it comes first in every lock order.
+-- Other ids begin at 100.
 ALTER TABLE streams ALTER COLUMN id RESTART WITH 100;
 CREATE TABLE idempotency_digests_0 PARTITION OF idempotency_digests FOR VALUES IN (0);
 CREATE TABLE idempotency_digests_1 PARTITION OF idempotency_digests FOR VALUES IN (1);

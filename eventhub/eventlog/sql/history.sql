@@ -1,13 +1,13 @@
--- Where a stream begins and ends, and the way back through it.
+-- The ends of a stream, and cursors for paging backward.
 
 -- name: ends
--- The last event, and the first that can be read.
+-- The last event, and the first readable sequence.
 SELECT h.segment::text, h.sequence,
        COALESCE((SELECT min(s.first) FROM segments s WHERE s.stream_id = h.stream_id AND s.tier <> 'dropped'), h.first) AS first
   FROM heads h WHERE h.stream_id = %s
 
 -- name: before
--- The cursor so many events before an event, or as far back as all between is readable: through as many segments as it takes.
+-- The cursor `count` events before an event, across segments, or as far back as all events between are readable.
 WITH high AS (
     SELECT first FROM segments
      WHERE stream_id = %(stream_id)s AND tier <> 'dropped' AND first <= %(sequence)s

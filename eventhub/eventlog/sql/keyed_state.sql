@@ -1,9 +1,9 @@
--- The latest event of each key of a keyed stream, as the append itself writes it (keyed_state), or the copy that was
--- made when it left `events`.
+-- The latest event of each key of a keyed stream: its position, which the append writes (keyed_state), or the copy that was
+-- stored when its segment left `events`.
 
 -- name: page
--- A page by digest: what is not newer than a sequence. A key that changed since is left out: the tail from that sequence
--- brings it. At most so many rows and so many bytes (always one row).
+-- A page in digest order, up to a sequence. A key that changed since is left out: it comes with the tail from that sequence.
+-- At most `keys_max` rows and `bytes_max` bytes, but at least one row.
 SELECT digest, key, segment, sequence, mask, appended_at_us, payload
   FROM (SELECT *, sum(octet_length(payload)) OVER (ORDER BY digest) - octet_length(payload) AS bytes_before
           FROM (SELECT k.digest, k.key, k.segment::text, k.sequence, COALESCE(k.mask, e.mask) AS mask,
@@ -19,8 +19,8 @@ SELECT digest, key, segment, sequence, mask, appended_at_us, payload
  WHERE bytes_before < %(bytes_max)s
  ORDER BY digest
 
--- name: place
--- Where the stream stands, and whether a cursor is of it.
+-- name: position
+-- The position of the stream, and whether a cursor belongs to it.
 SELECT h.segment::text, h.first, h.sequence AS last,
        COALESCE(%(sequence)s BETWEEN c.first - 1 AND COALESCE(c.last, h.sequence), false) AS has_cursor
   FROM heads h LEFT JOIN segments c ON c.uuid = %(segment)s::uuid AND c.stream_id = h.stream_id

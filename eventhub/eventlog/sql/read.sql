@@ -1,7 +1,7 @@
 -- name: covering_segments
--- The segments from the one that holds `after + 1` on, until they hold so many events, each with the last sequence that
--- must be there: of the open one, what the head said at the same moment. `known`: whether the reader's segment holds
--- `after`; null if it is not of this stream.
+-- The segments from the one with `after + 1` on, until they hold `events_max` events, each with the last sequence that must be
+-- there: for the open one, that of the head at the same moment. `known`: whether the reader's segment has `after`; null if the
+-- segment is not of this stream.
 SELECT id, uuid, partition_id, last, tier, first, archive_path AS archive, known
   FROM (SELECT *, sum(last - GREATEST(first - 1, %(after)s)) OVER (
                       ORDER BY first, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS events_before
@@ -18,7 +18,7 @@ SELECT id, uuid, partition_id, last, tier, first, archive_path AS archive, known
  ORDER BY first, id
 
 -- name: events_after
--- At most so many rows and so many bytes (always one row); the group is given, so one partition is touched.
+-- At most `events_max` rows and `bytes_max` bytes, but at least one row. The partition is given, so only that one is touched.
 SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at_us, payload
   FROM (SELECT sequence, mask, appended_at, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
@@ -30,7 +30,7 @@ SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at
  ORDER BY sequence
 
 -- name: events_of_segments
--- The same of several segments of one group, which hold no more than so many rows together.
+-- The events of several segments of one partition that are read completely.
 SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at_us, payload
   FROM (SELECT sequence, mask, appended_at, payload,
                sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
@@ -46,7 +46,7 @@ SELECT stream_id, segment::text, sequence FROM heads WHERE stream_id = ANY(%s)
 SELECT segment::text, first, sequence AS last FROM heads WHERE stream_id = %s
 
 -- name: available_after
--- The first segment after a sequence that can be read.
+-- The first readable segment after a sequence.
 SELECT uuid::text AS segment, first, last FROM segments
  WHERE stream_id = %s AND tier <> 'dropped' AND (last IS NULL OR last > %s)
  ORDER BY first, id LIMIT 1
@@ -58,7 +58,7 @@ SELECT first, last, tier FROM segments WHERE stream_id = %s AND uuid = %s::uuid
 SELECT boot_segment::text AS segment, boot_sequence AS sequence FROM streams WHERE id = %s AND boot_segment IS NOT NULL
 
 -- name: segment_at
--- The first readable segment whose last event was appended at a time or later, or that is open.
+-- The first readable segment that is open or whose last event was appended at a time or later.
 SELECT s.id, s.uuid::text, s.partition_id, s.first, COALESCE(s.last, h.sequence) AS last, s.tier
   FROM segments s JOIN heads h USING (stream_id)
  WHERE s.stream_id = %(stream_id)s AND s.tier <> 'dropped'

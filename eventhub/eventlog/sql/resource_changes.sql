@@ -1,7 +1,7 @@
--- Which event of `system` told the last change of a resource, for conditions on changes (EMC-12).
+-- The last change of each resource, as an event of `system`, for conditional requests (EMC-12).
 
 -- name: record
--- Of one kind, in the transaction of the change, after the append. A resource is named once.
+-- Changes of one kind, in their transaction, after the append. A resource is named once.
 INSERT INTO resource_changes (kind, zone_id, name, segment, sequence)
 SELECT %s, %s, v.name, %s, v.sequence FROM unnest(%s::text[], %s::bigint[]) AS v (name, sequence)
     ON CONFLICT (kind, zone_id, name) DO UPDATE SET segment = EXCLUDED.segment, sequence = EXCLUDED.sequence
@@ -10,5 +10,5 @@ SELECT %s, %s, v.name, %s, v.sequence FROM unnest(%s::text[], %s::bigint[]) AS v
 SELECT name, sequence FROM resource_changes WHERE kind = %s AND zone_id = %s AND name = ANY (%s::text[])
 
 -- name: position
--- Of `system`.
+-- The last event of `system`.
 SELECT segment::text, sequence FROM heads WHERE stream_id = 1

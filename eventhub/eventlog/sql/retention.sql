@@ -1,8 +1,8 @@
--- Retention: what is sealed by its age, what is dropped and why, and the cleaning of partitions.
+-- Retention: sealing by age, drops by policy and for space, and the cleaning of partitions.
 
 -- name: rolls_due
--- Streams whose open segment holds something and is older than the stream lets it be, or larger than a group should hold.
--- `retain_age_s` seals too: what nobody appends to would else never be dropped.
+-- Streams whose open segment is not empty and is older than the policy allows, or too large for a partition. `retain_age_s` seals
+-- too: otherwise the last events of a quiet stream would never be dropped.
 SELECT h.stream_id
   FROM heads h JOIN streams s ON s.id = h.stream_id JOIN segments g ON g.id = h.segment_id
  WHERE h.sequence >= h.first
@@ -12,8 +12,8 @@ SELECT h.stream_id
  ORDER BY h.stream_id
  LIMIT %(streams_max)s
 
--- name: rolls_for_room
--- The streams whose open segments hold the most, when nothing that is sealed is left to drop.
+-- name: rolls_for_space
+-- The streams with the largest open segments, used if no sealed segment can be dropped.
 SELECT h.stream_id
   FROM heads h JOIN streams s ON s.id = h.stream_id
  WHERE h.sequence >= h.first AND s.hold IS NULL AND NOT s.archive AND h.stream_id <> 1
@@ -24,9 +24,9 @@ SELECT h.stream_id
 SELECT count(*) FROM roll_segments(%s::bigint[], false)
 
 -- name: drops_by_policy
--- Sealed segments that their streams' policies let go, the oldest first, with the reason: at least so many of the newest
--- events, or bytes, are kept, counted with the open segment; or what was sealed so long ago goes. Not what a hold
--- keeps, what is to be archived and is not yet, or what a durable cursor still needs (`needed`: the lowest of each stream).
+-- Sealed segments that their streams' policies do not retain, the oldest first, with the reason: the newer segments, with the open
+-- one, have at least so many events or bytes, or the segment was sealed so long ago. Excluded are segments under a hold, those to
+-- be archived, and those that a durable cursor still needs (`needed`: the lowest sequence of each stream).
 WITH limited AS (
     SELECT s.id AS stream_id, s.retain_events, s.retain_bytes, s.retain_age_s, s.archive AS archived_first,
            h.sequence - h.first + 1 AS open_events, h.bytes AS open_bytes,
@@ -47,15 +47,15 @@ WITH limited AS (
     SELECT id, stream_id, first,
            CASE WHEN sealed_at <= to_timestamp(%(now_us)s / 1000000.0) - make_interval(secs => retain_age_s) THEN 'age'
                 WHEN bytes_newer >= retain_bytes THEN 'size'
-                WHEN events_newer >= retain_events THEN 'count' END AS why
+                WHEN events_newer >= retain_events THEN 'count' END AS reason
       FROM sealed
      WHERE (needed IS NULL OR last < needed) AND (archive_path IS NOT NULL OR NOT archived_first)
 )
-SELECT id, why FROM reasons WHERE why IS NOT NULL ORDER BY stream_id, first, id LIMIT %(segments_max)s
+SELECT id, reason FROM reasons WHERE reason IS NOT NULL ORDER BY stream_id, first, id LIMIT %(segments_max)s
 
--- name: drops_for_room
--- The oldest sealed segments of the hub, until what they hold is enough. Only a hold stays, and what is to be archived and
--- is not yet; of `system` what is young, because every process follows it.
+-- name: drops_for_space
+-- The oldest sealed segments of the hub, until their bytes are enough. Excluded are segments under a hold, those to be archived,
+-- and young ones of `system`, because every process follows it.
 SELECT id FROM (
     SELECT g.id, g.sealed_at, sum(g.bytes) OVER (ORDER BY g.sealed_at, g.id) - g.bytes AS bytes_before
       FROM segments g JOIN streams s ON s.id = g.stream_id
@@ -67,8 +67,8 @@ SELECT id FROM (
  LIMIT %(segments_max)s
 
 -- name: keep_state
--- Before a segment leaves: what is the latest of its key is copied into the key's row, some keys at a time. Nothing is added to a sealed segment, so
--- it can be done before, on its own; rows are locked in the order in which appends lock them.
+-- Before a segment is dropped, its events that are the latest of their keys are copied to the keys' rows, some at a time. This can
+-- be done in advance, because nothing is added to a sealed segment. Rows are locked in the same order as by appends.
 WITH leaving AS (
     SELECT g.id, g.uuid, g.stream_id, g.partition_id
       FROM segments g JOIN streams s ON s.id = g.stream_id AND s.keyed
@@ -86,14 +86,13 @@ UPDATE keyed_state k SET mask = e.mask, appended_at = e.appended_at, payload = e
  WHERE k.stream_id = l.stream_id AND k.digest = l.digest
 
 -- name: retained_by
--- What keeps a sealed segment from being dropped now, whatever its stream's policy lets go; the empty text: nothing does. No
--- row: it is not there.
+-- What retains a sealed segment now, regardless of its stream's policy; '' if nothing does. No row: there is no such segment.
 SELECT CASE WHEN g.tier <> 'live' THEN 'gone'
             WHEN g.last IS NULL THEN 'open'
             WHEN s.hold IS NOT NULL THEN 'hold'
             WHEN s.archive AND g.archive_path IS NULL THEN 'not_archived'
             WHEN s.on_lag = 'keep' AND g.last >= n.needed THEN 'needed'
-            ELSE '' END AS why
+            ELSE '' END AS reason
   FROM segments g
   JOIN streams s ON s.id = g.stream_id
   LEFT JOIN unnest(%(streams)s::bigint[], %(needed)s::bigint[]) AS n (stream_id, needed) ON n.stream_id = s.id
@@ -103,30 +102,31 @@ SELECT CASE WHEN g.tier <> 'live' THEN 'gone'
 SELECT id FROM segments WHERE id = ANY (%s) AND tier = 'live'
 
 -- name: to_be_cleaned
--- Whether a segment is still read from a group that is not written to any more.
+-- Whether a live segment is still in a partition that is no longer written to.
 SELECT FROM segments
  WHERE id = %(segment_id)s AND uuid = %(segment)s::uuid AND tier = 'live' AND partition_id = %(partition_id)s
    AND partition_id < (SELECT current_partition FROM log_state)
 
 -- name: drop
--- Readers lose them now, or go to the archive for them; the partitions go later. What came of it, by stream and reason.
+-- Mark segments as dropped, or as archived if they are in the archive; partitions are cleaned later. Returns totals by stream and
+-- reason.
 WITH gone AS (
     UPDATE segments g
        SET tier = CASE WHEN g.archive_path IS NULL THEN 'dropped' ELSE 'archived' END,
-           removed_at = to_timestamp(%(now_us)s / 1000000.0), removal_reason = v.why
-      FROM unnest(%(segments)s::bigint[], %(whys)s::text[]) AS v (id, why)
+           removed_at = to_timestamp(%(now_us)s / 1000000.0), removal_reason = v.reason
+      FROM unnest(%(segments)s::bigint[], %(reasons)s::text[]) AS v (id, reason)
      WHERE g.id = v.id AND g.tier = 'live' AND g.last IS NOT NULL
        AND EXISTS (SELECT FROM streams s WHERE s.id = g.stream_id AND s.hold IS NULL)
-    RETURNING g.stream_id, g.tier, g.first, g.last, g.bytes, v.why
+    RETURNING g.stream_id, g.tier, g.first, g.last, g.bytes, v.reason
 )
-SELECT n.stream_id, s.zone_id, s.name AS stream, n.tier, n.why, n.segments, n.events, n.bytes
-  FROM (SELECT stream_id, tier, why, count(*) AS segments, sum(last - first + 1)::bigint AS events, sum(bytes)::bigint AS bytes
-          FROM gone GROUP BY stream_id, tier, why) AS n
+SELECT n.stream_id, s.zone_id, s.name AS stream, n.tier, n.reason, n.segments, n.events, n.bytes
+  FROM (SELECT stream_id, tier, reason, count(*) AS segments, sum(last - first + 1)::bigint AS events, sum(bytes)::bigint AS bytes
+          FROM gone GROUP BY stream_id, tier, reason) AS n
   JOIN streams s ON s.id = n.stream_id
- ORDER BY n.stream_id, n.why
+ ORDER BY n.stream_id, n.reason
 
 -- name: first_readable
--- The first sequence of each stream that can still be read; of an empty one the next to come.
+-- The first readable sequence of each stream; the next one if the stream is empty.
 SELECT v.stream_id, r.first
   FROM unnest(%s::bigint[]) AS v (stream_id),
        LATERAL (SELECT g.first FROM segments g
@@ -134,8 +134,8 @@ SELECT v.stream_id, r.first
                  ORDER BY g.first, g.id LIMIT 1) AS r
 
 -- name: storage_use
--- What the hub's data takes on the disk, indexes and all, by what it is: events; deliveries, partitioned like them; the keyed
--- state; the tokens. Dropping events gives back the first two alone.
+-- The bytes of the hub's data on the disk, with all indexes: events; deliveries, which are partitioned like them; keyed state;
+-- idempotency tokens. Dropping events frees only the first two.
 SELECT COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^events_p[0-9]+$'), 0)::bigint AS events,
        COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '_p[0-9]+$' AND c.relname !~ '^events_p'), 0)::bigint AS deliveries,
        COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname = 'keyed_state'), 0)::bigint AS keyed_state,
@@ -147,8 +147,8 @@ SELECT COALESCE(sum(pg_total_relation_size(c.oid)) FILTER (WHERE c.relname ~ '^e
 SELECT quota_bytes FROM log_state
 
 -- name: partitions
--- Each group whose partition is there, attached or not: what it takes on the disk with all that is partitioned like it,
--- how many of the stored bytes that were written to it are still live, and are read from it.
+-- Each partition that exists, attached or not: its bytes on the disk with the tables that are partitioned alike, and its stored
+-- bytes, live and in all.
 WITH tables AS MATERIALIZED (
     SELECT c.oid, c.relname, substring(c.relname FROM '_p([0-9]+)$')::integer AS id
       FROM pg_class c
@@ -159,21 +159,21 @@ WITH tables AS MATERIALIZED (
 )
 SELECT t.id, i.inhrelid IS NOT NULL AS attached, COALESCE(i.inhdetachpending, false) AS pending,
        COALESCE(z.size, 0) AS size, COALESCE(g.live, 0)::bigint AS live, COALESCE(g.stored, 0)::bigint AS stored,
-       COALESCE(g.unempty, 0)::bigint AS unempty
+       COALESCE(g.nonempty, 0)::bigint AS nonempty
   FROM tables t
   JOIN sizes z USING (id)
   LEFT JOIN pg_inherits i ON i.inhrelid = t.oid
   LEFT JOIN LATERAL (
         SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,
                COALESCE(sum(COALESCE(s.bytes, h.bytes)), 0) + (SELECT moved_bytes FROM event_partitions WHERE id = t.id) AS stored,
-               count(*) FILTER (WHERE s.tier = 'live' AND (s.last IS NULL OR s.last >= s.first)) AS unempty
+               count(*) FILTER (WHERE s.tier = 'live' AND (s.last IS NULL OR s.last >= s.first)) AS nonempty
           FROM segments s LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
          WHERE s.partition_id = t.id) AS g ON true
  WHERE t.relname = 'events_p' || t.id
  ORDER BY t.id
 
 -- name: horizon
--- The current group, the first transaction that is not over, and the one that will begin next.
+-- The current partition, the oldest running transaction, and the next one.
 SELECT current_partition AS current, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest,
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next
   FROM log_state
@@ -182,7 +182,7 @@ SELECT current_partition AS current, pg_snapshot_xmin(pg_current_snapshot())::te
 SELECT stream_id FROM heads WHERE partition_id = %s AND sequence >= first ORDER BY stream_id
 
 -- name: move_empty
--- Open segments that hold nothing: under their heads' locks, in order, to the current group.
+-- Move empty open segments to the current partition, under their heads' locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT stream_id, segment_id FROM heads WHERE partition_id = %(partition_id)s AND sequence < first
      ORDER BY stream_id FOR NO KEY UPDATE
@@ -194,12 +194,12 @@ UPDATE heads h SET partition_id = l.current_partition
   FROM locked k, log_state l WHERE h.stream_id = k.stream_id
 
 -- name: move_sealed_empty
--- Sealed segments without events need no partition at all.
+-- Sealed segments without events need no partition.
 UPDATE segments SET partition_id = (SELECT current_partition FROM log_state)
  WHERE partition_id = %s AND last < first
 
 -- name: live_in_partition
--- Sealed segments to be copied, with about so many rows as a step may copy.
+-- Sealed segments to be copied, each with the approximate number of rows that a step may copy.
 SELECT id, last, greatest(1, least(%(rows_max)s, %(bytes_max)s * (last - first + 1) / greatest(bytes, 1)))::bigint AS rows_max
   FROM segments
  WHERE partition_id = %(partition_id)s AND tier = 'live' AND last >= first
@@ -209,7 +209,7 @@ SELECT id, last, greatest(1, least(%(rows_max)s, %(bytes_max)s * (last - first +
 SELECT COALESCE(max(sequence), 0) FROM events WHERE partition_id = %s AND segment_id = %s
 
 -- name: copy
--- The next rows of a segment into another group. What a run before this one copied is there already.
+-- Copy the next rows of a segment to another partition. Rows that an interrupted run has copied are skipped.
 WITH page AS MATERIALIZED (
     SELECT segment_id, sequence, mask, appended_at, payload FROM events
      WHERE partition_id = %(partition_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
@@ -222,7 +222,7 @@ WITH page AS MATERIALIZED (
 SELECT max(sequence) AS last, sum(octet_length(payload))::bigint AS bytes FROM page
 
 -- name: moved
--- From now on readers look for the segment there.
+-- From now on readers find the segment in its new partition.
 WITH moved AS (
     UPDATE segments SET partition_id = %(to)s WHERE id = %(segment_id)s AND partition_id = %(partition_id)s AND tier = 'live'
     RETURNING bytes
@@ -230,26 +230,26 @@ WITH moved AS (
 UPDATE event_partitions g SET moved_bytes = g.moved_bytes + m.bytes FROM moved m WHERE g.id = %(partition_id)s
 
 -- name: left_in_partition
--- What must be out of a group before its partition goes.
+-- The segments and heads that must be moved before the partition is dropped.
 SELECT (SELECT count(*) FROM segments WHERE partition_id = %(partition_id)s AND tier = 'live')
      + (SELECT count(*) FROM heads WHERE partition_id = %(partition_id)s)
 
 -- name: is_exported
--- Whether the export of a job holds a partition. To detach it now would wait for that until its timeout; and a detachment
--- that was interrupted is finished only when every older snapshot is over, which is the end of the whole export.
+-- Whether the export of a job holds a partition. Detaching it now would wait until the timeout, and an interrupted detachment can
+-- be finalized only when all older snapshots have ended, which is the end of the whole export.
 SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
                 WHERE l.locktype = 'relation' AND l.relation = to_regclass(%s)
                   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
                   AND a.application_name = 'eventhub export')
 
 -- name: disk_was_full
--- True once for each time without space: of all who saw it, one announces it.
+-- True once for each episode: one of the processes that noticed it announces it.
 UPDATE log_state SET disk_full_until = to_timestamp(%(until_us)s / 1000000.0)
  WHERE disk_full_until IS NULL OR disk_full_until < to_timestamp(%(since_us)s / 1000000.0)
 RETURNING true
 
 -- name: delete_empty_partitions
--- Numbers of groups that nothing is partitioned by any more.
+-- Rows of partitions that no table has any more.
 DELETE FROM event_partitions g
  WHERE g.id < (SELECT current_partition FROM log_state)
    AND NOT EXISTS (SELECT FROM pg_class c WHERE c.relkind = 'r' AND c.relname ~ ('_p' || g.id || '$'))
@@ -258,7 +258,7 @@ DELETE FROM event_partitions g
 UPDATE log_state SET quota_bytes = %s
 
 -- name: storage
--- What a zone's streams (null: all of the hub) hold, the largest first; stored bytes, without indexes.
+-- The storage of a zone's streams (null: of all streams), the largest first; stored bytes, without indexes.
 SELECT s.name, z.stream_id AS id, COALESCE(z.bytes, 0)::bigint AS bytes, z.live, z.archived, z.dropped,
        COALESCE(z.first, h.sequence + 1) AS first, h.sequence AS last
   FROM (SELECT g.stream_id, sum(COALESCE(g.bytes, h.bytes)) FILTER (WHERE g.tier = 'live') AS bytes,

@@ -1,15 +1,15 @@
--- Making streams, changing their policy, and looking at them, their segments and one event. The columns of a policy are
--- the fields of StreamPolicy, filled in by streams.py.
+-- Create streams, change their policy, and read them, their segments and single events. The columns of a policy are the fields
+-- of StreamPolicy, filled in by streams.py.
 
 -- name: lock_system
--- `system` sorts first in every lock order, so its head is locked before a stream comes into being.
+-- `system` comes first in every lock order, so its head is locked before a stream is created.
 SELECT stream_id FROM heads WHERE stream_id = 1 FOR NO KEY UPDATE
 
 -- name: count_streams
 SELECT count(*) FROM streams WHERE zone_id = %s
 
 -- name: insert_stream
--- The row, its first segment and its head (a transient stream has neither); nothing if the zone has the name.
+-- The row, its first segment and its head (a transient stream has neither). No row if the zone has the name.
 WITH opened AS (
     INSERT INTO streams (zone_id, name, {policy}) VALUES (%(zone_id)s, %(name)s, {values})
     ON CONFLICT (zone_id, name) DO NOTHING
@@ -25,13 +25,14 @@ WITH opened AS (
 SELECT id FROM opened
 
 -- name: update_policy
--- All but the durability, which is for good.
+-- Everything but the durability, which is never changed.
 UPDATE streams
    SET {changes}, unquenched_at = CASE WHEN quench THEN unquenched_at ELSE now() END
  WHERE id = %(id)s
 
 -- name: streams
--- Of a zone, and the hub-wide `system`: a page by name, or the one of a name. The position of a transient stream is null here.
+-- The streams of a zone and the hub-wide `system`: a page by name, or the one of a name. The position of a transient stream is
+-- null.
 SELECT s.id, s.zone_id, s.name, {policy},
        (extract(epoch FROM s.created_at) * 1000000)::bigint AS created_at_us, s.boot_segment::text, s.boot_sequence,
        h.segment::text, h.first AS segment_first, h.sequence,
@@ -52,7 +53,7 @@ SELECT stream_id, removal_reason, count(*) AS segments FROM segments
  ORDER BY stream_id, removal_reason
 
 -- name: segment_of_event
--- The last segment that begins at or before the sequence; an empty one may share its first with the next.
+-- The last segment that begins at or before the sequence; an empty segment may share its first sequence with the next.
 SELECT id, uuid::text, partition_id, tier, archive_path, first, last FROM segments
  WHERE stream_id = %s AND first <= %s
  ORDER BY first DESC, id DESC

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from delivery.partitions import retired
-from delivery.partitions.archive import shelved_rows
+from delivery.partitions.archive import archived_rows
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env, read_env
 from eventhub.base.errors import EventHubError
@@ -153,7 +153,7 @@ def _partition_lines(connection: retired.Connection) -> list[str]:
 def _partition_problem(place: ArchiveFolder, manifest: str) -> str:
     """Empty if all is as it was written."""
     try:
-        for _ in shelved_rows(place, manifest):
+        for _ in archived_rows(place, manifest):
             pass
     except ArchiveDamaged as error:
         return f"damaged: {error.message}"

@@ -1,4 +1,4 @@
-"""`manage.py demo`: set the demo up once, then feed its streams until stopped. Django module."""
+"""`manage.py demo`: set up the demo once, then feed its streams until stopped. Django module."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from eventhub.accounts.services import ensure_demo
 from eventhub.base.env import read_env
-from eventhub.demo.feeder import Place, feed
+from eventhub.demo.feeder import DemoTarget, feed
 from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 from eventhub.supervisor.port import listen
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         access = ensure_demo(file)
         fd = options["sink_fd"]
         listener = socket.socket(fileno=fd) if fd is not None else listen("127.0.0.1", 0)
-        asyncio.run(feed(Place(options["url"], listener, file), access.key, self._say))
+        asyncio.run(feed(DemoTarget(options["url"], listener, file), access.key, self._say))
 
     def _say(self, text: str) -> None:
         self.stdout.write(text)

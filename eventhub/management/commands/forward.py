@@ -10,7 +10,7 @@ from typing import Any
 import uvloop
 from django.core.management.base import BaseCommand
 
-from delivery.forward.process import Where, forward
+from delivery.forward.process import ForwarderSettings, forward
 from eventhub.base.env import Env
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.preflight import require_flight
@@ -36,4 +36,4 @@ async def _until_told(env: Env) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     archive = archive_of(env.archive_url)
     urls = (env.database_url, env.database_direct_url)
-    await forward(Where(*urls, archive, Path(env.data), env.mark_url), stop=stop)
+    await forward(ForwarderSettings(*urls, archive, Path(env.data), env.mark_url), stop=stop)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from registrations.matching.timing import MIXES, Differs, table, time_all
+from registrations.matching.timing import MIXES, ResultsDiffer, table, time_all
 
 
 class Command(BaseCommand):
@@ -28,6 +28,6 @@ class Command(BaseCommand):
             work = MIXES[mix](options["filters"], options["events"], options["seed"])
             try:
                 timed = time_all(work, options["seconds"])
-            except Differs as error:
+            except ResultsDiffer as error:
                 raise CommandError(f"{mix}: {error}") from error
             self.stdout.write(f"{table(mix, work, timed)}\n\n")

@@ -21,7 +21,7 @@ from psycopg.errors import LockNotAvailable
 from eventhub.base import limits
 from eventhub.base.version import VERSION
 from eventhub.postgresql import schema
-from eventhub.postgresql.schema import Form, Migration
+from eventhub.postgresql.schema import MigrationForm, MigrationName
 from eventhub.supervisor.command_env import (
     NoAnswer,
     NoDatabaseUrl,
@@ -118,26 +118,30 @@ class Command(migrate.Command):
                 cursor.execute("RESET lock_timeout")
 
     def _check(
-        self, connection: BaseDatabaseWrapper, ours: dict[Migration, Form], *, note: bool
+        self,
+        connection: BaseDatabaseWrapper,
+        ours: dict[MigrationName, MigrationForm],
+        *,
+        note: bool,
     ) -> None:
         with transaction.atomic(connection.alias), connection.cursor() as cursor:
             found = schema.read(cursor, ours)
             try:
                 schema.require_same(found, ours)
-                schema.require_own(cursor, found)
+                schema.require_hub_tables(cursor, found)
             except schema.OtherSchema as error:
                 raise CommandError(str(error), returncode=os.EX_CONFIG) from error
             if note:
-                schema.keep(cursor, found, ours)
+                schema.record(cursor, found, ours)
 
     def _targets(
-        self, connection: BaseDatabaseWrapper, ours: dict[Migration, Form], back: str
+        self, connection: BaseDatabaseWrapper, ours: dict[MigrationName, MigrationForm], back: str
     ) -> Iterator[tuple[str, str]]:
         """The migration of each app to go to."""
         loader = MigrationExecutor(connection).loader
         graph, applied = loader.graph, loader.applied_migrations
         leaves = graph.leaf_nodes()
-        if back and not any(Migration(*node) in ours for node in applied):
+        if back and not any(MigrationName(*node) in ours for node in applied):
             self.stdout.write(
                 "Nothing of a hub is in this database: there is nothing to take back."
             )
@@ -146,7 +150,7 @@ class Command(migrate.Command):
         held: set[tuple[str, str]] = set()  # with all that depends on them
         for node in plan:
             needs_held = any(parent.key in held for parent in graph.node_map[node].parents)
-            form = ours.get(Migration(*node))
+            form = ours.get(MigrationName(*node))
             if needs_held or (form and _is_held(form, back, is_applied=node in applied)):
                 held.add(node)
         for app, leaf in leaves:
@@ -179,11 +183,11 @@ class Command(migrate.Command):
             time.sleep(random.uniform(*limits.MIGRATE_PAUSE_S))  # noqa: S311 - no secret
 
 
-def _is_held(form: Form, back: str, *, is_applied: bool) -> bool:
+def _is_held(form: MigrationForm, back: str, *, is_applied: bool) -> bool:
     """Whether a migration is left out, or taken back."""
     if not back:
         return form.half == "post" and not is_applied
-    return schema.is_of_now(form) and (back == "all" or form.half == "post")
+    return schema.is_of_this_release(form) and (back == "all" or form.half == "post")
 
 
 def _holders(connection: BaseDatabaseWrapper) -> str:

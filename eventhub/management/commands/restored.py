@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from eventhub.api.announcements import append_here, raw_connection
+from eventhub.api.announcements import append_events, raw_connection
 from eventhub.base.env import read_env
 from eventhub.base.errors import EventHubError
 from eventhub.eventlog import streams
@@ -47,5 +47,5 @@ def _roll_all() -> int:
         streams.lock_system(connection)
         count = roll_all(connection)
         told = {"reason": "restored", "streams": count}
-        append_here(drafts_of(None, [Announcement("log.recovered", told)]))
+        append_events(drafts_of(None, [Announcement("log.recovered", told)]))
     return count

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from eventhub.api.view import number_of
+from eventhub.api.view import parse_number
 from eventhub.base.env import read_env
 from eventhub.base.errors import EventHubError
 from eventhub.management.examples import ExamplesCommand
@@ -108,7 +108,7 @@ class Command(ExamplesCommand):
 
 def _run(options: dict[str, Any]) -> Run:
     """Raises UnknownRun."""
-    number = number_of(options["run"], otherwise=UnknownRun())
+    number = parse_number(options["run"], error=UnknownRun())
     return find_run(job=RETENTION.name, run=number)
 
 

@@ -83,7 +83,7 @@ class Command(BaseCommand):
                 takeover.require_only_hub(cursor)
                 grantees = takeover.grantees(cursor)
                 takeover.set_aside(cursor, sorted({each.app for each in ours}))
-                schema.keep(cursor, schema.Found(frozenset(), {}), ours)
+                schema.record(cursor, schema.SchemaState(frozenset(), {}), ours)
                 call_command(migrate.Command(), verbosity=0)
                 takeover.move(cursor, self._tell)
         except takeover.Refused as error:
@@ -97,7 +97,7 @@ class Command(BaseCommand):
             )
         self.stdout.write("The database is taken over; start the hub.")
 
-    def _be_alone(self, cursor: schema.Cursor) -> None:
+    def _be_alone(self, cursor: schema.SqlCursor) -> None:
         """Wait until nobody else takes over or migrates; locks on tables are not waited for."""
         cursor.execute(_PATIENT)
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [schema.LOCK])
@@ -123,7 +123,7 @@ def _require_made(folder: Folder) -> None:
             )
 
 
-def _require_before_0_1(found: schema.Found) -> None:
+def _require_before_0_1(found: schema.SchemaState) -> None:
     """Raise Refused for every other database."""
     if found.applied & schema.BEFORE_0_1:
         return

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 
 from eventhub.base.env import read_env
 from eventhub.supervisor.arguments import PORT_MAX, whole
-from eventhub.supervisor.hub import Options, run
+from eventhub.supervisor.hub import UpOptions, run
 
 
 class Command(BaseCommand):
@@ -51,7 +51,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         sys.exit(
             run(
-                Options(
+                UpOptions(
                     data=options["data"],
                     host=options["host"],
                     port=options["port"],

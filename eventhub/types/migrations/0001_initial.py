@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
                 (
                     "parent",
                     models.TextField(
-                        db_comment="a type of the same domain, the same in all versions of this one; events satisfy its newest version too",
+                        db_comment="a type of the same domain, equal in all versions of this one; events also satisfy its newest version",
                         null=True,
                     ),
                 ),

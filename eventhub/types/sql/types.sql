@@ -1,5 +1,5 @@
 -- name: newest
--- Of each type, in the order in which the types were first declared.
+-- The newest version of each type, in the order of their first declarations.
 SELECT f.id, n.domain, n.type, n.version, n.parent, n.evolution, n.declared_at
   FROM event_types f
  CROSS JOIN LATERAL (
@@ -9,8 +9,8 @@ SELECT f.id, n.domain, n.type, n.version, n.parent, n.evolution, n.declared_at
  WHERE f.zone_id = %s AND f.version = 1 AND f.id > %s
  ORDER BY f.id LIMIT %s
 
--- name: of_zone
--- The zone's name, and all its definitions; one row of nulls if it has none.
+-- name: zone_definitions
+-- The zone's name and all its definitions; one row of nulls if it has none.
 SELECT z.name AS zone, t.domain, t.type, t.version, t.parent, t.evolution, t.schema, t.header
   FROM zones z LEFT JOIN event_types t ON t.zone_id = z.id
  WHERE z.id = %s ORDER BY t.domain, t.type, t.version

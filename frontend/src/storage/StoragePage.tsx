@@ -62,7 +62,7 @@ function Shown({ readings: { now, history } }: { readings: Readings }) {
   );
 }
 
-function Figures({ storage: { used_bytes: used, quota_bytes: quota, disk, groups, streams } }: { storage: Storage }) {
+function Figures({ storage: { used_bytes: used, quota_bytes: quota, disk, partitions, streams } }: { storage: Storage }) {
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="md">
       <Figure label="Used" value={bytes(used)} about={quota === null ? "of all that the disk gives" : <Share part={used} whole={quota} />} />
@@ -76,7 +76,7 @@ function Figures({ storage: { used_bytes: used, quota_bytes: quota, disk, groups
         value={disk === null ? "not watched" : `${bytes(disk.free_bytes)} free`}
         about={disk === null ? "the hub does not know its disk" : <Share part={disk.total_bytes - disk.free_bytes} whole={disk.total_bytes} tone={disk.state} />}
       />
-      <Figure label="Streams" value={whole(streams.length)} about={`in ${whole(groups)} partitions`} />
+      <Figure label="Streams" value={whole(streams.length)} about={`in ${whole(partitions)} partitions`} />
     </SimpleGrid>
   );
 }

@@ -6,7 +6,7 @@ import type { components } from "../api/schema";
 type Answer = components["schemas"]["Storage"];
 
 /** What an operator is told: null is what nobody knows, never what is kept from one. */
-export type Storage = Answer & { used_bytes: number; groups: number };
+export type Storage = Answer & { used_bytes: number; partitions: number };
 export type StreamSize = Storage["streams"][number];
 
 const INTERVAL_MS = 2_000;
@@ -35,7 +35,7 @@ export function storageOf(zone: string, queries: QueryClient) {
 
 /** Who is logged in to the console is an operator. */
 function asOperator(answer: Answer): Storage {
-  return { ...answer, used_bytes: answer.used_bytes ?? 0, groups: answer.groups ?? 0 };
+  return { ...answer, used_bytes: answer.used_bytes ?? 0, partitions: answer.partitions ?? 0 };
 }
 
 /** Segments and bytes of each stream by its name; undefined until they are known. */

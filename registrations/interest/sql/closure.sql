@@ -1,7 +1,7 @@
--- What is wanted of a stream now, for producers: filters of live registrations, and of listeners.
+-- The interest in a stream, for producers: filters of live registrations and of listeners.
 
 -- name: filters
--- Of live registrations that are not suspended, so many versions after one; with an audience, of clients in one of its groups.
+-- A chunk of the filters of live registrations that are not suspended; with an audience, only of clients in one of its groups.
 SELECT v.id, v.language, v.filter::text
   FROM registration_versions v
   JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL
@@ -13,8 +13,8 @@ SELECT v.id, v.language, v.filter::text
  ORDER BY v.id
  LIMIT %(count)s
 
--- name: news
--- The same of those that began at some barriers, or whose group was resumed there.
+-- name: added
+-- The same of registrations that started at some barriers, or whose group was resumed there.
 SELECT v.language, v.filter::text
   FROM registration_versions v
   JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL
@@ -29,16 +29,16 @@ SELECT v.language, v.filter::text
  LIMIT %(count)s
 
 -- name: listened
--- Of listeners that are, or were a short while ago; an operator's count for every audience.
+-- Filters of current and recent listeners; those of operators count for every audience.
 SELECT DISTINCT l.filter
   FROM listen_interests l LEFT JOIN clients c ON c.id = l.client_id
  WHERE l.stream_id = %(stream_id)s AND l.expires_at > now()
    AND (%(audience)s::text[] IS NULL OR c.id IS NULL OR jsonb_exists_any(c.groups, %(audience)s::text[]))
- LIMIT %(listens_max)s
+ LIMIT %(listeners_max)s
 
 -- name: marks
--- What of a stream's closure changes without a barrier: whether it is quenched, and has been for so long that every live
--- listen has said what it wants; how many versions of types the zone has; its listeners; who is in the audience.
+-- The inputs of a stream's closure that change without a barrier: whether the policy `quench` is set, and has been for so
+-- long that every live listener is recorded; the number of versions of types in the zone; the listeners; the audience's members.
 SELECT s.quench AND s.unquenched_at <= now() - %(settled_s)s * interval '1 second' AS quench,
        (SELECT count(*) FROM event_types t WHERE t.zone_id = s.zone_id) AS types,
        (SELECT md5(string_agg(l.client_id || ' ' || l.digest, ',' ORDER BY l.client_id, l.digest)) FROM listen_interests l
@@ -49,21 +49,21 @@ SELECT s.quench AND s.unquenched_at <= now() - %(settled_s)s * interval '1 secon
   FROM streams s WHERE s.id = %(stream_id)s
 
 -- name: hierarchy
--- The declared types of a stream's zone that have others supertypes them, with their parent.
+-- The declared types of a stream's zone that have a parent.
 SELECT t.domain, t.type, t.parent
   FROM event_types t JOIN streams s ON s.zone_id = t.zone_id
  WHERE s.id = %s AND t.version = 1 AND t.parent IS NOT NULL
 
 -- name: changed_streams
--- The streams that changes at some barriers were about, and at which of these.
+-- The streams that changes at some barriers concern, each with its barriers.
 SELECT stream, array_agg(id) AS barriers FROM (SELECT unnest(streams) AS stream, id FROM barriers WHERE id = ANY (%s::bigint[])) AS b
  GROUP BY stream
 
 -- name: quenched
 SELECT id FROM streams WHERE id = ANY (%s::bigint[]) AND quench
 
--- name: listen
--- A listen is there; only on a stream that may be quenched.
+-- name: renew
+-- Only on streams with the policy `quench`.
 INSERT INTO listen_interests AS l (stream_id, client_id, digest, filter, expires_at)
 SELECT w.stream_id, w.client_id, md5(w.filter)::uuid, w.filter, now() + %(seconds)s * interval '1 second'
   FROM unnest(%(streams)s::bigint[], %(clients)s::bigint[], %(filters)s::text[]) AS w (stream_id, client_id, filter)
@@ -71,6 +71,6 @@ SELECT w.stream_id, w.client_id, md5(w.filter)::uuid, w.filter, now() + %(second
  ORDER BY w.stream_id, w.client_id, 3
     ON CONFLICT (stream_id, client_id, digest) DO UPDATE SET expires_at = GREATEST(l.expires_at, EXCLUDED.expires_at)
 
--- name: forget
+-- name: delete_expired
 DELETE FROM listen_interests WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM listen_interests WHERE expires_at < now() - interval '1 hour' LIMIT 1000 FOR UPDATE SKIP LOCKED))

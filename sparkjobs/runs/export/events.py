@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eventhub.postgresql.arrow import Snapshot
+from eventhub.postgresql.arrow import ArrowSnapshot
 from sparkjobs.runs.export.files import ParquetFile
 from sparkjobs.runs.export.holds import HeldPartition
 from sparkjobs.runs.export.statements import render
@@ -15,7 +15,7 @@ from sparkjobs.tables import EVENTS
 
 
 def export_events(
-    snapshot: Snapshot,
+    snapshot: ArrowSnapshot,
     folder: Path,
     groups: dict[int, list[int]],
     partitions: Iterable[HeldPartition],

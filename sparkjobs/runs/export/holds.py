@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from psycopg import sql
 
-from eventhub.postgresql.arrow import Snapshot
+from eventhub.postgresql.arrow import ArrowSnapshot
 from sparkjobs.runs.export.statements import render
 
 
@@ -27,7 +27,7 @@ class PartitionHolds:
     savepoint gives up the lock. So what is taken last goes first.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: ArrowSnapshot) -> None:
         self._snapshot = snapshot
         self._held: list[HeldPartition] = []  # the next one to be read last
 

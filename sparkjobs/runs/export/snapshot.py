@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from delivery import log_retention
-from delivery.partitions.archive import shelved_rows
+from delivery.partitions.archive import archived_rows
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import get_logger
@@ -87,7 +87,7 @@ def export_inputs(export: ExportRequest, told: Told) -> ExportedSnapshot:
 
     Raises DatabaseUnavailable, ArchiveUnavailable, StorageFull, InputsNotWritten.
     """
-    opened = arrow.Snapshot(
+    opened = arrow.ArrowSnapshot(
         export.database_url, name="export", statement_s_max=limits.EXPORT_STATEMENT_S_MAX
     )
     with opened as snapshot, ThreadPoolExecutor(1) as pool:
@@ -107,7 +107,7 @@ def export_inputs(export: ExportRequest, told: Told) -> ExportedSnapshot:
 class _Inputs:
     """One export. `at` and `rows` are looked at by another thread."""
 
-    def __init__(self, export: ExportRequest, snapshot: arrow.Snapshot) -> None:
+    def __init__(self, export: ExportRequest, snapshot: arrow.ArrowSnapshot) -> None:
         self.at = ""
         self.rows: dict[str, int] = {}
         self._export = export
@@ -125,7 +125,7 @@ class _Inputs:
         self._parts = {
             **scope,
             "needed": sql.SQL(log_retention.SQL["needed"]),
-            "groups": sql.SQL(drop.SQL["groups"]),
+            "groups": sql.SQL(drop.SQL["partitions"]),
             "missing_max": limits.EXPORT_MISSING_MAX,
             "has_archive": self._archive is not None,
         }
@@ -219,7 +219,7 @@ class _Inputs:
             yield from self._statement(name, partition=partition.table)
         for row in self._rows_of("retired"):
             if row["parent"] == name != "listeners" and row["manifest"]:
-                yield from self._shelved(row["manifest"])
+                yield from self._archived_rows(row["manifest"])
 
     def _live(self) -> Iterator[pa.RecordBatch]:
         """Group by group. One whose partition went since the snapshot has left the database."""
@@ -232,12 +232,12 @@ class _Inputs:
                 if there:
                     yield from self._statement("live", group=group, partition=partition.table)
 
-    def _shelved(self, manifest: str) -> Iterator[pa.RecordBatch]:
+    def _archived_rows(self, manifest: str) -> Iterator[pa.RecordBatch]:
         """Of segments that are asked for."""
         if self._archive is None:
             return
         try:
-            for batch in shelved_rows(self._archive, manifest):
+            for batch in archived_rows(self._archive, manifest):
                 yield batch.filter(pc.is_in(batch.column("segment_id"), self._segments))
             self._read.add(manifest)
         except ArchiveDamaged as error:

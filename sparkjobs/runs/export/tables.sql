@@ -193,7 +193,7 @@ SELECT stream_id, segment_id, sequence, endpoints, total, done FROM fanouts WHER
 
 -- name: groups
 SELECT g.id, g.id = l.current_partition AS current, g.size AS size_bytes, g.live AS live_bytes, g.stored AS stored_bytes
-  FROM ({groups}) AS g (id, attached, pending, size, live, stored, unempty), log_state l
+  FROM ({groups}) AS g (id, attached, pending, size, live, stored, nonempty), log_state l
 
 -- name: retired
 -- With the ranges of segments of which a partition of deliveries held some; of all, where that is not known.

@@ -37,7 +37,7 @@ class ApplyTarget(NamedTuple):
     """What the acts are done to."""
 
     connection: Connection  # in autocommit mode
-    rooms: RetentionHooks
+    hooks: RetentionHooks
     clock: Clock
     archive: ArchiveFolder | None
     is_away: bool = False  # the archive did not answer, and is not asked again
@@ -70,12 +70,12 @@ async def _act(hub: ApplyTarget, act: PlannedAction, *, dry_run: bool) -> str:
     planned = Planned(act.segment_id, act.segment)
     match act.action:
         case "drop":
-            why = await drop.retained_by(hub.connection, hub.rooms, planned)
+            why = await drop.retained_by(hub.connection, hub.hooks, planned)
             why = why or await _no_copy(hub, planned)
             if why or dry_run:
                 return why
             now_us = hub.clock.now_us()
-            return await drop.drop_planned(hub.connection, hub.rooms, planned, now_us)
+            return await drop.drop_planned(hub.connection, hub.hooks, planned, now_us)
         case "archive" if hub.archive is None:
             return "no_archive"
         case "archive":

@@ -24,7 +24,7 @@ from tests.chaos.readers import PROTOBUF, Manner, Seen, close_quietly, read_by_c
 from tests.chaos.until import until
 from tests.chaos.upgrade import release
 
-REPLACED = "all parts are replaced"
+REPLACED = "all processes are replaced"
 REPLACED_S_MAX = 240.0
 PAST = "past"  # a stream of events that were there before
 PAST_BATCH = 1_000

@@ -1,4 +1,4 @@
-"""The timetable while the clock is set back."""
+"""The timetable when the clock is set back."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -23,20 +23,20 @@ TABLE = {
 
 @pytest.fixture
 def app() -> Iterator[Celery]:
-    with Celery("beat", broker="memory://", set_as_current=False) as made:
-        made.conf.update(beat_schedule=TABLE, timezone="UTC")
-        yield made
+    with Celery("beat", broker="memory://", set_as_current=False) as created:
+        created.conf.update(beat_schedule=TABLE, timezone="UTC")
+        yield created
 
 
-def begun(app: Celery, folder: Path) -> SteadyScheduler:
-    """All entries have just run, and are in the order of their next times."""
-    made = SteadyScheduler(app, schedule_filename=str(folder / "beat"))
-    assert 0 < made.tick() <= OFTEN_S
-    return made
+def started(app: Celery, folder: Path) -> SteadyScheduler:
+    """Return a scheduler whose entries have just run, in the order of their next times."""
+    scheduler = SteadyScheduler(app, schedule_filename=str(folder / "beat"))
+    assert 0 < scheduler.tick() <= OFTEN_S
+    return scheduler
 
 
 def set_clock_back(beat: SteadyScheduler, by: timedelta) -> None:
-    """As beat sees it: all that it noted was later by so much."""
+    """Simulate it: every time that beat recorded was later by this."""
     for entry in beat.schedule.values():
         entry.last_run_at += by
     beat._heap = [
@@ -46,11 +46,11 @@ def set_clock_back(beat: SteadyScheduler, by: timedelta) -> None:
 
 @pytest.mark.parametrize("by", [timedelta(minutes=2), timedelta(hours=1), timedelta(days=400)])
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_clock_that_is_set_back_stops_no_timetable(
+def test_setting_the_clock_back_does_not_stop_the_timetable(
     app: Celery, tmp_path: Path, by: timedelta, restarted: bool
 ) -> None:
-    """For an hour nothing was archived, built or begun."""
-    beat = begun(app, tmp_path)
+    """For an hour nothing was archived, built or started."""
+    beat = started(app, tmp_path)
     set_clock_back(beat, by)
     if restarted:
         beat.sync()
@@ -65,9 +65,9 @@ def test_a_clock_that_is_set_back_stops_no_timetable(
     beat.close()
 
 
-def test_what_ran_at_its_time_of_the_day_does_not_run_again(app: Celery, tmp_path: Path) -> None:
+def test_a_daily_entry_does_not_run_twice(app: Celery, tmp_path: Path) -> None:
     """The clock passes that time twice."""
-    beat = begun(app, tmp_path)
+    beat = started(app, tmp_path)
     nightly = beat.schedule["nightly"]
     set_clock_back(beat, timedelta(hours=1))
     ran_at = nightly.last_run_at
@@ -76,25 +76,25 @@ def test_what_ran_at_its_time_of_the_day_does_not_run_again(app: Celery, tmp_pat
     beat.close()
 
 
-def test_what_only_the_log_brings_rests_while_nothing_is_appended(
+def test_log_driven_entries_rest_while_nothing_is_appended(
     app: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At most for TIMETABLE_REST_S; while the database is away it is sent as the timetable says."""
+    """They rest at most for TIMETABLE_REST_S, and not while the database is unavailable."""
     sent = []
     app.conf.beat_schedule = {name: {"task": name, "schedule": timedelta(minutes=1)}
                               for name in ("archive", "retire")}  # fmt: skip
     beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
     monkeypatch.setattr(beat, "apply_async", lambda entry, **_: sent.append(entry.name))
-    for log, rest_s, wanted in ((None, 300.0, 3), (7, 300.0, 1), (8, 300.0, 1), (8, 0.0, 3)):
+    for log, rest_s, expected in ((None, 300.0, 3), (7, 300.0, 1), (8, 300.0, 1), (8, 0.0, 3)):
         monkeypatch.setattr(limits, "TIMETABLE_REST_S", rest_s)
         monkeypatch.setattr(beat, "_log", log)
         sent.clear()
         for _ in range(3):
             for entry in beat.schedule.values():
                 beat.apply_entry(entry)
-        assert (sent.count("archive"), sent.count("retire")) == (wanted, 3)
+        assert (sent.count("archive"), sent.count("retire")) == (expected, 3)
     beat.close()
 
 
-def test_the_hub_uses_it() -> None:
+def test_the_hub_uses_the_steady_scheduler() -> None:
     assert hub_app.conf.beat_scheduler == f"{SteadyScheduler.__module__}:SteadyScheduler"

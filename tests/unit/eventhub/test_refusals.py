@@ -39,23 +39,23 @@ def test_json_that_is_refused_is_named_by_its_path(body: bytes, field: str | Non
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "text"),
     [
         (fields.NameField(), "", "at least one character"),
         (fields.NameField(), None, "cannot be null"),
         (fields.NameField(), "a" * 201, "at most 200 characters"),
         (fields.FlagField(), "yes", "true or false"),
         (fields.WholeField(min_value=1), 0, "at least 1"),
-        (fields.WholeField(), "1", "a whole number"),
+        (fields.WholeField(), "1", "an integer"),
         (fields.OneOfField(choices=["age", "size"]), "x", "one of age, size"),
         (fields.MomentField(), "now", "a time such as"),
     ],
 )
-def test_messages_of_fields_have_the_style_of_the_rest(field: Any, value: Any, said: str) -> None:
+def test_messages_of_fields_have_the_style_of_the_rest(field: Any, value: Any, text: str) -> None:
     with pytest.raises((EventHubError, ValidationError)) as caught:
         field.run_validation(value)
     message = as_error(caught.value).message
-    assert said in message
+    assert text in message
     assert "field" not in message.lower()
 
 
@@ -77,7 +77,7 @@ def test_a_value_that_is_too_long_is_refused_with_its_limit() -> None:
 
 def test_lines_of_a_bulk_request_are_refused_as_lines() -> None:
     addresses = CallbackAddresses()
-    array, long = (read_line(1, text, addresses).asked for text in (b"[1]", None))
+    array, long = (read_line(1, text, addresses).operation for text in (b"[1]", None))
     assert isinstance(array, EventHubError)
     assert isinstance(long, EventHubError)
     assert "line" in array.message
@@ -89,7 +89,7 @@ def test_a_filter_together_with_pairs_is_refused_at_the_wrong_field() -> None:
         with pytest.raises(EventHubError) as caught:
             parse_filter({"language": language, "filter": {"attributes": {}}})
         assert caught.value.field == field
-        assert ("name the `language`" in caught.value.message) == (language is None)
+        assert ("needs a `language`" in caught.value.message) == (language is None)
 
 
 def test_the_command_line_prints_line_and_column() -> None:

@@ -1,4 +1,4 @@
-"""Bulk lines: cut wherever the parts of a body end, gathered into batches of bounded size."""
+"""Bulk lines: split wherever the parts of a body end, and collected into bounded batches."""
 
 import asyncio
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ ANY = CallbackAddresses()
 
 
 def parts_of(body: bytes, cuts: Iterable[int]) -> list[bytes]:
-    places = sorted({cut % (len(body) + 1) for cut in cuts} | {0, len(body)})
-    return [body[one:other] for one, other in pairwise(places)]
+    offsets = sorted({cut % (len(body) + 1) for cut in cuts} | {0, len(body)})
+    return [body[one:other] for one, other in pairwise(offsets)]
 
 
 @given(st.lists(st.binary(max_size=8).map(lambda line: line.replace(b"\n", b""))),
        st.lists(st.integers(0, 1_000)), st.booleans())  # fmt: skip
-def test_lines_are_the_same_however_the_body_is_cut(
+def test_lines_do_not_depend_on_the_parts_of_the_body(
     lines: list[bytes], cuts: list[int], ended: bool
 ) -> None:
     body = b"\n".join(lines) + (b"\n" if ended and lines else b"")
@@ -39,12 +39,12 @@ def test_lines_are_the_same_however_the_body_is_cut(
     assert found == list(enumerate(expected, 1))
 
 
-def test_a_line_that_is_too_long_is_passed_over_and_not_kept() -> None:
+def test_a_line_that_is_too_long_is_skipped_and_not_buffered() -> None:
     splitter = LineSplitter()
     found = list(splitter.feed(b"a\n"))
     for _ in range(3 * limits.BULK_LINE_BYTES_MAX // 1_000):
         found += splitter.feed(b"x" * 1_000)
-        assert len(splitter._begun) <= limits.BULK_LINE_BYTES_MAX
+        assert len(splitter._partial) <= limits.BULK_LINE_BYTES_MAX
     found += splitter.feed(b"\nb\n")
     assert found == [(1, b"a"), (2, None), (3, b"b")]
     assert isinstance(read_line(2, None, ANY).operation, EventHubError)
@@ -69,24 +69,24 @@ def test_a_line_that_is_too_long_is_passed_over_and_not_kept() -> None:
         ([], "invalid_field"),
     ],
 )
-def test_a_line_says_what_it_asks_for(line: object, expected: type | str) -> None:
-    asked = read_line(3, orjson.dumps(line), ANY).operation
+def test_a_line_is_parsed_to_its_operation_or_error(line: object, expected: type | str) -> None:
+    operation = read_line(3, orjson.dumps(line), ANY).operation
     if isinstance(expected, str):
-        assert isinstance(asked, EventHubError)
-        assert asked.code == expected
+        assert isinstance(operation, EventHubError)
+        assert operation.code == expected
     else:
-        assert isinstance(asked, expected)
+        assert isinstance(operation, expected)
 
 
 class Body:
-    """A body that arrives as the test says; then it waits for ever."""
+    """A body that arrives in the given messages; then it waits forever."""
 
     def __init__(self, *messages: Message) -> None:
         self.messages = [*messages]
-        self.operation = 0
+        self.received = 0
 
     async def __call__(self) -> Message:
-        self.operation += 1
+        self.received += 1
         if not self.messages:
             await asyncio.Event().wait()
         return self.messages.pop(0)
@@ -96,16 +96,16 @@ def part(lines: bytes, *, more: bool = True) -> Message:
     return {"type": "http.request", "body": lines, "more_body": more}
 
 
-async def test_pieces_are_bounded_and_wait_for_the_one_before() -> None:
+async def test_batches_are_bounded_and_the_body_is_read_on_demand() -> None:
     most = limits.REGISTRATIONS_PER_REQUEST_MAX
     body = Body(*(part(b"x\n" * 700) for _ in range(3)), part(b"\n\nlast", more=False))
     batches = BatchReader(body)
-    await batches.begin()
-    assert body.operation == 1
+    await batches.start()
+    assert body.received == 1
     first = await batches.next()
-    assert ([number for number, _ in first], body.operation) == ([*range(1, most + 1)], 2)
+    assert ([number for number, _ in first], body.received) == ([*range(1, most + 1)], 2)
     second = await batches.next()
-    assert (len(second), second[0][0], body.operation) == (most, most + 1, 3)
+    assert (len(second), second[0][0], body.received) == (most, most + 1, 3)
     third = await batches.next()
     assert third == [*((number, b"x") for number in range(2_001, 2_101)), (2_103, b"last")]
     assert await batches.next() == []
@@ -118,12 +118,12 @@ async def test_large_lines_make_small_batches() -> None:
     found = [await batches.next()]
     while found[-1]:
         found.append(await batches.next())
-    sizes = [sum(len(text or b"") for _, text in piece) for piece in found]
+    sizes = [sum(len(text or b"") for _, text in batch) for batch in found]
     assert max(sizes) <= limits.BULK_BATCH_BYTES_MAX
     assert sum(map(len, found)) == count
 
 
-async def test_a_few_lines_do_not_wait_for_more_and_silence_ends(
+async def test_a_few_lines_do_not_wait_for_more_and_an_idle_body_times_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "BULK_IDLE_S_MAX", 0.01)
@@ -134,8 +134,8 @@ async def test_a_few_lines_do_not_wait_for_more_and_silence_ends(
     await batches.close()
 
 
-async def test_who_goes_away_is_noticed() -> None:
+async def test_a_disconnect_is_raised() -> None:
     batches = BatchReader(Body(part(b"a\n"), {"type": "http.disconnect"}))
-    await batches.begin()
+    await batches.start()
     with pytest.raises(Disconnected):
         await batches.next()

@@ -1,4 +1,4 @@
-"""Stored filters are compiled so that nobody waits long, and once while they are remembered."""
+"""Stored filters are compiled in time slices, and once while they are cached."""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from eventhub.base.time_slices import run_in_slices
 from registrations.catalog import StoredVersion, compiled
 from registrations.compiled import CompiledFilters
 from registrations.matching.spec import Spec
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 
 
 def written(id: int, filter: object, language: str = "pairs") -> StoredVersion:
@@ -19,10 +19,10 @@ def written(id: int, filter: object, language: str = "pairs") -> StoredVersion:
     return StoredVersion(id, id, "c", None, 0, None, language, source, None, False, None, None, 1)
 
 
-async def test_others_go_on_after_each_turn_of_the_one_who_compiles(
+async def test_other_tasks_run_after_each_time_slice_of_compiling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A listen by 150 registrations of 10 KB stopped a web process for 5 s."""
+    """A listener of 150 registrations of 10 KB each blocked a web process for 5 s."""
     monkeypatch.setattr(limits, "TIME_SLICE_S", 0)
     did: list[str] = []
 
@@ -43,9 +43,9 @@ async def test_others_go_on_after_each_turn_of_the_one_who_compiles(
     assert "".join(did).replace(".", "").startswith("abababab"), "each in its order"
 
 
-async def test_what_is_known_is_not_compiled_again() -> None:
+async def test_known_versions_are_not_compiled_again() -> None:
     spec = Spec("d", None, ())
-    known = Version(1, 1, "c", None, (spec,), 0, None)
+    known = StreamVersion(1, 1, "c", None, (spec,), 0, None)
     rows = [written(1, {}), written(2, {"domain": "e"}), written(3, {"domain": "e"})]
     one, two, three = await compiled(rows, {1: known})
     assert one.specs is known.specs
@@ -53,7 +53,7 @@ async def test_what_is_known_is_not_compiled_again() -> None:
     assert two.specs == (Spec("e", None, ()),)
 
 
-def test_the_filters_asked_for_last_are_remembered() -> None:
+def test_the_most_recently_used_filters_are_cached() -> None:
     texts = [f'{{"domain": "{name}"}}' for name in "abcd"]
     each = len(texts[0]) + limits.COMPILED_FILTER_CHARS
     remembered = CompiledFilters(3 * each)
@@ -67,7 +67,7 @@ def test_the_filters_asked_for_last_are_remembered() -> None:
 
 
 @pytest.mark.parametrize("chars", [0, 10])
-def test_one_that_is_too_long_is_compiled_all_the_same(chars: int) -> None:
+def test_a_filter_that_is_too_long_for_the_cache_is_compiled(chars: int) -> None:
     remembered = CompiledFilters(chars)
     assert remembered.specs("pairs", "{}") == (Spec(None, None, ()),)
     assert (len(remembered), remembered.chars) == (0, 0)

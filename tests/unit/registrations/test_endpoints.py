@@ -1,4 +1,4 @@
-"""Addresses that may be called, URLs, and sealed secrets."""
+"""The address guard, callback URLs, and encrypted secrets."""
 
 import ipaddress
 
@@ -87,7 +87,7 @@ def test_no_address_of_a_special_purpose_block_is_called(block: str) -> None:
         "ff02::1", "4000::1", "1fff::1", "fe80::1%eth0", "", "localhost", "1.2.3", "1.2.3.4.5",
     ],
 )  # fmt: skip
-def test_what_is_not_global_unicast_is_refused(address: str) -> None:
+def test_an_address_outside_of_global_unicast_is_refused(address: str) -> None:
     assert not NO_RULES.allowed(address, "a.example", 443)
 
 
@@ -98,7 +98,7 @@ def test_what_is_not_global_unicast_is_refused(address: str) -> None:
         "2606:4700::1111", "2620:4f:8001::1", "::ffff:8.8.8.8", "64:ff9b::808:808",
     ],
 )  # fmt: skip
-def test_what_is_public_is_allowed(address: str) -> None:
+def test_a_public_address_is_allowed(address: str) -> None:
     assert NO_RULES.allowed(address, "a.example", 443)
 
 
@@ -152,18 +152,18 @@ def test_a_bad_exception_is_named(entry: str) -> None:
         "http://service_1/",
     ],
 )
-def test_a_url_is_taken_as_it_is(url: str) -> None:
+def test_a_valid_url_is_not_changed(url: str) -> None:
     assert valid_url(url, RULES, field="url") == url
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://[::1]:8080/", "http://localhost/"])
-def test_a_url_to_a_refused_address_says_so(url: str) -> None:
+def test_a_url_to_a_private_address_is_refused(url: str) -> None:
     with pytest.raises(EventHubError) as raised:
         valid_url(url, RULES, field="url")
     assert raised.value.code == "refused_address"
 
 
-def test_a_secret_is_sealed_under_the_hubs_key() -> None:
+def test_a_secret_is_encrypted_under_the_hubs_key() -> None:
     secret = secrets.new_secret()
     sealed = secrets.seal("key", secret)
     assert secrets.unseal("key", sealed) == secret
@@ -174,7 +174,7 @@ def test_a_secret_is_sealed_under_the_hubs_key() -> None:
             secrets.unseal(key, data)
 
 
-def test_a_secret_is_written_as_standard_webhooks_says() -> None:
+def test_a_secret_has_the_form_of_standard_webhooks() -> None:
     secret = secrets.new_secret()
     assert secrets.parse_secret(secrets.secret_text(secret)) == secret
     assert secrets.parse_secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")[:2] == b"1\xf2"

@@ -1,4 +1,6 @@
-"""Who hears of which change, and who waits for the news of a hub whose database is away."""
+"""Listeners of the feed are notified of the changes that concern them; waiting callers time out
+while the database is unavailable.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,8 +27,8 @@ CHANGES = [
 ]
 
 
-class Away:
-    """A log whose database is away."""
+class UnavailableLog:
+    """A log whose database is unavailable."""
 
     @asynccontextmanager
     async def follow(self, stream_id: int, start: str) -> AsyncIterator[None]:
@@ -35,52 +37,54 @@ class Away:
 
 
 def feed() -> Feed:
-    return Feed(cast(Log, Away()))
+    return Feed(cast(Log, UnavailableLog()))
 
 
-def test_who_listens_for_some_hears_of_no_others() -> None:
-    told = feed()
+def test_a_subscriber_of_some_registrations_is_not_notified_of_others() -> None:
+    changes = feed()
     everything: list[CatalogChange | None] = []
     some: list[CatalogChange | None] = []
-    told.listeners.add(everything.append)
-    with told.subscription([2, 3], some.append), told.subscription([3], lambda change: None):
+    changes.listeners.add(everything.append)
+    with changes.subscription([2, 3], some.append), changes.subscription([3], lambda change: None):
         for change in CHANGES:
-            told._tell(change)
+            changes._notify(change)
     for change in CHANGES:
-        told._tell(change)
+        changes._notify(change)
     assert everything == CHANGES * 2
     assert some == [CatalogChange(2, 2), CatalogChange(3, 3), OF_THE_GROUP, OF_THE_CLIENT, None]
-    assert not told._by_registration
+    assert not changes._by_registration
 
 
-async def test_a_listen_is_told_of_its_own_registrations_alone() -> None:
-    """Every change was told to every listen: 9 s of 10,000 listens for one read of `system`."""
-    told = feed()
-    async with Interest.open(cast(Log, Away()), told, [1, 2], 1) as interest:
-        assert not told.listeners
+async def test_a_listener_is_notified_of_its_own_registrations_only() -> None:
+    """Every listener was notified of every change: 10,000 listeners took 9 s for one read of
+    `system`.
+    """
+    changes = feed()
+    async with Interest.open(cast(Log, UnavailableLog()), changes, [1, 2], 1) as interest:
+        assert not changes.listeners
         for change, stale in (
             (CatalogChange(7, 1), False),
             (CatalogChange(2, 2), True),
             (None, True),
         ):
             interest._stale = False
-            told._tell(change)
+            changes._notify(change)
             assert interest._stale is stale, change
 
 
-async def test_who_gave_up_is_forgotten_while_the_database_is_away(
+async def test_callers_that_timed_out_are_dropped_while_the_database_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "READ_TIMEOUT_S_MAX", 0.01)
     monkeypatch.setattr(limits, "HEAD_POLL_INTERVAL_S", 0.01)
-    told = feed()
-    following = asyncio.create_task(told.run())
+    changes = feed()
+    following = asyncio.create_task(changes.run())
 
     async def ask() -> None:
         for _ in range(10):
             with pytest.raises(DatabaseUnavailable):
-                await told.confirm()
+                await changes.confirm()
 
     await asyncio.gather(*(ask() for _ in range(20)))
-    await until(lambda: not told._waiting)
+    await until(lambda: not changes._waiting)
     following.cancel()

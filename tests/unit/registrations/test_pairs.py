@@ -112,7 +112,7 @@ def test_domain_and_type_are_equal_as_a_whole(fields: dict[str, Any], matches: b
         ),
     ],
 )
-def test_what_is_not_pairs_is_refused_with_its_field(
+def test_an_invalid_pair_is_refused_with_its_field(
     fields: dict[str, Any], error: type[errors.EventHubError], field: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -120,7 +120,7 @@ def test_what_is_not_pairs_is_refused_with_its_field(
     assert caught.value.field == field
 
 
-def test_nothing_given_is_everything() -> None:
+def test_a_filter_without_pairs_matches_every_event() -> None:
     assert parse_pairs({}).everything
     assert parse_pairs({"attributes": None, "domain": None}).everything
     assert not parse_pairs({"attributes": {"a": None}}).everything

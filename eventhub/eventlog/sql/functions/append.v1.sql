@@ -1,14 +1,14 @@
--- The append itself, as one function, so that the heads are held inside the server only: one round trip, and a process
--- that is stopped in the middle of a request never holds a lock.
+-- The append as one function, so that heads are locked only inside the server: there is one round trip, and a process that is
+-- stopped in the middle of a request never holds a lock.
 --
--- Drafts come as parallel arrays in the order of their arrival; `clients`, `incarnations` and `numbers` are null when no
--- draft of the batch has a producer, `tokens` when none has a token, `keys` and `tombstones` when none has a key; a
--- draft without one among others has null, or an empty token or key. Either every draft is stored (or found to be a
--- duplicate), or some are refused and nothing is stored: then the caller tries again without those requests.
+-- Drafts are parallel arrays in order of arrival. `clients`, `incarnations` and `numbers` are null if no draft of the batch has a
+-- producer, `tokens` if none has a token, `keys` and `tombstones` if none has a key; a single draft without one has null, or an
+-- empty token or key. Either every draft is stored (or found to be a duplicate), or some are refused and nothing is stored: then
+-- the caller tries again without those requests.
 --
--- Rows: `run` (stream, segment, first and last sequence given, in the order of the drafts), `duplicate` (draft, stream,
+-- Rows: `run` (stream, segment, first and last assigned sequence, in the order of the drafts), `duplicate` (draft, stream,
 -- segment, sequence in `first`), `again` (draft, stream, the earlier draft of this batch in `first`),
--- `unknown_stream` and `producer_window` (draft, stream; the highest_number number in `first`).
+-- `unknown_stream` and `producer_window` (draft, stream; the producer's highest number in `first`).
 CREATE OR REPLACE FUNCTION append_events(
     streams bigint[], masks bigint[], payloads bytea[],
     clients bigint[], incarnations bigint[], numbers bigint[],
@@ -24,20 +24,20 @@ DECLARE
     heads_were  bigint[];           -- ... and their last sequences before it
     batch_bytes bigint;
     at          timestamptz;
-    skipped     bigint[] := '{}';   -- drafts that are there already
+    skipped     bigint[] := '{}';   -- drafts that are stored already
     refusals    integer;
     rolling     bigint[];           -- streams whose open segment may be filled
     head        record;
     size        bigint;
     in_segment  bigint;
-    in_group    integer;
+    in_partition integer;
     in_segments bigint[];           -- of each event of a rolling stream
-    in_groups   integer[];
+    in_partitions integer[];
     plain       boolean := numbers IS NULL AND tokens IS NULL AND keys IS NULL;
-    given       bigint[];           -- where each draft went; null for one that was skipped
+    given       bigint[];           -- the sequence of each draft; null for a skipped one
     given_in    uuid[];
 BEGIN
-    -- A lone event without a producer, as sparse streams see all the time: three small statements.
+    -- A single event without a producer, frequent in sparse streams: three small statements.
     IF cardinality(streams) = 1 AND plain THEN
         SELECT h.*, s.segment_events_max, s.segment_bytes_max INTO head
           FROM heads h JOIN streams s ON s.id = h.stream_id
@@ -63,7 +63,7 @@ BEGIN
     END IF;
 
     -- The one lock, in stream order: an UPDATE joined to unnest would lock in hash order and deadlock.
-    -- `system` is stream 1 and comes first. Statements below see what was committed before the lock was given.
+    -- `system` is stream 1 and comes first. The statements below see everything that was committed before the lock was granted.
     WITH batch AS (
         SELECT v.stream_id, count(*) AS count, sum(octet_length(v.payload)) AS bytes
           FROM unnest(streams, payloads) AS v (stream_id, payload)
@@ -157,20 +157,20 @@ BEGIN
         RETURN;
     END IF;
 
-    -- The common case, spared the sort and the join: one stream, nothing to skip, no segment to fill.
+    -- The common case, without a sort and a join: one stream, nothing to skip, no segment to fill.
     IF cardinality(locked) = 1 AND rolling IS NULL AND skipped = '{}' THEN
         size := heads_were[1];
         UPDATE heads h SET sequence = h.sequence + cardinality(streams), bytes = h.bytes + batch_bytes
          WHERE h.stream_id = locked[1]
         RETURNING 'run', h.stream_id, h.segment, size + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint,
                   h.segment_id, h.partition_id
-             INTO outcome, stream, segment, first, last, appended_at_us, in_segment, in_group;
+             INTO outcome, stream, segment, first, last, appended_at_us, in_segment, in_partition;
         IF cardinality(streams) = 1 THEN
             INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
-            VALUES (in_segment, last, masks[1], in_group, payloads[1], at);
+            VALUES (in_segment, last, masks[1], in_partition, payloads[1], at);
         ELSE
             INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
-            SELECT in_segment, size + v.n, v.mask, in_group, v.payload, at
+            SELECT in_segment, size + v.n, v.mask, in_partition, v.payload, at
               FROM unnest(masks, payloads) WITH ORDINALITY AS v (mask, payload, n);
         END IF;
         RETURN NEXT;
@@ -198,8 +198,8 @@ BEGIN
                       h.sequence - t.count + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint;
 
         -- A stream that fills its segment: the event that fills it seals it, and the next one is opened at once, so
-        -- that the head always names where the next event goes. Partitions are made elsewhere, ahead of need.
-        -- One pass, however small the segments are: nobody else may wait long for these locks.
+        -- that the head always names the segment of the next event. Partitions are created elsewhere, ahead of need.
+        -- One pass, even if segments are small, because other transactions wait for these locks.
         FOR head IN
             SELECT h.*, h.sequence AS was, s.segment_events_max, s.segment_bytes_max
               FROM heads h JOIN streams s ON s.id = h.stream_id
@@ -211,7 +211,7 @@ BEGIN
             draft := NULL;
             first := head.sequence + 1;
             in_segments := '{}';
-            in_groups := '{}';
+            in_partitions := '{}';
             FOR size IN
                 SELECT octet_length(v.payload)
                   FROM unnest(streams, payloads) WITH ORDINALITY AS v (stream_id, payload, n)
@@ -219,7 +219,7 @@ BEGIN
                  ORDER BY v.n
             LOOP
                 in_segments := array_append(in_segments, head.segment_id);
-                in_groups := array_append(in_groups, head.partition_id);
+                in_partitions := array_append(in_partitions, head.partition_id);
                 head.sequence := head.sequence + 1;
                 head.bytes := head.bytes + size;
                 CONTINUE WHEN head.sequence - head.first + 1 < head.segment_events_max
@@ -242,7 +242,7 @@ BEGIN
                 RETURN NEXT;
             END IF;
             INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
-            SELECT in_segments[p.place], head.was + p.place, p.mask, in_groups[p.place], p.payload, at
+            SELECT in_segments[p.place], head.was + p.place, p.mask, in_partitions[p.place], p.payload, at
               FROM (SELECT v.mask, v.payload, row_number() OVER (ORDER BY v.n) AS place
                       FROM unnest(streams, masks, payloads) WITH ORDINALITY AS v (stream_id, mask, payload, n)
                      WHERE v.stream_id = head.stream_id AND v.n <> ALL (skipped)) AS p;
@@ -265,8 +265,8 @@ BEGIN
               FROM unnest(streams) WITH ORDINALITY AS v (stream_id, n)
               JOIN unnest(locked, heads_were) AS b (stream_id, sequence) USING (stream_id)) AS p;
 
-    -- Remember where the producers' numbers went. Slots are written again and again; of two numbers for one slot the
-    -- higher one stays.
+    -- Store the positions of the producers' numbers. Slots are overwritten; of two numbers for one slot the higher one
+    -- is stored.
     IF numbers IS NOT NULL THEN
         WITH placed AS (
             SELECT * FROM unnest(streams, clients, incarnations, numbers, given, given_in)
@@ -298,7 +298,7 @@ BEGIN
          WHERE v.sequence IS NOT NULL AND v.digest <> '';
     END IF;
 
-    -- The state of keyed streams: of several events of a key the last one counts; a tombstone ends the key.
+    -- The state of keyed streams: of several events of a key the last one is stored; a tombstone ends the key.
     IF keys IS NOT NULL THEN
         WITH latest AS (
             SELECT DISTINCT ON (v.stream_id, v.key)
@@ -323,8 +323,8 @@ BEGIN
 END
 $$;
 
--- Seals the open segments of streams and opens new ones; an empty one only with `even_empty`. The heads are locked in
--- stream order, to the end of the transaction.
+-- Seal the open segments of streams and open new ones; empty segments only with `even_empty`. The heads are locked in stream
+-- order, to the end of the transaction.
 CREATE OR REPLACE FUNCTION roll_segments(stream_ids bigint[], even_empty boolean)
 RETURNS TABLE (stream bigint, sealed uuid, segment uuid, first bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -352,20 +352,20 @@ BEGIN
 END
 $$;
 
--- The life of the server that the log was proved for; null: it must be proved before anything is appended.
+-- The life of the server for which the log was proved; null: it must be proved before anything is appended.
 CREATE OR REPLACE FUNCTION proven_life() RETURNS uuid LANGUAGE sql STABLE AS $$
     SELECT life FROM incarnation
      WHERE xmin = written_by AND started = pg_postmaster_start_time()
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 $$;
 
--- Proves, once for each life of the server, that the log holds what was acknowledged. Before, and whenever it is asked on
--- a new connection, nothing is appended. The head of `system` is locked by the caller, and `proven_life()` is null.
+-- Prove, once for each life of the server, that the log holds what it acknowledged. Nothing is appended before. The caller has
+-- locked the head of `system`, and `proven_life()` is null.
 --
--- `unproven`, `restored`: all streams get a new segment, because numbers may be given again. There was no mark (mark.py);
--- or the server is another one, on another timeline, or does not hold the marked event in the marked life.
--- `crashed`: the async streams do: after a crash recovery what was committed without waiting for the disk may be gone.
--- Null: nothing is missing; this is the first start, or one after an orderly stop. `before` is the life until now.
+-- The reasons: `unproven`, there was no mark (high_water_mark.py); `restored`, the server is another one, on another timeline, or
+-- does not have the marked event in the marked life. In both cases all streams get a new segment, because sequences may be assigned
+-- again. `crashed`: only async streams get one: a crash recovery may lose commits that did not wait for the disk. Null: nothing is
+-- missing, at the first start or after an orderly stop. `before` is the life until now.
 CREATE OR REPLACE FUNCTION prove_continuity(mark_life uuid, mark_before uuid, mark_segment uuid, mark_sequence bigint)
 RETURNS TABLE (reason text, streams bigint, before uuid, life uuid) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -376,7 +376,7 @@ DECLARE
 BEGIN
     SELECT * INTO state FROM log_state;
     IF state.life IS NULL THEN
-        reason := NULL;  -- nobody has appended yet
+        reason := NULL;  -- nothing was ever appended
     ELSIF (state.system_identifier, state.timeline) IS DISTINCT FROM (identifier, line) THEN
         reason := 'restored';
     ELSIF mark_life IS NULL THEN
@@ -405,14 +405,14 @@ BEGIN
 END
 $$;
 
--- Whether an event was given its number by this log.
+-- Whether this log assigned an event its sequence.
 CREATE OR REPLACE FUNCTION holds_event(in_segment uuid, number bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (SELECT FROM segments s JOIN heads h USING (stream_id)
                     WHERE s.uuid = in_segment AND number BETWEEN s.first - 1 AND COALESCE(s.last, h.sequence))
 $$;
 
--- Whether a reader's cursor shows that the log has lost events: it is ahead of an open segment that is older than this life
--- of the server. A segment that was opened since is not doubted, so invented cursors roll a stream once in a life.
+-- Whether a reader's cursor proves that the log has lost events: it is ahead of an open segment that is older than this life of the
+-- server. A segment that was opened since is trusted, so invented cursors roll a stream at most once per life.
 CREATE OR REPLACE FUNCTION shows_loss(stream bigint, in_segment uuid, number bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (SELECT FROM heads h JOIN segments s ON s.id = h.segment_id, incarnation i
                     WHERE h.stream_id = stream AND h.segment = in_segment AND h.sequence < number

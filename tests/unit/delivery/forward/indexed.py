@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from delivery.forward.indexed import Based
-from delivery.forward.interest import Interest
+from delivery.forward.indexed import IndexedVersions
+from delivery.forward.interest import CallbackInterest
 from eventhub.event.envelope import Event
 from registrations.filters.predicate import parse_predicate
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
@@ -17,7 +17,7 @@ from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.spec import Spec, specs_of
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 CLIENTS = {1: "one", 2: "two", 3: "three"}
 NUMBER_OF = {name: number for number, name in CLIENTS.items()}
@@ -38,12 +38,14 @@ EVENTS = (
 FACTS = Facts(7, "history", after=0, xmin=10)
 
 
-def version(id: int, **fields: Any) -> Version:
-    made = Version(id, id * 10, "one", 1, FILTERS[0], 0, None)
+def version(id: int, **fields: Any) -> StreamVersion:
+    made = StreamVersion(id, id * 10, "one", 1, FILTERS[0], 0, None)
     return made._replace(**fields)
 
 
-def epoch_of(root: Path, versions: Iterable[Version], after: int = 0, through: int = 1) -> Epoch:
+def epoch_of(
+    root: Path, versions: Iterable[StreamVersion], after: int = 0, through: int = 1
+) -> Epoch:
     """The next epoch in a folder."""
     facts = FACTS._replace(after=after).stored()
     plan = Plan(through, facts, COLUMNS, durable=False)
@@ -51,11 +53,11 @@ def epoch_of(root: Path, versions: Iterable[Version], after: int = 0, through: i
     return open_epoch(root)
 
 
-def is_over(version: Version, after: int) -> bool:
+def is_over(version: StreamVersion, after: int) -> bool:
     return version.until is not None and version.until <= max(after, version.since)
 
 
-def _entry(version: Version) -> Entry:
+def _entry(version: StreamVersion) -> Entry:
     columns = {
         "client": NUMBER_OF[version.client],
         "endpoint": version.endpoint_id or 0,
@@ -74,15 +76,15 @@ class Twins:
     """
 
     def __init__(self, random: Random, root: Path) -> None:
-        self.plain, self.based = (
-            Interest(0, Matching("auto"), groups_of=GROUPS_OF.__getitem__) for _ in range(2)
+        self.plain, self.indexed = (
+            CallbackInterest(0, Matching("auto"), groups_of=GROUPS_OF.__getitem__) for _ in range(2)
         )
         self.swaps = 0
         self._random = random
         self._root = root
         self._head = self._through = 0
-        self._versions: dict[int, Version] = {}
-        self._suspensions: dict[int, list[Suspension]] = {5: [], 6: []}
+        self._versions: dict[int, StreamVersion] = {}
+        self._suspensions: dict[int, list[SuspensionSpan]] = {5: [], 6: []}
         self._untold: list[tuple[int, int, int]] = []  # (head, version, group)
         self._built: list[Epoch] = []
         self._had_ended = set[int]()  # when the last was built
@@ -124,7 +126,7 @@ class Twins:
         if spans and spans[-1].until is None:
             spans[-1] = spans[-1]._replace(until=self._head)
         else:
-            spans.append(Suspension(self._head, None))
+            spans.append(SuspensionSpan(self._head, None))
         self._untold.append((self._head, 0, group))
 
     def tell(self) -> None:
@@ -132,7 +134,7 @@ class Twins:
         for _ in range(self._random.randint(1, len(self._untold) or 1)):
             if self._untold:
                 _, id, group = self._untold.pop(0)
-                for one in (self.plain, self.based):
+                for one in (self.plain, self.indexed):
                     one.take([self._versions[id]] if id else [])
                     one.suspend({group: tuple(self._suspensions[group])} if group else {})
 
@@ -141,8 +143,8 @@ class Twins:
         seen = min((head for head, _, _ in self._untold), default=self._head)
         for sequence in range(self.plain.passed + 1, seen + 1):
             for event in EVENTS:
-                expected = self.plain.owed(event, sequence)
-                found = self.based.owed(event, sequence)
+                expected = self.plain.match(event, sequence)
+                found = self.indexed.match(event, sequence)
                 assert found.endpoints == expected.endpoints, (
                     sequence,
                     found.endpoints,
@@ -156,12 +158,12 @@ class Twins:
         if self._random.random() < 0.5 and seen > self.plain.passed:
             passed = self._random.randint(self.plain.passed, seen)
             self.plain.advance(passed)
-            self.based.advance(passed)
+            self.indexed.advance(passed)
 
     def build(self) -> None:
         """Somebody builds; the stream's place that it reads may be behind."""
         self._through += 1
-        after = self._random.randint(self._last_after(), self.based.passed)
+        after = self._random.randint(self._last_after(), self.indexed.passed)
         versions = self._versions.values()
         self._built.append(epoch_of(self._root, versions, after, self._through))
         self._had_ended = {each.id for each in versions if each.until is not None}
@@ -171,13 +173,13 @@ class Twins:
         if self._built and self._swapping is None:
             epoch = self._built[-1]
             self._built.clear()
-            self.based.watch()
+            self.indexed.record_changes()
             ended = {
                 each.id: each.until
                 for each in self._versions.values()
                 if each.until is not None and each.id not in self._had_ended
             }
-            self._swapping = self.based.swap(Based(epoch, CLIENTS), ended)
+            self._swapping = self.indexed.swap(IndexedVersions(epoch, CLIENTS), ended)
             self.swaps += 1
 
     def step(self) -> None:
@@ -185,10 +187,10 @@ class Twins:
         if self._swapping is not None and next(self._swapping, True):
             self._swapping = None
 
-    def _change(self, made: Version) -> None:
+    def _change(self, made: StreamVersion) -> None:
         self._versions[made.id] = made
         self._untold.append((self._head, made.id, 0))
 
     def _last_after(self) -> int:
-        based = self.based.based
-        return 0 if based is None else based.epoch.facts.after
+        indexed = self.indexed.indexed
+        return 0 if indexed is None else indexed.epoch.facts.after

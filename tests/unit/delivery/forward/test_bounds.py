@@ -2,10 +2,17 @@
 
 import pytest
 
-from delivery.forward.bounds import Bounds, Waiting, Wanted, bounds_of, cuts, leveled
+from delivery.forward.bounds import (
+    BacklogBounds,
+    BacklogSettings,
+    EndpointBacklog,
+    bounds_of,
+    cuts,
+    level_down,
+)
 
 MIB = 1024 * 1024
-NARROW = Bounds(
+NARROW = BacklogBounds(
     endpoint_events=100,
     endpoint_bytes=1_000,
     client_events=200,
@@ -16,7 +23,7 @@ NARROW = Bounds(
 
 
 @pytest.mark.parametrize(
-    ("sizes", "most", "kept"),
+    ("sizes", "limit", "retained"),
     [
         ([5, 5], 10, [5, 5]),  # it is no more than may be
         ([5, 6], 10, [4, 4]),  # 9 are left when it was
@@ -27,41 +34,43 @@ NARROW = Bounds(
         ([], 10, []),
     ],
 )
-def test_what_is_too_much_is_cut_to_one_level(sizes: list[int], most: int, kept: list[int]) -> None:
-    assert list(leveled(dict(enumerate(sizes)), most).values()) == kept
+def test_what_is_too_much_is_cut_to_one_level(
+    sizes: list[int], limit: int, retained: list[int]
+) -> None:
+    assert list(level_down(dict(enumerate(sizes)), limit).values()) == retained
 
 
 @pytest.mark.parametrize(
-    ("found", "gone"),
+    ("backlogs", "dropped"),
     [
-        ([Waiting(1, 1, 100, 1_000)], []),
-        ([Waiting(1, 1, 101, 500)], [(1, 11, 0, "endpoint")]),
-        ([Waiting(1, 1, 50, 1_100)], [(1, 0, 200, "endpoint")]),
-        ([Waiting(1, 1, 50, 500, overdue=3)], [(1, 0, 0, "age")]),
+        ([EndpointBacklog(1, 1, 100, 1_000)], []),
+        ([EndpointBacklog(1, 1, 101, 500)], [(1, 11, 0, "endpoint")]),
+        ([EndpointBacklog(1, 1, 50, 1_100)], [(1, 0, 200, "endpoint")]),
+        ([EndpointBacklog(1, 1, 50, 500, overdue=3)], [(1, 0, 0, "age")]),
         # two of one client, and one of another that is not concerned
         (
-            [Waiting(1, 1, 95, 10), Waiting(2, 1, 96, 10), Waiting(3, 1, 20, 10),
-             Waiting(4, 2, 99, 10)],
+            [EndpointBacklog(1, 1, 95, 10), EndpointBacklog(2, 1, 96, 10),
+             EndpointBacklog(3, 1, 20, 10), EndpointBacklog(4, 2, 99, 10)],
             [(1, 15, 0, "client"), (2, 16, 0, "client")],
         ),
         # the hub's: of the client that has the most
         (
-            [Waiting(1, 1, 1, 700), Waiting(2, 1, 1, 700), Waiting(3, 2, 1, 700),
-             Waiting(4, 3, 1, 10)],
+            [EndpointBacklog(1, 1, 1, 700), EndpointBacklog(2, 1, 1, 700),
+             EndpointBacklog(3, 2, 1, 700), EndpointBacklog(4, 3, 1, 10)],
             [(1, 0, 155, "hub"), (2, 0, 155, "hub")],
         ),
     ],
 )  # fmt: skip
 def test_the_oldest_of_the_largest_go(
-    found: list[Waiting], gone: list[tuple[int, int, int, str]]
+    backlogs: list[EndpointBacklog], dropped: list[tuple[int, int, int, str]]
 ) -> None:
-    made = [(cut.waiting.endpoint_id, *cut[1:]) for cut in cuts(found, NARROW)]
-    assert made == gone
+    cut_down = [(cut.backlog.endpoint_id, *cut[1:]) for cut in cuts(backlogs, NARROW)]
+    assert cut_down == dropped
 
 
 def test_small_hubs_bound_more_than_their_settings() -> None:
-    wanted = Wanted(events=10, bytes=512 * MIB, age_s=60)
-    assert bounds_of(wanted, None) == Bounds(10, 512 * MIB, 40, 2048 * MIB, None, 60)
-    small = bounds_of(wanted, 64 * MIB)
-    assert small == Bounds(10, 4 * MIB, 40, 8 * MIB, 16 * MIB, 60)
-    assert bounds_of(wanted, 1 << 50).endpoint_bytes == 512 * MIB
+    settings = BacklogSettings(events=10, bytes=512 * MIB, age_s=60)
+    assert bounds_of(settings, None) == BacklogBounds(10, 512 * MIB, 40, 2048 * MIB, None, 60)
+    small = bounds_of(settings, 64 * MIB)
+    assert small == BacklogBounds(10, 4 * MIB, 40, 8 * MIB, 16 * MIB, 60)
+    assert bounds_of(settings, 1 << 50).endpoint_bytes == 512 * MIB

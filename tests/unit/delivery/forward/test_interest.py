@@ -4,22 +4,22 @@ reports shape what is told.
 
 from collections.abc import Callable
 
-from delivery.forward.interest import Interest
+from delivery.forward.interest import CallbackInterest
 from eventhub.event.envelope import Event
 from registrations.matching.spec import Spec
-from registrations.matching.versions import Version
+from registrations.matching.versions import StreamVersion
 
 EVENT = Event("d", "t", {"n": 1})
 SINCE = 10
 
 
-def version(id: int, registration: int, endpoint: int, report: str | None = None) -> Version:
+def version(id: int, registration: int, endpoint: int, report: str | None = None) -> StreamVersion:
     client = f"client of {endpoint}"
-    return Version(id, registration, client, endpoint, (Spec(),), SINCE, None, report=report)
+    return StreamVersion(id, registration, client, endpoint, (Spec(),), SINCE, None, report=report)
 
 
 def test_an_endpoint_is_told_less_only_where_all_that_matched_have_a_report() -> None:
-    interest = Interest(SINCE)
+    interest = CallbackInterest(SINCE)
     interest.take(
         [
             version(101, 1, endpoint=1, report='["a"]'),
@@ -29,13 +29,13 @@ def test_an_endpoint_is_told_less_only_where_all_that_matched_have_a_report() ->
             version(105, 5, endpoint=3),
         ]
     )
-    owed = interest.owed(EVENT, 11)
-    assert owed.endpoints == {1: [1, 2], 2: [3, 4], 3: [5]}
-    assert owed.shapes == {1: [101, 102]}
+    match = interest.match(EVENT, 11)
+    assert match.endpoints == {1: [1, 2], 2: [3, 4], 3: [5]}
+    assert match.shapes == {1: [101, 102]}
 
 
 def test_the_report_of_the_version_that_holds_counts() -> None:
-    interest = Interest(SINCE)
+    interest = CallbackInterest(SINCE)
     before = version(101, 1, endpoint=1, report='["a"]')
     interest.take([before])
     interest.take(
@@ -46,11 +46,11 @@ def test_the_report_of_the_version_that_holds_counts() -> None:
         ]
     )
     for sequence, shape in ((11, [101]), (20, [101]), (21, [102]), (30, [102]), (31, None)):
-        owed = interest.owed(EVENT, sequence)
-        assert owed.endpoints == {1: [1]}
-        assert owed.shapes.get(1) == shape
+        match = interest.match(EVENT, sequence)
+        assert match.endpoints == {1: [1]}
+        assert match.shapes.get(1) == shape
     interest.advance(30)
-    assert interest.owed(EVENT, 31) == ({1: [1]}, {})
+    assert interest.match(EVENT, 31) == ({1: [1]}, {})
     assert len(interest) == 1, "what has ended leaves nothing behind"
 
 
@@ -62,12 +62,12 @@ def test_groups_are_asked_for_events_with_an_audience_alone() -> None:
         return frozenset({"ops"}) if client == "client of 1" else frozenset()
 
     counted: Callable[[str], frozenset[str]] = groups_of
-    interest = Interest(SINCE, groups_of=counted)
+    interest = CallbackInterest(SINCE, groups_of=counted)
     interest.take([version(101, 1, endpoint=1), version(102, 2, endpoint=2)])
-    assert interest.owed(EVENT, 11).endpoints == {1: [1], 2: [2]}
-    assert interest.owed(EVENT._replace(destinations=("client of 2",)), 11).endpoints == {2: [2]}
+    assert interest.match(EVENT, 11).endpoints == {1: [1], 2: [2]}
+    assert interest.match(EVENT._replace(destinations=("client of 2",)), 11).endpoints == {2: [2]}
     assert asked == []
-    assert interest.owed(EVENT._replace(audience=("ops",)), 11).endpoints == {1: [1]}
+    assert interest.match(EVENT._replace(audience=("ops",)), 11).endpoints == {1: [1]}
     assert sorted(asked) == ["client of 1", "client of 2"]
     both = EVENT._replace(audience=("ops",), destinations=("client of 2",))
-    assert interest.owed(both, 11).endpoints == {}
+    assert interest.match(both, 11).endpoints == {}

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delivery.forward import interest as module
-from delivery.forward.indexed import Based
-from delivery.forward.interest import Interest
+from delivery.forward.indexed import IndexedVersions
+from delivery.forward.interest import CallbackInterest
 from registrations.match_index.epochs.epoch import mark_damaged, open_epoch
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.stream_matcher import Matching
-from registrations.matching.versions import Suspension
+from registrations.matching.versions import SuspensionSpan
 from tests.unit.delivery.forward.indexed import CLIENTS, EVENTS, Twins, epoch_of, version
 
 EVENT = EVENTS[0]
@@ -33,15 +33,15 @@ STEPS = (
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1_000_000), steps=st.lists(st.sampled_from(STEPS), min_size=60))
-def test_over_an_index_and_in_memory_the_same_is_owed(
+def test_over_an_index_and_in_memory_the_matches_are_the_same(
     tmp_path_factory: pytest.TempPathFactory, seed: int, steps: list[str]
 ) -> None:
     twins = Twins(Random(seed), tmp_path_factory.mktemp("index"))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "_PIECE", 1)  # every version is a step
+        patched.setattr(module, "_STEP_VERSIONS", 1)  # every version is a step
         for step in [*steps, "build", "swap", *["register", "tell", "step"] * 3]:
             getattr(twins, step)()
-        while twins.based.based is None:
+        while twins.indexed.indexed is None:
             twins.step()
         for step in ("emit", "change", "emit", "tell", *["step"] * 300, *["tell"] * 50, "match"):
             getattr(twins, step)()
@@ -50,17 +50,19 @@ def test_over_an_index_and_in_memory_the_same_is_owed(
 
 def test_what_is_in_an_index_takes_no_memory_and_gets_its_end_there(tmp_path: Path) -> None:
     kept = [version(1, report='["x"]'), version(2, group=5), version(3, since=4)]
-    interest = Interest(2, Matching("auto"))
-    interest.based = Based(epoch_of(tmp_path, [*kept, version(4, until=2)], after=2), CLIENTS)
+    interest = CallbackInterest(2, Matching("auto"))
+    interest.indexed = IndexedVersions(
+        epoch_of(tmp_path, [*kept, version(4, until=2)], after=2), CLIENTS
+    )
     interest.take([*kept, version(9)])
     assert (interest.sizes, len(interest)) == ((3, 1, 0), 4)
-    assert interest.owed(EVENT, 3).endpoints == {1: [10, 20, 90]}
-    assert interest.owed(EVENT, 5).endpoints == {1: [10, 20, 30, 90]}
-    assert interest.owed(EVENT, 3).shapes == {}  # not all of the endpoint's have a report
-    interest.suspend({5: (Suspension(3, 4),)})
+    assert interest.match(EVENT, 3).endpoints == {1: [10, 20, 90]}
+    assert interest.match(EVENT, 5).endpoints == {1: [10, 20, 30, 90]}
+    assert interest.match(EVENT, 3).shapes == {}  # not all of the endpoint's have a report
+    interest.suspend({5: (SuspensionSpan(3, 4),)})
     interest.take([version(1, until=4), version(9, until=3)])
-    owed = [interest.owed(EVENT, sequence).endpoints[1] for sequence in (3, 4, 5)]
-    assert owed == [[10, 20, 90], [10], [20, 30]]
+    match = [interest.match(EVENT, sequence).endpoints[1] for sequence in (3, 4, 5)]
+    assert match == [[10, 20, 90], [10], [20, 30]]
     interest.advance(5)
     assert interest.sizes == (3, 0, 1)
 
@@ -73,14 +75,14 @@ def test_only_those_that_may_see_an_event_are_owed_it(tmp_path: Path) -> None:
         asked.append(client)
         return frozenset({"ops"}) if client == "three" else frozenset()
 
-    interest = Interest(0, Matching("auto"), groups_of=groups_of)
-    interest.based = Based(epoch_of(tmp_path, made), {1: "one", 3: "three"})
-    assert interest.owed(EVENT, 1).endpoints == {1: [10, 20, 30]}
+    interest = CallbackInterest(0, Matching("auto"), groups_of=groups_of)
+    interest.indexed = IndexedVersions(epoch_of(tmp_path, made), {1: "one", 3: "three"})
+    assert interest.match(EVENT, 1).endpoints == {1: [10, 20, 30]}
     assert asked == []
-    assert interest.owed(EVENT._replace(audience=("ops",)), 1).endpoints == {1: [30]}
+    assert interest.match(EVENT._replace(audience=("ops",)), 1).endpoints == {1: [30]}
     assert sorted(asked) == ["one", "three"]
     one = EVENT._replace(destinations=("one", "two"))
-    assert interest.owed(one, 1).endpoints == {1: [10]}, "a client without a name sees nothing"
+    assert interest.match(one, 1).endpoints == {1: [10]}, "a client without a name sees nothing"
 
 
 def test_a_damaged_index_is_told_apart_and_never_opened_again(tmp_path: Path) -> None:
@@ -90,10 +92,10 @@ def test_a_damaged_index_is_told_apart_and_never_opened_again(tmp_path: Path) ->
     with part.open("r+b") as file:
         file.seek(section.offset)
         file.write(b"\x7f" * section.length)
-    interest = Interest(0, Matching("auto"))
-    interest.based = Based(open_epoch(tmp_path), CLIENTS)
+    interest = CallbackInterest(0, Matching("auto"))
+    interest.indexed = IndexedVersions(open_epoch(tmp_path), CLIENTS)
     with pytest.raises(IndexDamaged):
-        interest.owed(EVENT, 1)
+        interest.match(EVENT, 1)
     assert interest.damaged
     mark_damaged(tmp_path, epoch.manifest)
     with pytest.raises(IndexDamaged, match="found to be damaged"):

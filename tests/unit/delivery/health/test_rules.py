@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from delivery.health.facts import Facts
-from delivery.health.rules import judged, unknown
+from delivery.health.rules import components_of, unknown
 from eventhub.base import limits
 from eventhub.http.health import DATABASE_DOWN, Component, Report
 
@@ -30,7 +30,7 @@ WELL = Facts(
     unbuilt=0,
     unbuilt_code=None,
     unbuilt_us=None,
-    asked_us=None,
+    requested_us=None,
 )
 
 
@@ -53,7 +53,7 @@ BAD: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("archiver", "degraded", "1,000 s", {"unarchived_us": ago_us(1_000)}),
     ("indexer", "degraded", "too_long", {"unbuilt": 1, "unbuilt_code": "too_long"}),
     ("indexer", "degraded", "no worker", {"indexer_us": None}),
-    ("indexer", "degraded", "300 s", {"asked_us": ago_us(300)}),
+    ("indexer", "degraded", "300 s", {"requested_us": ago_us(300)}),
 )  # fmt: skip
 
 
@@ -62,15 +62,15 @@ def not_well(components: list[Component]) -> list[Component]:
 
 
 def test_a_hub_whose_parts_all_live_is_well() -> None:
-    soon = {"unarchived_us": ago_us(60), "asked_us": ago_us(5)}
-    assert not_well(judged(WELL._replace(**soon), archive=True)) == []
+    soon = {"unarchived_us": ago_us(60), "requested_us": ago_us(5)}
+    assert not_well(components_of(WELL._replace(**soon), archive=True)) == []
 
 
 @pytest.mark.parametrize(("name", "status", "reason", "facts"), BAD)
 def test_one_part_that_does_not_work_is_named_with_the_reason(
     name: str, status: str, reason: str, facts: dict[str, Any]
 ) -> None:
-    [found] = not_well(judged(WELL._replace(**facts), archive=True))
+    [found] = not_well(components_of(WELL._replace(**facts), archive=True))
     assert (found.name, found.status) == (name, status)
     assert reason in found.reason
 
@@ -78,20 +78,20 @@ def test_one_part_that_does_not_work_is_named_with_the_reason(
 def test_what_was_not_heard_yet_is_starting_for_a_while_after_the_hubs_start() -> None:
     silent = {"workers": 0, "worker_us": None, "beat_us": ago_us(9), "archiver_us": None}
     just = WELL._replace(**silent, booted_at_us=ago_us(5))
-    by_name = {each.name: each.status for each in judged(just, archive=True)}
+    by_name = {each.name: each.status for each in components_of(just, archive=True)}
     assert (by_name["workers"], by_name["archiver"]) == ("starting", "starting")
     later = just._replace(booted_at_us=ago_us(limits.HEALTH_SILENT_S_MAX + 1))
-    by_name = {each.name: each.status for each in judged(later, archive=True)}
+    by_name = {each.name: each.status for each in components_of(later, archive=True)}
     assert (by_name["workers"], by_name["archiver"]) == ("degraded", "starting")
 
 
 def test_without_an_archive_nothing_is_wrong_with_the_archiver() -> None:
-    found = judged(WELL._replace(archiver_us=None, unarchived_us=LONG_AGO_US), archive=False)
+    found = components_of(WELL._replace(archiver_us=None, unarchived_us=LONG_AGO_US), archive=False)
     assert [each.status for each in found if each.name == "archiver"] == ["off"]
 
 
 def test_only_what_emit_and_listen_need_makes_a_process_not_ready() -> None:
-    report = Report(NOW_US, (Component("database", "ok"), *judged(WELL, archive=True)))
+    report = Report(NOW_US, (Component("database", "ok"), *components_of(WELL, archive=True)))
     assert report.overall() == "ready"
     degraded = report.replacing(unknown(since_us=NOW_US))
     assert degraded.overall() == "degraded"
@@ -99,7 +99,9 @@ def test_only_what_emit_and_listen_need_makes_a_process_not_ready() -> None:
 
 
 def test_everybody_is_told_names_and_statuses_alone() -> None:
-    report = Report(NOW_US, tuple(judged(WELL._replace(overdue_us=ago_us(75)), archive=True)))
+    report = Report(
+        NOW_US, tuple(components_of(WELL._replace(overdue_us=ago_us(75)), archive=True))
+    )
     public = report.public_json()
     assert {tuple(each) for each in public["components"]} == {("name", "status")}
     told = {each["name"]: each for each in report.json()["components"]}

@@ -67,7 +67,7 @@ EXPECTED = Event(
 def taken(text: str) -> tuple[Event, FoxContext]:
     found = fox_xml.read(text.encode())
     payload = stored_bytes(found.event, client=found.client, mask=1)
-    return decode(payload), found.told
+    return decode(payload), found.context
 
 
 @pytest.mark.req("FOX-18")

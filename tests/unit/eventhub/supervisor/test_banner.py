@@ -1,4 +1,4 @@
-"""The banner's commands, run by a shell as somebody would copy them."""
+"""The commands of the banner, run by a shell as a user would copy them."""
 
 import io
 import json
@@ -16,7 +16,7 @@ from eventhub.supervisor.output import Output
 from eventhub.supervisor.postgres import Postgres
 
 URL = "http://[::1]:8000"
-SAY_ARGUMENTS = "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"
+PRINT_ARGUMENTS = "#!/bin/sh\nprintf '%s\\n' \"$@\"\n"
 
 odd_names = pytest.mark.parametrize(
     "name", ["plain", "with space", "it's", 'a "quote"', "$HOME `id`", "{braces}", "a\\b;c&d"]
@@ -31,8 +31,8 @@ def folder(tmp_path: Path, name: str) -> Folder:
     return found
 
 
-def shown(folder: Folder) -> str:
-    """What a terminal shows of the banner."""
+def printed(folder: Folder) -> str:
+    """Return the banner as a terminal shows it."""
     given = {
         "DATABASE_URL": Postgres(folder.postgres, folder.root / "run").url(),
         "EVENTHUB_ARCHIVE_URL": str(folder.archive),
@@ -52,7 +52,7 @@ def shell(script: str, path: Path | None = None) -> list[str]:
 
 
 def command(text: str, start: str) -> str:
-    """From `start` to the end of its last continuation line."""
+    """Return the command from `start` to the end of its last continuation line."""
     found = re.search(rf"^ +({re.escape(start)}(?:.*\\\n)*.*)$", text, re.MULTILINE)
     assert found is not None, text
     return found.group(1)
@@ -62,9 +62,9 @@ def command(text: str, start: str) -> str:
 def test_curl_of_the_banner_sends_the_key(folder: Folder, tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / "curl").write_text(SAY_ARGUMENTS)
+    (programs / "curl").write_text(PRINT_ARGUMENTS)
     (programs / "curl").chmod(0o755)
-    arguments = shell(command(shown(folder), "curl"), programs)
+    arguments = shell(command(printed(folder), "curl"), programs)
     assert "Authorization: Bearer ehk_a_b" in arguments
     assert f"{URL}/v1/streams/host/events" in arguments
     assert json.loads(arguments[-1])["domain"] == "demo"
@@ -72,25 +72,25 @@ def test_curl_of_the_banner_sends_the_key(folder: Folder, tmp_path: Path) -> Non
 
 @odd_names
 def test_watch_of_the_banner_gets_the_path_of_the_credentials(folder: Folder) -> None:
-    words = command(shown(folder), ".venv/bin/python -m eventhub.demo.watch")
-    said = shell("printf '%s\\n' " + words)
-    assert said[-1] == str(folder.credentials)
-    assert said[said.index("--url") + 1] == URL
+    line = command(printed(folder), ".venv/bin/python -m eventhub.demo.watch")
+    words = shell("printf '%s\\n' " + line)
+    assert words[-1] == str(folder.credentials)
+    assert words[words.index("--url") + 1] == URL
 
 
 @odd_names
 def test_export_of_the_banner_gives_the_databases_url(folder: Folder) -> None:
     expected = Postgres(folder.postgres, folder.root / "run").url()
-    export = command(shown(folder), "export DATABASE_URL=")
+    export = command(printed(folder), "export DATABASE_URL=")
     assert shell(f"{export}; printf '%s\\n' \"$DATABASE_URL\"") == [expected]
 
 
 @odd_names
 def test_export_of_the_banner_gives_the_archives_url(folder: Folder) -> None:
-    export = command(shown(folder), "export EVENTHUB_ARCHIVE_URL=")
+    export = command(printed(folder), "export EVENTHUB_ARCHIVE_URL=")
     assert shell(f"{export}; printf '%s\\n' \"$EVENTHUB_ARCHIVE_URL\"") == [str(folder.archive)]
 
 
-def test_database_of_ones_own_is_not_shown(tmp_path: Path) -> None:
-    """Its URL may hold a password, and whoever gave it knows it."""
+def test_url_of_an_external_database_is_not_printed(tmp_path: Path) -> None:
+    """It may hold a password, and the operator who set it knows it."""
     assert "DATABASE_URL" not in banner.text(URL, Folder(tmp_path), {}, demo=True)

@@ -1,4 +1,4 @@
-"""Which folders a hub takes for its data, and what it may remove there."""
+"""The data folder: which folders a hub accepts, and what it may remove there."""
 
 import os
 import subprocess
@@ -18,15 +18,15 @@ from eventhub.supervisor.datafolder import (
     open_folder,
     wipe_metrics,
 )
-from eventhub.supervisor.hub import Options, Place, run
+from eventhub.supervisor.hub import LockedFolder, UpOptions, run
 from eventhub.supervisor.postgres import Postgres
 
 NOBODY = 65534
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 
 def fill(root: Path, *names: str) -> Path:
-    """Names that end in / are folders."""
+    """Create files and folders; names that end in / are folders."""
     for name in names:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,14 +54,14 @@ def state(root: Path) -> dict[str, tuple[int, int, int]]:
         ("run/", "metrics/", "credentials.json"),
     ],
 )
-def test_folder_of_something_else_is_refused_and_left_as_it_is(
+def test_folder_with_foreign_content_is_refused_and_left_unchanged(
     tmp_path: Path, names: tuple[str, ...]
 ) -> None:
-    """DIR/metrics was deleted, and as root everything in DIR changed hands."""
+    """DIR/metrics was deleted, and as root everything in DIR got another owner."""
     root = fill(tmp_path / "data", *names)
     before = state(root)
     with pytest.raises(FolderUnusable, match="not a hub's data folder"):
-        Place.take(root)
+        LockedFolder.take(root)
     assert state(root) == before
 
 
@@ -71,14 +71,14 @@ def test_folder_of_something_else_is_refused_and_left_as_it_is(
         (),
         ("lost+found/",),
         ("lock",),
-        ("lock", "run/", "metrics/", "credentials.json"),  # with servers and a secret given
+        ("lock", "run/", "metrics/", "credentials.json"),  # with external servers and a secret
         ("lock", "secret_key", "run/", "postgres.new/base/"),
         ("postgres.new/base/",),
         ("lock", "secret_key", "postgres/PG_VERSION", "hub.dump"),
         ("secret_key", "postgres/PG_VERSION", "notes/"),  # copied back without its lock
     ],
 )
-def test_empty_folder_and_a_hubs_are_taken(tmp_path: Path, names: tuple[str, ...]) -> None:
+def test_empty_folder_and_a_hubs_are_accepted(tmp_path: Path, names: tuple[str, ...]) -> None:
     root = tmp_path / "data"
     root.mkdir()
     assert open_folder(fill(root, *names)) == Folder(root.resolve())
@@ -97,7 +97,7 @@ def test_only_counters_are_wiped_from_the_metrics(
 
 
 @contextmanager
-def somebody_else() -> Iterator[None]:
+def another_user() -> Iterator[None]:
     os.seteuid(NOBODY)
     try:
         yield
@@ -105,67 +105,67 @@ def somebody_else() -> Iterator[None]:
         os.seteuid(0)
 
 
-def let_others_in(path: Path) -> None:
-    """To a folder of pytest's own, which are private."""
+def allow_others(path: Path) -> None:
+    """Let other users enter a folder of pytest, whose folders are private."""
     for folder in (path, *path.parents):
         if folder.is_relative_to(gettempdir()) and folder != Path(gettempdir()):
             folder.chmod(0o755)
 
 
-def said(data: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line of a hub that cannot have its folder."""
-    assert run(Options(data, port=0)) == 1
+def line_of(data: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the only line of a hub that cannot use its folder."""
+    assert run(UpOptions(data, port=0)) == 1
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1, lines
     return lines[0]
 
 
 @pytest.mark.parametrize("below", ["", "data", "deep/data"])
-def test_file_in_the_place_of_the_folder_is_said_in_one_line(
+def test_file_instead_of_the_folder_is_reported_in_one_line(
     tmp_path: Path, below: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "file"
     file.write_text("not a folder")
-    line = said(file / below, capsys)
+    line = line_of(file / below, capsys)
     assert str(file) in line
     assert "is not a folder" in line
 
 
-def test_file_system_that_takes_nothing_is_said_in_one_line(
+def test_read_only_file_system_is_reported_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert "cannot use /proc/eventhub as data folder" in said(Path("/proc/eventhub"), capsys)
+    assert "cannot use /proc/eventhub as data folder" in line_of(Path("/proc/eventhub"), capsys)
 
 
 @as_root
 @pytest.mark.parametrize("mode", [0o700, 0o755])
 @pytest.mark.parametrize("names", [(), ("lock", "secret_key", "postgres/")])
-def test_folder_of_another_user_is_said_in_one_line(
+def test_folder_of_another_user_is_reported_in_one_line(
     tmp_path: Path, mode: int, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    let_others_in(tmp_path)
+    allow_others(tmp_path)
     root = tmp_path / "data"
     root.mkdir()
     fill(root, *names).chmod(mode)
     if names:
         (root / "lock").chmod(0o600)
-    with somebody_else():
-        line = said(root, capsys)
+    with another_user():
+        line = line_of(root, capsys)
     assert str(root) in line
     assert line.endswith("Permission denied")
 
 
 @as_root
-def test_folder_that_cannot_be_made_is_said_in_one_line(
+def test_folder_that_cannot_be_created_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    let_others_in(tmp_path)
-    with somebody_else():
-        line = said(tmp_path / "data", capsys)
+    allow_others(tmp_path)
+    with another_user():
+        line = line_of(tmp_path / "data", capsys)
     assert line.endswith(f"{tmp_path / 'data'}: Permission denied")
 
 
-def test_lock_that_cannot_be_made_has_path_and_reason(tmp_path: Path) -> None:
+def test_lock_that_cannot_be_created_has_path_and_reason(tmp_path: Path) -> None:
     (tmp_path / "lock").mkdir()
     with pytest.raises(FolderUnusable, match=r"lock: Is a directory"):
         acquire_lock(Folder(tmp_path))
@@ -180,28 +180,28 @@ def ended(words: list[str], **streams: int) -> Iterator["subprocess.Popen[bytes]
             process.kill()
 
 
-def test_lock_of_a_killed_hub_is_waited_for_though_its_id_is_taken(tmp_path: Path) -> None:
-    """Its guardians hold the lock while they stop its parts. The id in the file, which anything may
-    have by then, made the next start fail at once."""
+def test_start_waits_for_the_lock_of_a_killed_hub_whose_id_is_reused(tmp_path: Path) -> None:
+    """Its guardians hold the lock while they stop its processes. The id in the file, which may be
+    reused, made the next start fail at once."""
     folder = open_folder(tmp_path / "data")
     hold = "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.flock(f, fcntl.LOCK_EX); print(1)"
     hold += "; sys.stdout.flush(); sys.stdin.read(1)"
     words = [sys.executable, "-c", hold, str(folder.lock)]
-    said: list[str] = []
+    lines: list[str] = []
     with (
-        ended(["sleep", "600"]) as somebody,
+        ended(["sleep", "600"]) as other,
         ended(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as guardian,
     ):
         assert guardian.stdout is not None
         guardian.stdout.readline()
-        folder.lock.write_text(f"{somebody.pid}\n")
+        folder.lock.write_text(f"{other.pid}\n")
 
-        def hear(line: str) -> None:
-            said.append(line)
+        def note(line: str) -> None:
+            lines.append(line)
             guardian.kill()
 
-        os.close(acquire_lock(folder, hear))
-    assert said == [f"waiting for what is left of the hub that was process {somebody.pid}"]
+        os.close(acquire_lock(folder, note))
+    assert lines == [f"waiting for the processes of a killed hub (process {other.pid})"]
 
 
 def test_new_folder_gets_the_format_and_one_of_another_is_refused(tmp_path: Path) -> None:
@@ -212,13 +212,13 @@ def test_new_folder_gets_the_format_and_one_of_another_is_refused(tmp_path: Path
     datafolder.check_format(folder)
     version = folder.postgres / "PG_VERSION"
     version.write_text("17\n")
-    with pytest.raises(FolderUnusable, match=r"made by PostgreSQL 17, and this hub runs"):
+    with pytest.raises(FolderUnusable, match=r"created by PostgreSQL 17, and this hub runs"):
         datafolder.check_format(folder)
     version.unlink()
     folder.format.write_text("0\n")
     with pytest.raises(FolderUnusable, match=r"format 0, and this hub reads and writes format"):
         datafolder.check_format(folder)
-    folder.format.unlink()  # as development versions made them
+    folder.format.unlink()  # as in folders of development versions
     with pytest.raises(FolderUnusable, match=r"format none.*nothing was touched"):
         datafolder.check_format(folder)
 
@@ -226,20 +226,20 @@ def test_new_folder_gets_the_format_and_one_of_another_is_refused(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("postgres/base/1/112", b"", "is not a whole database: PG_VERSION is missing"),
-        ("postgres/PG_VERSION", b"", "is not a whole database"),
-        ("postgres/PG_VERSION", b"\xff\xfe", "made by PostgreSQL"),
+        ("postgres/base/1/112", b"", "is not a complete database: PG_VERSION is missing"),
+        ("postgres/PG_VERSION", b"", "is not a complete database"),
+        ("postgres/PG_VERSION", b"\xff\xfe", "created by PostgreSQL"),
         ("format", b"\xff\xfe", "is a data folder of format"),
         ("secret_key", b"", "holds no key"),
         ("secret_key", b"\n", "holds no key"),
         ("secret_key", b"\xff\xfe", "holds no key"),
     ],
 )
-def test_what_a_power_cut_left_of_a_file_is_refused_with_what_to_do(
+def test_file_truncated_by_a_power_cut_is_refused_with_advice(
     tmp_path: Path, name: str, content: bytes, said: str
 ) -> None:
-    """A cluster without PG_VERSION was taken for none: another was made, and could never be put in
-    its place. An empty secret stopped the hub when all was started; other bytes were a traceback.
+    """A cluster without PG_VERSION counted as missing: another one was created, and could never
+    replace it. An empty secret stopped the hub after the start; other bytes caused a traceback.
     """
     folder = open_folder(tmp_path / "data")
     datafolder.check_format(folder)
@@ -252,7 +252,7 @@ def test_what_a_power_cut_left_of_a_file_is_refused_with_what_to_do(
     assert path.read_bytes() == content
 
 
-def test_what_an_unfinished_cluster_is_does_not_matter(tmp_path: Path) -> None:
+def test_unfinished_cluster_may_be_a_file(tmp_path: Path) -> None:
     postgres = Postgres(tmp_path / "postgres", tmp_path)
     (tmp_path / "postgres.new").write_text("a file")
     postgres.clear_unfinished()
@@ -260,7 +260,7 @@ def test_what_an_unfinished_cluster_is_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_sockets_of_a_folder_with_a_comma_are_elsewhere(tmp_path: Path) -> None:
-    """PostgreSQL took its path for two, and never started."""
+    """PostgreSQL took the path for two, and never started."""
     folder = open_folder(tmp_path / "a,b")
     sockets = datafolder.socket_folder(folder, (os.getuid(), os.getgid()))
     try:

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from eventhub.base import limits
-from eventhub.types.cost import Budget, Work, work_of
+from eventhub.types.cost import Budget, CheckCost, cost_of
 from eventhub.types.errors import TypeTooCostly
-from eventhub.types.schemas import written_out
+from eventhub.types.schemas import inlined
 
 
-def work(schema: Any) -> Work:
-    return work_of(written_out(schema, field="schema"))
+def work(schema: Any) -> CheckCost:
+    return cost_of(inlined(schema, field="schema"))
 
 
 def test_what_is_asked_once_is_not_what_is_asked_of_each_value() -> None:
@@ -36,7 +36,7 @@ def test_patterns_that_are_in_many_places_at_once_cost_much() -> None:
 
 
 def test_a_large_event_is_counted_and_a_small_one_is_not() -> None:
-    asked = Work(10, 1)
+    asked = CheckCost(10, 1)
     assert asked.of({}, 100) == 10 * 51 + 100  # taken for as many values as could be in it
     assert asked.of({"a": ["b", 1]}, 1_000_000) == 10 * 5 + 2
 

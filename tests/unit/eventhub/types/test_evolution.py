@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventhub.types.evolution import breaks
-from eventhub.types.schemas import compiled, written_out
+from eventhub.types.schemas import compiled, inlined
 
 BASE = {
     "type": "object",
@@ -26,7 +26,7 @@ def changed(**properties: Any) -> dict[str, Any]:
 
 
 def found(old: Any, new: Any) -> list[str]:
-    return breaks(written_out(old, field="s"), written_out(new, field="s"), "attributes")
+    return breaks(inlined(old, field="s"), inlined(new, field="s"), "attributes")
 
 
 FINE: dict[str, Any] = {
@@ -143,7 +143,7 @@ BROKEN: dict[str, tuple[Any, Any, str]] = {
     "immutable": (
         {"properties": {"a": True}},
         {"properties": {"a": {"readOnly": True}}},
-        "attributes.a: `readOnly` holds now",
+        "attributes.a: `readOnly` is set now",
     ),
     "what is not understood": (
         {"if": {"required": ["a"]}, "then": {"required": ["b"]}},
@@ -153,12 +153,12 @@ BROKEN: dict[str, tuple[Any, Any, str]] = {
     "one way less": (
         {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
         {"anyOf": [{"required": ["a"]}]},
-        "attributes: `anyOf` takes less",
+        "attributes: `anyOf` accepts less",
     ),
     "one more thing": (
         {"allOf": [{"required": ["a"]}]},
         {"allOf": [{"required": ["a"]}, {"required": ["b"]}]},
-        "attributes: `allOf` asks for more",
+        "attributes: `allOf` requires more",
     ),
     "a field that a pattern named": (
         {"patternProperties": {"^x": {"type": "integer"}}},
@@ -234,7 +234,7 @@ def test_what_breaks_nothing_takes_all_that_was_taken(
     """But for fields that the new version is the first to declare: nobody sent them."""
     if found(old, new):
         return
-    was, now = (compiled(written_out(one, field="s"), field="s") for one in (old, new))
+    was, now = (compiled(inlined(one, field="s"), field="s") for one in (old, new))
     added = new.get("properties", {}).keys() - old.get("properties", {}).keys()
     for value in values:
         if not added & value.keys() and was.is_valid(value):

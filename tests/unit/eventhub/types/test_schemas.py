@@ -7,11 +7,11 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.types.errors import InvalidSchema
-from eventhub.types.schemas import compiled, immutable, written_out
+from eventhub.types.schemas import compiled, immutable, inlined
 
 
 def check(schema: Any, value: Any) -> bool:
-    return compiled(written_out(schema, field="schema"), field="schema").is_valid(value)
+    return compiled(inlined(schema, field="schema"), field="schema").is_valid(value)
 
 
 def doubling(levels: int) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def test_references_within_the_schema_are_written_out() -> None:
     }
     assert check(schema, {"from": {"city": "Basel"}, "to": {"city": "Bern"}})
     assert not check(schema, {"from": {"city": "Basel"}, "to": {}})
-    assert "$ref" not in json.dumps(written_out(schema, field="schema"))
+    assert "$ref" not in json.dumps(inlined(schema, field="schema"))
 
 
 def test_what_stands_beside_a_reference_holds_too() -> None:
@@ -121,5 +121,5 @@ def test_immutable_properties_are_found_wherever_they_stand() -> None:
         "allOf": [{"$ref": "#/$defs/more"}],
         "$defs": {"more": {"properties": {"origin": {"readOnly": True}}}},
     }
-    found = immutable(written_out(schema, field="schema"))
+    found = immutable(inlined(schema, field="schema"))
     assert sorted(found) == ["id", "origin", "place.city"]

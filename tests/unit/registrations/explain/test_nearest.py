@@ -1,4 +1,4 @@
-"""Nearest misses: a filter that matches fails nothing, and the few best are kept in order."""
+"""Nearest misses: a matching filter has no failed test, and the best misses are kept in order."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ def miss(text: str, **attributes: object) -> Miss | None:
 
 
 @given(trees, events)
-def test_nothing_fails_of_what_matches_and_of_the_rest_something(node: Node, one: Event) -> None:
+def test_a_filter_has_failed_tests_exactly_if_it_does_not_match(node: Node, one: Event) -> None:
     try:
         specs = specs_of(node)
     except EventHubError:
@@ -35,7 +35,7 @@ def test_nothing_fails_of_what_matches_and_of_the_rest_something(node: Node, one
     assert len(failed_json(found, one, no_supertypes)) == len(found.failed)
 
 
-def test_the_alternative_counts_that_fails_in_the_fewest_tests() -> None:
+def test_the_nearest_alternative_fails_the_fewest_tests() -> None:
     text = "(or (and (= a 2) (= d 4)) (and (= b 2) (= c 3) (= e 1)) (and (= f 2) (= g 4)))"
     found = miss(text, b=2, c=3)
     assert found is not None
@@ -47,7 +47,7 @@ def test_the_alternative_counts_that_fails_in_the_fewest_tests() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4))), st.integers(1, 5))
-def test_the_few_best_are_those_that_a_sort_would_put_first(
+def test_the_best_misses_are_the_first_ones_of_a_sort(
     offers: list[tuple[int, int]], count: int
 ) -> None:
     nearest: Nearest[int] = Nearest(count)

@@ -38,7 +38,7 @@ def test_every_event_is_in_the_bucket_of_its_time(
         assert shown[name] == expected
 
 
-def test_a_second_of_events_is_no_single_bucket() -> None:
+def test_events_of_one_second_fill_several_buckets() -> None:
     series = Series()
     for n in range(1_000):
         series.add(BEGAN_US + n * 1_000, matched=n % 2 == 0)
@@ -48,7 +48,7 @@ def test_a_second_of_events_is_no_single_bucket() -> None:
     assert shown["matched"] == [5] * 100
 
 
-def test_the_first_and_the_last_that_matched_and_the_rate() -> None:
+def test_a_tally_has_the_first_and_last_matches_and_the_rate() -> None:
     tally = Tally(2)
     for n in range(1, 11):
         tally.add(stored(n, BEGAN_US + n * 1_800_000_000), matched=n % 2 == 0)

@@ -20,7 +20,7 @@ from registrations.match_index.engines.available import ENGINES, new_engine
 from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.index import open_base
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.index import IndexMatcher, Options
+from registrations.matching.index import IndexMatcher, IndexOptions
 from registrations.matching.spec import Spec, specs_of
 from registrations.matching.strategies import new_matcher
 
@@ -35,7 +35,7 @@ def wanting(value: int) -> Spec:
 @engines
 def test_a_new_index_has_what_lives_and_nothing_else(engine: str) -> None:
     """From the index before, the changes since, and one that changed and came back."""
-    matcher = IndexMatcher(options=Options(engine, first=20, least=100))
+    matcher = IndexMatcher(options=IndexOptions(engine, first=20, least=100))
     for id in range(20):
         matcher.add(id, wanting(1))
     assert (matcher.state().base, matcher.state().delta) == (20, 0)
@@ -56,7 +56,7 @@ def test_a_new_index_has_what_lives_and_nothing_else(engine: str) -> None:
 
 def test_what_no_index_can_hold_stays_in_memory() -> None:
     odd = Spec(tests=(Compare("<", Field("trace", "environment"), Const(2**70)),))
-    matcher = IndexMatcher(options=Options(first=3, least=3))
+    matcher = IndexMatcher(options=IndexOptions(first=3, least=3))
     for id in range(10):
         matcher.add(id, odd if id % 2 else wanting(1))
     event = EVENT._replace(environment={"trace": "5"})
@@ -69,7 +69,7 @@ def test_what_no_index_can_hold_stays_in_memory() -> None:
 
 @engines
 def test_a_filter_of_several_alternatives_is_told_once_and_leaves_whole(engine: str) -> None:
-    options = Options(engine, first=2, least=2, share=0.0)
+    options = IndexOptions(engine, first=2, least=2, share=0.0)
     matcher = FilterMatcher(IndexMatcher(options=options))
     texts = {
         1: "(or (= x 1) (= x 2) (> y 3))",
@@ -107,7 +107,7 @@ def test_dense_places_of_a_filter_with_alternatives_come_once(tmp_path: Path, en
 
 
 def test_a_full_disk_costs_speed_and_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    matcher = IndexMatcher(options=Options(first=5, least=5))
+    matcher = IndexMatcher(options=IndexOptions(first=5, least=5))
     monkeypatch.setattr("tempfile.tempdir", "/proc/nowhere")
     for id in range(9):
         matcher.add(id, wanting(1))
@@ -147,10 +147,10 @@ def test_matching_costs_what_is_touched_not_what_is_there(tmp_path: Path) -> Non
 
 PLAIN = """
 import sys
-from registrations.matching.index import IndexMatcher, Options
+from registrations.matching.index import IndexMatcher, IndexOptions
 from registrations.matching.spec import Spec
 from eventhub.event.envelope import Event
-matcher = IndexMatcher(options=Options(first=2))
+matcher = IndexMatcher(options=IndexOptions(first=2))
 for id in range(5):
     matcher.add(id, Spec(pairs=(("x", id),)))
 assert matcher.match(Event("", "", {"x": 3})) == [3]

@@ -14,17 +14,17 @@ from registrations.match_index.format.builder import Entry, Plan, build
 from registrations.match_index.format.columns import Gathering
 from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.index import Base, open_base
-from registrations.matching.index import IndexMatcher, Options
+from registrations.matching.index import IndexMatcher, IndexOptions
 from registrations.matching.matcher import Matcher
 from registrations.matching.spec import Spec
-from registrations.matching.strategies import Make
+from registrations.matching.strategies import MatcherFactory
 from tests.unit.registrations.matching.programs import Add, Remove, Step
 
-OFTEN = Options(first=5, least=5, share=0.5)  # built anew after a few changes
+OFTEN = IndexOptions(first=5, least=5, share=0.5)  # built anew after a few changes
 names = [*ENGINES]
 
 
-def indexed(engine: str, options: Options = OFTEN) -> Make:
+def indexed(engine: str, options: IndexOptions = OFTEN) -> MatcherFactory:
     """A strategy whose base is built anew after a few changes."""
 
     def make(hierarchy: TypeHierarchy = no_supertypes) -> Matcher:

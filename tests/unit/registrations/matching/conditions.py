@@ -1,4 +1,4 @@
-"""Tests of filters for programs: what is no pair. Two sources, a seeded one and hypothesis; and
+"""Tests that are not pairs, for programs. Two sources, a seeded one and hypothesis; and
 what an event must have so that a test holds, most of the time.
 """
 
@@ -50,12 +50,12 @@ PARENTS = {"c.d": ("c",), "b:c": ("c", "="), "=": ()}
 
 
 def hierarchy(event: Event) -> tuple[str, ...]:
-    """The type and the declared ones above it."""
+    """Return the type and its supertypes."""
     return (event.type, *PARENTS.get(event.type, ()))
 
 
 def in_order(tests: list[Node]) -> tuple[Node, ...]:
-    """As a spec has them."""
+    """Sort tests as in a spec."""
     return tuple(sorted(dict.fromkeys(tests), key=printed))
 
 
@@ -63,7 +63,7 @@ def in_order(tests: list[Node]) -> tuple[Node, ...]:
 
 
 def seeded_test(random: Random, names: tuple[str, ...] = PATHS) -> Node:
-    """One in five is behind a `not`."""
+    """Return a test, one in five negated."""
     made = _positive(random, names)
     return Not(made) if random.random() < 0.2 else made
 
@@ -93,7 +93,7 @@ def _positive(random: Random, names: tuple[str, ...]) -> Node:
 
 
 def _outside(random: Random) -> Node:
-    """Of the type, the envelope or the environment."""
+    """Return a test of the type, the envelope or the environment."""
     if random.random() < 0.5:
         domain = random.choice((None, None, None, *DOMAINS))
         return OfType(domain, random.choice((None, *TYPES)), random.random() < 0.3)
@@ -106,7 +106,7 @@ def _outside(random: Random) -> Node:
 
 
 def witnesses(test: Node) -> Iterator[tuple[str, Any]]:
-    """Attributes with which a test holds, as a rule."""
+    """Yield attributes with which a test usually holds."""
     match test:
         case Compare(op, Path(name, "attributes"), Const(value)):
             yield name, _beyond(op, value)
@@ -135,7 +135,7 @@ def _beyond(op: str, value: Any) -> Any:
 
 
 def outside(random: Random) -> dict[str, Any]:
-    """Fields of an event that are no attributes."""
+    """Return fields of an event that are not attributes."""
     if random.random() < 0.5:
         return {}
     return {

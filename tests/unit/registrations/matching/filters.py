@@ -1,5 +1,5 @@
-"""Programs for filters of several alternatives: whole trees come and go, and the naive evaluation
-of the tree itself says what an event matches, without a normal form.
+"""Programs for filters of several alternatives: whole trees are added and removed; the naive
+evaluation of the tree, without a normal form, is the reference.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from registrations.filters.ast import And, Compare, Const, Node, Not, Or, Path, 
 from registrations.filters.evaluate import holds
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.spec import specs_of
-from registrations.matching.strategies import Make
+from registrations.matching.strategies import MatcherFactory
 from tests.unit.registrations.matching.conditions import (
     hierarchy,
     outside,
@@ -40,7 +40,7 @@ IDS = 12
 
 
 class Take(NamedTuple):
-    """A filter comes, or takes the place of another one."""
+    """A filter is added, or replaces another one."""
 
     id: int
     node: Node
@@ -54,7 +54,7 @@ Step = Take | Drop | Event
 
 
 class Wrong(NamedTuple):
-    """The first event of which a matcher says something else than the trees."""
+    """The first event for which a matcher disagrees with the trees."""
 
     event: Event
     found: list[int]
@@ -62,14 +62,14 @@ class Wrong(NamedTuple):
 
 
 class Met(NamedTuple):
-    """Events and filters that met, and how many of them matched."""
+    """The pairs of an event and a filter, and how many of them matched."""
 
     pairs: int
     matched: int
 
 
 def differs(
-    steps: Iterable[Step], make: Make, filtering: type[FilterMatcher] = FilterMatcher
+    steps: Iterable[Step], make: MatcherFactory, filtering: type[FilterMatcher] = FilterMatcher
 ) -> Wrong | Met:
     """Run a strategy under a FilterMatcher until it disagrees with the trees."""
     matcher, nodes = filtering(make(hierarchy)), dict[int, Node]()
@@ -107,7 +107,7 @@ def leaves(node: Node) -> Iterator[Node]:
 
 
 def seeded(seed: int, length: int) -> Iterator[Step]:
-    """Filters come, go and are replaced; events are made to hold the leaves of one of them."""
+    """Yield filters to add, remove and replace, and events that pass the leaves of one."""
     random, live = Random(seed), dict[int, Node]()
     for _ in range(length):
         dice = random.random()
@@ -164,10 +164,10 @@ trees: st.SearchStrategy[Node] = st.recursive(
 
 
 @st.composite
-def events_like(draw: st.DrawFn, wanted: list[Node]) -> Event:
-    """An event that holds most leaves of one of the trees, if nothing came in between."""
+def events_like(draw: st.DrawFn, registered: list[Node]) -> Event:
+    """Draw an event that passes most leaves of one of the trees."""
     attributes = draw(st.dictionaries(texts, values, max_size=3))
-    for leaf in leaves(draw(st.sampled_from(wanted))):
+    for leaf in leaves(draw(st.sampled_from(registered))):
         for path, value in witnesses(leaf):
             put(attributes, path, value, nest=draw(nests))
     gate = draw(st.sampled_from(DOMAINS)), draw(st.sampled_from(TYPES))
@@ -177,13 +177,13 @@ def events_like(draw: st.DrawFn, wanted: list[Node]) -> Event:
 
 @st.composite
 def programs(draw: st.DrawFn) -> list[Step]:
-    """Some filters, some events, some that leave or take another's place, and events again."""
-    wanted = draw(st.lists(trees, min_size=1, max_size=4))
-    steps: list[Step] = [Take(id, node) for id, node in enumerate(wanted)]
-    steps += draw(st.lists(events_like(wanted), min_size=1, max_size=4))
+    """Draw filters and events; then removals, replacements and events."""
+    registered = draw(st.lists(trees, min_size=1, max_size=4))
+    steps: list[Step] = [Take(id, node) for id, node in enumerate(registered)]
+    steps += draw(st.lists(events_like(registered), min_size=1, max_size=4))
     change = st.one_of(
-        st.builds(Drop, st.integers(0, len(wanted))),
-        st.builds(Take, st.integers(0, 4), st.sampled_from(wanted)),
-        events_like(wanted),
+        st.builds(Drop, st.integers(0, len(registered))),
+        st.builds(Take, st.integers(0, 4), st.sampled_from(registered)),
+        events_like(registered),
     )
     return [*steps, *draw(st.lists(change, max_size=6))]

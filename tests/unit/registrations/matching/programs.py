@@ -1,5 +1,5 @@
-"""Programs for matchers: registrations come and go, events are matched. Two sources, a seeded one
-and hypothesis, from one vocabulary full of traps; and the comparison of two matchers.
+"""Programs for matchers: registrations are added and removed, events are matched. Two sources, a
+seeded one and hypothesis, share a vocabulary full of traps; `differs` compares matchers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from eventhub.event.envelope import Event
 from registrations.matching.matcher import Matcher
 from registrations.matching.spec import Spec
-from registrations.matching.strategies import Make
+from registrations.matching.strategies import MatcherFactory
 from tests.unit.registrations.matching.conditions import (
     hierarchy,
     in_order,
@@ -66,16 +66,18 @@ class Difference(NamedTuple):
 
 
 class Share(NamedTuple):
-    """How many events of a run there were, and how many matched what has pairs or tests."""
+    """The events of a run, and those that matched a registration with pairs or tests."""
 
     events: int
     matched: int
 
 
-def differs(steps: Iterable[Step], oracle: Make, **makes: Make) -> Difference | None:
-    """Run all side by side, ids checked as a set without repetition, until one disagrees."""
+def differs(
+    steps: Iterable[Step], oracle: MatcherFactory, **makes: MatcherFactory
+) -> Difference | None:
+    """Run all side by side, ids compared as sets without repetition, until one disagrees."""
     matchers, other = {name: make(hierarchy) for name, make in makes.items()}, oracle(hierarchy)
-    nobody = Event("", "", {})
+    no_event = Event("", "", {})
     for step in steps:
         if isinstance(step, Event):
             expected = sorted(other.match(step))
@@ -88,12 +90,12 @@ def differs(steps: Iterable[Step], oracle: Make, **makes: Make) -> Difference | 
             else:
                 apply(matcher, step)
             if len(matcher) != len(other):
-                return Difference(name, nobody, [len(matcher)], [len(other)])
+                return Difference(name, no_event, [len(matcher)], [len(other)])
     return None
 
 
-def caught(make: Make, oracle: Make, length: int) -> bool:
-    """True if one of a few programs tells a matcher from the oracle."""
+def caught(make: MatcherFactory, oracle: MatcherFactory, length: int) -> bool:
+    """Return whether one of a few programs finds a difference from the oracle."""
     kinds = ((PATHS, IDS), (FEW_PATHS, IDS), (PATHS, FEW))
     runs = (seeded(seed, length, *kind) for seed in (1, 2) for kind in kinds)
     return any(differs(steps, oracle, wrong=make) is not None for steps in runs)
@@ -106,8 +108,8 @@ def apply(matcher: Matcher, step: Add | Remove) -> None:
         matcher.remove(step.id)
 
 
-def share(steps: Iterable[Step], make: Make) -> Share:
-    """Of the events, those that match at least one registration with a pair or a test."""
+def share(steps: Iterable[Step], make: MatcherFactory) -> Share:
+    """Count the events, and those that match at least one registration with a pair or test."""
     matcher, specs, events, matched = make(hierarchy), dict[int, Spec](), 0, 0
     for step in steps:
         if isinstance(step, Event):
@@ -126,8 +128,8 @@ def share(steps: Iterable[Step], make: Make) -> Share:
 def seeded(
     seed: int, length: int, names: tuple[str, ...] = PATHS, ids: int = IDS
 ) -> Iterator[Step]:
-    """Adds, removals (also of what is not there) and events, more than half of which are made to
-    hold what some registration asks for; one of these comes before and after each removal.
+    """Yield adds, removals (also of unknown numbers) and events. More than half of the events
+    match some registration; one of these comes before and after each removal.
     """
     random = Random(seed)
     live: dict[int, Spec] = {}
@@ -154,9 +156,9 @@ def _spec(random: Random, names: tuple[str, ...]) -> Spec:
     if pairs and random.random() < 0.1:
         pairs.append(random.choice(pairs))
     application = skewed(random, APPLICATIONS) if random.random() < 0.25 else None
-    wanted = [seeded_test(random, names) for _ in range(random.choice((0, 0, 0, 1, 1, 2, 2)))]
+    chosen = [seeded_test(random, names) for _ in range(random.choice((0, 0, 0, 1, 1, 2, 2)))]
     gate = _or_any(random, DOMAINS), _or_any(random, TYPES)
-    return Spec(*gate, tuple(pairs), application, in_order(wanted))
+    return Spec(*gate, tuple(pairs), application, in_order(chosen))
 
 
 def _event(random: Random, like: Spec, names: tuple[str, ...]) -> Event:
@@ -164,8 +166,8 @@ def _event(random: Random, like: Spec, names: tuple[str, ...]) -> Event:
         (skewed(random, names), random.choice((*FREQUENT, random.choice(COMPOUND))))
         for _ in range(random.randrange(6))
     ]
-    wished = [pair for test in like.tests for pair in witnesses(test)]
-    others += wished if random.random() < 0.9 else []
+    attributes_of_tests = [pair for test in like.tests for pair in witnesses(test)]
+    others += attributes_of_tests if random.random() < 0.9 else []
     order = [*like.pairs, *others] if random.random() < 0.3 else [*others, *like.pairs]
     attributes: dict[str, Any] = {}
     for path, value in order:
@@ -202,9 +204,9 @@ specs = st.builds(
 
 
 @st.composite
-def events_like(draw: st.DrawFn, wanted: list[Spec]) -> Event:
-    """An event that was made to hold the pairs of one of the specs, if nothing came in between."""
-    like = draw(st.sampled_from(wanted)) if wanted else Spec()
+def events_like(draw: st.DrawFn, registered: list[Spec]) -> Event:
+    """Draw an event with the pairs of one of the specs, unless something overwrites them."""
+    like = draw(st.sampled_from(registered)) if registered else Spec()
     attributes = draw(st.dictionaries(texts, values, max_size=4))
     for path, value in (*(pair for test in like.tests for pair in witnesses(test)), *like.pairs):
         put(attributes, path, value, nest=draw(nests))
@@ -218,13 +220,13 @@ def events_like(draw: st.DrawFn, wanted: list[Spec]) -> Event:
 
 @st.composite
 def programs(draw: st.DrawFn) -> list[Step]:
-    """Some registrations, some events; some leave, some are replaced, and events again."""
-    wanted = draw(st.lists(specs, min_size=1, max_size=8))
-    steps: list[Step] = [Add(id, spec) for id, spec in enumerate(wanted)]
-    steps += draw(st.lists(events_like(wanted), max_size=4))
+    """Draw registrations and events; then removals, replacements and events."""
+    registered = draw(st.lists(specs, min_size=1, max_size=8))
+    steps: list[Step] = [Add(id, spec) for id, spec in enumerate(registered)]
+    steps += draw(st.lists(events_like(registered), max_size=4))
     change = st.one_of(
-        st.builds(Remove, st.integers(0, len(wanted))),
-        st.builds(Add, st.integers(0, 12), st.sampled_from(wanted)),
-        events_like(wanted),
+        st.builds(Remove, st.integers(0, len(registered))),
+        st.builds(Add, st.integers(0, 12), st.sampled_from(registered)),
+        events_like(registered),
     )
     return [*steps, *draw(st.lists(change, max_size=8))]

@@ -1,4 +1,4 @@
-"""The structure of strategy `access`: where conjunctions hang, and what changes cost."""
+"""The structure of strategy `access`: where conjunctions are linked, and the cost of changes."""
 
 from eventhub.event.envelope import Event
 from registrations.matching.access import PARTNERS_FEW, AccessMatcher
@@ -13,7 +13,7 @@ def cost(matcher: AccessMatcher, event: Event) -> int:
     return matcher.counters.touched - before
 
 
-def test_a_popular_pair_leads_to_nothing_that_has_a_rarer_one() -> None:
+def test_a_popular_pair_does_not_lead_to_conjunctions_with_a_rarer_one() -> None:
     matcher = AccessMatcher()
     matcher.add(0, Spec(pairs=(("popular", True),)))
     matcher.add(1, Spec(pairs=(("popular", True), ("other", 1))))
@@ -31,10 +31,10 @@ def test_equal_conjunctions_are_stored_and_touched_once() -> None:
     assert matcher.size() == (1, 3, 1)
     event = Event("", "", {"a": 1, "b": 2, "c": 3})
     assert len(matcher.match(event)) == 1_000
-    assert cost(matcher, event) == 2  # the couple, and what hangs there
+    assert cost(matcher, event) == 2  # the couple, and its conjunction
 
 
-def test_what_was_rare_once_is_looked_at_again_when_it_doubled() -> None:
+def test_an_atom_is_reviewed_when_its_conjunctions_doubled() -> None:
     """`late` is rarer than its partners at first; then half of the partners become rare."""
     matcher = AccessMatcher()
     half = 2 * REVIEW_MIN
@@ -81,7 +81,7 @@ def test_other_gates_cost_nothing() -> None:
     assert cost(matcher, Event("d", "t3", {"a": 1})) == 1
 
 
-def test_an_empty_matcher_holds_nothing_of_what_was_there() -> None:
+def test_an_emptied_matcher_has_nothing_left() -> None:
     matcher = AccessMatcher()
     specs = [
         Spec("d", None, (("a.b.c", 1), ("a.b", id % 3), ("x", id % 7), ("y", id)))
@@ -96,7 +96,7 @@ def test_an_empty_matcher_holds_nothing_of_what_was_there() -> None:
     assert matcher._gates == {}
 
 
-def test_registrations_of_a_conjunction_stand_in_order_however_they_came() -> None:
+def test_registrations_of_a_conjunction_are_sorted() -> None:
     matcher = AccessMatcher()
     for id in (5, 1, 9, 3, 7):
         matcher.add(id, Spec(pairs=(("a", 1),)))
@@ -104,7 +104,7 @@ def test_registrations_of_a_conjunction_stand_in_order_however_they_came() -> No
     assert matcher.match(Event("", "", {"a": 1})) == [1, 5, 7, 9]
 
 
-def test_objects_nobody_asks_for_are_not_opened() -> None:
+def test_objects_without_registered_paths_are_not_opened() -> None:
     attributes = {"a": {"b": {"c": 1}, "d": 2}, "x": {"y": 3}, "e.f": {"g": 4}}
     assert nested_pairs(attributes, set()) == []
     assert nested_pairs(attributes, {"x"}) == [("x.y", 3)]

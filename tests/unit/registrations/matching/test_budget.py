@@ -1,4 +1,4 @@
-"""What of a filter counts: what is tried for every event, and little of what is behind a key."""
+"""The budget of a filter: tests evaluated for every event count, few of those behind a key do."""
 
 import pytest
 
@@ -20,7 +20,7 @@ SUMS = "(> (+ a b c) 3)"
 @pytest.mark.parametrize(
     ("text", "counts"),
     [
-        # found by what an event has, or by its gate, or one with all that ask for the same
+        # found by an event's values, by its gate, or shared with equal filters
         ("true", 0),
         ("false", 0),
         ("(= a 1)", 0),
@@ -31,7 +31,7 @@ SUMS = "(> (+ a b c) 3)"
         ('(and (= a 1) (wildcard note "*b*c*"))', 0),
         ('(and (prefix node "n1-") (> load 5) (not (exists q)))', 0),
         ('(or (= a 1) (and (> load 5) (substring note "b")))', 0),
-        # tried for every event
+        # evaluated for every event
         ("(exists a)", 0),
         ("(not (exists a))", 1),
         ("(!= a 1)", 1),
@@ -45,7 +45,7 @@ SUMS = "(> (+ a b c) 3)"
         ('(wildcard note "*a*b*c*")', 3),
         (SUMS, 3),
         (f"(not (in a {' '.join(map(str, range(80)))}))", 11),
-        # behind a key: what is more than people write
+        # behind a key: more than usual filters have
         (f"(and (= a 1) {MANY})", 0),
         (f"(and (= a 1) {MANY} (> b 5) (> c 5))", 2),
         (f"(and (> a 1) {MANY})", 1),
@@ -58,7 +58,7 @@ SUMS = "(> (+ a b c) 3)"
         (f"(or (and (= a 1) {MANY}) {SUMS})", 3),
     ],
 )
-def test_what_counts(text: str, counts: int) -> None:
+def test_the_budget_of_a_filter(text: str, counts: int) -> None:
     assert budget_of(normal(parse_predicate(text))) == counts
 
 
@@ -75,10 +75,8 @@ def test_what_counts(text: str, counts: int) -> None:
         ("(or (= a 1) (> load 5))", 1, 2),
     ],
 )
-def test_of_another_strategy_it_is_what_that_one_tries(
-    text: str, by_values: int, by_nothing: int
-) -> None:
-    """A range was free wherever it was asked for, though `access` tries it for every event."""
+def test_the_budget_depends_on_the_strategy(text: str, by_values: int, by_nothing: int) -> None:
+    """A range was free with every strategy, though `access` evaluates it for every event."""
     form = normal(parse_predicate(text))
     assert {budget_of(form, name) for name in ("auto", "index")} == {0}
     assert {budget_of(form, name) for name in ("access", "counting", "compile")} == {by_values}
@@ -87,8 +85,8 @@ def test_of_another_strategy_it_is_what_that_one_tries(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_no_strategy_tries_more_for_an_event_than_what_is_counted(strategy: str) -> None:
-    """But for what is found by a value, of which the first tests are free."""
+def test_no_strategy_evaluates_more_for_an_event_than_the_budget(strategy: str) -> None:
+    """Except after a found value, where the first tests are free."""
     matcher, counted = FilterMatcher(STRATEGIES[strategy]()), 0
     for id in range(40):
         text = f"(and (> load {id}) (> load {id}.5))" if id % 2 else f"(and (= a {id}) (> b 1))"
@@ -103,7 +101,7 @@ def test_no_strategy_tries_more_for_an_event_than_what_is_counted(strategy: str)
     assert matcher.counters.evaluated - before <= counted + 1
 
 
-def test_the_costliest_filter_counts_so_that_some_ten_are_all() -> None:
+def test_about_ten_of_the_costliest_filters_exhaust_the_budget() -> None:
     counts = budget_of(normal(parse_predicate(bombs.costliest(1))))
     assert limits.FILTERS_TRIED_MAX / counts < 12
     behind = f'(and (= kind "x") {bombs.costliest(1)})'

@@ -1,4 +1,4 @@
-"""Conditions: which are the same, how often they are tried, and what is left of them."""
+"""Conditions: which are equal, how often they are evaluated, and their removal."""
 
 import sys
 
@@ -9,12 +9,12 @@ from registrations.filters.ast import Compare, Const, Exists, Not, Path, TextPos
 from registrations.filters.predicate import parse_predicate
 from registrations.matching.access import AccessMatcher
 from registrations.matching.alternatives import FIRST, FilterMatcher
-from registrations.matching.compiled import CompileMatcher
+from registrations.matching.compile_matcher import CompileMatcher
 from registrations.matching.conditions import anchor_of
 from registrations.matching.counting import CountingMatcher
 from registrations.matching.matcher import Matcher
 from registrations.matching.spec import Spec, specs_of
-from registrations.matching.strategies import STRATEGIES, Make
+from registrations.matching.strategies import STRATEGIES, MatcherFactory
 from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.filters import Take, seeded
 
@@ -44,7 +44,7 @@ def evaluated(matcher: Matcher | FilterMatcher, given: Event) -> int:
 
 
 @engines
-def test_constants_that_python_takes_for_equal_are_different_tests(make: Make) -> None:
+def test_constants_that_are_equal_in_python_are_different_tests(make: MatcherFactory) -> None:
     """1, 1.0 and true are one key of a Python dictionary."""
     values = (1, True, 1.0, 0, False, 0.0, None, "1")
     matcher = make()
@@ -56,7 +56,9 @@ def test_constants_that_python_takes_for_equal_are_different_tests(make: Make) -
 
 
 @engines
-def test_arithmetic_with_a_whole_and_with_a_broken_number_is_not_the_same(make: Make) -> None:
+def test_arithmetic_with_an_integer_and_with_a_float_differs(
+    make: MatcherFactory,
+) -> None:
     """2**53 + 1 is exact, 2.0**53 + 1 is not, and the two constants are equal in Python."""
     filters = filtering(
         make(),
@@ -68,7 +70,7 @@ def test_arithmetic_with_a_whole_and_with_a_broken_number_is_not_the_same(make: 
 
 
 @sharing
-def test_tests_that_only_stand_elsewhere_are_one(make: type[Matcher]) -> None:
+def test_tests_that_differ_in_position_only_are_equal(make: type[Matcher]) -> None:
     here, there = (Compare(">", Path("x"), Const(3), TextPosition(1, at)) for at in (1, 9))
     matcher = make()
     matcher.add(1, Spec("d", tests=(here,)))
@@ -80,7 +82,7 @@ def test_tests_that_only_stand_elsewhere_are_one(make: type[Matcher]) -> None:
 
 
 @sharing
-def test_a_test_is_tried_once_an_event_however_many_have_it(make: type[Matcher]) -> None:
+def test_a_shared_test_is_evaluated_once_per_event(make: type[Matcher]) -> None:
     matcher = make()
     for id in range(100):
         test = Compare("!=", Path("x"), Const("q"))
@@ -91,7 +93,7 @@ def test_a_test_is_tried_once_an_event_however_many_have_it(make: type[Matcher])
     assert evaluated(matcher, event(a=1, c=1_000, x="p")) == older_first
 
 
-# --- which conjunctions are looked at ---
+# --- which conjunctions are visited ---
 
 ANCHORS: list[tuple[str, str | None]] = [
     ("(> x 3)", "x"),
@@ -110,19 +112,19 @@ ANCHORS: list[tuple[str, str | None]] = [
 
 
 @pytest.mark.parametrize(("text", "path"), ANCHORS)
-def test_an_anchor_is_an_attribute_that_must_be_there(text: str, path: str | None) -> None:
+def test_an_anchor_is_a_required_attribute(text: str, path: str | None) -> None:
     (spec,) = specs_of(parse_predicate(text))
     assert anchor_of(spec.tests) == path
 
 
-def test_what_has_no_pairs_costs_nothing_without_its_attribute() -> None:
+def test_a_spec_without_pairs_costs_nothing_without_its_attribute() -> None:
     filters = filtering(AccessMatcher(), *(f"(> n{n}.inside {n})" for n in range(100)))
     given = event(n5={"inside": 6}, n6={"inside": 6}, n7=1)
     assert filters.match(given) == [5]
     assert evaluated(filters, given) == 2
 
 
-def test_tests_are_tried_only_where_the_pairs_hold() -> None:
+def test_tests_are_evaluated_only_if_the_pairs_hold() -> None:
     filters = filtering(
         AccessMatcher(), *(f"(and (= a {n}) (= b 1) (> x {n}))" for n in range(100))
     )
@@ -131,7 +133,7 @@ def test_tests_are_tried_only_where_the_pairs_hold() -> None:
     assert evaluated(filters, event(a=7, x=50)) == 0
 
 
-# --- what is left ---
+# --- removal ---
 
 
 @sharing
@@ -147,7 +149,7 @@ def test_a_test_stays_while_one_conjunction_has_it(make: type[Matcher]) -> None:
 
 
 def contents(matcher: Matcher) -> list[object]:
-    """Everything that a matcher with an index has of its registrations."""
+    """Return all that a matcher with an index stores of its registrations."""
     if isinstance(matcher, CompileMatcher):
         return [*matcher.size()]
     assert isinstance(matcher, AccessMatcher)
@@ -161,7 +163,7 @@ def contents(matcher: Matcher) -> list[object]:
 
 @pytest.mark.req("SUN-09")
 @indexed
-def test_filters_that_leave_leave_no_test_no_anchor_and_no_path(make: type[Matcher]) -> None:
+def test_removed_filters_leave_no_test_no_anchor_and_no_path(make: type[Matcher]) -> None:
     texts = ("(> a.b 1)", "(and (= c 1) (not (exists d.e)))", "(or (= x 1) (> y 2))")
     matcher = make()
     filters = filtering(matcher, *texts)
@@ -177,7 +179,7 @@ def test_filters_that_leave_leave_no_test_no_anchor_and_no_path(make: type[Match
 
 
 @indexed
-def test_nothing_is_left_of_filters_that_all_went(make: type[Matcher]) -> None:
+def test_nothing_is_left_after_all_filters_are_removed(make: type[Matcher]) -> None:
     matcher = make(hierarchy)  # type: ignore[call-arg]
     filters = FilterMatcher(matcher)
     taken = set()
@@ -195,8 +197,8 @@ def test_nothing_is_left_of_filters_that_all_went(make: type[Matcher]) -> None:
     assert (len(filters), filters._numbers, filters._filters) == (0, {}, {})
 
 
-def test_numbers_of_alternatives_rise_and_never_meet_those_of_filters() -> None:
-    """So that a list in order grows at its end; 4 * 10**18 alternatives are not soon used up."""
+def test_numbers_of_alternatives_ascend_and_never_reach_those_of_filters() -> None:
+    """So a sorted list grows at its end; 4 * 10**18 numbers suffice."""
     filters = filtering(AccessMatcher(), *(["(or (= a 1) (= b 1))"] * 3))
     numbers = [number for each in filters._numbers.values() for number in each]
     assert numbers == sorted(numbers) == list(range(FIRST, FIRST + 6))

@@ -1,4 +1,4 @@
-"""What a filter costs, told before it is in a matcher, as the matcher then does it."""
+"""The estimated cost of a filter agrees with the work of the matcher."""
 
 import pytest
 
@@ -7,11 +7,11 @@ from registrations.filters.normal import normal
 from registrations.filters.predicate import parse_predicate
 from registrations.matching.access import AccessMatcher
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.cost import Cost, cost_of
+from registrations.matching.cost import FilterCost, cost_of
 from registrations.matching.spec import specs_of
 
 
-def cost(text: str) -> Cost:
+def cost(text: str) -> FilterCost:
     return cost_of(normal(parse_predicate(text)))
 
 
@@ -27,7 +27,7 @@ def cost(text: str) -> Cost:
         ("false", [], False, 0, 0),
     ],
 )
-def test_what_it_is_reached_by(
+def test_how_a_spec_is_reached(
     text: str,
     reached_by: list[tuple[str, tuple[str, ...]]],
     every_event: bool,
@@ -41,7 +41,7 @@ def test_what_it_is_reached_by(
 
 @pytest.mark.parametrize("text", ["(= a 1)", "(> b 2)", "(and (= @type 't) (not (exists q)))",
                                   "(not (exists q))", "(and (= a 1) (> b 2))"])  # fmt: skip
-def test_an_event_without_what_it_is_reached_by_touches_nothing(text: str) -> None:
+def test_an_event_that_does_not_reach_a_spec_touches_nothing(text: str) -> None:
     filters = FilterMatcher(AccessMatcher())
     filters.add(1, specs_of(parse_predicate(text)))
     filters.match(Event("d", "other", {"none": 0}))

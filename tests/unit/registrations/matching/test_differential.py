@@ -1,4 +1,4 @@
-"""All strategies give what the naive scan gives (G5); and the comparison notices mistakes."""
+"""All strategies return what the naive scan returns (G5); the comparison finds planted mistakes."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +21,7 @@ from tests.unit.registrations.matching.vocabulary import FEW_PATHS, PATHS
 
 SEEDS = (1, 2, 3, 5)
 LENGTH = 2_000
-MATCHED_SHARE_MIN = 0.3  # of the events; below it the comparison would say little
+MATCHED_SHARE_MIN = 0.3  # of the events; a comparison with fewer proves little
 
 COMPARED = {name: make for name, make in STRATEGIES.items() if name != "scan"}
 
@@ -32,7 +32,7 @@ def test_strategies_agree_with_the_scan(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
-def test_strategies_agree_where_fields_and_tests_meet_often(seed: int) -> None:
+def test_strategies_agree_where_fields_and_tests_often_coincide(seed: int) -> None:
     assert differs(seeded(seed, LENGTH, FEW_PATHS), ScanMatcher, **COMPARED) is None
 
 
@@ -42,9 +42,7 @@ def test_strategies_agree_where_registrations_are_few(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_access_agrees_when_it_looks_again_often(
-    monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_access_agrees_with_frequent_reviews(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(conjunctions, "REVIEW_MIN", 1)
     monkeypatch.setattr(access, "PARTNERS_FEW", 1)
     made: list[AccessMatcher] = []
@@ -57,7 +55,7 @@ def test_access_agrees_when_it_looks_again_often(
     assert made[0].counters.rebuilds > 10
 
 
-def test_memo_agrees_when_it_forgets_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memo_agrees_when_its_cache_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memo, "FIELD_SETS_MAX", 2)
     assert differs(seeded(1, LENGTH), ScanMatcher, memo=memo.MemoMatcher) is None
 
@@ -70,7 +68,7 @@ def test_enough_of_the_seeded_events_match(seed: int) -> None:
         assert found.matched / found.events >= MATCHED_SHARE_MIN
 
 
-def test_strategies_agree_on_programs_nobody_thought_of() -> None:
+def test_strategies_agree_on_random_programs() -> None:
     met: list[Share] = []
 
     @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,18 +11,18 @@ from eventhub.event.envelope import Event
 from registrations.filters.predicate import parse_predicate
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.spec import Spec, Specs, specs_of
-from registrations.matching.strategies import STRATEGIES, Make, new_matcher
+from registrations.matching.strategies import STRATEGIES, MatcherFactory, new_matcher
 from tests.unit.registrations.matching.filters import Met, Step, differs, programs, seeded
 
 SEEDS = range(1, 5)
 LENGTH = 1_500
-MATCHED_SHARE_MIN = 0.3  # of events and filters that met
+MATCHED_SHARE_MIN = 0.3  # of pairs of an event and a filter
 
 engines = pytest.mark.parametrize("make", [*STRATEGIES.values()], ids=[*STRATEGIES])
 
 
 def filtering(make: Callable[[], object] = new_matcher, **filters: str) -> FilterMatcher:
-    """Filters in predicate form under the numbers of their names: `f1`."""
+    """Return a matcher of filters in predicate form, numbered by their names: `f1`."""
     matcher = FilterMatcher(make())  # type: ignore[arg-type]
     for name, text in filters.items():
         matcher.add(int(name[1:]), specs(text))
@@ -39,13 +39,13 @@ def event(**attributes: object) -> Event:
 
 @engines
 @pytest.mark.parametrize("seed", SEEDS)
-def test_strategies_agree_with_the_trees(make: Make, seed: int) -> None:
+def test_strategies_agree_with_the_trees(make: MatcherFactory, seed: int) -> None:
     met = differs(seeded(seed, LENGTH), make)
     assert isinstance(met, Met), met
     assert met.matched / met.pairs >= MATCHED_SHARE_MIN
 
 
-def test_strategies_agree_with_trees_nobody_thought_of() -> None:
+def test_strategies_agree_with_random_trees() -> None:
     found: list[Met] = []
 
     @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -62,7 +62,7 @@ def test_strategies_agree_with_trees_nobody_thought_of() -> None:
 
 
 @engines
-def test_an_event_that_matches_several_alternatives_is_told_once(make: Make) -> None:
+def test_an_event_that_matches_several_alternatives_is_returned_once(make: MatcherFactory) -> None:
     matcher = filtering(make, f1="(or (= a 1) (= b 2) (> c 3))", f2="(= a 1)")
     assert sorted(matcher.match(event(a=1, b=2, c=4))) == [1, 2]
     assert matcher.match(event(c=4)) == [1]
@@ -70,7 +70,7 @@ def test_an_event_that_matches_several_alternatives_is_told_once(make: Make) -> 
 
 
 @engines
-def test_a_filter_leaves_with_all_its_alternatives(make: Make) -> None:
+def test_a_filter_is_removed_with_all_its_alternatives(make: MatcherFactory) -> None:
     matcher = filtering(make, f1="(or (= a 1) (> b 2))", f2="(or (= a 1) (= b 5))")
     matcher.remove(1)
     matcher.remove(1)
@@ -84,7 +84,7 @@ def test_a_filter_leaves_with_all_its_alternatives(make: Make) -> None:
 
 
 @engines
-def test_a_filter_that_never_matches_counts_and_leaves(make: Make) -> None:
+def test_a_filter_that_never_matches_counts_and_can_be_removed(make: MatcherFactory) -> None:
     matcher = filtering(make, f1="(and (= a 1) (not (= a 1)))", f2="(or true (= a 1))")
     assert (matcher.match(event(a=1)), len(matcher)) == ([2], 2)
     matcher.remove(1)
@@ -101,19 +101,19 @@ def test_specs_of_a_filter_have_gates_pairs_and_tests() -> None:
     assert specs("false") == ()
     assert specs("(type 'd::*)") == (Spec("d"),)
     (one,) = specs("(type 'd::t)")
-    assert (one.domain, one.type, len(one.tests)) == ("d", None, 1)  # or a type declared below t
+    assert (one.domain, one.type, len(one.tests)) == ("d", None, 1)  # or a declared subtype of t
     (both,) = specs("(and (= @application 'a) (= @application 'b))")
     assert (both.application, len(both.tests)) == ("a", 1)
 
 
 @engines
-def test_an_empty_text_of_the_envelope_is_missing_to_a_filter(make: Make) -> None:
+def test_an_empty_text_of_the_envelope_is_missing_for_a_filter(make: MatcherFactory) -> None:
     matcher = filtering(make, f1='(= @domain "")', f2='(not (= @type ""))')
     assert matcher.match(Event("", "", {})) == [2]
 
 
 @engines
-def test_types_above_the_events_are_asked_of_the_matchers_owner(make: Make) -> None:
+def test_supertypes_come_from_the_hierarchy_of_the_matcher(make: MatcherFactory) -> None:
     matcher = FilterMatcher(make(lambda event: (event.type, "disk", "device")))
     matcher.add(1, specs("(type 'd::device)"))
     matcher.add(2, specs("(type 'd::disk.full)"))

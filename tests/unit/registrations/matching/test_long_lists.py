@@ -15,8 +15,8 @@ from registrations.filters.predicate import parse_predicate
 from registrations.match_index.engines import lookup
 from registrations.match_index.engines.available import ENGINES
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.dicts import event_of
-from registrations.matching.index import IndexMatcher, Options
+from registrations.matching.dicts import event_from_dict
+from registrations.matching.index import IndexMatcher, IndexOptions
 from registrations.matching.matcher import Matcher
 from registrations.matching.spec import specs_of
 from registrations.matching.strategies import STRATEGIES, new_matcher
@@ -47,7 +47,7 @@ EVENTS = [
 
 
 def by_engine(engine: str) -> Callable[[], Matcher]:
-    return lambda: IndexMatcher(options=Options(engine))
+    return lambda: IndexMatcher(options=IndexOptions(engine))
 
 
 MAKES: dict[str, Callable[[], Matcher]] = {**STRATEGIES, **{n: by_engine(n) for n in ENGINES}}
@@ -65,7 +65,7 @@ def filled(make: Callable[[], Matcher], texts: dict[int, Any]) -> FilterMatcher:
 
 
 @makes
-def test_of_a_list_each_member_counts_however_long_it_is(make: Callable[[], Matcher]) -> None:
+def test_each_member_of_a_list_counts_at_any_length(make: Callable[[], Matcher]) -> None:
     matcher = filled(make, FILTERS)
     for event in EVENTS:
         expected = [number for number, node in FILTERS.items() if holds(node, event)]
@@ -80,9 +80,9 @@ def test_of_a_list_each_member_counts_however_long_it_is(make: Callable[[], Matc
 @makes
 def test_one_text_is_one_application(make: Callable[[], Matcher]) -> None:
     matcher = filled(make, {1: parse_predicate("(= @application 'web)")})
-    assert matcher.match(event_of({"application": "web"})) == [1]
-    assert matcher.match(event_of({"application": ["api", "web"]})) == [1]
-    assert matcher.match(event_of({"application": ("w", "e", "b")})) == []
+    assert matcher.match(event_from_dict({"application": "web"})) == [1]
+    assert matcher.match(event_from_dict({"application": ["api", "web"]})) == [1]
+    assert matcher.match(event_from_dict({"application": ("w", "e", "b")})) == []
 
 
 @makes
@@ -99,7 +99,7 @@ def test_one_text_is_one_application(make: Callable[[], Matcher]) -> None:
     ],
 )
 def test_tests_share_what_an_event_costs(make: Callable[[], Matcher], test: str) -> None:
-    """Of a filter in pieces, and of others: each test costs about the same as in a small event."""
+    """Each test, of one filter or of several, costs about the same as in a small event."""
     nodes = {n: parse_predicate(f"(not {test.format(n + 10_000)})") for n in range(200)}
     matcher = filled(make, nodes)
     small, large = (
@@ -117,8 +117,8 @@ def seconds(matcher: FilterMatcher, attributes: dict[str, Any]) -> float:
     return process_time() - before
 
 
-def test_long_names_that_nobody_asks_for_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each event brought a name of 60 KB, and each engine kept 10,000 of them."""
+def test_long_names_that_no_filter_has_are_not_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event had a name of 60 KB, and each engine cached 10,000 of them."""
     long = "n" * limits.PATH_CHARS_MAX
     kept: list[lookup.Lookup] = []
     true_init = lookup.Lookup.__init__

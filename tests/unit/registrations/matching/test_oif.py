@@ -10,16 +10,16 @@ from registrations.filters.predicate import parse_predicate
 from registrations.filters.propositional import parse_propositional
 from registrations.matching import memo
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.compiled import CompileMatcher
+from registrations.matching.compile_matcher import CompileMatcher
 from registrations.matching.lattice import LatticeMatcher
 from registrations.matching.matcher import Counters, Matcher
 from registrations.matching.memo import MemoMatcher
 from registrations.matching.scan import ScanMatcher
-from registrations.matching.shadows import threshold_of
-from registrations.matching.sig import SigMatcher
-from registrations.matching.signatures import demanded, signature_of
+from registrations.matching.signature_matcher import SigMatcher
+from registrations.matching.signatures import required_properties, signature_of
 from registrations.matching.spec import Spec, specs_of
 from registrations.matching.strategies import STRATEGIES
+from registrations.matching.thresholds import threshold_of
 from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.programs import Add, apply, seeded
 
@@ -27,7 +27,7 @@ JOE = "(and (= type 'login) (= user 'joe))"
 
 
 def filled(matcher: Matcher, *texts: str) -> Matcher:
-    """Filters in predicate form, numbered from 0."""
+    """Add filters in predicate form, numbered from 0."""
     filters = FilterMatcher(matcher)
     for id, text in enumerate(texts):
         filters.add(id, specs_of(parse_predicate(text)))
@@ -39,7 +39,7 @@ def event(**attributes: object) -> Event:
 
 
 def work(matcher: Matcher, given: Event) -> Counters:
-    """What one event cost."""
+    """Return the work of one event."""
     matcher.counters = Counters()
     matcher.match(given)
     return matcher.counters
@@ -67,12 +67,12 @@ DEMANDED: list[tuple[str, set[str]]] = [
 
 @pytest.mark.req("OIF-24")
 @pytest.mark.parametrize(("text", "names"), DEMANDED)
-def test_a_signature_is_what_a_filter_cannot_do_without(text: str, names: set[str]) -> None:
-    assert demanded(parse_predicate(text)) == names
+def test_a_signature_has_the_properties_that_a_filter_requires(text: str, names: set[str]) -> None:
+    assert required_properties(parse_predicate(text)) == names
 
 
 @pytest.mark.req("OIF-24")
-def test_joe_demands_type_and_user() -> None:
+def test_the_filter_for_joe_requires_type_and_user() -> None:
     for node in (parse_predicate(JOE), parse_propositional("(and type user)")):
         (joe,) = specs_of(node)
         assert signature_of(joe) == {"type", "user"}
@@ -89,7 +89,7 @@ def test_an_or_is_matched_by_an_event_with_one_of_its_fields(make: type[Matcher]
 
 
 @pytest.mark.parametrize("make", [SigMatcher, MemoMatcher, LatticeMatcher])
-def test_a_dotted_name_is_demanded_by_its_first_step(make: type[Matcher]) -> None:
+def test_a_dotted_name_requires_its_first_step(make: type[Matcher]) -> None:
     matcher = filled(make(), "(= a.b 1)")
     assert matcher.match(event(a={"b": 1})) == matcher.match(event(**{"a.b": 1})) == [0]
     assert work(matcher, event(b=1)).touched == 0
@@ -120,7 +120,7 @@ def test_the_second_event_with_the_same_fields_compares_nothing() -> None:
 
 
 @pytest.mark.req("OIF-26")
-def test_a_change_is_seen_at_the_next_event() -> None:
+def test_a_change_counts_from_the_next_event() -> None:
     matcher = filled(MemoMatcher(), "(= a 1)", "(= b 1)")
     given = event(a=1, new=1)
     assert matcher.match(given) == [0]
@@ -147,19 +147,19 @@ def test_the_fields_of_events_do_not_fill_the_memory(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.req("OIF-27")
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_a_signature_that_is_not_there_answers_for_all_above_it(order: tuple[int, ...]) -> None:
+def test_a_missing_signature_skips_its_supersets(order: tuple[int, ...]) -> None:
     """x: {a}, y: {a, b}, z: {a, b, c}."""
-    wanted = [(("a", 1),), (("a", 1), ("b", 1)), (("a", 1), ("b", 1), ("c", 1))]
+    pairs = [(("a", 1),), (("a", 1), ("b", 1)), (("a", 1), ("b", 1), ("c", 1))]
     matcher = LatticeMatcher()
     for id in order:
-        matcher.add(id, Spec(pairs=wanted[id]))
+        matcher.add(id, Spec(pairs=pairs[id]))
     assert work(matcher, event(q=1)).compared == 1
     assert work(matcher, event(a=1)).compared == 2
     assert work(matcher, event(a=1, b=1)).compared == 3
     assert sorted(matcher.match(event(a=1, b=1, c=1))) == [0, 1, 2]
 
 
-def test_signatures_in_no_order_are_all_compared() -> None:
+def test_unrelated_signatures_are_all_compared() -> None:
     matcher = LatticeMatcher()
     for id, name in enumerate("abcd"):
         matcher.add(id, Spec(pairs=((name, 1), ("x", 1))))
@@ -167,7 +167,7 @@ def test_signatures_in_no_order_are_all_compared() -> None:
     assert matcher.match(event(x=1, b=1)) == [1]
 
 
-def test_the_path_is_laid_anew_only_when_signatures_come_or_go() -> None:
+def test_the_path_is_rebuilt_only_when_signatures_change() -> None:
     matcher = filled(LatticeMatcher(), "(= a 1)", "(= b 1)")
     assert work(matcher, event(a=1)).rebuilds == 1
     matcher.add(7, Spec(pairs=(("a", 2),)))
@@ -185,7 +185,7 @@ def test_the_path_is_laid_anew_only_when_signatures_come_or_go() -> None:
 
 @pytest.mark.req("OIF-28")
 @pytest.mark.parametrize("order", [("(> x 3)", "(> x 7)"), ("(> x 7)", "(> x 3)")])
-def test_a_threshold_that_fails_answers_for_those_beyond_it(order: tuple[str, str]) -> None:
+def test_a_failed_threshold_decides_those_beyond_it(order: tuple[str, str]) -> None:
     matcher = filled(CompileMatcher(), *order)
     cost = work(matcher, event(x=2))
     assert (cost.evaluated, cost.shadowed) == (1, 1)
@@ -206,7 +206,7 @@ def test_a_shared_expression_is_evaluated_once() -> None:
 
 
 @pytest.mark.req("OIF-28")
-def test_what_asks_for_more_stands_inside_the_then_part() -> None:
+def test_a_subscription_with_more_tests_is_in_the_then_part() -> None:
     matcher = filled(CompileMatcher(), "(> x 3)", "(and (> x 3) (= y 1) (prefix z 'a))")
     cost = work(matcher, event(x=2, y=1, z="a"))
     assert (cost.touched, cost.evaluated, cost.lookups) == (1, 1, 0)
@@ -214,7 +214,7 @@ def test_what_asks_for_more_stands_inside_the_then_part() -> None:
     assert (cost.touched, cost.evaluated, cost.lookups) == (4, 2, 1)
 
 
-def test_a_switch_finds_its_case_whatever_there_are() -> None:
+def test_a_switch_finds_its_case_among_many() -> None:
     matcher = filled(CompileMatcher(), *(f"(= x {n})" for n in range(1_000)))
     cost = work(matcher, event(x=500))
     assert (cost.touched, cost.evaluated, cost.lookups) == (2, 0, 1)
@@ -237,7 +237,7 @@ def test_thresholds_have_one_order(text: str, number: float, large: bool, strict
 
 
 @pytest.mark.parametrize("text", ["(> x '3)", "(> x true)", "(= x 3)", "(> x y)", "(not (> x 3))"])
-def test_what_is_no_comparison_with_a_number_is_no_threshold(text: str) -> None:
+def test_only_comparisons_with_numbers_are_thresholds(text: str) -> None:
     assert threshold_of(parse_predicate(text)) is None
 
 
@@ -259,7 +259,7 @@ def test_thresholds_of_a_list_and_of_other_types_agree_with_the_scan() -> None:
 
 
 @pytest.mark.req("OIF-30")
-def test_one_workload_gives_the_same_under_every_strategy_each_with_its_own_counters() -> None:
+def test_one_workload_has_equal_matches_under_every_strategy_each_with_its_own_counters() -> None:
     steps = list(seeded(3, 600))
     found: dict[str, list[list[int]]] = {}
     counters: dict[str, Counters] = {}
@@ -279,12 +279,12 @@ def test_one_workload_gives_the_same_under_every_strategy_each_with_its_own_coun
     assert touched[0] > touched[1] == touched[2] == touched[3] > 0
 
 
-# --- what is left ---
+# --- removal ---
 
 
 @pytest.mark.parametrize("name", [*STRATEGIES])
-def test_nothing_is_left_of_what_went(name: str) -> None:
-    """As `size`, `dump` and the fields of each strategy tell (SUN-09)."""
+def test_nothing_is_left_after_removal(name: str) -> None:
+    """`size`, `dump` and the fields of each strategy show it (SUN-09)."""
     matcher = STRATEGIES[name](hierarchy)
     added = {step.id for step in seeded(5, 1_500) if isinstance(step, Add)}
     for step in seeded(5, 1_500):
@@ -298,7 +298,7 @@ def test_nothing_is_left_of_what_went(name: str) -> None:
 
 
 def weight(found: object, seen: frozenset[int] = frozenset()) -> int:
-    """How many members all the dictionaries and lists of a matcher have, at any depth."""
+    """Count the members of all dictionaries and lists of a matcher, at any depth."""
     if id(found) in seen:
         return 0
     seen |= {id(found)}

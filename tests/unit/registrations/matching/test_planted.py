@@ -9,22 +9,29 @@ import pytest
 
 from eventhub.event.envelope import Event
 from registrations.filters import pairs
-from registrations.matching import access, atoms, compiled, conditions, conjunctions, counting
+from registrations.matching import (
+    access,
+    atoms,
+    compile_matcher,
+    conditions,
+    conjunctions,
+    counting,
+)
 from registrations.matching.access import AccessMatcher
 from registrations.matching.atoms import Pair
-from registrations.matching.compiled import CompileMatcher
-from registrations.matching.conjunctions import Atom, Conjunction, Gate
-from registrations.matching.counting import CountingMatcher, Entry, HashKey, Registration
+from registrations.matching.compile_matcher import CompileMatcher
+from registrations.matching.conjunctions import Atom, Conjunction, GateConjunctions
+from registrations.matching.counting import CountedRegistration, CountingMatcher, Entry, HashKey
 from registrations.matching.gates import GateKey
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.spec import Spec
-from registrations.matching.strategies import Make
+from registrations.matching.strategies import MatcherFactory
 from tests.unit.registrations.matching.programs import caught
 
 LENGTH = 2_000
 
 
-# --- whole matchers gone wrong ---
+# --- mistakes in whole matchers ---
 
 
 class ForgetsRemoval(AccessMatcher):
@@ -37,7 +44,7 @@ class ForgetsWildcards(AccessMatcher):
         due: list[int] = []
         gate = self._gates.get((event.domain, event.type, None))
         if gate is not None:
-            seen = access.Seen(event.attributes, {})
+            seen = access.AttributeValues(event.attributes, {})
             self._match_gate(gate, seen, conditions.Trial(self._tests, event), due)
         return due
 
@@ -52,12 +59,12 @@ class IgnoresTheApplication(AccessMatcher):
         super().add(id, spec._replace(application=None))
 
 
-class CountingLooksAtTheFirstApplicationOnly(CountingMatcher):
+class CountingUsesTheFirstApplicationOnly(CountingMatcher):
     def match(self, event: Event) -> list[int]:
         return super().match(event._replace(application=event.application[:1]))
 
 
-class ForgetsWhatHasNoPairs(AccessMatcher):
+class ForgetsSpecsWithoutPairs(AccessMatcher):
     def add(self, id: int, spec: Spec) -> None:
         super().add(id, spec if spec.pairs else spec._replace(domain="nobody's"))
 
@@ -80,7 +87,7 @@ class CountingCountsAPairTwice(CountingMatcher):
 
 
 class CountingForgetsRemoval(CountingMatcher):
-    """The entries of the index stay, and make due what is gone."""
+    """A matcher that keeps index entries, so that removed numbers become due."""
 
     def remove(self, id: int) -> None:
         self._registrations.pop(id, None)
@@ -100,7 +107,7 @@ class ScanForgetsRemoval(ScanMatcher):
         pass
 
 
-class ScanLooksAtTheFirstPairOnly(ScanMatcher):
+class ScanUsesTheFirstPairOnly(ScanMatcher):
     def add(self, id: int, spec: Spec) -> None:
         super().add(id, spec._replace(pairs=spec.pairs[:1]))
 
@@ -108,26 +115,26 @@ class ScanLooksAtTheFirstPairOnly(ScanMatcher):
 @pytest.mark.parametrize(
     "make",
     [
-        *(ForgetsRemoval, ForgetsWildcards, IgnoresTheTypeGate, ForgetsWhatHasNoPairs),
-        *(IgnoresTheApplication, CountingLooksAtTheFirstApplicationOnly),
+        *(ForgetsRemoval, ForgetsWildcards, IgnoresTheTypeGate, ForgetsSpecsWithoutPairs),
+        *(IgnoresTheApplication, CountingUsesTheFirstApplicationOnly),
         *(KeepsTheOldSpec, CountingIgnoresTheTypeGate, CountingForgetsRemoval),
         CountingCountsAPairTwice,
-        *(ScanIgnoresTheType, ScanForgetsRemoval, ScanLooksAtTheFirstPairOnly),
+        *(ScanIgnoresTheType, ScanForgetsRemoval, ScanUsesTheFirstPairOnly),
     ],
 )
-def test_a_matcher_gone_wrong_is_caught(make: Make) -> None:
+def test_a_planted_mistake_in_a_matcher_is_caught(make: MatcherFactory) -> None:
     oracle = AccessMatcher if issubclass(make, ScanMatcher) else ScanMatcher  # type: ignore[arg-type]
     assert caught(make, oracle, LENGTH)
 
 
-# --- single steps gone wrong ---
+# --- mistakes in single steps ---
 
 
-def no_reset(visited: list[Registration]) -> None:
-    """Counters keep what the last event left."""
+def no_reset(visited: list[CountedRegistration]) -> None:
+    """Do not reset the counters of the last event."""
 
 
-def due_too_early(entry: Entry, visited: list[Registration], due: list[int]) -> None:
+def due_too_early(entry: Entry, visited: list[CountedRegistration], due: list[int]) -> None:
     for registration in entry.values():
         registration.counter += 1
         visited.append(registration)
@@ -146,41 +153,41 @@ def as_text(value: Any) -> Any:
 
 
 def python_equality(value: Any) -> Any:
-    """1 is True, as Python has it."""
+    """Compare as Python does: 1 is True."""
     return object() if isinstance(value, dict | list) else value
 
 
 def identity_of_numbers(value: Any) -> Any:
-    """1 is not 1.0."""
+    """Take 1 and 1.0 for different."""
     return (type(value), value) if isinstance(value, int | float) else true_key_of(value)
 
 
 def through_a_float(value: Any) -> Any:
-    """Large integers lose their last digits."""
+    """Round large integers to floats."""
     return float(value) if type(value) is int and abs(value) < 10**300 else true_key_of(value)
 
 
-def nothing_inside(attributes: dict[str, Any], wanted: Any) -> list[tuple[str, Any]]:
+def nothing_inside(attributes: dict[str, Any], opened: Any) -> list[tuple[str, Any]]:
     return []
 
 
-def nothing_in_lists(attributes: dict[str, Any], wanted: Any) -> list[tuple[str, Any]]:
+def nothing_in_lists(attributes: dict[str, Any], opened: Any) -> list[tuple[str, Any]]:
     return true_nested_pairs(
-        {path: value for path, value in attributes.items() if not isinstance(value, list)}, wanted
+        {path: value for path, value in attributes.items() if not isinstance(value, list)}, opened
     )
 
 
-def each_object_alone(attributes: dict[str, Any], wanted: Any) -> list[tuple[str, Any]]:
-    """What several objects of a list have at one path is told apart."""
+def each_object_alone(attributes: dict[str, Any], opened: Any) -> list[tuple[str, Any]]:
+    """Return the values of several objects of a list separately."""
     found: list[tuple[str, Any]] = []
-    for path, value in true_nested_pairs(attributes, wanted):
+    for path, value in true_nested_pairs(attributes, opened):
         found += [(path, one) for one in value] if isinstance(value, list) else [(path, value)]
     return found
 
 
-def without_shadows(attributes: dict[str, Any], wanted: Any) -> list[tuple[str, Any]]:
+def without_shadows(attributes: dict[str, Any], opened: Any) -> list[tuple[str, Any]]:
     return true_nested_pairs(
-        {path: value for path, value in attributes.items() if "." not in path}, wanted
+        {path: value for path, value in attributes.items() if "." not in path}, opened
     )
 
 
@@ -199,21 +206,21 @@ def two_are_enough(couple: Any, present: set[Atom], trial: conditions.Trial, due
     return 0
 
 
-def review_that_loses(gate: Gate, atom: Atom | None) -> int:
-    """What hung on an atom is taken off and not hung up again."""
+def review_that_loses(gate: GateConjunctions, atom: Atom | None) -> int:
+    """Unlink the conjunctions of an atom and do not link them again."""
     if atom is None or atom.posted < atom.review_at or atom.partners is None:
         return 0
     for couple in list(atom.partners.values()):
         for conjunction in list(couple.more or ()):
-            conjunctions.unpost(conjunction)
+            conjunctions.unlink(conjunction)
             conjunction.access = None
     return 1
 
 
 def merged(
-    gate: Gate, pairs: tuple[Pair, ...], tests: tuple[conditions.Condition, ...]
+    gate: GateConjunctions, pairs: tuple[Pair, ...], tests: tuple[conditions.Condition, ...]
 ) -> tuple[Conjunction, int]:
-    """Conjunctions that share all but the last pair are taken for the same."""
+    """Take conjunctions for equal that differ in the last pair only."""
     return true_conjunction_of(gate, pairs[:-1] if len(pairs) > 2 else pairs, tests)
 
 
@@ -256,9 +263,9 @@ def names(cases: list[tuple[Any, str, Callable[..., Any]]]) -> list[str]:
     ],
     ids=[*names(ACCESS), *names(COUNTING)],
 )
-def test_a_step_gone_wrong_is_caught(
+def test_a_planted_mistake_in_a_step_is_caught(
     monkeypatch: pytest.MonkeyPatch,
-    make: Make,
+    make: MatcherFactory,
     module: Any,
     step: str,
     wrong: Callable[..., Any],
@@ -270,10 +277,10 @@ def test_a_step_gone_wrong_is_caught(
 
 @pytest.mark.parametrize("make", [AccessMatcher, CountingMatcher, CompileMatcher])
 @pytest.mark.parametrize("wrong", EQUALITY)
-def test_another_equality_is_caught(
-    monkeypatch: pytest.MonkeyPatch, make: Make, wrong: Callable[[Any], Any]
+def test_a_wrong_equality_is_caught(
+    monkeypatch: pytest.MonkeyPatch, make: MatcherFactory, wrong: Callable[[Any], Any]
 ) -> None:
-    for module in (atoms, access, compiled):
+    for module in (atoms, access, compile_matcher):
         monkeypatch.setattr(module, "key_of", wrong)
     assert caught(make, ScanMatcher, LENGTH)
 

@@ -10,14 +10,22 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const, Node, Not, Path
 from registrations.filters.evaluate import TypeHierarchy, holds
-from registrations.matching import access, atoms, compiled, conditions, conjunctions, counting, spec
+from registrations.matching import (
+    access,
+    atoms,
+    compile_matcher,
+    conditions,
+    conjunctions,
+    counting,
+    spec,
+)
 from registrations.matching.access import AccessMatcher
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.compiled import CompileMatcher
+from registrations.matching.compile_matcher import CompileMatcher
 from registrations.matching.counting import CountingMatcher
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.spec import Spec, Specs
-from registrations.matching.strategies import Make
+from registrations.matching.strategies import MatcherFactory
 from tests.unit.registrations.matching import filters
 from tests.unit.registrations.matching.programs import caught
 
@@ -29,7 +37,7 @@ LENGTH = 2_000
 
 
 class Remembers(conditions.Trial):
-    """Verdicts stay for the next event."""
+    """A trial that keeps its verdicts for the next event."""
 
     def __init__(self, tests: conditions.Conditions, event: Event) -> None:
         super().__init__(tests, event)
@@ -39,12 +47,12 @@ class Remembers(conditions.Trial):
 REMEMBERED: dict[conditions.Condition, bool] = {}
 
 
-class NeverTries(conditions.Trial):
+class NeverEvaluates(conditions.Trial):
     def passes(self, tests: tuple[conditions.Condition, ...]) -> bool:
         return True
 
 
-class TriesTheFirstOnly(conditions.Trial):
+class EvaluatesTheFirstOnly(conditions.Trial):
     def passes(self, tests: tuple[conditions.Condition, ...]) -> bool:
         return super().passes(tests[:1])
 
@@ -60,7 +68,7 @@ def without_not(node: Node, event: Event, hierarchy: TypeHierarchy) -> bool:
 
 
 def anchored_to_its_absence(nodes: Iterable[Node]) -> str | None:
-    """What must not be there is taken for what must."""
+    """Take an attribute that must be absent for a required one."""
     return true_anchor_of(node.item if isinstance(node, Not) else node for node in nodes)
 
 
@@ -77,33 +85,36 @@ def no_tests(
 true_anchor_of = conditions.anchor_of
 true_keys_of = atoms.keys_of
 
-WRONG: list[tuple[Make, Any, str, Any]] = [
-    *((AccessMatcher, access, "Trial", wrong) for wrong in (Remembers, NeverTries)),
-    *((AccessMatcher, access, "Trial", wrong) for wrong in (TriesTheFirstOnly, NoHierarchy)),
-    *((CountingMatcher, counting, "Trial", wrong) for wrong in (Remembers, NeverTries)),
-    *((CountingMatcher, counting, "Trial", wrong) for wrong in (TriesTheFirstOnly, NoHierarchy)),
+WRONG: list[tuple[MatcherFactory, Any, str, Any]] = [
+    *((AccessMatcher, access, "Trial", wrong) for wrong in (Remembers, NeverEvaluates)),
+    *((AccessMatcher, access, "Trial", wrong) for wrong in (EvaluatesTheFirstOnly, NoHierarchy)),
+    *((CountingMatcher, counting, "Trial", wrong) for wrong in (Remembers, NeverEvaluates)),
+    *(
+        (CountingMatcher, counting, "Trial", wrong)
+        for wrong in (EvaluatesTheFirstOnly, NoHierarchy)
+    ),
     (AccessMatcher, conditions, "holds", without_not),
     (CountingMatcher, conditions, "holds", without_not),
-    (CompileMatcher, compiled, "holds", without_not),
+    (CompileMatcher, compile_matcher, "holds", without_not),
     (AccessMatcher, conjunctions, "anchor_of", anchored_to_its_absence),
     (AccessMatcher, access, "keys_of", first_member),
     (CountingMatcher, counting, "keys_of", first_member),
-    (CompileMatcher, compiled, "keys_of", first_member),
+    (CompileMatcher, compile_matcher, "keys_of", first_member),
     (AccessMatcher, conditions.Conditions, "of", no_tests),
     (CountingMatcher, conditions.Conditions, "of", no_tests),
 ]
 
 
 @pytest.mark.parametrize(
-    ("make", "place", "name", "wrong"),
+    ("make", "module", "name", "wrong"),
     WRONG,
     ids=[f"{make.__name__}-{wrong.__name__}" for make, _, _, wrong in WRONG],  # type: ignore[attr-defined]
 )
 def test_a_mistake_with_tests_is_caught(
-    monkeypatch: pytest.MonkeyPatch, make: Make, place: Any, name: str, wrong: Any
+    monkeypatch: pytest.MonkeyPatch, make: MatcherFactory, module: Any, name: str, wrong: Any
 ) -> None:
     REMEMBERED.clear()
-    monkeypatch.setattr(place, name, wrong)
+    monkeypatch.setattr(module, name, wrong)
     assert caught(make, ScanMatcher, LENGTH)
 
 
@@ -120,7 +131,7 @@ def test_a_mistake_of_the_scan_is_caught() -> None:
 # --- alternatives ---
 
 
-class LeavesAnAlternative(FilterMatcher):
+class KeepsAnAlternative(FilterMatcher):
     def remove(self, id: int) -> None:
         numbers = self._numbers.get(id, ())
         self._numbers[id] = numbers[:-1] if len(numbers) > 1 else numbers
@@ -137,7 +148,7 @@ class KeepsWhatItReplaces(FilterMatcher):
             super().add(id, specs)
 
 
-class TellsTwice(FilterMatcher):
+class ReturnsTwice(FilterMatcher):
     def match(self, event: Event) -> list[int]:
         found = self._matcher.match(event)
         return [self._filters[id] if id < 0 else id for id in found]
@@ -149,7 +160,7 @@ class TakesTheFirstAlternative(FilterMatcher):
 
 
 class TakesTwoForOne(FilterMatcher):
-    """Alternatives are joined as if all of them had to hold."""
+    """A matcher that joins alternatives as if all of them had to hold."""
 
     def add(self, id: int, specs: Specs) -> None:
         if len(specs) == 2 and specs[0][:2] == specs[1][:2]:
@@ -162,7 +173,7 @@ class TakesTwoForOne(FilterMatcher):
 @pytest.mark.parametrize(
     "wrong",
     [
-        *(LeavesAnAlternative, KeepsWhatItReplaces, TellsTwice),
+        *(KeepsAnAlternative, KeepsWhatItReplaces, ReturnsTwice),
         *(TakesTheFirstAlternative, TakesTwoForOne),
     ],
 )
@@ -174,7 +185,7 @@ def test_a_mistake_with_alternatives_is_caught(wrong: type[FilterMatcher]) -> No
 def test_a_gate_that_takes_an_empty_text_for_a_domain_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Met once: an event's empty type is missing to a filter, and no type to a gate."""
+    """A past mistake: an event's empty type is missing for a filter, but a value for a gate."""
     given: Callable[[Any], Spec] = spec._spec
 
     def careless(alternative: Any, roles: Any) -> Spec:

@@ -1,4 +1,4 @@
-"""The differential comparison catches mistakes planted in OIF's strategies: sig, memo, lattice and
+"""The differential comparison finds mistakes planted in OIF's strategies: sig, memo, lattice and
 compile.
 """
 
@@ -9,17 +9,17 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const, Node, Not
 from registrations.filters.evaluate import TypeHierarchy
-from registrations.matching import compiled, lattice, shadows, signatures
-from registrations.matching.compiled import Block, CompileMatcher, Findings
-from registrations.matching.lattice import LatticeMatcher, Members, Stop
+from registrations.matching import compile_matcher, lattice, signatures, thresholds
+from registrations.matching.compile_matcher import Block, CompileMatcher, Findings
+from registrations.matching.lattice import LatticeMatcher, Members, PathEntry
 from registrations.matching.matcher import Counters
 from registrations.matching.memo import MemoMatcher
 from registrations.matching.scan import ScanMatcher
-from registrations.matching.shadows import Shadows, Threshold
-from registrations.matching.sig import SigMatcher
+from registrations.matching.signature_matcher import SigMatcher
 from registrations.matching.signatures import Signatures
 from registrations.matching.spec import Spec
-from registrations.matching.strategies import Make
+from registrations.matching.strategies import MatcherFactory
+from registrations.matching.thresholds import Shadows, Threshold
 from tests.unit.registrations.matching.programs import caught
 
 LENGTH = 2_000
@@ -28,35 +28,35 @@ LENGTH = 2_000
 # --- signatures ---
 
 
-def demanded_of_not(node: Node) -> frozenset[str]:
-    return true_demanded(node.item if isinstance(node, Not) else node)
+def required_of_not(node: Node) -> frozenset[str]:
+    return true_required(node.item if isinstance(node, Not) else node)
 
 
 def whole_path(path: str) -> str:
-    """A dotted name is looked for at the top."""
+    """Look for a dotted name at the top level."""
     return path
 
 
-def bit_of_the_number_there_are(self: Signatures, name: str) -> int:
-    """Bits that became free are not given again, but counted."""
+def bit_by_count(self: Signatures, name: str) -> int:
+    """Do not reuse freed bits, but count them."""
     if name not in self._bits:
         self._bits[name] = 1 << len(self._bits)
     self._users[name] = self._users.get(name, 0) + 1
     return self._bits[name]
 
 
-class MemoForgetsNothing(MemoMatcher):
+class MemoKeepsItsCache(MemoMatcher):
     def add(self, id: int, spec: Spec) -> None:
         self.remove(id)
         self._signatures.add(id, spec)
 
 
-class MemoKeepsWhatLeft(MemoMatcher):
+class MemoKeepsRemoved(MemoMatcher):
     def remove(self, id: int) -> None:
         self._signatures.remove(id)
 
 
-class MemoKnowsFieldsByTheirNumber(MemoMatcher):
+class MemoKnowsFieldsByTheirCount(MemoMatcher):
     def match(self, event: Event) -> list[int]:
         found = {bits.bit_count(): bits for bits in self._candidates}
         given = self._signatures.given(event.attributes)
@@ -73,24 +73,24 @@ class LatticeKeepsItsPath(LatticeMatcher):
         self._path = path or None
 
 
-def one_too_far(members: dict[int, Members]) -> list[Stop]:
+def one_too_far(members: dict[int, Members]) -> list[PathEntry]:
     return [stop._replace(beyond=stop.beyond + 1) for stop in true_laid_flat(members)]
 
 
 def overlap_is_enough(found: list[int], bits: int) -> int | None:
-    """A signature hangs under one that it only shares a field with."""
+    """Link a signature below one that only shares a field with it."""
     return next((each for each in found if each & bits), None)
 
 
-true_demanded = signatures.demanded
-true_laid_flat = lattice.laid_flat
+true_required = signatures.required_properties
+true_laid_flat = lattice.flattened
 
 
 # --- compile ---
 
 
 class Remembers(Findings):
-    """What was found out of one event is believed of the next."""
+    """Results that are kept for the next event."""
 
     def __init__(
         self, event: Event, hierarchy: TypeHierarchy, shadows: Shadows, counters: Counters
@@ -103,7 +103,7 @@ BOUNDS: tuple[dict[object, Any], dict[object, Any]] = ({}, {})
 
 
 def equal_is_enough(node: Node) -> Threshold | None:
-    """`>` is taken for `>=`."""
+    """Take `>` for `>=`."""
     found = true_threshold_of(node)
     return found and found._replace(strength=(found.strength[0], False))
 
@@ -114,20 +114,20 @@ def smaller_is_stronger(node: Node) -> Threshold | None:
 
 
 def one_side(node: Node) -> Threshold | None:
-    """`<` and `>` of an operand are on the same side."""
+    """Put `<` and `>` of an operand on the same side."""
     found = true_threshold_of(node)
     return found and found._replace(side=(found.side[0], True))
 
 
 def unflipped(node: Node) -> Threshold | None:
-    """`(> 3 x)` is taken for `(> x 3)`."""
+    """Take `(> 3 x)` for `(> x 3)`."""
     if isinstance(node, Compare) and isinstance(node.left, Const):
         return true_threshold_of(Compare(node.op, node.right, node.left))
     return true_threshold_of(node)
 
 
 def only_the_then_part(program: Block, findings: Findings, due: list[int]) -> int:
-    """Numbers of a block that goes on are not told."""
+    """Do not return the numbers of a block with further steps."""
     if not (program.cases or program.tests):
         due += program.ids
     for path, cases in program.cases.items():
@@ -141,44 +141,47 @@ def only_the_then_part(program: Block, findings: Findings, due: list[int]) -> in
 
 
 def stays(program: Block, steps: Any, id: int) -> None:
-    """A number that left is still told."""
+    """Keep a removed number, which is still returned."""
 
 
-true_threshold_of = shadows.threshold_of
+true_threshold_of = thresholds.threshold_of
 
-STEPS: list[tuple[Make, Any, str, Any]] = [
-    *((make, signatures, "demanded", demanded_of_not) for make in (SigMatcher, MemoMatcher)),
-    *((make, signatures, "property_of", whole_path) for make in (SigMatcher, LatticeMatcher)),
-    (SigMatcher, Signatures, "_use", bit_of_the_number_there_are),
-    (LatticeMatcher, lattice, "laid_flat", one_too_far),
-    (LatticeMatcher, lattice, "_subset", overlap_is_enough),
-    (CompileMatcher, compiled, "Findings", Remembers),
-    (CompileMatcher, compiled, "run", only_the_then_part),
-    (CompileMatcher, compiled, "take_out", stays),
+STEPS: list[tuple[MatcherFactory, Any, str, Any]] = [
     *(
-        (CompileMatcher, shadows, "threshold_of", wrong)
+        (make, signatures, "required_properties", required_of_not)
+        for make in (SigMatcher, MemoMatcher)
+    ),
+    *((make, signatures, "property_of", whole_path) for make in (SigMatcher, LatticeMatcher)),
+    (SigMatcher, Signatures, "_use", bit_by_count),
+    (LatticeMatcher, lattice, "flattened", one_too_far),
+    (LatticeMatcher, lattice, "_subset", overlap_is_enough),
+    (CompileMatcher, compile_matcher, "Findings", Remembers),
+    (CompileMatcher, compile_matcher, "run", only_the_then_part),
+    (CompileMatcher, compile_matcher, "remove_row", stays),
+    *(
+        (CompileMatcher, thresholds, "threshold_of", wrong)
         for wrong in (equal_is_enough, smaller_is_stronger, one_side, unflipped)
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("make", "place", "name", "wrong"),
+    ("make", "module", "name", "wrong"),
     STEPS,
     ids=[f"{make.__name__}-{wrong.__name__}" for make, _, _, wrong in STEPS],  # type: ignore[attr-defined]
 )
-def test_a_step_gone_wrong_is_caught(
-    monkeypatch: pytest.MonkeyPatch, make: Make, place: Any, name: str, wrong: Any
+def test_a_planted_mistake_in_a_step_is_caught(
+    monkeypatch: pytest.MonkeyPatch, make: MatcherFactory, module: Any, name: str, wrong: Any
 ) -> None:
     for remembered in BOUNDS:
         remembered.clear()
-    monkeypatch.setattr(place, name, wrong)
+    monkeypatch.setattr(module, name, wrong)
     assert caught(make, ScanMatcher, LENGTH)
 
 
 @pytest.mark.parametrize(
     "make",
-    [MemoForgetsNothing, MemoKeepsWhatLeft, MemoKnowsFieldsByTheirNumber, LatticeKeepsItsPath],
+    [MemoKeepsItsCache, MemoKeepsRemoved, MemoKnowsFieldsByTheirCount, LatticeKeepsItsPath],
 )
-def test_a_matcher_gone_wrong_is_caught(make: Make) -> None:
+def test_a_planted_mistake_in_a_matcher_is_caught(make: MatcherFactory) -> None:
     assert caught(make, ScanMatcher, LENGTH)

@@ -1,4 +1,4 @@
-"""What a registration matches, the same for every strategy."""
+"""The semantics of matching, equal for every strategy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -58,10 +58,10 @@ EQUALITY: list[tuple[Any, Any, bool]] = [
 
 
 @engines
-@pytest.mark.parametrize(("wanted", "given", "same"), EQUALITY)
-def test_values_are_equal_as_json(make: Make, wanted: Any, given: Any, same: bool) -> None:
-    assert matches(make, {"a": wanted}, {"a": given}) == same
-    assert matches(make, {"a": wanted, "b": 1}, {"a": given, "b": 1}) == same
+@pytest.mark.parametrize(("value", "given", "same"), EQUALITY)
+def test_values_are_equal_as_json(make: Make, value: Any, given: Any, same: bool) -> None:
+    assert matches(make, {"a": value}, {"a": given}) == same
+    assert matches(make, {"a": value, "b": 1}, {"a": given, "b": 1}) == same
 
 
 PATHS: list[tuple[str, dict[str, Any], bool]] = [
@@ -70,7 +70,7 @@ PATHS: list[tuple[str, dict[str, Any], bool]] = [
     ("a.b", {"a.b": 2, "a": {"b": 1}}, False),  # the exact name first
     ("a.b", {"a.b": 1, "a": {"b": 2}}, True),
     ("a.b", {"a.b": {}, "a": {"b": 1}}, False),
-    ("a.b.c", {"a": {"b.c": 1}}, False),  # names with a dot are reached at the top only
+    ("a.b.c", {"a": {"b.c": 1}}, False),  # names with a dot are found at the top level only
     ("a.b.c", {"a.b": {"c": 1}}, False),
     ("a.b.c", {"a.b": 2, "a": {"b": {"c": 1}}}, True),
     ("a.b.c.d", {"a": {"b": {"c": {"d": 1}}}}, True),
@@ -137,7 +137,7 @@ def test_a_gate_is_equal_as_a_whole_or_any(
 
 
 @engines
-def test_a_number_is_replaced_and_removed_and_neither_fails_twice(make: Make) -> None:
+def test_a_number_is_replaced_and_removed_idempotently(make: Make) -> None:
     matcher = make()
     one, two = Event("d", "t", {"a": 1}), Event("d", "t", {"a": 2})
     matcher.add(5, Spec(pairs=(("a", 1),)))
@@ -164,7 +164,7 @@ def test_the_pairs_language_gives_a_spec() -> None:
     assert spec_of(parsed) == Spec("d", None, (("a", 1), ("b", None)))
 
 
-def test_an_unknown_strategy_is_told_with_those_there_are() -> None:
+def test_the_error_of_an_unknown_strategy_lists_the_known_ones() -> None:
     assert isinstance(new_matcher(), IndexMatcher)
     with pytest.raises(ValueError, match="access, counting, sig, memo, lattice, compile, scan"):
         new_matcher("quick")

@@ -1,4 +1,4 @@
-"""RDY-53: languages and matchers by themselves, in programs that know no hub and no Django."""
+"""RDY-53: languages and matchers in programs without a hub or Django."""
 
 import json
 import os
@@ -14,14 +14,14 @@ from eventhub.event.envelope import Event
 from eventhub.event.json_codec import event_json
 from registrations.filters.ast import Path as Field
 from registrations.filters.values import ENVELOPE, value_of
-from registrations.matching.dicts import event_of
+from registrations.matching.dicts import event_from_dict
 from tests.unit.eventhub.event.strategies import events
 
 PROGRAM = """
 import json, sys
 from registrations.filters.languages import parse
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.dicts import event_of
+from registrations.matching.dicts import event_from_dict
 from registrations.matching.spec import specs_of
 from registrations.matching.strategies import STRATEGIES, new_matcher
 
@@ -38,7 +38,7 @@ for strategy in STRATEGIES:
     matcher = FilterMatcher(new_matcher(strategy))
     for id, (language, source) in filters.items():
         matcher.add(id, specs_of(parse(language, source).node))
-    found[strategy] = [sorted(matcher.match(event_of(one))) for one in received]
+    found[strategy] = [sorted(matcher.match(event_from_dict(one))) for one in received]
 strange = [name for name in sys.modules if name.partition(".")[0] in (
     "django", "rest_framework", "channels", "celery", "psycopg", "redis")]
 print(json.dumps({"found": found, "strange": strange}))
@@ -54,20 +54,20 @@ EXPECTED = [[1, 2, 5], [3, 4], [5], []]
 
 ENDS = """
 from eventhub.event.envelope import Event
-from registrations.matching.index import IndexMatcher, Options
+from registrations.matching.index import IndexMatcher, IndexOptions
 from registrations.matching.spec import Spec
 
 def hierarchy(event):  # whose module holds the matcher, which holds this
     return (event.type,) if matcher else ()
 
-matcher = IndexMatcher(hierarchy, Options(first=1, least=1))
+matcher = IndexMatcher(hierarchy, IndexOptions(first=1, least=1))
 matcher.add(1, Spec(pairs=(("a", 1),)))
 assert matcher.match(Event("d", "t", {"a": 1})) == [1]
 """
 
 
-def test_a_program_ends_without_complaints_about_what_it_still_held() -> None:
-    """The compiled engine lies on a cycle that Python's garbage collector must see through."""
+def test_a_program_with_a_live_matcher_ends_without_warnings() -> None:
+    """The compiled engine is on a reference cycle, which the garbage collector must traverse."""
     root = Path(__file__).parents[4]
     done = subprocess.run(
         [sys.executable, "-c", ENDS], cwd=root, capture_output=True, text=True, check=False
@@ -91,16 +91,16 @@ def test_a_program_matches_dictionaries_without_a_hub_or_settings(tmp_path: Path
     )
     assert done.returncode == 0, done.stderr
 
-    told = json.loads(done.stdout)
-    assert told["strange"] == []
-    assert len(told["found"]) >= 7
-    assert all(found == EXPECTED for found in told["found"].values()), told["found"]
+    printed = json.loads(done.stdout)
+    assert printed["strange"] == []
+    assert len(printed["found"]) >= 7
+    assert all(found == EXPECTED for found in printed["found"].values()), printed["found"]
 
 
 @given(events())
-def test_of_a_received_event_filters_see_what_the_hub_s_see(event: Event) -> None:
+def test_filters_give_equal_results_for_a_received_event(event: Event) -> None:
 
-    received = event_of(orjson.loads(event_json(event)))
+    received = event_from_dict(orjson.loads(event_json(event)))
     fields = [Field(name, "envelope") for name in sorted(ENVELOPE)]
     fields += [Field(name) for name in event.attributes]
     fields += [Field(name, "environment") for name in event.environment or {}]

@@ -1,4 +1,4 @@
-"""What a process of the hub matches in memory."""
+"""The matcher of a hub process."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from registrations.matching.stream_matcher import Matching
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_nobody_waits_for_an_index(strategy: str) -> None:
-    """A listen that named 1,000 registrations built one on the event loop."""
+def test_no_index_is_built_on_the_event_loop(strategy: str) -> None:
+    """A listener of 1,000 registrations built one on the event loop."""
     matcher = Matching(strategy).new()
     for number in range(1_100):
         matcher.add(number, (Spec(pairs=(("n", number),)),))
@@ -19,6 +19,6 @@ def test_nobody_waits_for_an_index(strategy: str) -> None:
         assert matcher.counters.rebuilds == 0
 
 
-def test_there_is_no_other_strategy() -> None:
-    with pytest.raises(ValueError, match="no strategy"):
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown strategy"):
         Matching("none").new()

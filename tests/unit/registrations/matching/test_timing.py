@@ -1,15 +1,15 @@
-"""The table of timings: one work, every strategy, the same matches."""
+"""The table of timings: one workload, every strategy, equal matches."""
 
 import pytest
 
 from eventhub.event.envelope import Event
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.strategies import STRATEGIES
-from registrations.matching.timing import MIXES, Differs, table, time_all
+from registrations.matching.timing import MIXES, ResultsDiffer, table, time_all
 
 
 class Forgetful(ScanMatcher):
-    """Forgets one match in every event that has several."""
+    """A matcher that drops one match of every event with several."""
 
     def match(self, event: Event) -> list[int]:
         found = super().match(event)
@@ -17,7 +17,7 @@ class Forgetful(ScanMatcher):
 
 
 @pytest.mark.parametrize("mix", MIXES)
-def test_every_strategy_finds_the_same_and_has_a_row_of_its_own(mix: str) -> None:
+def test_every_strategy_finds_the_same_and_has_a_row(mix: str) -> None:
     work = MIXES[mix](200, 60, 1)
     timed = time_all(work, 0.01)
     assert {one.strategy for one in timed} == {*STRATEGIES}
@@ -29,7 +29,7 @@ def test_every_strategy_finds_the_same_and_has_a_row_of_its_own(mix: str) -> Non
     assert figures == sorted(figures, reverse=True)
 
 
-def test_one_that_finds_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_strategy_with_different_matches_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STRATEGIES, "forgetful", Forgetful)
-    with pytest.raises(Differs, match="forgetful and scan"):
+    with pytest.raises(ResultsDiffer, match="forgetful and scan"):
         time_all(MIXES["pairs"](200, 60, 1), 0.0, ["scan", "forgetful"])

@@ -12,8 +12,8 @@ PATHS = (
     *("x", "y", "z", "x=1", "x:y", "", ".", "a.", ".a", "\0", "x\0y", "名", "é", "e\u0301"),
     *("a", "a.b", "a.b.c", "a.c", "b.c", "x.y"),
 )
-FEW_PATHS = ("x", "y", "a.b", "z")  # in place of these, so that fields and tests meet often
-# what a careless comparison takes for the same
+FEW_PATHS = ("x", "y", "a.b", "z")  # instead of these, so that fields and tests often coincide
+# values that a careless comparison takes for equal
 ALIKE: tuple[tuple[Any, ...], ...] = (
     (1, 1.0, True, "1", "1.0", "true", "True", "(True,)"),
     (0, 0.0, -0.0, False, None, "0", "", "null"),
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def alike(value: Any) -> tuple[Any, ...]:
-    """The group of a value, which it is in by its type as well."""
+    """Return the group of a value, matched by type too."""
     groups = (group for group in ALIKE if any(value is member for member in group))
     return next(groups, (value,))
 
@@ -57,7 +57,7 @@ def put(attributes: dict[str, Any], path: str, value: Any, *, nest: Nest) -> Non
 
 
 def _opened(outer: dict[str, Any], step: str, nest: Nest) -> dict[str, Any]:
-    """The object in which a path goes on; what others may have is copied."""
+    """Return the object in which a path continues; copy shared values."""
     there = outer.get(step)
     inner = dict(there) if isinstance(there, dict) else {}
     if nest == "objects" and not isinstance(there, list):

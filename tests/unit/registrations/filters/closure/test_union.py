@@ -142,12 +142,12 @@ def test_the_thread_that_makes_it_rests_between_short_steps() -> None:
 
 def test_forms_are_kept_while_they_are_few_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CLOSURE_TESTS_MAX", 40)
-    maker = ClosureBuilder(None)  # type: ignore[arg-type]  # the tables are not read
+    builder = ClosureBuilder(None)  # type: ignore[arg-type]  # the tables are not read
     text = f"(and {' '.join(f'(> x{n} {{0}})' for n in range(9))})"
     for number in range(22):
-        maker._taken(Union(), [("", text.format(number))])
-        assert sum(len(parts) for form in maker._forms.values() for parts in form) <= 40
-    assert maker._forms
+        builder._add_in_thread(Union(), [("", text.format(number))])
+        assert sum(len(parts) for form in builder._forms.values() for parts in form) <= 40
+    assert builder._forms
 
 
 def test_so_many_that_not_all_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

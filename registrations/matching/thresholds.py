@@ -1,8 +1,8 @@
-"""Which test answers for which: where `(> x 3)` does not hold, `(> x 7)` need not be tried, and
-where `(> x 7)` holds, `(> x 3)` does (OIF-28). Plain module.
+"""Thresholds that decide each other: if `(> x 3)` fails, `(> x 7)` fails; if `(> x 7)` holds,
+`(> x 3)` holds (OIF-28). Plain module.
 
-Only numbers on one side make such an order; of a list, as of a single value, what passes one
-threshold passes all that are lower.
+Only comparisons with numbers have this order. A list, like a single value, that passes one
+threshold passes all lower ones.
 """
 
 from bisect import bisect_left, insort
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from registrations.filters.ast import FLIPPED, Compare, Const, Node, Operand
 from registrations.matching.conditions import Condition
 
-Side = tuple[Operand, bool]  # what is compared, and whether it is to be large
-Strength = tuple[float, bool]  # the greater, the fewer values pass
+Side = tuple[Operand, bool]  # the compared operand, and whether it is a lower bound
+Strength = tuple[float, bool]  # the greater it is, the fewer values pass
 
 
 class Threshold(NamedTuple):
@@ -23,7 +23,7 @@ class Threshold(NamedTuple):
 
 
 def threshold_of(node: Node) -> Threshold | None:
-    """None if the test is another one."""
+    """Return the threshold of a test; None if it is not one."""
     match node:
         case Compare(op, Const() as left, right):
             node = Compare(FLIPPED[op], right, left)
@@ -38,14 +38,14 @@ def threshold_of(node: Node) -> Threshold | None:
 
 
 class Shadows:
-    """The tests of a program that are thresholds, of each side in the order of their strength."""
+    """The thresholds of a program, for each side sorted by strength."""
 
     def __init__(self) -> None:
         self.thresholds: dict[Condition, Threshold] = {}
         self._sides: dict[Side, list[Condition]] = {}
 
     def add(self, test: Condition) -> None:
-        """Nothing happens if it is no threshold."""
+        """Add a test if it is a threshold."""
         threshold = threshold_of(test.node)
         if threshold is None:
             return
@@ -64,7 +64,7 @@ class Shadows:
             del self._sides[threshold.side]
 
     def weakest(self, side: Side) -> Condition:
-        """The test that holds if any of its side does."""
+        """Return the test that holds if any of its side does."""
         return self._sides[side][0]
 
     def __len__(self) -> int:

@@ -1,55 +1,57 @@
-"""What a forwarder's interest makes of suspensions and of another strategy; which filters are the
-same; the names of the strategies.
+"""Versions in a forwarder's matcher: suspensions, and a change of the strategy; digests of equal
+filters; the names of the strategies.
 """
 
 from typing import Any, get_args
 
 import pytest
 
-from delivery.forward.interest import Interest
+from delivery.forward.interest import CallbackInterest
 from eventhub.event.envelope import Event
 from eventhub.eventlog.streams import Matching as Name
 from registrations.filter_source import FilterSource
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import STRATEGIES
 from registrations.matching.stream_matcher import AUTO, Matching
-from registrations.matching.versions import Suspension, Version
+from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 EVENT = Event("d", "a", {"n": 1})
 
 
-def version(id: int, **fields: Any) -> Version:
-    found = Version(id, id * 10, "c", 1, (Spec(),), 0, None)
+def version(id: int, **fields: Any) -> StreamVersion:
+    found = StreamVersion(id, id * 10, "c", 1, (Spec(),), 0, None)
     return found._replace(**fields)
 
 
-def owed(interest: Interest, *sequences: int) -> list[list[int]]:
-    return [interest.owed(EVENT, sequence).endpoints.get(1, []) for sequence in sequences]
+def match(interest: CallbackInterest, *sequences: int) -> list[list[int]]:
+    return [interest.match(EVENT, sequence).endpoints.get(1, []) for sequence in sequences]
 
 
-def test_a_group_is_asleep_between_its_places_alone() -> None:
-    interest = Interest(0)
+def test_a_suspended_group_matches_nothing_between_the_bounds_of_the_suspension() -> None:
+    interest = CallbackInterest(0)
     interest.take([version(1, group=7), version(2), version(3, group=8)])
-    interest.suspend({7: (Suspension(5, None), Suspension(1, 2)), 8: ()})
-    assert owed(interest, 1, 2, 3, 5, 6) == [
+    interest.suspend({7: (SuspensionSpan(5, None), SuspensionSpan(1, 2)), 8: ()})
+    assert match(interest, 1, 2, 3, 5, 6) == [
         [10, 20, 30], [20, 30], [10, 20, 30], [10, 20, 30], [20, 30],
     ]  # fmt: skip
-    interest.suspend({7: (Suspension(5, 6),)})
-    assert owed(interest, 6, 7) == [[20, 30], [10, 20, 30]]
+    interest.suspend({7: (SuspensionSpan(5, 6),)})
+    assert match(interest, 6, 7) == [[20, 30], [10, 20, 30]]
     interest.suspend({7: ()})
-    assert owed(interest, 6) == [[10, 20, 30]]
+    assert match(interest, 6) == [[10, 20, 30]]
 
 
-def test_a_version_that_is_suspended_takes_no_place() -> None:
-    interest = Interest(0)
+def test_a_suspended_version_is_not_in_the_matcher() -> None:
+    interest = CallbackInterest(0)
     interest.take([version(1, suspended=True), version(2)])
-    assert (len(interest), owed(interest, 1)) == (1, [[20]])
+    assert (len(interest), match(interest, 1)) == (1, [[20]])
     assert not version(1, suspended=True).holds(1)
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, AUTO])
-def test_another_strategy_takes_over_with_what_came_and_went_meanwhile(strategy: str) -> None:
-    interest = Interest(0, Matching("scan" if strategy != "scan" else "access"))
+def test_a_new_strategy_has_the_versions_that_started_and_ended_during_the_rebuild(
+    strategy: str,
+) -> None:
+    interest = CallbackInterest(0, Matching("scan" if strategy != "scan" else "access"))
     interest.take([version(id) for id in range(1, 1_201)])
     steps = interest.rebuild(Matching(strategy))
     next(steps)
@@ -62,11 +64,11 @@ def test_another_strategy_takes_over_with_what_came_and_went_meanwhile(strategy:
     list(steps)
     assert interest.matching.strategy == strategy
     expected = [id * 10 for id in range(2, 1_201) if id != 1_100] + [20_000, 20_010]
-    assert owed(interest, 8) == [expected]
+    assert match(interest, 8) == [expected]
     assert len(interest) == len(expected)
 
 
-def test_a_stream_may_have_each_strategy_that_there_is() -> None:
+def test_a_stream_may_have_any_strategy() -> None:
     assert set(get_args(Name)) == {AUTO, *STRATEGIES}
 
 
@@ -77,7 +79,7 @@ def digest(language: str, source: Any, *streams: int, client: int = 1) -> object
     return found
 
 
-def test_what_is_asked_for_alike_has_one_digest_however_it_is_written() -> None:
+def test_equal_filters_have_equal_digests_in_every_language() -> None:
     same = digest("predicate", "(and (= a 1) (or (= b 2) (= c 3)))", 1, 2)
     assert same == digest("predicate", "(or (and (= c 3) (= 1.0 a)) (and (= b 2) (= a 1)))", 2, 1)
     assert digest("pairs", {"attributes": {"a": 1}}) == digest("predicate", "(= a 1)")

@@ -1,4 +1,4 @@
-"""One event in the form that a caller accepts: the hub's own JSON, or that of a codec.
+"""Representations of one event by media type: the hub's own JSON, or the format of a codec.
 Django module.
 """
 
@@ -18,8 +18,8 @@ from eventhub.eventlog.stored import CursorJson, StoredEvent
 from eventhub.types import selectors as types
 
 
-class Placed(NamedTuple):
-    """A stored event, and where it is looked at."""
+class StreamEvent(NamedTuple):
+    """A stored event with its zone and stream."""
 
     stored: StoredEvent
     zone_id: int
@@ -27,7 +27,7 @@ class Placed(NamedTuple):
 
 
 class ControlJson(TypedDict):
-    """Each control of an event, with what it is where it was not given."""
+    """The controls of an event, with the defaults of those that it does not set."""
 
     channels: list[str]
     destinations: tuple[str, ...]
@@ -38,25 +38,27 @@ class ControlJson(TypedDict):
 
 
 class StoredEventJson(EventJson, CursorJson):
-    """An event with what the log gave it, and what its own fields do not say by themselves."""
+    """An event with the fields of the log, and those derived from its own."""
 
     stream: str
     appended_at: Time
-    signature: Annotated[str, Meta(description="Of the names of the attributes.")]
-    channels: Annotated[list[str], Meta(description="The names of those bits that have one.")]
+    signature: Annotated[str, Meta(description="The signature of the attribute names.")]
+    channels: Annotated[
+        list[str], Meta(description="The names of the bits in `mask` that have one.")
+    ]
     control: ControlJson
 
 
-def whole(placed: Placed) -> StoredEventJson:
-    """The hub's own JSON: the event with its place, the names of its channels, the signature of its
-    tags (FOX-06), and each control, with its default where it was not given (FOX-10).
+def stored_event_json(located: StreamEvent) -> StoredEventJson:
+    """Return the hub's own JSON: the event with its position, channel names, the signature of its
+    tags (FOX-06), and every control, with its default if the event does not set it (FOX-10).
     """
-    stored = placed.stored
+    stored = located.stored
     event = stored.event
-    names = _channels(placed.zone_id, event.mask)
+    names = _channels(located.zone_id, event.mask)
     given: EventJson = orjson.loads(stored.json)
     return {
-        "stream": placed.stream,
+        "stream": located.stream,
         **stored.cursor.json(),
         "appended_at": time_text(stored.appended_at_us),
         **given,
@@ -74,32 +76,32 @@ def whole(placed: Placed) -> StoredEventJson:
 
 
 def _channels(zone_id: int, mask: int) -> list[str]:
-    """The names of the bits; bits without a name are in the mask alone."""
+    """Return the names of the bits; bits without a name appear only in the mask."""
     return [one.name for one in access.list_channels(zone_id=zone_id) if mask >> one.bit & 1]
 
 
-def _cloudevent(placed: Placed) -> bytes:
-    stored = placed.stored
+def _cloudevent(located: StreamEvent) -> bytes:
+    stored = located.stored
     return cloudevents.structured(stored.event, f"{stored.segment}:{stored.sequence}")
 
 
-def _xml(placed: Placed) -> bytes:
-    event = placed.stored.event
-    known = types.lineage_of(zone_id=placed.zone_id, domain=event.domain, type=event.type)
-    told = FoxContext(placed.stream, "recovery", known.newest_for(event))
-    return fox_xml.write(event, told).encode()
+def _xml(located: StreamEvent) -> bytes:
+    event = located.stored.event
+    declared = types.lineage_of(zone_id=located.zone_id, domain=event.domain, type=event.type)
+    context = FoxContext(located.stream, "recovery", declared.newest_for(event))
+    return fox_xml.write(event, context).encode()
 
 
-FORMS: dict[str, Callable[[Placed], bytes]] = {
+FORMATS: dict[str, Callable[[StreamEvent], bytes]] = {
     cloudevents.STRUCTURED: _cloudevent,
-    oif.CONTENT_TYPE: lambda placed: oif.write(placed.stored.event).encode(),
+    oif.CONTENT_TYPE: lambda located: oif.write(located.stored.event).encode(),
     **dict.fromkeys(fox_xml.CONTENT_TYPES, _xml),
 }
 
 
-def accepted(accept: str) -> str | None:
-    """The form that an Accept header names first; None for the hub's own JSON, which everybody gets
-    who asks for something else first.
+def accepted_format(accept: str) -> str | None:
+    """Return the media type that an Accept header names first; None for the hub's own JSON, the
+    default for every other type.
     """
     name = accept.partition(",")[0].partition(";")[0].strip().lower()
-    return name if name in FORMS else None
+    return name if name in FORMATS else None

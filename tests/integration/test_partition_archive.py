@@ -18,9 +18,9 @@ import pyarrow as pa
 import pytest
 
 from delivery import log_retention
-from delivery.partitions.archive import Shelf, shelved_rows
-from delivery.partitions.create import make_partitions
-from delivery.partitions.retire import retire, retire_deliveries_group, retiring
+from delivery.partitions.archive import PartitionArchive, archived_rows
+from delivery.partitions.create import create_partitions
+from delivery.partitions.retire import retire, retire_deliveries_partition, run_retirement
 from eventhub.base import limits
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged
@@ -51,7 +51,7 @@ def world(database: World) -> Iterator[World]:
 async def old_group(world: World, connection: Connection, deliveries: int = 3) -> str:
     """The name of a partition whose time is over, with finished deliveries."""
     group = await next_group(world.url)
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     stream_id = world.stream(segment_events_max=max(deliveries, 1))
     for appended in world.emit(stream_id, *["a"] * max(deliveries, 1))[:deliveries]:
         world.sql(
@@ -62,7 +62,7 @@ async def old_group(world: World, connection: Connection, deliveries: int = 3) -
             *(appended.sequence, appended.segment),
         )
     await next_group(world.url)
-    assert await make_partitions(connection)
+    assert await create_partitions(connection)
     world.emit(stream_id, *["a"] * max(deliveries, 1))  # fills what was opened in the old group
     world.sql("UPDATE segments SET sealed_at = '2020-01-01' WHERE partition_id = %s", group)
     return f"deliveries_p{group}"
@@ -102,8 +102,8 @@ def stored(world: World, name: str) -> list[dict[str, Any]]:
     return [{**row, "claim": str(row["claim"])} if "claim" in row else row for row in rows]
 
 
-def shelved(place: Path, manifest: str) -> list[dict[str, Any]]:
-    batches = list(shelved_rows(ArchiveFolder(str(place)), manifest))
+def archived(place: Path, manifest: str) -> list[dict[str, Any]]:
+    batches = list(archived_rows(ArchiveFolder(str(place)), manifest))
     return pa.Table.from_batches(batches).to_pylist()
 
 
@@ -121,7 +121,7 @@ async def test_partitions_are_archived_whole_before_they_go(
     old_day(world)
     held = {name: stored(world, name) for name in (group, DAY)}
     assert len(held[group]) == len(held[DAY]) == 3
-    await retiring(world.url, str(tmp_path))
+    await run_retirement(world.url, str(tmp_path))
     left = noted(world)
     for name, rows in held.items():
         assert not there(world, name)
@@ -129,7 +129,7 @@ async def test_partitions_are_archived_whole_before_they_go(
         assert (count, why) == (3, "")
         assert manifest is not None
         assert manifest.startswith(f"_{name.partition('_')[0]}/{name}-")
-        assert shelved(tmp_path, manifest) == rows
+        assert archived(tmp_path, manifest) == rows
     assert list((tmp_path / "_unfinished/partitions").iterdir()) == []
 
 
@@ -150,13 +150,13 @@ async def test_while_the_archive_is_away_they_stay_unless_space_is_short(
     group = await old_group(world, connection)
     empty = await old_group(world, connection, deliveries=0)
     (tmp_path / "file").touch()
-    away = Shelf(str(tmp_path / "file/archive"), world.url)
+    away = PartitionArchive(str(tmp_path / "file/archive"), world.url)
     await retire(connection, away)
     assert attached(world, group) and not there(world, empty)  # of nothing nothing is archived
     assert group not in noted(world)
     number = int(group.removeprefix("deliveries_p"))
-    assert not await retire_deliveries_group(connection, number, away)
-    assert await retire_deliveries_group(connection, number, away, pressed=True)
+    assert not await retire_deliveries_partition(connection, number, away)
+    assert await retire_deliveries_partition(connection, number, away, low_space=True)
     assert not there(world, group)
     assert noted(world)[group] == (3, None, "archive_unavailable")
 
@@ -171,10 +171,12 @@ async def test_what_is_shed_is_archived_too(
     world.sql(f"ALTER TABLE events DETACH PARTITION events_p{number}")
     world.sql(f"DROP TABLE events_p{number}")
     while there(world, group):  # the oldest goes first
-        assert await log_retention.shed(Shelf(str(tmp_path), world.url), connection, True)
+        assert await log_retention.shed(
+            PartitionArchive(str(tmp_path), world.url), connection, True
+        )
     _, manifest, _ = noted(world)[group]
     assert manifest is not None
-    assert shelved(tmp_path, manifest) == held
+    assert archived(tmp_path, manifest) == held
 
 
 class HangingPlace(ArchiveFolder):
@@ -198,11 +200,11 @@ async def test_an_archive_that_hangs_is_given_up_when_space_is_short(
     monkeypatch.setattr(limits, "PARTITION_ARCHIVE_PRESSED_S_MAX", 0.5)
     monkeypatch.setattr(limits, "PARTITION_ARCHIVE_PING_S", 0.1)
     group = await old_group(world, connection)
-    shelf = Shelf(str(tmp_path), world.url)
-    shelf.place = hanging = HangingPlace(str(tmp_path))
+    archive = PartitionArchive(str(tmp_path), world.url)
+    archive.folder = hanging = HangingPlace(str(tmp_path))
     try:
         number = int(group.removeprefix("deliveries_p"))
-        assert await retire_deliveries_group(connection, number, shelf, pressed=True)
+        assert await retire_deliveries_partition(connection, number, archive, low_space=True)
     finally:
         hanging.let_go.set()
     assert not there(world, group)
@@ -212,10 +214,10 @@ async def test_an_archive_that_hangs_is_given_up_when_space_is_short(
 def test_killed_at_any_moment_nothing_is_lost_and_the_next_run_finishes(
     world: World, tmp_path: Path
 ) -> None:
-    asyncio.run(retiring(world.url, ""))  # what is due besides
+    asyncio.run(run_retirement(world.url, ""))  # what is due besides
     old_day(world)
     held = stored(world, DAY)
-    with dying("shelf_dying", world.url) as ask:
+    with dying("partition_archive_dying", world.url) as ask:
         _, _, *moments, status = ask(tmp_path / "list", "list")  # the first are of a probe
         assert status == "0"
         writes = [moment for moment in moments if moment.endswith("write")]
@@ -229,11 +231,11 @@ def test_killed_at_any_moment_nothing_is_lost_and_the_next_run_finishes(
             assert ask(place, moment) == [str(-signal.SIGKILL)], moment
             assert noted(world) == {}, moment
             assert stored(world, DAY) == held, moment
-            asyncio.run(retiring(world.url, str(place)))
+            asyncio.run(run_retirement(world.url, str(place)))
             assert not there(world, DAY), moment
             count, manifest, _ = noted(world)[DAY]
             assert count == 3 and manifest, moment
-            assert shelved(place, manifest) == held, moment
+            assert archived(place, manifest) == held, moment
             found = sorted(path.name for path in (place / "_attempts").iterdir())
             assert len(found) == 2, moment  # a repeat writes the same names
             manifests.add(manifest)
@@ -253,7 +255,7 @@ async def test_the_command_says_what_is_archived_what_is_damaged_and_what_is_los
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
     group = await old_group(world, connection)
-    await retire(connection, Shelf(str(tmp_path), world.url))
+    await retire(connection, PartitionArchive(str(tmp_path), world.url))
     _, manifest, _ = noted(world)[group]
     assert manifest is not None
     lost = await old_group(world, connection, deliveries=2)
@@ -267,7 +269,7 @@ async def test_the_command_says_what_is_archived_what_is_damaged_and_what_is_los
     file.write_bytes(content[:100] + b"?" + content[101:])
     assert f"{manifest} damaged: " in archive(world, tmp_path, "verify")
     with pytest.raises(ArchiveDamaged):
-        shelved(tmp_path, manifest)
+        archived(tmp_path, manifest)
     file.unlink()
     with pytest.raises(ArchiveDamaged):
-        shelved(tmp_path, manifest)
+        archived(tmp_path, manifest)

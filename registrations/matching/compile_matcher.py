@@ -1,9 +1,9 @@
 """Strategy `compile`: the whole set of subscriptions is one program (OIF-28). Plain module.
 
-A subscription is a row of steps, equalities and other tests, the oldest step first. Rows that begin
-alike share their blocks, so a subscription that asks for more stands inside the then-part of the
-other. All equalities of a path are one switch. A step that stands in several blocks is found out
-once an event, and a threshold may answer for others (shadows.py).
+A subscription is a row of steps, equalities and other tests, the oldest step first. Rows with a
+common prefix share its blocks, so a subscription with more tests is nested in the then-part of the
+other. All equalities of a path are one switch. A step in several blocks is evaluated once per
+event, and a threshold may decide others (thresholds.py).
 """
 
 from typing import NamedTuple
@@ -17,12 +17,14 @@ from registrations.matching.atoms import Key, Pair, keys_of
 from registrations.matching.conditions import Condition, Conditions
 from registrations.matching.gates import GateKey, gate_of, gates_of
 from registrations.matching.matcher import Counters
-from registrations.matching.shadows import Shadows, Strength, Threshold
 from registrations.matching.spec import Spec
+from registrations.matching.thresholds import Shadows, Strength, Threshold
 
 
 class Block:
-    """What is done where all steps that lead here hold: tell the numbers, and go on."""
+    """A block of the program, run where all steps that lead to it hold: numbers to return, and
+    further steps.
+    """
 
     __slots__ = ("cases", "ids", "tests")
 
@@ -35,18 +37,18 @@ class Block:
         return not (self.ids or self.cases or self.tests)
 
 
-class Row(NamedTuple):
+class ProgramRow(NamedTuple):
     """A subscription in the program."""
 
     gate: GateKey
-    steps: tuple[Condition, ...]  # ascending by number, which is by age
+    steps: tuple[Condition, ...]  # ascending by number: the oldest first
 
 
 class CompileMatcher:
-    """A program for each gate. A subscription comes and goes in place.
+    """A program for each gate. Subscriptions are added and removed in place.
 
     `counters.lookups` counts switches, `counters.touched` blocks, `counters.shadowed` tests that
-    were not tried because another one answered for them.
+    another test decided.
     """
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
@@ -54,12 +56,12 @@ class CompileMatcher:
         self._tests = Conditions(hierarchy)
         self._shadows = Shadows()
         self._programs: dict[GateKey, Block] = {}
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, ProgramRow] = {}
 
     def add(self, id: int, spec: Spec) -> None:
         self.remove(id)
         pairs = [Compare("=", Path(path), Const(value)) for path, value in spec.pairs]
-        row = Row(gate_of(spec), self._tests.of((*pairs, *spec.tests)))
+        row = ProgramRow(gate_of(spec), self._tests.of((*pairs, *spec.tests)))
         for step in row.steps:
             if not step.users:
                 self._shadows.add(step)
@@ -74,7 +76,7 @@ class CompileMatcher:
         row = self._rows.pop(id, None)
         if row is None:
             return
-        take_out(self._programs[row.gate], row.steps, id)
+        remove_row(self._programs[row.gate], row.steps, id)
         if self._programs[row.gate].empty():
             del self._programs[row.gate]
         self._tests.forget(row.steps)
@@ -94,7 +96,7 @@ class CompileMatcher:
         return len(self._rows)
 
     def size(self) -> tuple[int, int, int, int]:
-        """Programs, blocks, steps and sides of thresholds (SUN-09)."""
+        """Return the number of programs, blocks, steps and sides of thresholds (SUN-09)."""
         blocks, waiting = 0, [*self._programs.values()]
         while waiting:
             block = waiting.pop()
@@ -105,7 +107,7 @@ class CompileMatcher:
 
 
 class Findings:
-    """What was found out of one event, each thing once."""
+    """The results for one event, each computed once."""
 
     def __init__(
         self, event: Event, hierarchy: TypeHierarchy, shadows: Shadows, counters: Counters
@@ -117,8 +119,8 @@ class Findings:
         self._counters = counters
         self._keys: dict[str, dict[Key, None]] = {}
         self._verdicts: dict[Condition, bool] = {}
-        self._passed: dict[object, Strength] = {}  # the strongest of a side that holds ...
-        self._failed: dict[object, Strength] = {}  # ... and the weakest that does not
+        self._passed: dict[object, Strength] = {}  # of a side, the strongest threshold passed ...
+        self._failed: dict[object, Strength] = {}  # ... and the weakest that failed
 
     def keys_at(self, path: str) -> dict[Key, None]:
         keys = self._keys.get(path)
@@ -138,7 +140,7 @@ class Findings:
         return verdict
 
     def _compared(self, test: Condition, threshold: Threshold) -> bool:
-        """Tried only if neither the weakest of its side nor what came before answers for it."""
+        """Return the result of a threshold; evaluate it only if no other of its side decides."""
         side, strength = threshold
         if side not in self._passed and side not in self._failed:
             weakest = self._shadows.weakest(side)
@@ -163,7 +165,7 @@ class Findings:
 
 
 def run(program: Block, findings: Findings, due: list[int]) -> int:
-    """Add the numbers of every block that is reached; how many these were."""
+    """Add the numbers of every reached block; return how many blocks were reached."""
     reached, waiting = 0, [program]
     while waiting:
         block = waiting.pop()
@@ -178,7 +180,7 @@ def run(program: Block, findings: Findings, due: list[int]) -> int:
 
 
 def block_after(block: Block, step: Condition) -> Block:
-    """The then-part of a step, made if there is none."""
+    """Return the then-part of a step; create it if there is none."""
     pair = pair_of(step)
     if pair is None:
         return block.tests.setdefault(step, Block())
@@ -186,8 +188,8 @@ def block_after(block: Block, step: Condition) -> Block:
     return block.cases.setdefault(path, {}).setdefault(key, Block())
 
 
-def take_out(program: Block, steps: tuple[Condition, ...], id: int) -> None:
-    """Take a number out, and the blocks that only led to it."""
+def remove_row(program: Block, steps: tuple[Condition, ...], id: int) -> None:
+    """Remove a number, and the blocks that led to it only."""
     trail = [program]
     for step in steps:
         trail.append(block_after(trail[-1], step))
@@ -195,10 +197,10 @@ def take_out(program: Block, steps: tuple[Condition, ...], id: int) -> None:
     for block, inner, step in reversed([*zip(trail, trail[1:], steps, strict=False)]):
         if not inner.empty():
             return
-        leave(block, step)
+        remove_step(block, step)
 
 
-def leave(block: Block, step: Condition) -> None:
+def remove_step(block: Block, step: Condition) -> None:
     pair = pair_of(step)
     if pair is None:
         del block.tests[step]
@@ -210,7 +212,7 @@ def leave(block: Block, step: Condition) -> None:
 
 
 def pair_of(step: Condition) -> Pair | None:
-    """The path and value of an equality, which is a case of a switch."""
+    """Return the path and value of an equality, which is a case of a switch."""
     match step.node:
         case Compare("=", Path(path, "attributes"), Const(value)) if value == value:  # no NaN
             return path, key_of(value)

@@ -15,7 +15,7 @@ from eventhub.eventlog.keyed_state import StatePage, read_state
 from eventhub.eventlog.retention.drop import drop_by_policy
 from eventhub.postgresql.connections import Connection
 from tests.integration.eventlog_world import append_now, log_database, new_stream
-from tests.integration.retention_world import NO_ROOMS, NOW_US, ask, connected, tiers
+from tests.integration.retention_world import NO_HOOKS, NOW_US, ask, connected, tiers
 
 url = pytest.fixture(scope="module")(log_database)
 BODY = b"x" * 1_200
@@ -64,7 +64,7 @@ async def test_the_state_outlives_the_segments_of_its_events(
     append_now(url, *(put(stream, "late", number) for number in range(51, 91)))
     before = await state(connection, stream)
     assert len(before) == 26
-    assert await drop_by_policy(connection, NO_ROOMS, NOW_US)
+    assert await drop_by_policy(connection, NO_HOOKS, NOW_US)
     assert tiers(url, stream).count("dropped") >= 7
     assert await state(connection, stream) == before
     append_now(url, put(stream, "key 7", 91))

@@ -54,7 +54,7 @@ async def test_at_least_the_retained_events_stay_and_whole_segments_go(
         ("count",)
     ]
     [first, second] = announced(url, "stream.trimmed")
-    assert (first["first"], first["segments"], first["events"], first["why"]) == (
+    assert (first["first"], first["segments"], first["events"], first["reason"]) == (
         (1001, 10, 1000, "count")
     )
     assert second["events"] == 100
@@ -139,7 +139,7 @@ async def test_a_hold_wins_over_policy_and_room(url: str, connection: Connection
     for stream in (held, free):
         fill(url, stream, 1, 30)
     await drop(connection)
-    await drop_oldest(connection, RetentionHooks(), NOW_US, stored_bytes=1 << 40, why="quota")
+    await drop_oldest(connection, RetentionHooks(), NOW_US, stored_bytes=1 << 40, reason="quota")
     assert tiers(url, held) == ["live"] * 4
     assert tiers(url, free) == ["dropped"] * 3 + ["live"]
 
@@ -151,7 +151,7 @@ async def test_what_is_to_be_archived_goes_only_when_it_is_and_stays_readable(
     execute(url, "UPDATE streams SET archive = true WHERE id = %s", stream)
     fill(url, stream, 1, 30)
     await drop(connection)
-    await drop_oldest(connection, RetentionHooks(), NOW_US, stored_bytes=1 << 40, why="quota")
+    await drop_oldest(connection, RetentionHooks(), NOW_US, stored_bytes=1 << 40, reason="quota")
     assert tiers(url, stream) == ["live"] * 4
     execute(
         url, "UPDATE segments SET archive_path = 'a' WHERE stream_id = %s AND first = 1", stream
@@ -170,9 +170,9 @@ async def test_for_room_the_oldest_of_all_streams_go_first_and_system_last(
             fill(url, stream, turn * 10 + 1, turn * 10 + 10, size=1000)
     [[size]] = ask(url, "SELECT bytes FROM segments WHERE stream_id = %s AND first = 1", one)
     dropped = await drop_oldest(
-        connection, RetentionHooks(), NOW_US, stored_bytes=size * 3, why="quota"
+        connection, RetentionHooks(), NOW_US, stored_bytes=size * 3, reason="quota"
     )
     assert sum(each.segments for each in dropped) in (3, 4)
     assert tiers(url, one)[0] == tiers(url, two)[0] == "dropped"
     assert tiers(url, two)[2] == "live"
-    assert {one["why"] for one in announced(url, "stream.trimmed")} == {"quota"}
+    assert {one["reason"] for one in announced(url, "stream.trimmed")} == {"quota"}

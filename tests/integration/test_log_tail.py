@@ -282,8 +282,8 @@ async def test_a_log_at_rest_is_looked_at_as_soon_as_somebody_goes_by_it(
     monkeypatch.setattr(limits, "HEAD_REST_INTERVAL_S", 3600.0)
     clock = asyncio.get_running_loop().time
     async with log.follow(1, "now") as follower:
-        await log.tail.looked(TIMEOUT_S)
+        await log.tail.wait_for_poll(TIMEOUT_S)
         rested_s = clock()
-        log.tail.rely(asyncio.get_running_loop().time())
-        await log.tail.looked(TIMEOUT_S)
+        log.tail.keep_confirmed(asyncio.get_running_loop().time())
+        await log.tail.wait_for_poll(TIMEOUT_S)
         assert rested_s < follower.ring.confirmed_s < rested_s + TIMEOUT_S / 2

@@ -1,13 +1,13 @@
-"""What the strategies `index` and `auto` have in memory: equalities in `access`, in place; what is
-found by a range, a beginning or another key in small indexes, which the fastest engine asks.
-Plain module.
+"""The in-memory part of the strategies `index` and `auto`: equalities in `access`, changed in
+place; specs that are found by a range, a prefix or another key in small immutable indexes, matched
+by the fastest engine. Plain module.
 
-Everything comes into `access`. There a test is evaluated in Python for each registration that has
-it, which an index does not do; but an index cannot be changed. So one is made of those that wait
-when their tests have taken as long as making it does: with changes all the time and few events
-nothing is ever made, and what is asked for often is in an index soon. It takes in smaller ones, so
-there are few, and none is larger than a bound, so an event never waits long for one to be made.
-What has no equality comes first; what has one waits for as long as its equalities lead to few.
+Every spec is first added to `access`, where its tests are evaluated in Python. An index avoids
+that, but cannot be changed. So an index of the pending specs is built once their tests have taken
+as long as building it would: under constant changes and few events nothing is built, and specs that
+are often evaluated are soon in an index. It merges smaller ones, so there are few, and its size is
+bounded, so that an event never waits long for a build. Specs without equalities come first; those
+with equalities wait while these lead to few.
 """
 
 from itertools import islice
@@ -20,16 +20,16 @@ from registrations.match_index.engines.available import AUTO, chosen
 from registrations.matching.access import AccessMatcher
 from registrations.matching.conditions import NO_TRIAL, Conditions, Trial
 from registrations.matching.matcher import Counters, summed
+from registrations.matching.memory_index import KeyedSpec, MemoryIndex, keyed
 from registrations.matching.spec import Spec
-from registrations.matching.tier import Keyed, Tier, keyed
 
-# What an event takes in one index that has nothing for it, in tests that are evaluated meanwhile.
+# The time of an event in an index without a match, in evaluated tests.
 _LOOK_TESTS = {"compiled": 0.25, "numpy": 4.0, "python": 4.0}
 
 
-class Options(NamedTuple):
-    """Which engine answers, and when an index is made: after so many tests, and so many more for
-    each registration that comes into it.
+class MemoryOptions(NamedTuple):
+    """The engine, and when an index is built: after `tests_first` tests, and `tests_each` more for
+    each registration in it.
     """
 
     engine: str = AUTO
@@ -39,21 +39,23 @@ class Options(NamedTuple):
 
 
 class MemoryMatcher:
-    """`counters.rebuilds` counts the indexes that were made, too."""
+    """A matcher with an `access` matcher and small indexes. `counters.rebuilds` also counts built
+    indexes.
+    """
 
     def __init__(
         self,
         hierarchy: TypeHierarchy = no_supertypes,
-        options: Options = Options(),  # noqa: B008
+        options: MemoryOptions = MemoryOptions(),  # noqa: B008
     ) -> None:
         self._hierarchy = hierarchy
         self._options = options
         self._access = AccessMatcher(hierarchy)
-        self._ranges, self._others = _Waiting(), _Waiting()  # in `access`: without equalities, with
+        self._ranges, self._others = _PendingSpecs(), _PendingSpecs()  # without and with equalities
         self._look = _LOOK_TESTS[chosen(options.engine)]
-        self._tiers: list[Tier] = []  # the largest first
-        self._places: dict[int, Tier] = {}
-        self._tests = Conditions(hierarchy)  # of what is in an index, those that are no keys
+        self._tiers: list[MemoryIndex] = []  # the largest first
+        self._places: dict[int, MemoryIndex] = {}
+        self._tests = Conditions(hierarchy)  # of indexed specs, the tests that are not keys
         self._spent = Counters()
 
     @property
@@ -63,7 +65,7 @@ class MemoryMatcher:
 
     @property
     def engines(self) -> list[str]:
-        """By name what answers at the moment."""
+        """The names of the engines in use."""
         names = {tier.engine.name for tier in self._tiers}
         return ["access", *sorted(names)] if len(self._access) or not names else sorted(names)
 
@@ -106,8 +108,8 @@ class MemoryMatcher:
 
     # --- indexes ---
 
-    def _count(self, tried: int, waiting: "_Waiting") -> None:
-        """Of the tests that an event took, those that it would not have taken with an index."""
+    def _count(self, tried: int, waiting: "_PendingSpecs") -> None:
+        """Count the evaluated tests that an index would have saved; build one if it is due."""
         count = len(waiting.specs)
         looks = self._look * (1 + count // self._options.tier_max)
         waiting.tried += max(tried - looks, 0.0)
@@ -117,11 +119,11 @@ class MemoryMatcher:
             waiting.tried = 0.0
             self._settle(waiting, count)
 
-    def _settle(self, waiting: "_Waiting", count: int) -> None:
-        """Make an index of those that have waited longest, and of small ones. What has no keys
-        waits no more.
+    def _settle(self, waiting: "_PendingSpecs", count: int) -> None:
+        """Build an index of the specs that have waited longest, and of smaller indexes. Specs
+        without keys stop waiting.
         """
-        taken: dict[int, Keyed] = {}
+        taken: dict[int, KeyedSpec] = {}
         for id, spec in [*islice(waiting.specs.items(), count)]:
             waiting.remove(id)
             found = keyed(spec)
@@ -135,30 +137,30 @@ class MemoryMatcher:
             taken |= self._ended(self._tiers.pop())
         self._make(taken)
 
-    def _takes_in(self, tier: Tier, count: int) -> bool:
+    def _takes_in(self, tier: MemoryIndex, count: int) -> bool:
         return len(tier) <= 2 * count and len(tier) + count <= self._options.tier_max
 
-    def _make(self, specs: dict[int, Keyed]) -> None:
-        """Nothing for nothing."""
+    def _make(self, specs: dict[int, KeyedSpec]) -> None:
+        """Build an index unless there are no specs."""
         if not specs:
             return
-        tier = Tier(specs, self._tests, self._hierarchy, self._options.engine)
+        tier = MemoryIndex(specs, self._tests, self._hierarchy, self._options.engine)
         self._places |= dict.fromkeys(specs, tier)
         self._tiers.append(tier)
         self._tiers.sort(key=len, reverse=True)
         self._spent.rebuilds += 1
 
-    def _ended(self, tier: Tier) -> dict[int, Keyed]:
-        """What lives in an index that is no more."""
+    def _ended(self, tier: MemoryIndex) -> dict[int, KeyedSpec]:
+        """Close an index and return its live specs."""
         tier.end()
         spent = tier.engine.counters
         self._spent = summed([self._spent, spent])
         return tier.specs
 
 
-class _Waiting:
-    """Specs of which an index may be made, and how many tests they have. `tried`: of these, since
-    an index was made of some.
+class _PendingSpecs:
+    """Specs of which an index may be built, and the number of their tests. `tried`: their tests
+    evaluated since the last build.
     """
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from eventhub.postgresql.connections import Connection
 from tests.integration.eventlog_world import append_now, draft, execute, log_database, new_stream
 from tests.integration.forward_world import eventually
 from tests.integration.retention_world import (
-    NO_ROOMS,
+    NO_HOOKS,
     ask,
     clean_all,
     connected,
@@ -81,9 +81,9 @@ async def test_a_group_takes_what_was_written_to_it_until_it_goes(
     async def keep(_connection: Connection, _group: int) -> bool:
         return False
 
-    assert await clean_all(connection, NO_ROOMS._replace(release=keep)) == 0
+    assert await clean_all(connection, NO_HOOKS._replace(release=keep)) == 0
     after, _ = await read_partitions(connection)
-    assert after == before._replace(live=0, unempty=0)
+    assert after == before._replace(live=0, nonempty=0)
 
 
 async def test_a_group_that_is_mostly_live_stays(url: str, connection: Connection) -> None:
@@ -94,7 +94,7 @@ async def test_a_group_that_is_mostly_live_stays(url: str, connection: Connectio
     assert await clean_all(connection) == 0
     pressed = StorageBudget(used=850 << 20, quota=1000 << 20)
     assert pressed.pressed
-    assert await clean_all(connection, room=pressed) == 1
+    assert await clean_all(connection, budget=pressed) == 1
 
 
 async def test_an_empty_open_segment_keeps_its_uuid(url: str, connection: Connection) -> None:

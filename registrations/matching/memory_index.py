@@ -1,5 +1,5 @@
-"""A small index in memory of specs that are found by keys: built once, never changed; what is gone
-is marked. Plain module.
+"""A small immutable index in memory of specs that are found by keys; removed specs get tombstones.
+Plain module.
 """
 
 from collections.abc import Mapping
@@ -19,29 +19,37 @@ from registrations.matching.conditions import Condition, Conditions, Trial
 from registrations.matching.spec import Spec
 
 
-class Keyed(NamedTuple):
-    """A spec whose tests are keys of an index, and the tests that are none."""
+class KeyedSpec(NamedTuple):
+    """A spec whose tests are keys of an index, and its other tests."""
 
     spec: Spec
     rest: tuple[Node, ...]
 
 
-def keyed(spec: Spec) -> Keyed | None:
-    """None where an index finds nothing sooner: no test is a key, or a pair has no name."""
+def keyed(spec: Spec) -> KeyedSpec | None:
+    """Separate the tests that are keys from the others; return None if an index has no benefit: no
+    test is a key, or a pair has no name.
+    """
     tests = tuple(test for test in spec.tests if keys_of_test(test, spec.domain) is not None)
     if not tests or any(value_tail(value) is None for _, value in spec.pairs):
         return None
-    return Keyed(spec._replace(tests=tests), tuple(one for one in spec.tests if one not in tests))
+    return KeyedSpec(
+        spec._replace(tests=tests), tuple(one for one in spec.tests if one not in tests)
+    )
 
 
-class Tier:
-    """Specs by number, each once. `specs` are those that live.
+class MemoryIndex:
+    """An index of specs by number. `specs`: the live ones.
 
     Concurrency: one task, as of any matcher.
     """
 
     def __init__(
-        self, specs: Mapping[int, Keyed], tests: Conditions, hierarchy: TypeHierarchy, engine: str
+        self,
+        specs: Mapping[int, KeyedSpec],
+        tests: Conditions,
+        hierarchy: TypeHierarchy,
+        engine: str,
     ) -> None:
         self.specs = dict(specs)
         self.built = len(specs)
@@ -60,7 +68,7 @@ class Tier:
         return len(self.specs)
 
     def match(self, event: Event, trial: Trial) -> list[int]:
-        """The numbers of what matches. `trial` is of the conditions that this was made with."""
+        """Return the numbers that match. `trial`: of the conditions of this index."""
         found: list[int] = self.engine.match(event).tolist()
         rest = self._rest
         if not found or not rest:
@@ -68,14 +76,14 @@ class Tier:
         return [id for id in found if id not in rest or trial.passes(rest[id])]
 
     def remove(self, id: int) -> None:
-        """Of a number that lives."""
+        """Remove a live number."""
         del self.specs[id]
         self._forget(id)
         for place in places_in(self._shard, id):
             self.engine.bury(place)
 
     def end(self) -> None:
-        """Let go of what others share with it."""
+        """Release the conditions that it shares with other indexes."""
         for id in [*self._rest]:
             self._forget(id)
 

@@ -1,7 +1,7 @@
-"""Holds the leases of one forwarder and a task for each: takes free streams, renews, gives some up
-when others live, drops what is lost. SQL module.
+"""Holds the leases of one forwarder, with a task for each stream: takes free streams, renews,
+releases some when other forwarders have fewer, and ends those that are lost. SQL module.
 
-Concurrency contract: `run` is one task; everything is of one event loop.
+Concurrency contract: `run` is one task; everything runs in one event loop.
 """
 
 import asyncio
@@ -10,130 +10,132 @@ from collections.abc import Iterable
 
 import psycopg
 
-from delivery.forward.lease_renewal import Beside, renewed_beside
+from delivery.forward.lease_renewal import BackgroundRenewal, background_renewal
 from delivery.forward.leases import Lease, LeaseLost
-from delivery.forward.stream import Parts, Stream
+from delivery.forward.stream import ForwarderContext, StreamForwarder
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.postgresql.arrays import adapt
-from eventhub.postgresql.connections import AWAY, Connection, answered_within, connect
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within, connect
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
 
-class Holder:
+class LeaseHolder:
     """The streams that this process forwards."""
 
-    def __init__(self, parts: Parts, url: str) -> None:
-        self.streams: dict[Lease, Stream] = {}
-        self._parts = parts
-        self._leases = parts.leases
+    def __init__(self, context: ForwarderContext, url: str) -> None:
+        self.streams: dict[Lease, StreamForwarder] = {}
+        self._context = context
+        self._leases = context.leases
         self._url = url
         self._tasks: dict[Lease, asyncio.Task[None]] = {}
         self._renew_at_s = 0.0
-        self._free_at_s = math.inf  # when there may be a stream to take
-        self._asked = asyncio.Event()
+        self._acquire_at_s = math.inf  # when a stream may be free
+        self._wake_up = asyncio.Event()
 
-    def look(self) -> None:
-        """There is a new stream to be forwarded."""
+    def wake(self) -> None:
+        """Look for streams now: there is a new one to forward."""
         self._renew_at_s = 0.0
-        self._asked.set()
+        self._wake_up.set()
 
     async def run(self) -> None:
-        """Renew, and take what is free, until cancelled. Its connection is its own, so
-        that no write delays a renewal; nor does a long match, beside which a thread renews.
+        """Renew leases and take free streams until cancelled. It has its own connection, so that no
+        write delays a renewal; a thread renews while a long match blocks the event loop.
         """
-        lose, clock = self._lose, self._parts.clock
-        async with renewed_beside(self._leases, self._url, clock, lose) as beside:
-            await self._run_streams(beside)
+        lose, clock = self._lose, self._context.clock
+        async with background_renewal(self._leases, self._url, clock, lose) as background:
+            await self._run_streams(background)
 
-    async def _run_streams(self, beside: Beside) -> None:
+    async def _run_streams(self, background: BackgroundRenewal) -> None:
         connection: Connection | None = None
         while True:
-            self._asked.clear()
-            beside.hear()
+            self._wake_up.clear()
+            background.record_progress()
             try:
                 if connection is None:
                     connection = await connect(self._url, name="eventhub leases")
                     adapt(connection)
-                await self._tick(connection)
-            except (psycopg.Error, EventHubError, *AWAY) as error:
+                await self._renew_and_acquire(connection)
+            except (psycopg.Error, EventHubError, *CONNECTION_ERRORS) as error:
                 throttled.warning("leases_not_renewed", error=type(error).__name__)
                 if connection is not None:
                     await connection.close()
                 connection = None
-                self._renew_at_s = self._parts.clock.monotonic_s() + limits.HEAD_POLL_INTERVAL_S
-            await set_within(self._asked, self._pause_s())
+                self._renew_at_s = self._context.clock.monotonic_s() + limits.HEAD_POLL_INTERVAL_S
+            await set_within(self._wake_up, self._pause_s())
 
     def _pause_s(self) -> float:
-        """While there is nothing to forward, only the sign of life is due."""
+        """Return the pause until the next step; without streams only the heartbeat is due."""
         if not self._leases.share.streams:
             return limits.FORWARD_IDLE_INTERVAL_S
-        next_s = min(self._renew_at_s, self._free_at_s)
-        return max(next_s - self._parts.clock.monotonic_s(), 0.0)
+        next_s = min(self._renew_at_s, self._acquire_at_s)
+        return max(next_s - self._context.clock.monotonic_s(), 0.0)
 
     async def stop(self) -> None:
-        """Let the statements under way end, and free every stream at once."""
+        """Finish the statements under way and release every stream at once."""
         await self._end(list(self.streams))
         try:
             async with await connect(self._url, name="eventhub leases") as connection:
                 adapt(connection)
                 with answered_within(connection, limits.FORWARD_STOP_S_MAX):
                     await self._leases.leave(connection)
-        except (psycopg.Error, EventHubError, *AWAY) as error:
-            log.warning("leases_left_to_run_out", error=type(error).__name__)
+        except (psycopg.Error, EventHubError, *CONNECTION_ERRORS) as error:
+            log.warning("leases_left_to_expire", error=type(error).__name__)
 
-    async def _tick(self, connection: Connection) -> None:
-        now_s = self._parts.clock.monotonic_s()
+    async def _renew_and_acquire(self, connection: Connection) -> None:
+        now_s = self._context.clock.monotonic_s()
         if now_s >= self._renew_at_s:
             self._renew_at_s = now_s + limits.FORWARD_RENEW_INTERVAL_S
             with answered_within(connection, limits.FORWARD_LEASE_S):
                 self._lose(await self._leases.renew(connection))
             free_s = self._leases.share.free_s
-            self._free_at_s = math.inf if free_s is None else now_s + free_s
+            self._acquire_at_s = math.inf if free_s is None else now_s + free_s
             await self._share(connection)
-        if now_s < self._free_at_s:
+        if now_s < self._acquire_at_s:
             return
-        self._free_at_s = math.inf
+        self._acquire_at_s = math.inf
         with answered_within(connection, limits.FORWARD_LEASE_S):
             taken = await self._leases.acquire(connection)
         for lease in taken:
             self._start(lease)
         if taken:
-            self._free_at_s = now_s + limits.FORWARD_ACQUIRE_INTERVAL_S  # there may be more
+            self._acquire_at_s = now_s + limits.FORWARD_ACQUIRE_INTERVAL_S  # there may be more
         metrics.LEASES.set(len(self.streams))
 
     async def _share(self, connection: Connection) -> None:
-        """Let go of some streams while another forwarder has less than its part. How long they take
-        to end is not the database's time.
+        """Release some streams while another forwarder has less than its share. The database's time
+        limit does not cover the time they take to stop.
         """
         count = self._leases.share.too_many(len(self.streams))
-        given = list(self.streams)[:count]
-        if given:
-            await self._end(given)
+        released = list(self.streams)[:count]
+        if released:
+            await self._end(released)
             with answered_within(connection, limits.FORWARD_LEASE_S):
-                await self._leases.release(connection, given)
-            log.info("leases_shared", given=len(given), forwarders=self._leases.share.forwarders)
+                await self._leases.release(connection, released)
+            log.info(
+                "leases_shared", released=len(released), forwarders=self._leases.share.forwarders
+            )
 
     def _start(self, lease: Lease) -> None:
-        stream = self.streams[lease] = Stream(self._parts, lease)
+        stream = self.streams[lease] = StreamForwarder(self._context, lease)
         task = self._tasks[lease] = asyncio.create_task(self._run(stream))
-        task.add_done_callback(lambda _: self._gone(lease))
+        task.add_done_callback(lambda _: self._on_ended(lease))
         log.info("lease_taken", stream=lease.stream_id, epoch=lease.epoch)
 
-    async def _run(self, stream: Stream) -> None:
+    async def _run(self, stream: StreamForwarder) -> None:
         try:
             await stream.run()
         except LeaseLost:
             self._lose([stream.lease])
         except Exception:
             log.exception("stream_failed", stream=stream.lease.stream_id)
-            self._leases.forget([stream.lease])  # it runs out, and is taken again
+            self._leases.forget([stream.lease])  # it expires, and is taken again
 
-    def _gone(self, lease: Lease) -> None:
+    def _on_ended(self, lease: Lease) -> None:
         self.streams.pop(lease, None)
         self._tasks.pop(lease, None)
 
@@ -147,7 +149,7 @@ class Holder:
                 task.cancel()
 
     async def _end(self, leases: list[Lease]) -> None:
-        """Stop streams in good order; those that take too long are cancelled."""
+        """Stop streams after their statement under way; cancel those that take too long."""
         tasks = [self._tasks[lease] for lease in leases if lease in self._tasks]
         for lease in leases:
             self.streams[lease].stop()

@@ -1,5 +1,5 @@
-"""Strategy `sig`: before a subscription is evaluated, its signature is compared with the event's
-fields (OIF-25). Plain module.
+"""Strategy `sig`: the signature of a subscription is compared with the event's fields before it is
+evaluated (OIF-25). Plain module.
 """
 
 from eventhub.event.envelope import Event
@@ -12,8 +12,8 @@ from registrations.matching.spec import Spec
 
 
 class SigMatcher:
-    """`counters.compared` counts signatures, `counters.touched` the specs whose signature passed,
-    which are evaluated.
+    """A list of specs with signatures. `counters.compared` counts signatures, `counters.touched`
+    the specs whose signature passed, which are evaluated.
     """
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:

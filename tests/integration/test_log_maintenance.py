@@ -1,5 +1,5 @@
-"""The upkeep of a running log: its data stays below the quota while streams are busy, and who reads
-is told exactly what was dropped.
+"""The maintenance of a running log: its data stays below the quota while streams are busy, and
+readers learn exactly what was dropped.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ GONE = "SELECT count(*) FROM segments WHERE tier = 'dropped'"
 
 class World(NamedTuple):
     log: Log
-    upkeep: Maintenance
+    maintenance: Maintenance
 
 
 @asynccontextmanager
@@ -50,13 +50,13 @@ async def running(
     url: str, quota_bytes: int | None, disk: Disk | None = None
 ) -> AsyncIterator[World]:
     async with Log.open(database_url=url) as log:
-        upkeep = Maintenance(
+        maintenance = Maintenance(
             url, RetentionHooks(), SystemClock(), quota_bytes=quota_bytes, disk=disk
         )
-        log.admit = upkeep.admit
-        task = asyncio.create_task(run_forever("upkeep", upkeep.run))
+        log.admit = maintenance.admit
+        task = asyncio.create_task(run_forever("maintenance", maintenance.run))
         try:
-            yield World(log, upkeep)
+            yield World(log, maintenance)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -154,7 +154,7 @@ async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_told(url
         await asyncio.gather(*reading)
         done.set()
         await measuring
-        await until(lambda: not world.upkeep.room.pressed)
+        await until(lambda: not world.maintenance.budget.pressed)
     assert highest <= QUOTA
     for reader in readers:
         assert reader.seen + reader.missed == count
@@ -176,18 +176,18 @@ async def test_when_all_is_held_emits_are_refused_until_the_hold_ends(url: str) 
         assert (caught.value.code, caught.value.status) == ("storage_full", 507)
         assert ask(url, "SELECT count(*) FROM segments WHERE tier = 'dropped'") == [(0,)]
         execute(url, "UPDATE streams SET hold = NULL WHERE id = %s", held)
-        await until(lambda: world.upkeep.refusal() is None)
+        await until(lambda: world.maintenance.refusal() is None)
         await world.log.append([draft(held, 1)])
     assert ask(url, "SELECT count(*) > 0 FROM segments WHERE tier = 'dropped'") == [(True,)]
 
 
-async def rounds(upkeep: Maintenance, count: int) -> None:
+async def rounds(maintenance: Maintenance, count: int) -> None:
     """So many times that what there is was measured anew."""
-    seen = [upkeep.room]
+    seen = [maintenance.budget]
 
     def measured() -> bool:
-        if upkeep.room is not seen[-1]:
-            seen.append(upkeep.room)
+        if maintenance.budget is not seen[-1]:
+            seen.append(maintenance.budget)
         return len(seen) > count
 
     await until(measured)
@@ -199,9 +199,9 @@ async def test_what_is_no_event_does_not_make_all_events_go(url: str) -> None:
     async with running(url, 32 * MIB) as world:
         await emit(world.log, stream, 4_000)
         execute(url, FILL_STATE, new_stream(url, keyed=True))
-        await until(lambda: world.upkeep.room.stuck)
+        await until(lambda: world.maintenance.budget.stuck)
         await until(lambda: bool(announced(url, "storage.quota_reached")))
-        await rounds(world.upkeep, 10)  # more than it takes to drop all of it
+        await rounds(world.maintenance, 10)  # more than it takes to drop all of it
         with pytest.raises(StorageFull, match="Dropping events does not help"):
             await world.log.append([draft(stream, 1)])
         kept = "SELECT sum(bytes) FROM segments WHERE tier = 'live' AND stream_id = %s"
@@ -209,7 +209,7 @@ async def test_what_is_no_event_does_not_make_all_events_go(url: str) -> None:
         warning = announced(url, "storage.quota_reached")[-1]
         assert warning["held"]["keyed_state"] > 25 * MIB
         execute(url, "TRUNCATE keyed_state")
-        await until(lambda: world.upkeep.refusal() is None)
+        await until(lambda: world.maintenance.refusal() is None)
         await world.log.append([draft(stream, 1)])
 
 
@@ -219,7 +219,7 @@ async def test_without_a_quota_nothing_is_refused_and_policies_are_kept(url: str
         await emit(world.log, stream, 2_000)
         oldest = "SELECT min(first) FROM segments WHERE stream_id = %s AND tier <> 'dropped'"
         await until(lambda: ask(url, oldest, stream) == [(1_001,)])
-        refusal: EventHubError | None = world.upkeep.refusal()
+        refusal: EventHubError | None = world.maintenance.refusal()
         assert refusal is None
 
 
@@ -237,18 +237,18 @@ async def test_with_little_space_the_oldest_goes_and_with_none_emits_are_refused
                 await emit(world.log, stream, 20_000)
                 assert ask(url, GONE) == [(0,)]
                 await asyncio.to_thread(fill, filler)
-                await until(lambda: world.upkeep.refusal() is not None)
+                await until(lambda: world.maintenance.refusal() is not None)
                 with pytest.raises(StorageFull):
                     await world.log.append([draft(stream, 1)])
                 os.truncate(filler, 240 * MIB)  # low, and no longer full
-                await until(lambda: world.upkeep.refusal() is None)
+                await until(lambda: world.maintenance.refusal() is None)
                 await world.log.append([draft(stream, 1)])
                 await until(lambda: bool(ask(url, GONE)[0][0]))
-                await rounds(world.upkeep, 5)  # there is no room to clean its partition
+                await rounds(world.maintenance, 5)  # there is no room to clean its partition
                 assert newest(url, stream) > eighth * 0.65  # 0.7 is stored, the rest are indexes
                 os.truncate(filler, 212 * MIB)  # low, and there is
                 await until(lambda: "events_p1" not in partitions(url))
-                await rounds(world.upkeep, 5)
+                await rounds(world.maintenance, 5)
                 assert used(url) > eighth * 0.95
                 await until(lambda: bool(announced(url, "storage.disk_full")))
     except MountRefused as refused:
@@ -266,10 +266,10 @@ async def test_what_went_since_the_last_measuring_is_not_dropped_for_again(url: 
     stream = new_stream(url, segment_events_max=100)
     async with running(url, None) as world:
         await emit(world.log, stream, 2_000)
-    upkeep = Maintenance(url, RetentionHooks(), SystemClock(), quota_bytes=QUOTA, disk=None)
-    upkeep.room = StorageBudget(QUOTA, QUOTA)  # measured before
+    maintenance = Maintenance(url, RetentionHooks(), SystemClock(), quota_bytes=QUOTA, disk=None)
+    maintenance.budget = StorageBudget(QUOTA, QUOTA)  # measured before
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-        await upkeep._make_room(connection, SystemClock().now_us())
+        await maintenance._free_space(connection, SystemClock().now_us())
     assert ask(url, GONE) == [(0,)]
 
 
@@ -278,12 +278,12 @@ async def test_what_was_not_measured_yet_is_bounded_however_late_that_comes(
 ) -> None:
     """Nobody measures here: a fifth of what is free is taken, and the next one is refused."""
     monkeypatch.setattr(limits, "QUOTA_MEASURE_S_MAX", 0.05)
-    upkeep = Maintenance(url, RetentionHooks(), SystemClock(), quota_bytes=QUOTA, disk=None)
-    upkeep.room = StorageBudget(QUOTA // 2, QUOTA)
+    maintenance = Maintenance(url, RetentionHooks(), SystemClock(), quota_bytes=QUOTA, disk=None)
+    maintenance.budget = StorageBudget(QUOTA // 2, QUOTA)
     batch = [draft(1, 1, size=2_000)] * 100
     taken = 0
     with pytest.raises(StorageFull):
         while taken < QUOTA:
-            await upkeep.admit(batch)
+            await maintenance.admit(batch)
             taken += sum(len(one.payload) for one in batch)
     assert 0 < taken <= QUOTA // 2 * limits.QUOTA_SHARE_UNMEASURED

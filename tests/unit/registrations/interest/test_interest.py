@@ -1,5 +1,5 @@
-"""What is scope of a closure: of an event that the hub completes, in turns with whatever else a
-process does, and by audiences without number.
+"""Checks of interest: fields that the hub sets, time slices of the event loop, and the throttle of
+closures for audiences.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from registrations.filters.closure.union import Closure
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
 from registrations.filters.normal import normal
-from registrations.interest.audiences import AudienceThrottle
 from registrations.interest.live import StreamInterest
 from registrations.interest.routes import interested_in
 from registrations.interest.stored import InterestScope
+from registrations.interest.throttle import AudienceThrottle
 from tests.unit.registrations.filters.closure.vocabulary import closure_of
 
 
@@ -45,15 +45,15 @@ def closure(*texts: str) -> Closure:
         ({"environment": {}}, "(exists env.a)", "no"),
     ],
 )
-def test_of_an_event_what_the_hub_writes_itself_is_not_known(
+def test_fields_that_the_hub_sets_are_unknown_in_a_shape(
     fields: dict[str, Any], filter: str, expected: str
 ) -> None:
     event = {"domain": "d", "type": "t", **fields}
     assert interest_in(closure(filter), shape_of(event)) == expected
     [read] = from_objects([event])
     stored = protobuf_codec.decode(stored_bytes(read, client="tester", mask=1))
-    told = holds(parse("predicate", filter).node, stored)
-    assert expected == "maybe" or (expected == "yes") == told
+    matched = holds(parse("predicate", filter).node, stored)
+    assert expected == "maybe" or (expected == "yes") == matched
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_of_an_event_what_the_hub_writes_itself_is_not_known(
         ({"attributes": {"c": 1}}, "(within a (within b (exists c)))", "maybe"),
     ],
 )
-def test_whether_there_is_an_object_is_known_as_what_is_in_it(
+def test_the_existence_of_an_object_is_known_only_with_its_content(
     shape: dict[str, Any], filter: str, expected: str
 ) -> None:
-    """Producers were told that nobody wants an event of whose attributes nothing was known."""
+    """The answer was `no` for events with unknown attributes."""
     assert interest_in(closure(filter), parse_shape(shape)) == expected
 
 
@@ -87,47 +87,47 @@ def test_a_shape_is_no_larger_than_an_event(shape: dict[str, Any], field: str) -
     assert (refused.value.code, refused.value.field) == ("field_too_long", field)
 
 
-async def test_while_a_question_is_answered_everything_else_goes_on(
+async def test_other_tasks_run_while_a_shape_is_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "TIME_SLICE_S", 0.0)
     interest = StreamInterest.of(closure(*(f"(= a{n} 1)" for n in range(50))), {}, quench=True)
-    asking = asyncio.create_task(interested_in(interest, parse_shape({"attributes": {"b": 1}})))
-    turns = 0
-    while not asking.done():
-        turns += 1
+    checking = asyncio.create_task(interested_in(interest, parse_shape({"attributes": {"b": 1}})))
+    steps = 0
+    while not checking.done():
+        steps += 1
         await asyncio.sleep(0)
-    assert (await asking, turns > 40) == ("maybe", True)
+    assert (await checking, steps > 40) == ("maybe", True)
 
 
-async def test_of_a_stream_one_audience_at_a_time_and_a_pause_after_a_expensive_one(
+async def test_a_stream_has_one_build_for_audiences_at_a_time_and_a_pause_after_an_expensive_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "CLOSURE_WAITING_MAX", 2)
-    audiences, going, done = AudienceThrottle(), 0, asyncio.Event()
-    one, other, everybody = InterestScope(1, ("a",)), InterestScope(1, ("b",)), InterestScope(1)
+    throttle, running, done = AudienceThrottle(), 0, asyncio.Event()
+    one, other, all_clients = InterestScope(1, ("a",)), InterestScope(1, ("b",)), InterestScope(1)
 
-    async def make(scope: InterestScope) -> None:
-        nonlocal going
-        async with audiences.slot(scope):
-            going += 1
+    async def build(scope: InterestScope) -> None:
+        nonlocal running
+        async with throttle.slot(scope):
+            running += 1
             await done.wait()
-            going -= 1
+            running -= 1
 
-    makings = [asyncio.create_task(make(scope)) for scope in (one, other, everybody)]
+    builds = [asyncio.create_task(build(scope)) for scope in (one, other, all_clients)]
     await asyncio.sleep(0)
-    assert going == 2, "one audience, and everybody"
-    assert [audiences.may_start(scope, 0.0) for scope in (one, everybody)] == [False, True]
-    assert audiences.may_start(InterestScope(2, ("a",)), 0.0), "of another stream"
+    assert running == 2, "one audience, and all clients"
+    assert [throttle.may_start(scope, 0.0) for scope in (one, all_clients)] == [False, True]
+    assert throttle.may_start(InterestScope(2, ("a",)), 0.0), "another stream"
     done.set()
-    await asyncio.gather(*makings)
-    audiences.built(one, took_s=0.5, many=False, now_s=100.0)
-    assert audiences.may_start(other, 100.0), "it was not expensive"
-    audiences.built(one, took_s=0.5, many=True, now_s=100.0)
-    found = [audiences.may_start(other, now_s) for now_s in (100.0, 109.0, 110.0)]
+    await asyncio.gather(*builds)
+    throttle.built(one, took_s=0.5, many=False, now_s=100.0)
+    assert throttle.may_start(other, 100.0), "it was not expensive"
+    throttle.built(one, took_s=0.5, many=True, now_s=100.0)
+    found = [throttle.may_start(other, now_s) for now_s in (100.0, 109.0, 110.0)]
     assert found == [False, False, True]
-    assert audiences.may_start(everybody, 100.0)
-    audiences.built(
+    assert throttle.may_start(all_clients, 100.0)
+    throttle.built(
         InterestScope(2, ("a",)), took_s=limits.CLOSURE_EXPENSIVE_S, many=False, now_s=111.0
     )
-    assert list(audiences._streams) == [2], "what is over is forgotten"
+    assert list(throttle._streams) == [2], "expired entries are dropped"

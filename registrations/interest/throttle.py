@@ -1,6 +1,6 @@
-"""When closures for audiences are made: of a stream one at a time, and after an expensive one a
-pause, in which others are everything. Who names another audience with each request would otherwise
-have the hub make as many closures. Plain module.
+"""The throttle of closures for audiences: one build at a time for each stream, and a pause after an
+expensive one, during which other audiences get a closure that matches everything. Otherwise
+requests that each name another audience would cause as many builds. Plain module.
 
 Concurrency contract: one event loop.
 """
@@ -14,13 +14,13 @@ from registrations.interest.stored import InterestScope
 
 
 class AudienceThrottle:
-    """Those of one process."""
+    """The throttle of one process."""
 
     def __init__(self) -> None:
         self._streams: dict[int, _Stream] = {}
 
     def may_start(self, scope: InterestScope, now_s: float) -> bool:
-        """False while too many wait for their turn, or after an expensive one."""
+        """Return False while too many builds wait, or in the pause after an expensive one."""
         stream = self._streams.get(scope.stream_id)
         if scope.audience is None or stream is None:
             return True
@@ -28,7 +28,7 @@ class AudienceThrottle:
 
     @asynccontextmanager
     async def slot(self, scope: InterestScope) -> AsyncIterator[None]:
-        """Enter when no other one for an audience of that stream is being made."""
+        """Wait until no other closure for an audience of the stream is being built."""
         if scope.audience is None:
             yield
             return
@@ -41,7 +41,7 @@ class AudienceThrottle:
             stream.waiting -= 1
 
     def built(self, scope: InterestScope, *, took_s: float, many: bool, now_s: float) -> None:
-        """Say that one was made, of many registrations or not."""
+        """Record that a closure was built, of many registrations or not."""
         if scope.audience is None or not (many or took_s >= limits.CLOSURE_EXPENSIVE_S):
             return
         stream = self._streams.setdefault(scope.stream_id, _Stream())

@@ -11,25 +11,25 @@ from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.predicate import parse_predicate
 from registrations.match_index.engines.available import ENGINES
-from registrations.matching import tier
+from registrations.matching import memory_index
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.conditions import Trial
 from registrations.matching.matcher import Matcher
-from registrations.matching.memory import MemoryMatcher, Options
+from registrations.matching.memory_matcher import MemoryMatcher, MemoryOptions
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.spec import Spec, specs_of
-from registrations.matching.strategies import Make, new_matcher
+from registrations.matching.strategies import MatcherFactory, new_matcher
 from registrations.matching.stream_matcher import AUTO, Matching
 from tests.unit.registrations.matching import filters
 from tests.unit.registrations.matching.programs import FEW, caught, differs, seeded
 from tests.unit.registrations.matching.vocabulary import FEW_PATHS, PATHS
 
-AT_ONCE = Options(tests_first=1, tests_each=0, tier_max=8)
+AT_ONCE = MemoryOptions(tests_first=1, tests_each=0, tier_max=8)
 engines = pytest.mark.parametrize("engine", [*ENGINES])
 
 
-def eager(engine: str) -> Make:
-    """An index is made of whatever waits as soon as a test was tried."""
+def eager(engine: str) -> MatcherFactory:
+    """Build an index of all pending specs after every evaluated test."""
 
     def make(hierarchy: TypeHierarchy = no_supertypes) -> Matcher:
         return MemoryMatcher(hierarchy, AT_ONCE._replace(engine=engine))
@@ -60,7 +60,7 @@ def test_agrees_with_the_trees(engine: str) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 100, 3_000])
-def test_ranges_are_asked_of_an_index_soon(count: int) -> None:
+def test_ranges_are_soon_in_an_index(count: int) -> None:
     """`auto` was `access` below 50,000: each range was evaluated for every event."""
     matcher = Matching(AUTO).new()
     for id in range(count):
@@ -79,8 +79,8 @@ def test_ranges_are_asked_of_an_index_soon(count: int) -> None:
     assert matcher.counters.evaluated == before
 
 
-def test_what_has_a_popular_value_comes_into_an_index_while_ranges_come_and_go() -> None:
-    """It waited until no range did: with a new one for each event it was evaluated for ever."""
+def test_specs_with_a_popular_value_are_indexed_while_ranges_change() -> None:
+    """They waited until no range did; with a new range for each event they were never indexed."""
     matcher = MemoryMatcher()
     for id in range(500):
         matcher.add(id, *specs_of(parse_predicate(f"(and (= user 'joe) (> x {id}))")))
@@ -92,26 +92,26 @@ def test_what_has_a_popular_value_comes_into_an_index_while_ranges_come_and_go()
     assert matcher.counters.evaluated - before < 100
 
 
-def test_an_index_is_not_made_for_each_change() -> None:
-    """Making them never takes longer, in tests, than what was tried without them."""
+def test_an_index_is_not_built_for_each_change() -> None:
+    """Builds never take longer, in tests, than the evaluations that they save."""
     matcher = MemoryMatcher()
     for id in range(1_000):
         matcher.add(id, narrow(id))
     for x in range(40):
         matcher.match(at(x))
-    made = matcher.counters.rebuilds
-    assert made > 0
+    built = matcher.counters.rebuilds
+    assert built > 0
     for id in range(1_000, 2_000):
         matcher.remove(id - 1_000)
         matcher.add(id, narrow(id))
         assert matcher.match(at(id)) == [id]
-    more = matcher.counters.rebuilds - made
+    more = matcher.counters.rebuilds - built
     assert more * limits.TIER_TESTS_FIRST < matcher.counters.evaluated
     assert 0 < more < 60
     assert matcher.counters.evaluated < 400 * 1_000, "most of them are in an index"
 
 
-def test_equalities_are_never_in_one() -> None:
+def test_equalities_are_never_in_an_index() -> None:
     matcher = MemoryMatcher()
     for id in range(2_000):
         matcher.add(id, Spec(pairs=(("user", f"u{id}"),)))
@@ -120,9 +120,9 @@ def test_equalities_are_never_in_one() -> None:
     assert (matcher.engines, matcher.counters.evaluated) == (["access"], 0)
 
 
-def test_what_its_equalities_find_stays_with_them() -> None:
-    """A test behind a rare value costs less than a look into many indexes."""
-    matcher = MemoryMatcher(options=Options(tests_first=100, tests_each=1, tier_max=16))
+def test_specs_with_rare_equalities_stay_in_access() -> None:
+    """A test after a rare value costs less than look-ups in many indexes."""
+    matcher = MemoryMatcher(options=MemoryOptions(tests_first=100, tests_each=1, tier_max=16))
     for id in range(2_000):
         [spec] = specs_of(parse_predicate(f'(and (= user "u{id}") (> x 5))'))
         matcher.add(id, spec)
@@ -131,7 +131,7 @@ def test_what_its_equalities_find_stays_with_them() -> None:
     assert matcher.engines == ["access"]
 
 
-def test_many_ranges_behind_one_popular_value_are_in_one() -> None:
+def test_many_ranges_with_one_popular_value_are_in_an_index() -> None:
     matcher = MemoryMatcher()
     for id in range(1_000):
         text = f"(and (= user 'joe) (>= x {id}) (< x {id + 1}))"
@@ -143,7 +143,7 @@ def test_many_ranges_behind_one_popular_value_are_in_one() -> None:
     assert matcher.counters.evaluated == before
 
 
-def test_no_index_is_larger_than_one_event_can_wait_for() -> None:
+def test_the_size_of_an_index_is_bounded() -> None:
     matcher = MemoryMatcher(options=AT_ONCE)
     for id in range(50):
         matcher.add(id, narrow(id))
@@ -156,7 +156,7 @@ def test_no_index_is_larger_than_one_event_can_wait_for() -> None:
     assert (len(matcher), matcher._tiers, matcher.match(at(3))) == (0, [], [])
 
 
-def test_tests_that_are_no_keys_are_tried_once_an_event() -> None:
+def test_tests_that_are_not_keys_are_evaluated_once_per_event() -> None:
     filters = FilterMatcher(new_matcher())
     for id in range(200):
         text = f'(and (> x {id}) (substring user "o"))'
@@ -171,7 +171,7 @@ def test_tests_that_are_no_keys_are_tried_once_an_event() -> None:
 # --- mistakes ---
 
 
-class ForgetsToBury(MemoryMatcher):
+class ForgetsTombstones(MemoryMatcher):
     def remove(self, id: int) -> None:
         found = self._places.get(id)
         if found is not None:
@@ -180,36 +180,38 @@ class ForgetsToBury(MemoryMatcher):
 
 
 class ForgetsTheRest(MemoryMatcher):
-    def _make(self, specs: dict[int, tier.Keyed]) -> None:
+    def _make(self, specs: dict[int, memory_index.KeyedSpec]) -> None:
         super()._make({id: one._replace(rest=()) for id, one in specs.items()})
 
 
-class LosesWhatItTakesIn(MemoryMatcher):
-    def _ended(self, one: tier.Tier) -> dict[int, tier.Keyed]:
+class LosesOneOfAMergedIndex(MemoryMatcher):
+    def _ended(self, one: memory_index.MemoryIndex) -> dict[int, memory_index.KeyedSpec]:
         first, *others = super()._ended(one).items()
         self._places.pop(first[0], None)
         return dict(others)
 
 
 class KeepsBoth(MemoryMatcher):
-    def _make(self, specs: dict[int, tier.Keyed]) -> None:
+    def _make(self, specs: dict[int, memory_index.KeyedSpec]) -> None:
         super()._make(specs)
         for id, one in specs.items():
             self._access.add(id, one.spec)
 
 
-@pytest.mark.parametrize("wrong", [ForgetsToBury, ForgetsTheRest, LosesWhatItTakesIn, KeepsBoth])
-def test_a_mistake_is_caught(wrong: type[MemoryMatcher]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [ForgetsTombstones, ForgetsTheRest, LosesOneOfAMergedIndex, KeepsBoth]
+)
+def test_a_planted_mistake_is_caught(wrong: type[MemoryMatcher]) -> None:
     def make(hierarchy: TypeHierarchy = no_supertypes) -> Matcher:
         return wrong(hierarchy, AT_ONCE)
 
     assert caught(make, ScanMatcher, 1_500)
 
 
-def test_a_verdict_that_is_kept_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_constant_verdict_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     class Passes(Trial):
         def passes(self, tests: object) -> bool:
             return True
 
-    monkeypatch.setattr("registrations.matching.memory.Trial", Passes)
+    monkeypatch.setattr("registrations.matching.memory_matcher.Trial", Passes)
     assert caught(eager("auto"), ScanMatcher, 1_500)
