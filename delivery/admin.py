@@ -7,9 +7,9 @@ from django.contrib import admin
 from delivery.models import (
     Backoff,
     CallbackWorker,
+    ComponentHeartbeat,
     Forwarder,
     Forwarding,
-    Heartbeat,
     RetiredPartition,
 )
 from eventhub.api.back_office import ReadOnly
@@ -27,8 +27,8 @@ class ForwarderAdmin(ReadOnly):
     list_display = ("id", "started_at", "last_seen_at")
 
 
-@admin.register(Heartbeat)
-class HeartbeatAdmin(ReadOnly):
+@admin.register(ComponentHeartbeat)
+class ComponentHeartbeatAdmin(ReadOnly):
     list_display = ("part", "last_seen_at")
 
 

@@ -4,8 +4,6 @@ from eventhub.base.errors import NotFound
 
 
 class UnknownDelivery(NotFound):
-    """This client has no such delivery, or it is no longer stored. List deliveries with GET
-    /v1/deliveries.
-    """
+    """There is no such delivery for this client. List deliveries with GET /v1/deliveries."""
 
     code = "unknown_delivery"

@@ -28,15 +28,15 @@ class _Needed(NamedTuple):
 
 
 async def needs(connection: Connection) -> dict[int, int]:
-    """Return the lowest sequence of each stream that is not matched for callbacks yet, or whose
-    deliveries are not all written.
+    """Return each stream's lowest sequence not matched for callbacks, or not yet fully
+    fanned out.
     """
     rows = await (await cursor_of(connection, _Needed).execute(SQL["needed"])).fetchall()
     return {row.stream_id: row.sequence for row in rows}
 
 
 async def release(connection: Connection, partition_id: int) -> bool:
-    """Copy the events of a partition about to be dropped into their pending deliveries; return True
+    """Copy the events of a partition to be dropped into pending deliveries; return True
     when done.
     """
     values = {"partition_id": partition_id, "rows_max": limits.RETAINED_ROWS_MAX}

@@ -77,7 +77,7 @@ class Forwarder(models.Model):
         return str(self.id)
 
 
-class Heartbeat(models.Model):
+class ComponentHeartbeat(models.Model):
     """The last heartbeat of the timetable (`beat`), of periodic tasks, whenever a worker starts one
     (`archiver`, `indexer`), and of the last worker that ended (`worker`); live workers are in
     `callback_workers`.
@@ -97,9 +97,7 @@ class Heartbeat(models.Model):
 
 
 class Delivery(models.Model):
-    """The delivery of one event to one endpoint. Partitioned like events, so that its key is
-    unique, and retired with them.
-    """
+    """The delivery of one event to one endpoint; partitioned, and retired, with the events."""
 
     class State(models.TextChoices):
         PENDING = "pending"

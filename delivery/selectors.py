@@ -52,8 +52,8 @@ def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QueryS
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
-    """Return the deliveries of one event. Raise Forbidden if the actor may not listen to its
-    stream.
+    """Return the deliveries of one event. Raise Forbidden if its stream is not the actor's to
+    listen to.
     """
     segments = Segment.objects.filter(_of_streams(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
@@ -150,9 +150,7 @@ def _from_the_log(actor: Actor, delivery: Delivery) -> bytes | None:
 
 
 def _as_shown(found: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Return deliveries with the stream's name and the segment's UUID; `due_at`: the next attempt,
-    while there will be one.
-    """
+    """Return deliveries with stream name, segment UUID and `due_at`, the next attempt if any."""
     due_at = Case(When(PENDING, then=F("next_attempt_at")))
     names = {"stream_name": F("stream__name"), "segment_uuid": F("segment__uuid")}
     return found.annotate(**names, due_at=due_at)

@@ -1,6 +1,4 @@
-"""The composition root as Django apps: the hub's management commands, and the back office.
-Django module.
-"""
+"""The composition root's Django apps: management commands and back office. Django module."""
 
 from django.apps import AppConfig
 from django.contrib.admin.apps import SimpleAdminConfig
@@ -12,6 +10,6 @@ class EventHubConfig(AppConfig):
 
 
 class BackOfficeConfig(SimpleAdminConfig):
-    """Its pages are loaded with the routes, so that only web processes do."""
+    """The back office, whose pages are loaded with the routes, so in web processes only."""
 
     default_site = "eventhub.api.back_office.BackOffice"

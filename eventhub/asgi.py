@@ -1,4 +1,4 @@
-"""The web process as one ASGI application: hot doors, the websocket, and Django behind them.
+"""The web process as one ASGI application: the hot routes, the websocket, and Django for the rest.
 Django module.
 
 Composition root.
@@ -34,15 +34,15 @@ from eventhub.types.paths import EncodedTypePaths
 
 _django: Any = EncodedTypePaths(get_asgi_application())
 _proxies = read_env().trusted_proxies
-if _proxies:  # whose word about the caller's address is taken; nobody's by default
+if _proxies:  # trusted for the caller's address; none by default
     _django = ProxyHeadersMiddleware(_django, list(_proxies))
 
-from delivery.listening.catchup import CatchUp  # noqa: E402
+from delivery.listening.catchup import CatchUpScheduler  # noqa: E402
 from delivery.listening.consumer import WebSocketRoute  # noqa: E402
-from delivery.listening.keeper import Keeper  # noqa: E402
-from delivery.listening.listener import Sources  # noqa: E402
-from delivery.listening.operations import listen_routes  # noqa: E402
-from delivery.listening.record import recording  # noqa: E402 - needs Django set up
+from delivery.listening.listener_recorder import recording_listeners  # noqa: E402 - needs Django set up
+from delivery.listening.reader_monitor import ReaderMonitor  # noqa: E402
+from delivery.listening.route_table import listen_routes  # noqa: E402
+from delivery.listening.services import ListenerServices  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
 from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
@@ -50,7 +50,7 @@ from registrations.interest.operations import interest_routes  # noqa: E402
 
 
 class Application:
-    """Opens the hub with the server's lifespan; until then nothing is served."""
+    """Opens the hub with the server's lifespan; before that nothing is served."""
 
     def __init__(self) -> None:
         self._closing = AsyncExitStack()
@@ -75,22 +75,24 @@ class Application:
 
     async def _open(self) -> None:
         hub = await self._closing.enter_async_context(open_hub(read_env()))
-        keeper = Keeper(hub.authorizer)
-        keeping = asyncio.create_task(run_forever("keeper", keeper.run))
-        self._closing.callback(keeping.cancel)
+        monitor = ReaderMonitor(hub.authorizer)
+        monitoring = asyncio.create_task(run_forever("reader monitor", monitor.run))
+        self._closing.callback(monitoring.cancel)
         if hub.env.redis_url:
             request_task.send = partial(send_task, redis_url=hub.env.redis_url)
         clock = SystemClock()
-        record = await self._closing.enter_async_context(recording(hub.env.database_url))
-        sources = Sources(
+        recorder = await self._closing.enter_async_context(
+            recording_listeners(hub.env.database_url)
+        )
+        services = ListenerServices(
             hub.log,
             hub.authorizer,
             hub.feed,
             clock,
             hub.types,
             hub.closures,
-            record,
-            CatchUp(),
+            recorder,
+            CatchUpScheduler(),
         )
         archive = archive_of(hub.env.archive_url)
         routes = (
@@ -98,28 +100,28 @@ class Application:
             *BULK_ROUTES,
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
-            *listen_routes(sources, keeper, archive),
+            *listen_routes(services, monitor, archive),
         )
-        services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
-        self._http = _with_cors(Router(_django, routes, services), hub)
-        self._websocket = WebSocketRoute(sources, keeper)
-        # What is loaded by now lives as long as the process: a full collection that walks all of
-        # Django stops every socket for 50 ms.
+        route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
+        self._http = _with_cors(Router(_django, routes, route_services), hub)
+        self._websocket = WebSocketRoute(services, monitor)
+        # All objects loaded so far live as long as the process: a full collection that walks them
+        # stops every socket for 50 ms.
         gc.collect()
         gc.freeze()
         gc.set_threshold(limits.GC_THRESHOLD)
 
 
 def _emits() -> Admission:
-    """Of the emit route: what one web process parses and appends at a time."""
-    bounds = WaitLimits(
+    """Create the admission of the emit route: the requests parsed and appended at a time."""
+    wait_limits = WaitLimits(
         limits.EMIT_WAITING_MAX, limits.EMIT_WAITING_PER_CLIENT_MAX, limits.EMIT_WAIT_S_MAX
     )
-    return Admission(Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT), bounds)
+    return Admission(Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT), wait_limits)
 
 
 def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
-    """Django and the doors answer browsers of other origins alike; none by default."""
+    """Wrap the routes and Django in CORS headers for the origins set; none by default."""
     if not hub.env.cors_origins:
         return app
     return CORSMiddleware(

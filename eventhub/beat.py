@@ -1,6 +1,6 @@
-"""Celery's beat with a heartbeat, so that the hub's health tells when the timetable stands still,
-and for a clock that may be set back: then it would stand still for as long as the clock went back,
-also after a restart. Composition root. Plain module.
+"""Celery's beat with a heartbeat, so that the hub's health reports when the timetable stops, and
+safe against a clock that is set back, which would stop it for as long as the clock went back, even
+after a restart. Composition root. Plain module.
 """
 
 import time
@@ -18,21 +18,21 @@ from eventhub.base.logs import get_logger
 from eventhub.schedule import RESTING
 
 log = get_logger(__name__)
-# A time of the day that was reached before the clock was set back is not reached again; further
-# ahead than the next such time nothing has run.
+# A daily time reached before the clock was set back does not run again; a last run further ahead
+# than the next daily time cannot be real.
 _CRONTAB_AHEAD_MAX = timedelta(days=1)
 
 
 class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
-    """Does not believe that an entry ran in the future. Each turn of beat's own loop is a
-    heartbeat: one that hangs in sending is not heard.
+    """A scheduler that corrects entries whose last run is in the future. Each iteration of beat's
+    loop is a heartbeat, so one that hangs while sending has none.
     """
 
-    _heard_s = float("-inf")
-    _log: int | None = None  # changes with whatever is appended; None: not known
+    _heartbeat_s = float("-inf")
+    _log: int | None = None  # changes with every append; None: unknown
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._sent: dict[str, tuple[float, int | None]] = {}  # by entry: when, and what the log was
+        self._sent: dict[str, tuple[float, int | None]] = {}  # by entry: when, and the log then
         super().__init__(*args, **kwargs)
 
     @cached_property
@@ -40,8 +40,8 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
         return HeartbeatWriter(read_env().database_url)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Send what is due, and return the seconds until the next turn."""
-        self._be_heard()
+        """Send due entries, and return the seconds until the next call."""
+        self._beat()
         ahead = [entry for entry in self.schedule.values() if _is_ahead(entry)]
         for entry in ahead:
             entry.last_run_at = entry.default_now()
@@ -50,14 +50,14 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
             self._heap = None  # all times in it were those of the clock before
         return float(super().tick(*args, **kwargs))
 
-    def _be_heard(self) -> None:
+    def _beat(self) -> None:
         now_s = time.monotonic()
-        if now_s - self._heard_s >= limits.HEALTH_HEARTBEAT_INTERVAL_S:
+        if now_s - self._heartbeat_s >= limits.HEALTH_HEARTBEAT_INTERVAL_S:
             self._log = self._heartbeats.beat("beat")
-            self._heard_s = now_s
+            self._heartbeat_s = now_s
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
-        """Send it, but what only has work when something was appended rests while nothing was."""
+        """Send the entry, unless it is log-driven and nothing was appended since the last time."""
         if entry.name not in RESTING or self._has_news(entry.name):
             super().apply_entry(entry, producer=producer)
 

@@ -1,7 +1,7 @@
 """The Celery application: its settings and tasks. Composition root. SQL module.
 
 `celery -A eventhub worker` runs a worker of all queues, `celery -A eventhub beat` the timetable.
-Redis carries messages only, and with everything in it gone nothing is lost.
+Redis carries messages only; if it loses all of them, nothing is lost.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from eventhub.eventlog.archive.job import ArchiveJob
 from eventhub.schedule import TIMETABLE
-from eventhub.tasks import Work, shown
+from eventhub.tasks import HubTask, progress
 from eventhub.units import Unit
 from eventhub.worker import attach
 from registrations.match_index.builds.task import IndexJob
 from registrations.purge import VersionPurge
 from sparkjobs.runs.task import RunJob, request_scheduled_run
 
-app = Celery("eventhub", broker=broker_url(require_env().redis_url), task_cls=Work)
+app = Celery("eventhub", broker=broker_url(require_env().redis_url), task_cls=HubTask)
 app.conf.update(
     accept_content=["json"],
     task_serializer="json",
@@ -46,7 +46,7 @@ app.conf.update(
     task_default_queue=UPKEEP,
     task_queues=[Queue(name) for name in SLOTS],
     task_routes={task: {"queue": queue} for task, queue in QUEUES.items()},
-    worker_direct=True,  # a queue for each worker, of the units of its own drain
+    worker_direct=True,  # a queue for each worker, for the units of its own drain
     worker_pool="threads",
     worker_concurrency=threads(SLOTS),
     worker_prefetch_multiplier=1,
@@ -60,19 +60,19 @@ _archiving = ArchiveJob()
 _indexing = IndexJob(SystemClock())
 _purging = VersionPurge(SystemClock())
 _running = RunJob()
-shown.update(
+progress.update(
     {ARCHIVE: _archiving.at_work, BUILD_INDEXES: _indexing.at_work, RUN_JOBS: _running.at_work}
 )
 
 
 @signals.setup_logging.connect  # type: ignore[untyped-decorator]
 def _configure_logs(**_: Any) -> None:
-    """Celery then leaves logging alone."""
+    """Configure logging; with this handler Celery does not."""
     env = read_env()
     logs.configure(env.log_format, env.log_level)
     quiet = ("celery.worker.strategy", "celery.worker.request", "celery.app.trace", "celery.beat")
     for name in quiet:
-        logging.getLogger(name).setLevel("WARNING")  # a line for each unit is 20 a second
+        logging.getLogger(name).setLevel("WARNING")  # a line for each unit would be 20 a second
 
 
 @app.task(  # type: ignore[untyped-decorator]
@@ -87,11 +87,12 @@ def _configure_logs(**_: Any) -> None:
     retry_jitter=False,
 )
 def deliver(self: Unit) -> int:
-    """Claim due deliveries, post them side by side, and write the results; how many were claimed.
+    """Claim due deliveries, post them concurrently, and write the results; return the number
+    claimed.
 
-    One unit of it ends when nothing is left that this worker has room for, or after some seconds;
-    slow requests go on without it. When a delivery is tried again says PostgreSQL; when a unit is
-    that met an absent database, this task's policy.
+    A unit ends when no due delivery fits this worker's free slots, or after some seconds; slow
+    requests go on without it. PostgreSQL schedules the retries of deliveries; this task's policy
+    those of a unit that failed because the database was unavailable.
     """
     by = "worker" if self.request.is_eager else "broker"
     return self.units.run(by) if self.units else 0
@@ -107,20 +108,20 @@ def _heartbeats() -> HeartbeatWriter:
 
 @app.task(name="delivery.retire", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def retire() -> None:
-    """Archive and drop the partitions of deliveries, attempts and listeners whose time is over."""
+    """Archive and drop expired partitions of deliveries, attempts and listeners."""
     env = read_env()
     asyncio.run(run_retirement(env.database_direct_url, env.archive_url))
 
 
 @app.task(name="delivery.forget_lanes", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def forget_lanes() -> None:
-    """Delete the rows of ordered lanes that nobody has used for long."""
+    """Delete the rows of ordered lanes that have been unused for long."""
     asyncio.run(claims.forget_lanes(read_env().database_url))
 
 
 @app.task(name="registrations.purge_versions", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def purge_versions() -> None:
-    """Delete ended versions of registrations that nothing can ask for any more."""
+    """Delete ended versions of registrations that nothing can need any more."""
     env = read_env()
     _purging.run(env.database_direct_url, Path(env.data))
 
@@ -135,7 +136,7 @@ def archive() -> None:
 
 @app.task(name=BUILD_INDEXES)  # type: ignore[untyped-decorator]
 def build_indexes() -> None:
-    """Build the match indexes that are asked for or due."""
+    """Build the match indexes that are requested or due."""
     env = read_env()
     _heartbeats().beat("indexer")
     _indexing.run(env.database_direct_url, Path(env.data))
@@ -143,7 +144,7 @@ def build_indexes() -> None:
 
 @app.task(name=RUN_JOBS, waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def run_jobs() -> None:
-    """Do the runs of jobs that wait."""
+    """Execute the waiting runs of jobs."""
     _running.run(read_env().database_direct_url)
 
 
@@ -164,14 +165,14 @@ def ask_job(job: str) -> None:
 def _require_redis(**_: Any) -> None:
     if not read_env().redis_url:
         refuse(
-            "The timetable (celery beat) sends its tasks through Redis, and REDIS_URL is not set. "
-            "Set it as the workers have it; `manage.py up` starts a Redis of its own."
+            "The timetable (celery beat) sends its tasks through Redis, but REDIS_URL is not set. "
+            "Set it to the workers' value; `manage.py up` starts an embedded Redis."
         )
 
 
 @signals.worker_ready.connect  # type: ignore[untyped-decorator]
 def _look_for_jobs(sender: Any, **_: Any) -> None:
-    """Runs whose runner ended with the worker before have lost their leases by then."""
+    """Start the runs of a worker that ended, after their leases have expired."""
     if sender.app.amqp.queues.consume_from.get(QUEUES[RUN_JOBS]) and read_env().redis_url:
         run_jobs.apply_async(countdown=limits.JOB_LEASE_S + 1.0)
 

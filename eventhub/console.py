@@ -1,7 +1,7 @@
-"""Serves the built console (frontend/dist) below /console/: its files, and its one page for every
-other path there. Django module.
+"""The built console (frontend/dist), served below /console/: its files, and its single page for
+every other path. Django module.
 
-The page may run nothing but the console's own files, and load nothing from elsewhere.
+By its policy the page runs only the console's own files, and loads nothing from other origins.
 """
 
 import re
@@ -25,25 +25,25 @@ _TYPES = {
     "svg": "image/svg+xml",
     "woff2": "font/woff2",
 }
-_PAGES = "zones/"  # the page's own paths, which hold names with dots, such as those of streams
-_FOR_EVER = "public, max-age=31536000, immutable"  # names of assets hold a hash of their content
+_PAGES = "zones/"  # paths of the page, which contain names with dots, such as those of streams
+_FOR_EVER = "public, max-age=31536000, immutable"  # names of assets contain a hash of the content
 _NOT_BUILT = format_html(
     "<!doctype html><html lang=en><meta charset=utf-8><title>EventHub</title>"
     "<h1>The console is not built</h1><p>{}</p>"
-    "<p>The API is there: <code>/docs/api</code> shows it.</p>",
-    "Run make setup in the checkout; then load this page again.",
+    "<p>The API works: see <code>/docs/api</code>.</p>",
+    "Run make setup in the checkout, and reload this page.",
 )
 
 
 @read_only
 def home(request: HttpRequest) -> HttpResponse:
-    """`/` and `/console`: to the console."""
+    """Redirect `/` and `/console` to the console."""
     return HttpResponseRedirect(HOME)
 
 
 @read_only
 def page(request: HttpRequest) -> HttpResponse:
-    """The console's page, with a fresh nonce for what it adds to itself; never stored."""
+    """Serve the console's page, with a new nonce for elements that it adds; never cached."""
     try:
         text = (DIST / "index.html").read_text()
     except FileNotFoundError:
@@ -55,7 +55,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @read_only
 def file_or_page(request: HttpRequest, path: str) -> HttpResponse:
-    """A file of the console by its name, 404 for one that is not there; else the page, which knows
+    """Serve a file of the console by its name, 404 for a missing one; else the page, which handles
     its own paths.
     """
     named = "." in path.rpartition("/")[2] and not path.startswith(_PAGES)

@@ -1,8 +1,8 @@
-"""Celery's consumer of tasks, made to outlive whatever Redis does. Composition root. Plain module.
+"""Celery's consumer of tasks, made to survive any fault of Redis. Composition root. Plain module.
 
-A Redis that answers errors (its memory is full), or dies in the middle of an answer, is away and
-comes back, like one that cannot be reached: the consumer tries again, and the worker with its drain
-goes on. Celery itself ends the worker for an error that it does not know.
+A Redis that answers errors (its memory is full), or dies in the middle of an answer, counts as
+unavailable, like one that cannot be reached: the consumer reconnects, and the worker with its drain
+goes on. Celery itself ends the worker for an unknown error.
 """
 
 import time
@@ -18,7 +18,7 @@ throttled = ThrottledLog(get_logger(__name__))
 
 
 class SteadyConsumer(Consumer):  # type: ignore[misc]
-    """Whatever ends it but a stop of the worker, is a lost connection."""
+    """A consumer that treats every error, except a stop of the worker, as a lost connection."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -38,7 +38,7 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]
         self._wait(exc)
 
     def _wait(self, error: Exception) -> None:
-        """For twice as long each time, unless it went well in between."""
+        """Wait before the next attempt, twice as long each time unless it worked in between."""
         now_s = time.monotonic()
         if now_s - self._began_s > limits.CONSUMER_STEADY_S:
             self._pause_s = limits.RECONNECT_PAUSE_S
@@ -51,5 +51,5 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]
 
 
 def _stops() -> bool:
-    """True once the worker was told to stop; exit statuses count, 0 among them."""
+    """Return whether the worker was asked to stop; exit statuses count, also 0."""
     return any(each not in (None, False) for each in (state.should_stop, state.should_terminate))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from delivery import log_retention
 from delivery.forward.backlog import Backlog
 from delivery.forward.bounds import BacklogSettings
-from delivery.health.watch import Watch, WatchedParts
+from delivery.health.watch import HealthWatch, WatchedParts
 from delivery.partitions.archive import PartitionArchive
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
@@ -32,21 +32,21 @@ from registrations.interest.live import Closures
 
 
 class Hub(NamedTuple):
-    """The parts that doors and sessions share in one process."""
+    """The objects that routes and sessions of one process share."""
 
     log: Log
     authorizer: Authorizer
     feed: Feed
     types: TypeRegistry
     closures: Closures
-    health: Watch
+    health: HealthWatch
     env: Env
 
 
 @asynccontextmanager
 async def open_hub(env: Env) -> AsyncIterator[Hub]:
-    """Open the parts and keep them going until the block is left; the database may be away
-    meanwhile.
+    """Open the hub's objects and run their background tasks until the block is left; the database
+    may be unavailable meanwhile.
     """
     opened = Log.open(
         database_url=env.database_url,
@@ -62,13 +62,13 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         closures = Closures(log, feed)
         maintenance = open_maintenance(env, log.continuity)
         log.admit = maintenance.admit
-        health = Watch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
+        health = HealthWatch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
         log.tail.on_stored = maintenance.wake
         tasks = [
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
             asyncio.create_task(run_forever("feed", feed.run)),
             asyncio.create_task(run_forever("types", types.run)),
-            asyncio.create_task(run_forever("listens", closures.listeners.run)),
+            asyncio.create_task(run_forever("listeners", closures.listeners.run)),
             asyncio.create_task(run_forever("maintenance", maintenance.run)),
             asyncio.create_task(run_forever("health", health.run)),
         ]

@@ -15,7 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from drf_spectacular.generators import SchemaGenerator
 
-from delivery.listening.operations import LISTEN_ROUTES
+from delivery.listening.route_table import LISTEN_ROUTES
 from eventhub.api.problems import read_only
 from eventhub.api.schema import SCHEMES
 from eventhub.base import errors

@@ -1,5 +1,5 @@
-"""What a process of the hub finds out before it starts: settings that would be misread, and a
-database of another version, end it with a reason. Composition root. SQL module.
+"""Checks of a process before it starts: unusable settings, and a database of another version, end
+it with a reason. Composition root. SQL module.
 """
 
 import os
@@ -20,53 +20,55 @@ from registrations.endpoints.addresses import parse_allowed
 
 log = get_logger(__name__)
 
-LOOK_INTERVAL_S = 1.0  # while the database is away
+CHECK_INTERVAL_S = 1.0  # while the database is unavailable
 UNSIGNED = (
     "EVENTHUB_SECRET_KEY is not set, so anybody could sign connection tokens and read the secrets "
     "of endpoints. Set the same long random text for every process of this hub "
-    "(`openssl rand -base64 48`); `manage.py up` makes one and keeps it in its data folder."
+    "(`openssl rand -base64 48`); `manage.py up` generates one and stores it in its data folder."
 )
-# Without REDIS_URL, as docs/operations.md has it.
+# without REDIS_URL, see docs/operations.md
 WORKS = "emit, listen, registrations, callbacks, retention of streams"
 REFUSED = "transient streams, jobs, builds of match indexes, the timetable with archive and upkeep"
 
 
 def require_flight(*, secret: bool = True) -> Env:
-    """Return the settings of a process that serves or works, or end it: what is wrong is said on
-    standard error, with the status EX_CONFIG.
+    """Return the settings of a process that serves or works, or end it with the status EX_CONFIG
+    and the reason on standard error.
 
-    The database may be away; then it is looked at in a thread until it was there once.
+    If the database is unavailable, a thread repeats the check until it answers.
     """
     env = require_env()
     if not env.database_url:
         refuse("DATABASE_URL is not set: copy the line `export DATABASE_URL=…` from the banner of "
-               "the running hub (manage.py up), or name your own PostgreSQL.")  # fmt: skip
+               "the running hub (manage.py up), or set that of your own PostgreSQL.")  # fmt: skip
     if secret and not env.secret_key:
         refuse(UNSIGNED)
     require_fit(env)
     if not env.redis_url:
         log.warning("without_redis", works=WORKS, refused=REFUSED)
     move_file_into_environment()  # for the archiver, builders and jobs
-    if not _look(env.database_url):
-        threading.Thread(target=_look_until_seen, args=(env.database_url,), daemon=True).start()
+    if not _check(env.database_url):
+        threading.Thread(target=_check_until_answer, args=(env.database_url,), daemon=True).start()
     return env
 
 
 def require_fit(env: Env) -> None:
-    """End a process whose settings can be read and cannot be used; warn of unknown names."""
+    """End a process whose settings are valid but unusable; warn of unknown names."""
     if env.store_dir and not Path(env.store_dir).is_dir():
-        refuse(f"EVENTHUB_STORE_DIR: {env.store_dir} is not a folder, so no disk can be watched.")
+        refuse(
+            f"EVENTHUB_STORE_DIR: {env.store_dir} is not a folder, so its disk cannot be monitored."
+        )
     try:
         parse_allowed(env.callback_allow)
     except ValueError as error:
         refuse(str(error))
     for name in unknown_names(os.environ):
-        log.warning("a variable that is no setting of the hub", name=name)
+        log.warning("unknown_setting", name=name)
 
 
 def require_schema(url: str, *, complete: bool = True) -> None:
-    """Raises OtherSchema, and psycopg.OperationalError if the database is away. Not `complete`: an
-    empty database is none of another version."""
+    """Check the database's tables. Raises OtherSchema, and psycopg.OperationalError if the database
+    is unavailable. Without `complete` an empty database is accepted."""
     ours = schema.migrations()
     require = schema.require_complete if complete else schema.require_same
     with psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S) as connection:
@@ -76,8 +78,8 @@ def require_schema(url: str, *, complete: bool = True) -> None:
         require(found, ours)
 
 
-def _look(url: str) -> bool:
-    """False if the database is away."""
+def _check(url: str) -> bool:
+    """Check the database or end the process; return False if the database is unavailable."""
     try:
         require_schema(url)
     except OtherSchema as error:
@@ -85,24 +87,24 @@ def _look(url: str) -> bool:
     except psycopg.OperationalError:
         return False
     except psycopg.Error as error:
-        sys.exit(_useless(error))
+        sys.exit(_unusable(error))
     return True
 
 
-def _useless(error: psycopg.Error) -> str:
-    return f"The database answers, and the hub cannot use it: {str(error).strip()}"
+def _unusable(error: psycopg.Error) -> str:
+    return f"The database answers, but the hub cannot use it: {str(error).strip()}"
 
 
-def _look_until_seen(url: str) -> None:
-    """As `_look`, but a thread can only ask its process to end."""
+def _check_until_answer(url: str) -> None:
+    """Repeat the check as `_check` does; a thread can only signal its process to end."""
     while True:
         try:
             require_schema(url)
             return
         except psycopg.OperationalError:
-            time.sleep(LOOK_INTERVAL_S)
+            time.sleep(CHECK_INTERVAL_S)
         except (OtherSchema, psycopg.Error) as error:
-            said = error if isinstance(error, OtherSchema) else _useless(error)
-            sys.stderr.write(f"{said}\n")
+            message = error if isinstance(error, OtherSchema) else _unusable(error)
+            sys.stderr.write(f"{message}\n")
             os.kill(os.getpid(), signal.SIGTERM)
             return

@@ -1,6 +1,6 @@
-"""The timetable: what Celery's beat starts, and when. All times are UTC. Plain module.
+"""The timetable: the tasks that Celery's beat starts, and their times in UTC. Plain module.
 
-What one run did not do, the next one does; so a run that nobody took in time is forgotten.
+A run continues the work of the last one; so a message that no worker took in time expires.
 """
 
 from datetime import timedelta
@@ -12,11 +12,11 @@ from sparkjobs.runs.jobs import JOBS
 
 HOUR_S = 3600
 ARCHIVE_INTERVAL_S = 60
-# what somebody asks for begins at once (soon.py); these find what is due, and what was not heard
+# requested work starts at once (task_requests.py); these find due work, and lost requests
 INDEXES_INTERVAL_S = 60
 JOBS_INTERVAL_S = 30
 # entries that rest, up to TIMETABLE_REST_S, while nothing is appended to the log: then no segment
-# was sealed, no registration changed, and no job was asked for (beat.py)
+# was sealed, no registration changed, and no job was requested (beat.py)
 RESTING = frozenset({"archive", "build-indexes", "run-jobs"})
 
 TIMETABLE = {
@@ -26,13 +26,13 @@ TIMETABLE = {
         "schedule": timedelta(hours=1),
         "options": {"expires": HOUR_S},
     },
-    # rows of ordered lanes that nobody has used for long are deleted
+    # rows of ordered lanes that have been unused for long are deleted
     "forget-lanes": {
         "task": "delivery.forget_lanes",
         "schedule": timedelta(hours=1),
         "options": {"expires": HOUR_S},
     },
-    # ended versions of registrations that nothing can ask for any more are deleted
+    # ended versions of registrations that nothing can need any more are deleted
     "purge-versions": {
         "task": "registrations.purge_versions",
         "schedule": timedelta(hours=1),
@@ -44,27 +44,27 @@ TIMETABLE = {
         "schedule": timedelta(seconds=ARCHIVE_INTERVAL_S),
         "options": {"expires": ARCHIVE_INTERVAL_S},
     },
-    # match indexes that somebody asked for, and those that too much has changed since
+    # match indexes that are requested, or outdated by changes, are built
     "build-indexes": {
         "task": BUILD_INDEXES,
         "schedule": timedelta(seconds=INDEXES_INTERVAL_S),
         "options": {"expires": INDEXES_INTERVAL_S},
     },
-    # runs of Spark jobs that somebody asked for, or the entries below
+    # requested runs of Spark jobs, also by the entries below, are executed
     "run-jobs": {
         "task": RUN_JOBS,
         "schedule": timedelta(seconds=JOBS_INTERVAL_S),
         "options": {"expires": JOBS_INTERVAL_S},
     },
-    # the audit and the plan of retention, each once a day
+    # the audit and the retention plan are requested, each once a day
     **{
         f"ask-{kind.name}": {
             "task": "jobs.ask",
             "args": (kind.name,),
-            "schedule": crontab(hour=kind.timetable.hour, minute=kind.timetable.minute),
+            "schedule": crontab(hour=kind.schedule.hour, minute=kind.schedule.minute),
             "options": {"expires": HOUR_S},
         }
         for kind in JOBS.values()
-        if kind.timetable
+        if kind.schedule
     },
 }

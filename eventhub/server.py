@@ -1,7 +1,8 @@
-"""uvicorn's HTTP protocol with six things more: what is no HTTP is refused with a problem
-document, headers must arrive in time and are bounded, only a GET can become a websocket, a door
-that answers for long is told when its reader has gone or the server stops, it is known when a
-request is here to its end, and head and body of an answer go out together. Plain module.
+"""uvicorn's HTTP server and protocol with six additions. Plain module.
+
+Invalid HTTP is answered with a problem document. Headers must arrive in time, and are bounded. Only
+a GET can become a websocket. A streaming route is notified when its client disconnects or the
+server stops. The end of a request's body is known. Head and body of a response are sent together.
 
 Composition root.
 """
@@ -23,14 +24,12 @@ from eventhub.http.messages import Peer
 
 
 class HubServer(uvicorn.Server):
-    """uvicorn's server, which looks once a second whether it is to end, instead of ten times, and
-    at once when it is told to.
-    """
+    """uvicorn's server, which wakes once a second, not ten times, and at once for a signal."""
 
-    _told: asyncio.Event | None = None
+    _signalled: asyncio.Event | None = None
 
     def __init__(self, config: uvicorn.Config, ready: Path | None = None) -> None:
-        """`ready`: a file that is made when it serves."""
+        """Create the server. `ready`: a file that it creates when it serves."""
         super().__init__(config)
         self._ready = ready
 
@@ -40,24 +39,24 @@ class HubServer(uvicorn.Server):
             self._ready.touch()
 
     async def main_loop(self) -> None:
-        self._told = asyncio.Event()
+        self._signalled = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        while not await self.on_tick(0):  # which writes the header Date again
-            await set_within(self._told, 1.0)
+        while not await self.on_tick(0):  # which updates the header Date
+            await set_within(self._signalled, 1.0)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        if self._told is not None:
-            self._loop.call_soon_threadsafe(self._told.set)
+        if self._signalled is not None:
+            self._loop.call_soon_threadsafe(self._signalled.set)
 
 
 class HubHttpProtocol(HttpToolsProtocol):
-    """One connection."""
+    """One connection of HTTP."""
 
-    _late: asyncio.TimerHandle | None = None
+    _headers_timer: asyncio.TimerHandle | None = None
     _refused = False
-    _moved = False
-    _fruitless_bytes = 0
+    _progressed = False
+    _fruitless_bytes = 0  # received since the last progress
 
     def connection_made(self, transport: Any) -> None:
         self._peer = Peer(transport)
@@ -71,33 +70,33 @@ class HubHttpProtocol(HttpToolsProtocol):
         self._await_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes that bring neither the end of the headers nor a piece of the body are bounded."""
+        """Bound the bytes that bring neither the end of the headers nor a part of the body."""
         if self._refused:
             return
-        self._moved = False
+        self._progressed = False
         super().data_received(data)
-        self._fruitless_bytes = 0 if self._moved else self._fruitless_bytes + len(data)
+        self._fruitless_bytes = 0 if self._progressed else self._fruitless_bytes + len(data)
         if self._fruitless_bytes > limits.HEAD_BYTES_MAX:
             error = HeadersTooLarge(bytes_max=limits.HEAD_BYTES_MAX)
             self._refuse(error, b"431 Request Header Fields Too Large")
 
     def on_body(self, body: bytes) -> None:
-        self._moved = True
+        self._progressed = True
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._moved = self._peer.whole = True
+        self._progressed = self._peer.whole = True
         super().on_message_complete()
 
     def on_headers_complete(self) -> None:
-        self._moved = True
-        self._stop_waiting()
+        self._progressed = True
+        self._cancel_timer()
         super().on_headers_complete()
         if self.cycle is not None:
             self.cycle.transport = self._peer  # type: ignore[assignment]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._cancel_timer()
         super().connection_lost(exc)
         self._peer.lost()
 
@@ -112,26 +111,27 @@ class HubHttpProtocol(HttpToolsProtocol):
         return self.scope.get("method") == "GET" and super()._should_upgrade()
 
     def _await_headers(self) -> None:
-        if self._late is None:
-            self._late = self.loop.call_later(limits.HEADERS_TIMEOUT_S_MAX, self._headers_late)
+        if self._headers_timer is None:
+            timeout_s = limits.HEADERS_TIMEOUT_S_MAX
+            self._headers_timer = self.loop.call_later(timeout_s, self._on_headers_timeout)
 
-    def _stop_waiting(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _cancel_timer(self) -> None:
+        if self._headers_timer is not None:
+            self._headers_timer.cancel()
+            self._headers_timer = None
 
-    def _headers_late(self) -> None:
+    def _on_headers_timeout(self) -> None:
         error = RequestTimeout("The request's headers did not arrive in time; send them at once.")
         self._refuse(error, b"408 Request Timeout")
 
     def _refuse(self, error: EventHubError, status: bytes) -> None:
-        """Answer, and take what still comes for a moment: closing at once would reset the
+        """Answer with an error, and go on reading for a moment: closing at once would reset the
         connection, and the answer would be lost.
         """
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
-        self._stop_waiting()
+        self._cancel_timer()
         body = orjson.dumps(error.problem())
         head = (
             b"HTTP/1.1 %s\r\ncontent-type: application/problem+json\r\n"

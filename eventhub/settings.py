@@ -1,6 +1,6 @@
 """Django's settings. SQL module.
 
-What an operator may set comes from the environment (eventhub/base/env.py, docs/settings.md).
+An operator's settings come from the environment (eventhub/base/env.py, docs/settings.md).
 """
 
 from pathlib import Path
@@ -14,13 +14,13 @@ from eventhub.base.version import VERSION
 ENV = require_env()
 
 DEBUG = ENV.debug
-SECRET_KEY = ENV.secret_key or "unset: manage.py up makes one, see docs/settings.md"
+SECRET_KEY = ENV.secret_key or "unset: manage.py up generates one, see docs/settings.md"
 ALLOWED_HOSTS = list(ENV.allowed_hosts)
 ROOT_URLCONF = "eventhub.urls"
 ASGI_APPLICATION = "eventhub.asgi.application"
 USE_TZ = True
 TIME_ZONE = "UTC"
-USE_I18N = False  # one language, and times as everywhere in the hub
+USE_I18N = False  # one language, and the hub's format of times
 DATETIME_FORMAT = "Y-m-d H:i:s"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "/static/"
@@ -30,7 +30,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_TRUSTED_ORIGINS = list(ENV.origins)
-# where every browser comes by TLS, the login never travels without it
+# if every browser uses TLS, the login is never sent without it
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = bool(ENV.origins) and all(
     origin.startswith("https://") for origin in ENV.origins
 )
@@ -84,8 +84,8 @@ TEMPLATES = [
 
 
 def _database(url: str) -> dict[str, object]:
-    """Django's form of a libpq URL. The pool: under ASGI each request has its own thread. A process
-    that is stopped in the middle of a change must not keep the heads of streams.
+    """Convert a libpq URL to Django's form, with a pool, because under ASGI each request has its
+    own thread. A process stopped in the middle of a change must not hold the locks of heads.
     """
     parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
     idle = f"-c idle_in_transaction_session_timeout={limits.TRANSACTION_IDLE_S_MAX}s"
@@ -98,8 +98,8 @@ def _database(url: str) -> dict[str, object]:
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
-        # a row of attempts to connect ends before those who wait for it give up, so that whoever
-        # comes when the server is back begins a new one at once
+        # attempts to connect end before callers time out, so that the first caller after an outage
+        # starts a new attempt at once
         "OPTIONS": {
             **parts,
             "pool": {"min_size": 0, "max_size": 4, "timeout": 5, "reconnect_timeout": 4},
@@ -131,13 +131,14 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": (
         "Emit events, listen from a cursor, read and put the state of keys; manage zones, clients,"
         " keys, channels, streams, types, registrations, endpoints, deliveries and storage. Every"
-        " reply says by `EventHub-Sequence` and `EventHub-Segment` what it can know of; a change"
-        " says by `EventHub-Caused` what it caused, and takes `EventHub-Action` and `If-Match`."
+        " reply has the position of `system` that it reflects in `EventHub-Sequence` and"
+        " `EventHub-Segment`. A change has the events that it caused in `EventHub-Caused`, and"
+        " accepts `EventHub-Action` and `If-Match`."
     ),
     "VERSION": VERSION,
     "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     "SERVERS": [{"url": "/", "description": "The hub that served this document."}],
-    "OAS_VERSION": "3.1.0",  # the doors' schemas are JSON Schema 2020-12
+    "OAS_VERSION": "3.1.0",  # the routes' schemas are JSON Schema 2020-12
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "GET_LIB_DOC_EXCLUDES": "eventhub.api.serializers.undocumented",

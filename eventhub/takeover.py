@@ -1,5 +1,5 @@
-"""Take over a database of before 0.1, whose tables were files of SQL: they are set aside, the
-migrations make those of this version, and the rows move. SQL module.
+"""The takeover of a database from before 0.1, whose tables were SQL files: the old tables move to
+another schema, the migrations create those of this version, and the rows are copied. SQL module.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from eventhub.postgresql.schema import SqlCursor
 
 SQL = queries.load("eventhub/sql/takeover.sql")
 _ASIDE = "before_0_1"  # the schema that holds the old tables meanwhile
-# by what they are called now; tables and columns that are not here kept their names
+# old names by the present ones; other tables and columns have retained their names
 _TABLES = {
     "archive_attempts": "archive_tries",
     "event_partitions": "groups",
@@ -66,7 +66,7 @@ _COLUMNS = {
     },
 }
 # columns whose values differ, or that are new without a default; `o` is the old row
-_MADE = {
+_COMPUTED = {
     ("listeners", "transport"): "CASE o.door WHEN 'many' THEN 'unrecorded' ELSE o.door END",
     ("listeners", "end_reason"): """
         CASE o.why WHEN 'left' THEN 'disconnected' WHEN 'many' THEN 'unrecorded' ELSE o.why END""",
@@ -75,8 +75,8 @@ _MADE = {
     ("deliveries", "state"): "CASE WHEN o.state = 'dead' THEN 'dead_lettered' ELSE o.state END",
     ("deliveries", "zone_id"): """
         (SELECT zone_id FROM before_0_1.endpoints WHERE id = o.endpoint_id)""",
-    # Null if the log was proved for the server as it is now, which a crash or a restore undoes. If
-    # not, every stream gets a new segment at the next start: numbers may be given again.
+    # Null unless the log was proved for the server in its present state, which a crash or a restore
+    # changes. Then every stream gets a new segment at the next start: sequences may be reused.
     ("log_state", "life"): """
         CASE WHEN o.system_identifier IS NOT NULL AND NOT EXISTS (
             SELECT FROM before_0_1.incarnation i, pg_control_system() s
@@ -86,8 +86,8 @@ _MADE = {
                                 )::bit(32)::integer)
              THEN gen_random_uuid() END""",
 }
-# what the old hub and its Django made in schema public, but for partitions
-_MADE_BEFORE = {
+# objects of the old hub and its Django in schema public, without partitions
+_OLD_OBJECTS = {
     "tables": [
         "api_keys", "archive_tries", "archiver", "attempts", "auth_group",
         "auth_group_permissions", "auth_permission", "auth_user", "auth_user_groups",
@@ -104,39 +104,39 @@ _MADE_BEFORE = {
     "functions": ["append_events", "prove_continuity", "roll_segments"],
 }  # fmt: skip
 _NAMED_MAX = 20  # in one message
-_NOT_TAKEN = frozenset({"incarnation"})  # the log is proved anew for this version
+_NOT_COPIED = frozenset({"incarnation"})  # the log is proved again for this version
 
 
 class Refused(Exception):
-    """Nothing was changed; the message names what is in the way, and says what to do."""
+    """Nothing was changed; the message names the obstacle, and says what to do."""
 
 
 class Moved(NamedTuple):
-    """So many rows of a table."""
+    """The number of rows copied into a table."""
 
     table: str
     rows: int
 
 
 def require_unused(cursor: SqlCursor) -> None:
-    """Raise Refused while anybody else is connected to the database."""
+    """Raise Refused while other sessions are connected to the database."""
     cursor.execute(SQL["sessions"], [schema.LOCK])
     if found := [name for (name,) in cursor.fetchall()]:
         raise Refused(
-            f"The database is in use by {_few(found)}. Nothing was changed. Stop the hub, and"
-            " whatever else is connected to the database."
+            f"The database is in use by {_few(found)}. Nothing was changed. Stop the hub, and all"
+            " other programs that are connected to the database."
         )
 
 
 def require_only_hub(cursor: SqlCursor) -> None:
-    """Raise Refused if schema public has what neither the old hub nor Django has made, or if views
-    anywhere depend on the hub's tables."""
-    cursor.execute(SQL["strangers"], _MADE_BEFORE)
+    """Raise Refused if schema public has objects that neither the old hub nor Django created, or if
+    views in any schema depend on the hub's tables."""
+    cursor.execute(SQL["foreign_objects"], _OLD_OBJECTS)
     if found := [name for (name,) in cursor.fetchall()]:
         raise Refused(
-            f"The database has what is not the hub's and would be lost: {_few(found)}. Nothing was"
-            " changed. Move it to another database, or drop it and make it again afterwards:"
-            " tables and columns have other names then."
+            f"The database has objects that are not the hub's and would be lost: {_few(found)}."
+            " Nothing was changed. Move them to another database, or drop them and create them"
+            " again afterwards: then tables and columns have other names."
         )
 
 
@@ -146,14 +146,14 @@ def _few(names: list[str]) -> str:
 
 
 def grantees(cursor: SqlCursor) -> list[str]:
-    """Return the roles whose rights on the hub's tables go with the old tables."""
+    """Return the roles whose rights on the old tables are dropped with them."""
     cursor.execute(SQL["grantees"])
     return [name for (name,) in cursor.fetchall()]
 
 
 def set_aside(cursor: SqlCursor, apps: list[str]) -> None:
-    """Put the tables of the hub's apps out of the way, drop its functions and forget its
-    migrations, so that those of this version begin from nothing. Django's own tables stay."""
+    """Move the tables of the hub's apps to another schema, drop its functions and delete its
+    migrations, so that those of this version start from nothing. Django's own tables stay."""
     aside = sql.Identifier(_ASIDE)
     cursor.execute(sql.SQL("CREATE SCHEMA {}").format(aside))
     cursor.execute("DELETE FROM django_migrations WHERE app = ANY(%s)", [apps])
@@ -165,31 +165,29 @@ def set_aside(cursor: SqlCursor, apps: list[str]) -> None:
     cursor.execute(SQL["functions"])
     for (function,) in cursor.fetchall():
         cursor.execute(sql.SQL("DROP FUNCTION {}").format(sql.SQL(function)))
-    cursor.execute("DROP INDEX IF EXISTS operator_sessions")  # of Django's table; made again
+    cursor.execute("DROP INDEX IF EXISTS operator_sessions")  # of Django's table; created again
 
 
 def move(cursor: SqlCursor, report: Callable[[Moved], None]) -> None:
-    """Fill the new tables from those that are set aside, and drop those. Calls `report` for each
-    table.
-    """
+    """Fill the new tables from the old ones, and drop those. Calls `report` for each table."""
     cursor.execute(SQL["tables"])
     tables = list(TopologicalSorter(dict(cursor.fetchall())).static_order())
     every = sql.SQL(", ").join(map(sql.Identifier, tables))
     cursor.execute(sql.SQL("TRUNCATE {}").format(every))
     for table in tables:
-        if table in _NOT_TAKEN or not _columns(cursor, _old(table)):
-            continue  # it is new
-        _make_partitions(cursor, table)
+        if table in _NOT_COPIED or not _columns(cursor, _old(table)):
+            continue  # the table is new
+        _create_partitions(cursor, table)
         report(Moved(table, _copy(cursor, table, table, _old(table))))
-    cursor.execute(SQL["left_behind"], [_ASIDE])
+    cursor.execute(SQL["detached_partitions"], [_ASIDE])
     for name, parent in cursor.fetchall():
-        report(Moved(name, _keep(cursor, name, parent)))
-    _go_on(cursor, tables)
+        report(Moved(name, _copy_detached(cursor, name, parent)))
+    _set_sequences(cursor, tables)
     _drop(cursor)
 
 
 def _drop(cursor: SqlCursor) -> None:
-    """Drop what was set aside, and nothing else: what depends on it is an error."""
+    """Drop the old tables, and nothing else: an object that depends on them is an error."""
     cursor.execute(SQL["relations"], [_ASIDE])
     found = cursor.fetchall()
     for kind, is_sequence in (("TABLE", False), ("SEQUENCE", True)):
@@ -204,41 +202,41 @@ def _old(table: str) -> sql.Identifier:
 
 
 def _columns(cursor: SqlCursor, table: sql.Identifier) -> dict[str, str]:
-    """Name and type of each; nothing if there is no such table."""
+    """Return the types of a table's columns by name; empty if the table does not exist."""
     cursor.execute(SQL["columns"], [table.as_string()])
     return dict(cursor.fetchall())
 
 
-def _make_partitions(cursor: SqlCursor, table: str) -> None:
+def _create_partitions(cursor: SqlCursor, table: str) -> None:
     old = _TABLES.get(table, table)
     names = {"old": old, "new": table, "parent": f"{_ASIDE}.{old}"}
     cursor.execute(SQL["partitions"], names)
     for name, bound in cursor.fetchall():
-        made = sql.SQL("CREATE TABLE {} PARTITION OF {} {}")
+        statement = sql.SQL("CREATE TABLE {} PARTITION OF {} {}")
         parts = sql.Identifier(name), sql.Identifier(table), sql.SQL(bound)
-        cursor.execute(made.format(*parts))
+        cursor.execute(statement.format(*parts))
 
 
-def _keep(cursor: SqlCursor, name: str, parent: str) -> int:
-    """A table that is left behind, with the columns that its like have now."""
+def _copy_detached(cursor: SqlCursor, name: str, parent: str) -> int:
+    """Copy a detached partition into a new table with the columns of its parent."""
     parent = "listeners" if parent == "listens" else parent
     new = name.replace("_g", "_p").replace("listens_", "listeners_")
-    made = sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL)")
-    cursor.execute(made.format(sql.Identifier(new), sql.Identifier(parent)))
+    statement = sql.SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL)")
+    cursor.execute(statement.format(sql.Identifier(new), sql.Identifier(parent)))
     return _copy(cursor, parent, new, sql.Identifier(_ASIDE, name))
 
 
 def _copy(cursor: SqlCursor, table: str, into: str, old: sql.Identifier) -> int:
     """Copy the rows of an old table into one that has the columns of `table`."""
-    there, renamed = _columns(cursor, old), _COLUMNS.get(table, {})
+    existing, renamed = _columns(cursor, old), _COLUMNS.get(table, {})
     values: dict[str, sql.Composable] = {}
     for name, kind in _columns(cursor, sql.Identifier("public", table)).items():
-        was = renamed.get(name, name)
-        if made := _MADE.get((table, name)):
-            values[name] = sql.SQL(made)
-        elif name in renamed or was in there:
-            values[name] = sql.Identifier("o", was)
-            if kind == "timestamp with time zone":  # what never was, was before all time
+        old_name = renamed.get(name, name)
+        if computed := _COMPUTED.get((table, name)):
+            values[name] = sql.SQL(computed)
+        elif name in renamed or old_name in existing:
+            values[name] = sql.Identifier("o", old_name)
+            if kind == "timestamp with time zone":  # "never" was -infinity
                 never = sql.SQL("CASE WHEN {0} = '-infinity' THEN 'epoch' ELSE {0} END")
                 values[name] = never.format(values[name])
     comma = sql.SQL(", ")
@@ -254,8 +252,8 @@ def _copy(cursor: SqlCursor, table: str, into: str, old: sql.Identifier) -> int:
     return int(rows)
 
 
-def _go_on(cursor: SqlCursor, tables: list[str]) -> None:
-    """Ids go on where they were."""
+def _set_sequences(cursor: SqlCursor, tables: list[str]) -> None:
+    """Continue the ids after the old ones."""
     pairs = [("public.listener_ids", f"{_ASIDE}.listen_ids")]
     for table in tables:
         if "id" in _columns(cursor, _old(table)):

@@ -1,5 +1,5 @@
-"""What all tasks of the hub have in common: each queue has slots of its own in a worker, and
-Celery's tools show what a task is at. Composition root. Plain module.
+"""The base class of the hub's Celery tasks: each queue has slots of its own in a worker, and
+Celery's tools show the progress of a task. Composition root. Plain module.
 """
 
 import inspect
@@ -16,29 +16,29 @@ from eventhub.base.logs import ThrottledLog, get_logger
 
 throttled = ThrottledLog(get_logger(__name__))
 _slots = {queue: BoundedSemaphore(count) for queue, count in SLOTS.items()}
-shown: dict[str, Callable[[], dict[str, Any]]] = {}  # by task: what it is at
+progress: dict[str, Callable[[], dict[str, Any]]] = {}  # by task
 
 
-class ShownRequest(Request):  # type: ignore[misc]
-    """A task in a worker's hands, as `celery inspect active` shows it: with what it is at."""
+class HubRequest(Request):  # type: ignore[misc]
+    """A running task in `celery inspect active`, with its progress."""
 
     def info(self, safe: bool = False) -> dict[str, Any]:
-        show = shown.get(self.name)
-        return {**super().info(safe=safe), "work": show() if show and self.time_start else {}}
+        read = progress.get(self.name)
+        return {**super().info(safe=safe), "work": read() if read and self.time_start else {}}
 
 
-class Work(Task):  # type: ignore[misc]
-    """A task that takes a slot of its queue. One that finds none free is dropped, or comes again if
-    it `waits`. Arguments that a newer release has added are left out.
+class HubTask(Task):  # type: ignore[misc]
+    """A task that takes a slot of its queue. One that finds no slot free is dropped, or retried if
+    it `waits`. Arguments that a newer release has added are ignored.
     """
 
-    Request = "eventhub.tasks:ShownRequest"
+    Request = "eventhub.tasks:HubRequest"
     ignore_result = True
-    typing = False  # a message that comes again keeps the arguments that this release does not know
+    typing = False  # a retried message retains arguments that this release does not know
     waits = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = self.known(args, kwargs)
+        args, kwargs = self.known_arguments(args, kwargs)
         slot = _slots[queue_of(self.name)]
         if slot.acquire(blocking=False):
             try:
@@ -49,15 +49,15 @@ class Work(Task):  # type: ignore[misc]
             raise self.retry(countdown=limits.QUEUE_BUSY_S)
         return None
 
-    def known(
+    def known_arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments that the function of this task has parameters for."""
+        """Return the arguments for which the task's function has parameters."""
         names = list(inspect.signature(self.run).parameters)
         unknown = sorted(kwargs.keys() - set(names))
         if unknown or len(args) > len(names):
             throttled.warning(
-                "task_arguments_left_out",
+                "task_arguments_ignored",
                 task=self.name,
                 names=unknown,
                 positional=max(len(args) - len(names), 0),

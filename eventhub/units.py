@@ -1,9 +1,10 @@
-"""Units of delivery work as a Celery task: by whom they are begun, and how they are tried again.
-Composition root. SQL module.
+"""Units of delivery work as a Celery task: how they are started and retried. Composition root. SQL
+module.
 
-PostgreSQL says what is due, and a worker's drain hears of it. It then sends the task to its own
-queue (`worker-1@host.dq2`), because it is this worker that has room. With Redis away, or answering
-errors, the worker runs the task itself: nothing else changes, and nothing is lost with a message.
+PostgreSQL notifies a worker's drain of due deliveries. The drain then sends the task to the
+worker's own queue (`worker-1@host.dq2`), because this worker has free slots. If Redis is
+unavailable or answers errors, the worker runs the task itself: nothing else changes, and nothing is
+lost with a message.
 """
 
 import os
@@ -24,13 +25,13 @@ from delivery.callbacks.thread import DrainThread
 from eventhub.base import limits, metrics
 from eventhub.base.broker import DELIVER
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.tasks import Work, shown
+from eventhub.tasks import HubTask, progress
 
 throttled = ThrottledLog(get_logger(__name__))
 
 
 class OwnQueue:
-    """Sends messages to this worker, on a connection of its own that is quick to give up."""
+    """The queue of this worker, with a connection of its own that has short timeouts."""
 
     def __init__(self, app: Celery, hostname: str) -> None:
         self._app = app
@@ -41,7 +42,7 @@ class OwnQueue:
 
     @contextmanager
     def options(self) -> Iterator[dict[str, Any]]:
-        """How to send a task. After an error within it, another connection is made for the next."""
+        """Yield the options to send a task. After an error in the block the next one reconnects."""
         with self._lock:
             try:
                 if self._connection is None:
@@ -69,88 +70,88 @@ class OwnQueue:
 
 
 class Units:
-    """The units of one worker: its drain, and a thread that has units begun."""
+    """The units of one worker: its drain, and a thread that starts units."""
 
-    def __init__(self, task: Work, settings: DrainSettings, hostname: str) -> None:
+    def __init__(self, task: HubTask, settings: DrainSettings, hostname: str) -> None:
         self._task = task
         self.queue = OwnQueue(task.app, hostname)
         self.drain = DrainThread(settings, self.begin, _end_worker)
-        self.heard = False  # whether the worker takes messages from its broker
-        self._asked = threading.Event()
-        self._begun = threading.Event()
+        self.consuming = False  # whether the worker takes messages from its broker
+        self._requested = threading.Event()
+        self._started = threading.Event()
         self._closed = False
         self._thread = threading.Thread(target=self._main, name="units", daemon=True)
 
     def start(self) -> None:
-        shown[DELIVER] = lambda: self.drain.under_way
+        progress[DELIVER] = lambda: self.drain.under_way
         self._thread.start()
         self.drain.start()
 
     def stop(self) -> None:
         self._closed = True
-        self._asked.set()
+        self._requested.set()
         self.drain.stop()
 
     def run(self, by: str) -> int:
-        """A unit, in the thread of its task; `by`: `broker` or `worker`."""
-        self._begun.set()
+        """Run a unit in the thread of its task; `by`: `broker` or `worker`."""
+        self._started.set()
         metrics.CALLBACK_UNITS.labels(by=by).inc()
         return self.drain.unit()
 
     def begin(self) -> None:
-        """Have a unit begin; returns at once."""
-        self._asked.set()
+        """Request a unit, without waiting."""
+        self._requested.set()
 
     def _main(self) -> None:
-        while self._asked.wait() and not self._closed:
-            self._asked.clear()
-            if not self._sent():
+        while self._requested.wait() and not self._closed:
+            self._requested.clear()
+            if not self._send():
                 self._task.apply()
 
-    def _sent(self) -> bool:
-        """Whether the unit began by a message, in time."""
-        if not self.heard:
+    def _send(self) -> bool:
+        """Send the message of a unit; return whether the unit started in time."""
+        if not self.consuming:
             return False
-        self._begun.clear()
+        self._started.clear()
         try:
             with self.queue.options() as options:
                 expires_s = limits.CALLBACK_UNIT_START_S
                 self._task.apply_async(**options, expires=expires_s, retry=False)
-        except Exception as error:  # whatever a client library raises when Redis is away
+        except Exception as error:  # client libraries raise many kinds without Redis
             throttled.info("unit_without_broker", reason=type(error).__name__)
             return False
-        return self._begun.wait(limits.CALLBACK_UNIT_START_S)
+        return self._started.wait(limits.CALLBACK_UNIT_START_S)
 
 
-class Unit(Work):
-    """The task of a unit. Celery tries one that failed again, on the worker whose drain it was; a
-    worker has one such message under way.
+class Unit(HubTask):
+    """The task of a unit. Celery retries a failed one on the worker of its drain; a worker has at
+    most one such message under way.
     """
 
     units: Units | None = None  # of this process, when it is a worker of deliveries
-    _again_s = float("-inf")  # when the unit that failed is tried again
+    _retry_s = float("-inf")  # when the failed unit is retried
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Without a slot: the drain does one unit at a time, and has the next begun before the task
-        of the last one is over.
+        """Run without a slot: the drain runs one unit at a time, and starts the next one before the
+        task of the last one has ended.
         """
-        args, kwargs = self.known(args, kwargs)
+        args, kwargs = self.known_arguments(args, kwargs)
         return self.run(*args, **kwargs)
 
     def retry(self, *args: Any, **options: Any) -> Any:
-        """Raises Retry; Ignore if one is waited for; what the unit raised, if it was run without a
-        broker, whose caller looks again.
+        """Retry the unit. Raises Retry; Ignore if a retry is pending; the unit's own error if it
+        ran without a broker, because its caller retries.
         """
         if self.request.is_eager or self.units is None:
             raise options["exc"]
-        if time.monotonic() < self._again_s:
+        if time.monotonic() < self._retry_s:
             raise Ignore
-        self._again_s = time.monotonic() + options["countdown"]
+        self._retry_s = time.monotonic() + options["countdown"]
         metrics.CALLBACK_UNIT_RETRIES.inc()
         with self.units.queue.options() as own:
             return super().retry(*args, **{**options, **own, "expires": None})
 
 
 def _end_worker() -> None:
-    """Without its drain a worker is of no use; whoever looks after it starts another."""
+    """End this worker, which is useless without its drain; its supervisor starts another one."""
     os.kill(os.getpid(), signal.SIGTERM)

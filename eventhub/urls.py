@@ -1,6 +1,6 @@
 """Django's routes: the management API under /v1, its documentation, and the console. Django module.
 
-The hot doors never reach Django.
+The hot routes never reach Django.
 """
 
 from django.contrib import admin

@@ -1,10 +1,10 @@
-"""uvicorn's websocket protocol with three things more: a reader that takes nothing can be given up,
-a handshake that is none is refused with a problem document, and text that is no UTF-8 ends the
-socket without a traceback. Plain module.
+"""uvicorn's websocket protocol with three additions: a slow consumer can be disconnected, a wrong
+handshake is answered with a problem document, and text that is not UTF-8 closes the socket without
+a traceback. Plain module.
 
 Composition root.
 
-ASGI offers no way to close a socket whose buffer is full: the close would wait for the reader too.
+ASGI has no way to close a socket whose buffer is full: the close would wait for the client too.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,8 @@ from eventhub.base.errors import BadRequest, EventHubError
 
 
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
-    """Puts `eventhub.abandon` and `eventhub.unsent_bytes` into the scope's extensions."""
+    """Adds `eventhub.abandon`, `eventhub.send_frames` and `eventhub.unsent_bytes` to the scope's
+    extensions."""
 
     CLOSE_RESUME = 4408
     CLOSE_NO_UTF8 = 1007
@@ -33,7 +34,7 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self.conn.reject = self._refusal  # type: ignore[method-assign]
 
     def handle_parser_exception(self) -> None:
-        """Before the handshake there is nobody to send a close frame to."""
+        """Answer with an error before the handshake, when no close frame can be sent."""
         if self.handshake_initiated:
             super().handle_parser_exception()
             return
@@ -70,7 +71,7 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         await super().run_asgi()
 
     async def send_frames(self, frames: list[str | bytes]) -> None:
-        """Several messages with one write: a system call for each costs more than the frame."""
+        """Send several messages with one write: a system call for each costs more than a frame."""
         await self.writable.wait()
         if self.disconnected:
             raise ClientDisconnected
@@ -90,8 +91,8 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
 
     def abandon(self, frame: str | bytes) -> None:
-        """Queue a last frame and a close behind what waits, and drop the connection in any case
-        soon after.
+        """Queue a last frame and a close after the unsent bytes, and drop the connection soon after
+        in any case.
         """
         if self.close_sent or self.transport.is_closing():
             return
@@ -106,8 +107,8 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
 
 
 def uncompressed(frames: list[str | bytes]) -> Iterator[bytes]:
-    """The frames and what goes before each, as RFC 6455, 5.2 writes them: the library makes an
-    object of each frame first, which costs more than all else that is done for it.
+    """Yield the frames with their headers in the format of RFC 6455, 5.2: the library creates an
+    object for each frame, which costs more than the rest of its work.
     """
     for frame in frames:
         first, payload = (0x81, frame.encode()) if isinstance(frame, str) else (0x82, frame)

@@ -1,4 +1,4 @@
-"""What a worker of the hub is beside Celery's own: which pool it takes, what it needs, its drain.
+"""The hub's additions to a Celery worker: its required pool and settings, and its drain.
 Composition root. Plain module.
 """
 
@@ -26,13 +26,13 @@ COMMAND = "celery -A eventhub worker"
 
 
 def attach(app: Celery) -> None:
-    """Give the application's workers their steps."""
+    """Add the hub's steps to the application's workers."""
     app.steps["worker"].update({RequireStep, DeliveriesStep})
-    app.steps["consumer"].add(HeardStep)
+    app.steps["consumer"].add(ConsumingStep)
 
 
 class RequireStep(bootsteps.Step):  # type: ignore[misc]
-    """Refuses what would break a worker, before anything of it starts."""
+    """Refuses options that would break a worker, before it starts."""
 
     def __init__(self, worker: Any, **options: Any) -> None:
         super().__init__(worker, **options)
@@ -44,12 +44,12 @@ class RequireStep(bootsteps.Step):  # type: ignore[misc]
             log.warning(
                 "without_redis", runs="deliveries", refused="jobs, indexes, archive, upkeep"
             )
-        log.info("worker_starts", queues=sorted(queues), threads=worker.concurrency)
+        log.info("worker_started", queues=sorted(queues), threads=worker.concurrency)
 
 
 class DeliveriesStep(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Starts the drain of a worker of deliveries before the consumer looks for its broker, and
-    stops it with the worker: it runs whether or not there is a broker.
+    """Starts the drain of a worker of deliveries before the consumer connects to its broker, and
+    stops it with the worker: it runs with and without a broker.
     """
 
     requires = (RequireStep,)
@@ -62,34 +62,34 @@ class DeliveriesStep(bootsteps.StartStopStep):  # type: ignore[misc]
         return Unit.units
 
 
-class HeardStep(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Knows whether the worker takes messages."""
+class ConsumingStep(bootsteps.StartStopStep):  # type: ignore[misc]
+    """Tracks whether the worker takes messages."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
-    _looked = False  # for another worker of the same name
+    _checked = False  # for another worker of the same name
 
     def start(self, consumer: Any) -> None:
         if Unit.units is not None and consumer.controller.env.redis_url:
-            Unit.units.heard = True
+            Unit.units.consuming = True
             Unit.units.begin()  # so that the first message is not sent under load
-        if consumer.controller.env.redis_url and not self._looked:
-            self._looked = True
+        if consumer.controller.env.redis_url and not self._checked:
+            self._checked = True
             names = (consumer.app, consumer.hostname)
-            threading.Thread(target=_look_for_namesake, args=names, daemon=True).start()
+            threading.Thread(target=_check_name, args=names, daemon=True).start()
 
     def stop(self, consumer: Any) -> None:
         if Unit.units is not None:
-            Unit.units.heard = False
+            Unit.units.consuming = False
 
 
-def _look_for_namesake(app: Celery, node: str) -> None:
-    """Warn if another worker has this one's name: they share the queue of either's own units, and
-    Celery's tools take them for one."""
+def _check_name(app: Celery, node: str) -> None:
+    """Warn if another worker has the same name: both would take units from one queue, and Celery's
+    tools would show them as one."""
     try:
         answers = app.control.broadcast(
             "stats", reply=True, destination=[node], timeout=limits.WORKER_NAME_CHECK_S
         )
-    except Exception:  # Redis is away; the consumer says so
+    except Exception:  # Redis is unavailable, which the consumer logs
         return
     others = {answer[node].get("pid") for answer in answers} - {os.getpid()}
     if others or len(answers) > 1:
@@ -97,47 +97,47 @@ def _look_for_namesake(app: Celery, node: str) -> None:
             "node_name_taken",
             node=node,
             by_process=sorted(others),
-            advice="give each worker a name of its own: -n NAME@%h",
+            advice="start each worker with its own name: -n NAME@%h",
         )
 
 
 def require_threads(pool: type, argv: list[str]) -> None:
-    """Refuse any other pool: it forks or patches the process in which drain and long tasks run.
+    """Refuse any other pool: it forks or patches the process that runs the drain and long tasks.
 
-    Celery takes `-P prefork` for nobody's wish, and then the pool of the configuration.
+    Celery ignores `-P prefork`, its default, and uses the pool of the configuration.
     """
-    asked = _option(argv, "-P", "--pool")
-    if pool is not ThreadPool or asked == "prefork":
+    requested = _option(argv, "-P", "--pool")
+    if pool is not ThreadPool or requested == "prefork":
         refuse(
-            f"A worker of the hub runs its tasks in threads, not in {asked or pool.__module__}. "
-            f"Leave out -P:\n  {COMMAND}"
+            f"A worker of the hub runs its tasks in threads, not in "
+            f"{requested or pool.__module__}. Leave out -P:\n  {COMMAND}"
         )
 
 
 def _require_usable(queues: set[str], concurrency: int, options: dict[str, Any]) -> None:
-    """Refuse queues that nobody sends to, too few threads, and what would change them later, or
-    run a second timetable."""
+    """Refuse unknown queues, too few threads, a changing number of threads, and a second
+    timetable."""
     if unknown := sorted(queues - SLOTS.keys()):
         refuse(
-            f"The hub has no queue {', '.join(unknown)}. Leave out -Q, or name some of: "
+            f"The hub has no queue {', '.join(unknown)}. Leave out -Q, or name queues of: "
             f"{', '.join(sorted(SLOTS))}"
         )
     least = threads(queues)
     if concurrency < least:
         refuse(
-            f"A worker of the queues {', '.join(sorted(queues))} needs {least} threads, one "
-            f"for each task that may be long and one more. Leave out -c, or write:\n"
+            f"A worker of the queues {', '.join(sorted(queues))} needs {least} threads: one "
+            f"for each task that may be long, and one more. Leave out -c, or use:\n"
             f"  {COMMAND} -c {least}"
         )
     if options.get("autoscale"):
         refuse(
-            f"A worker of the hub has a number of threads that does not change. Leave out "
-            f"--autoscale, or write:\n  {COMMAND} -c {least}"
+            f"A worker of the hub has a fixed number of threads. Leave out --autoscale, or use:\n"
+            f"  {COMMAND} -c {least}"
         )
     if options.get("beat"):
         refuse(
             "The timetable is a process of its own, one in a hub; `manage.py up` runs it. Leave out"
-            " -B, and where no other one runs, start:\n  celery -A eventhub beat"
+            " -B, and if none runs, start:\n  celery -A eventhub beat"
         )
 
 
@@ -152,7 +152,7 @@ def _option(argv: list[str], short: str, long: str) -> str:
 
 
 def _queues(worker: Any) -> set[str]:
-    """The queues that the worker was told to take from, without its own."""
+    """Return the queues that the worker consumes, without its own."""
     own = f"{worker.hostname}.dq2"
     return {name for name in worker.app.amqp.queues.consume_from if name != own}
 

@@ -1,4 +1,4 @@
-"""Tables as CSV, for spreadsheets too: texts that these would run are made harmless.
+"""CSV files that are safe in spreadsheets: texts that look like formulas are escaped.
 Plain module.
 """
 
@@ -9,18 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-_FORMULA = "^[=+\\-@\t\r]"  # what spreadsheets run
+_FORMULA = "^[=+\\-@\t\r]"  # spreadsheets evaluate texts that begin so
 
 
 def write_csv(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """The names of the columns, then the rows; nulls are empty."""
+    """Write a header of column names, then the rows; nulls become empty fields."""
     with pyarrow.csv.CSVWriter(path, schema) as out:
         for batch in batches:
-            out.write_batch(_harmless(batch))
+            out.write_batch(_escape_formulas(batch))
 
 
-def _harmless(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Texts that a spreadsheet would run get an apostrophe before them."""
+def _escape_formulas(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Escape texts that a spreadsheet would evaluate with a leading apostrophe."""
     columns = [
         pc.replace_substring_regex(column, _FORMULA, "'\\0")
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)

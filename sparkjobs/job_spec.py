@@ -1,11 +1,11 @@
-"""What a job is told: a file of JSON that the hub writes into the run's folder. Plain module."""
+"""The instructions of one run: a JSON file that the hub writes for the driver. Plain module."""
 
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-NAME = "order.json"
-VERSION = 1  # of the order and of the inputs' tables: a driver refuses another one
+NAME = "spec.json"
+VERSION = 1  # of the spec and of the input tables; a driver refuses any other
 
 
 class JobSpec(NamedTuple):
@@ -13,30 +13,33 @@ class JobSpec(NamedTuple):
 
     job: str
     run: int
-    params: dict[str, Any]  # as the hub has checked them
-    inputs: str  # the folder of Parquet files, a folder a table (tables.py)
-    work: str  # a folder for whatever the job keeps between its stages; gone when it ends
-    result: str  # the folder to write into; in nobody's sight until the job has ended well
-    archive_url: str  # of fsspec, where sealed segments are; "": none
-    now_us: int  # the moment of the inputs' snapshot
+    params: dict[str, Any]  # validated by the hub
+    inputs: str  # a folder of Parquet files, one folder per table (tables.py)
+    work: str  # scratch space between stages; deleted when the run ends
+    result: str  # where to write; published only after the job has completed
+    archive_url: str  # an fsspec URL of the sealed segments; "": no archive
+    now_us: int  # time of the inputs' snapshot
     version: int = VERSION
 
     def table(self, name: str) -> str:
-        """The folder of one table of the inputs."""
+        """Return the folder of an input table."""
         return f"{self.inputs}/{name}"
 
 
-def write_spec(folder: Path, order: JobSpec) -> Path:
-    """Only this user may read it: the archive's URL may have credentials."""
+def write_spec(folder: Path, spec: JobSpec) -> Path:
+    """Write a spec that only this user may read: the archive's URL may contain credentials."""
     path = folder / NAME
     path.touch(mode=0o600)
-    path.write_text(json.dumps(order._asdict(), indent=1) + "\n")
+    path.write_text(json.dumps(spec._asdict(), indent=1) + "\n")
     return path
 
 
 def read_spec(path: Path) -> JobSpec:
-    """What is new to this driver is left out. Raises OSError, ValueError, TypeError."""
-    told = json.loads(path.read_text())
-    if told["version"] != VERSION:
-        raise ValueError(f"The order is of version {told['version']}, not of {VERSION}.")
-    return JobSpec(**{name: told[name] for name in JobSpec._fields if name in told})
+    """Read a spec; fields unknown to this driver are ignored.
+
+    Raises OSError, ValueError, TypeError.
+    """
+    fields = json.loads(path.read_text())
+    if fields["version"] != VERSION:
+        raise ValueError(f"The spec has version {fields['version']}; expected {VERSION}.")
+    return JobSpec(**{name: fields[name] for name in JobSpec._fields if name in fields})

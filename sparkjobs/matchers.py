@@ -1,11 +1,10 @@
-"""What matches the events of each stream for callbacks: a match index in the job's work folder, of
-all versions that its registrations had. Spark module.
+"""The callback matcher of each stream: a match index, in the job's work folder, of all versions
+that the stream's registrations ever had. Spark module.
 
-Written once and mapped by workers, so that 100,000 versions cost a worker next to nothing. Beside
-it are the names of clients, and the versions that are matched in memory: what no index can hold,
-and what is on `system`. Of these a worker loads those that can hold for an event of the segment it
-reads, so its memory is that of the registrations of one moment, however long the history is. Spark
-module; what is read is plain.
+The index is written once and mapped by workers, so 100,000 versions cost a worker almost no memory.
+The folder also contains the clients' names, and the versions that are matched in memory: those that
+no index can hold, and those on `system`. A worker loads only the in-memory versions that can apply
+to the segment it reads, so its memory does not grow with the length of the history.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,36 +33,36 @@ from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
 _IN_MEMORY = "in-memory.parquet"
 _NAMES = "names.parquet"
 _FOLDER = "matchers"
-_WANTED = [
+_COLUMNS_READ = [
     *("stream_id", "id", "registration_id", "client_id", "client", "zone_id", "zone"),
     *("endpoint_id", "language", "filter", "since", "until", "group_id", "report"),
 ]
 _IN_MEMORY_SCHEMA = pa.schema(
-    [*(VERSIONS.field(name) for name in _WANTED), pa.field("is_system", pa.bool_())]
+    [*(VERSIONS.field(name) for name in _COLUMNS_READ), pa.field("is_system", pa.bool_())]
 )
 _NAMES_SCHEMA = pa.schema([("client_id", pa.int64()), ("client", pa.string())])
-_ROWS_PER_GROUP = 10_000  # versions in memory while they are written or read: some MB
+_ROWS_PER_GROUP = 10_000  # versions buffered while reading or writing: some MB
 _BUILT = "stream_id long, versions long, in_memory long"
 
 
 def matcher_folder(work: str, stream_id: int) -> Path:
-    """The folder of a stream's matcher."""
+    """Return the folder of a stream's matcher."""
     return Path(work) / _FOLDER / str(stream_id)
 
 
 def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFrame:
-    """Write what matches each stream's events for callbacks; (stream_id, versions, in_memory) of
-    streams that have any. Done when an action has run.
+    """Write the matcher of each stream with callbacks, when an action runs; a row per stream:
+    (stream_id, versions, in_memory).
     """
     system = streams.select(
         sf.col("id").alias("stream_id"), (sf.col("zone_id") == SYSTEM_ZONE).alias("is_system")
     )
-    wanted = (
+    for_callbacks = (
         versions.where(sf.col("endpoint_id").isNotNull() & ~sf.col("suspended"))
-        .select(*_WANTED)
+        .select(*_COLUMNS_READ)
         .join(sf.broadcast(system), "stream_id")
     )
-    one_after_another = wanted.repartition("stream_id").sortWithinPartitions("stream_id", "id")
+    by_stream = for_callbacks.repartition("stream_id").sortWithinPartitions("stream_id", "id")
 
     def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
@@ -77,57 +76,57 @@ def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFr
                 }
             )
 
-    return one_after_another.mapInArrow(build, _BUILT)
+    return by_stream.mapInArrow(build, _BUILT)
 
 
 def build_matcher(root: Path, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
-    """Of one stream, from rows of `tables.VERSIONS` that name an endpoint; how many there are, and
-    how many of them no index takes.
+    """Build one stream's matcher from rows of `tables.VERSIONS` that name an endpoint. Return the
+    number of versions, and of those that no index holds.
     """
     with _InMemoryVersionsFile(root) as in_memory:
-        made = _MatcherBuild(in_memory)
-        build_columns(root, made.shards(rows), Plan(extra=COLUMNS, durable=False))
-    names = {"client_id": list(made.names), "client": list(made.names.values())}
+        matcher = _MatcherBuild(in_memory)
+        build_columns(root, matcher.shards(rows), Plan(extra=COLUMNS, durable=False))
+    names = {"client_id": list(matcher.names), "client": list(matcher.names.values())}
     pq.write_table(pa.table(names, schema=_NAMES_SCHEMA), root / _NAMES)
-    return made.versions, in_memory.versions
+    return matcher.versions, in_memory.versions
 
 
 def read_names(root: Path) -> dict[int, str]:
-    """Of the clients that the versions are of, by id. Raises OSError."""
+    """Return the names of the versions' clients, by client id. Raises OSError."""
     columns = pq.read_table(root / _NAMES).columns
     return dict(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
 class InMemoryVersions:
-    """The versions of a stream that no index has, loaded for one range of sequences at a time."""
+    """The versions of a stream that no index holds, loaded for one range of sequences at a time."""
 
     def __init__(self, root: Path, matcher: FilterMatcher) -> None:
-        """`matcher`: an empty one. Raises OSError."""
-        self.versions: dict[int, StreamVersion] = {}  # those that are loaded, by id
+        """Open the file; `matcher` must be empty. Raises OSError."""
+        self.versions: dict[int, StreamVersion] = {}  # loaded ones, by id
         self._table = ds.dataset(root / _IN_MEMORY, schema=_IN_MEMORY_SCHEMA, format="parquet")
         self._is_empty = self._table.count_rows() == 0
         self._matcher = matcher
         self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
 
     def load(self, first: int, last: int) -> None:
-        """Load the versions that can hold for an event of these sequences, and forget the others.
-        What is loaded already stays as it is. Raises OSError.
+        """Load the versions that can apply to these sequences and unload the others; versions
+        already loaded are not read again. Raises OSError.
         """
         if self._is_empty:
             return
         until = ds.field("until")
-        holds = (ds.field("since") < last) & (until.is_null() | (until >= first))
-        found = self._table.to_table(columns=["id"], filter=holds).column("id")
-        wanted = set(found.to_pylist())
-        for id in [id for id in self.versions if id not in wanted]:
+        applies = (ds.field("since") < last) & (until.is_null() | (until >= first))
+        ids = self._table.to_table(columns=["id"], filter=applies).column("id")
+        needed = set(ids.to_pylist())
+        for id in [id for id in self.versions if id not in needed]:
             self._matcher.remove(id)
             del self.versions[id]
-        if len(self.versions) < len(wanted):
-            for batch in self._table.to_batches(filter=holds, batch_size=_ROWS_PER_GROUP):
+        if len(self.versions) < len(needed):
+            for batch in self._table.to_batches(filter=applies, batch_size=_ROWS_PER_GROUP):
                 self._add(row for row in batch.to_pylist() if row["id"] not in self.versions)
 
     def match(self, event: Event) -> list[StreamVersion]:
-        """Those loaded whose filters the event matches."""
+        """Return the loaded versions whose filters match the event."""
         return [self.versions[id] for id in self._matcher.match(event)] if self.versions else []
 
     def _add(self, rows: Iterable[dict[str, Any]]) -> None:
@@ -148,10 +147,10 @@ class InMemoryVersions:
 
 
 class _InMemoryVersionsFile:
-    """The file of the versions that no index has, written piece by piece."""
+    """The file of the versions that no index holds, written in batches."""
 
     def __init__(self, root: Path) -> None:
-        """Raises OSError."""
+        """Create the file. Raises OSError."""
         root.mkdir(parents=True, exist_ok=True)
         self.versions = 0
         self._rows: list[dict[str, Any]] = []
@@ -177,7 +176,7 @@ class _InMemoryVersionsFile:
 
 
 class _MatcherBuild:
-    """What one build gathers beside its shards."""
+    """The build of one stream's matcher: its shards, and the names and versions outside them."""
 
     def __init__(self, in_memory: _InMemoryVersionsFile) -> None:
         self.versions = 0
@@ -213,7 +212,7 @@ def _extra(row: dict[str, Any]) -> dict[str, int]:
         "endpoint": row["endpoint_id"],
         "group": row["group_id"] or 0,
         "registration": row["registration_id"],
-        "report": 0,  # what of the event is told is not asked here
+        "report": 0,  # the audit does not compare bodies
         "since": row["since"],
         "until": NEVER_ENDS if row["until"] is None else row["until"],
     }

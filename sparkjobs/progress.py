@@ -1,6 +1,4 @@
-"""Tells how far a job is: a line of JSON on standard output now and then, for the hub that started
-it. Spark module.
-"""
+"""Progress reports of a driver to the hub: lines of JSON on standard output. Spark module."""
 
 import json
 import sys
@@ -15,39 +13,39 @@ _INTERVAL_S = 0.5
 
 
 class Phases:
-    """What the job is at, in words for people."""
+    """The job's current phase, as a text for people."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
         self.now = "starting"
 
     def begin(self, text: str) -> None:
-        """From here on the job does this: `matching events`."""
+        """Enter a phase, such as `matching events`."""
         self.now = text
         self._context.setJobDescription(text)
 
 
 @contextmanager
-def reported_phases(context: SparkContext) -> Iterator[Phases]:
-    """Tell until the block is left."""
+def reported(context: SparkContext) -> Iterator[Phases]:
+    """Report changes of phase and task counts until the block ends."""
     phases = Phases(context)
     over = threading.Event()
 
-    def tell_on() -> None:
+    def report() -> None:
         before, is_over = "", False
         while not is_over:
-            is_over = over.wait(_INTERVAL_S)  # what came last is told, too
-            line = json.dumps({"phase": phases.now, **_counted(context)})
+            is_over = over.wait(_INTERVAL_S)  # the last state is reported too
+            line = json.dumps({"phase": phases.now, **_task_counts(context)})
             if line != before:
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
                 before = line
 
-    def keep_telling() -> None:
-        with suppress(Py4JError, OSError):  # the JVM has gone
-            tell_on()
+    def report_while_connected() -> None:
+        with suppress(Py4JError, OSError):  # the JVM has ended
+            report()
 
-    thread = threading.Thread(target=keep_telling, daemon=True)
+    thread = threading.Thread(target=report_while_connected, daemon=True)
     thread.start()
     try:
         yield phases
@@ -56,9 +54,10 @@ def reported_phases(context: SparkContext) -> Iterator[Phases]:
         thread.join()
 
 
-def _counted(context: SparkContext) -> dict[str, int]:
-    """Stages and tasks of all of Spark's jobs so far. A stage that was skipped has no tasks. With
-    what is under way, so that the hub hears when tasks that waited for a worker have begun.
+def _task_counts(context: SparkContext) -> dict[str, int]:
+    """Count the stages and tasks of all Spark jobs so far; a skipped stage has no tasks.
+
+    Active tasks are counted so that the line changes when tasks that waited for a worker start.
     """
     tracker = context.statusTracker()
     stages: dict[int, tuple[int, int, int]] = {}

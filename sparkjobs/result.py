@@ -1,7 +1,6 @@
-"""What a job leaves: files in the folder of its result, and one that says what they are, written
-last. Plain module.
+"""The result of a job: files in one folder, and a manifest of them, written last. Plain module.
 
-The hub looks at the folder only when the job has ended well; it renames it into sight then.
+The hub reads the folder only after the driver has succeeded, and then renames it into place.
 """
 
 import hashlib
@@ -16,17 +15,17 @@ Verdict = Literal["", "ok", "problems"]
 
 
 class JobResult(NamedTuple):
-    """`verdict` is "" where a job judges nothing."""
+    """A job's findings. `verdict` is "" for jobs that pass no judgement."""
 
-    summary: str  # a sentence for people
+    summary: str  # one sentence
     figures: dict[str, int | float | str | None]
     verdict: Verdict = ""
-    about: Mapping[str, str] = {}  # of files, by name: what is in them
-    details: Mapping[str, Any] = {}  # what screens show; bounded by the job
+    about: Mapping[str, str] = {}  # file name -> description
+    details: Mapping[str, Any] = {}  # for the console; the job bounds their size
 
 
 class File(NamedTuple):
-    """A file of a result; `name` may be a path below its folder."""
+    """A file of a result; `name` is its path below the result's folder."""
 
     name: str
     bytes: int
@@ -35,16 +34,16 @@ class File(NamedTuple):
 
 
 class StoredResult(NamedTuple):
-    """A result as it is on the disk."""
+    """A result on disk."""
 
     result: JobResult
     files: tuple[File, ...]
 
 
 def write_result(folder: Path, result: JobResult) -> StoredResult:
-    """Say what is in the folder; all of it is on the disk then."""
+    """Write the manifest of the files in a folder, and fsync all of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and _is_told(path))
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and _is_listed(path))
     files = tuple(_file(folder, path, result.about) for path in paths)
     stored = {**result._asdict(), "files": [file._asdict() for file in files]}
     with (folder / NAME).open("w") as out:
@@ -55,14 +54,14 @@ def write_result(folder: Path, result: JobResult) -> StoredResult:
 
 
 def read_result(folder: Path) -> StoredResult:
-    """Raises OSError, ValueError, TypeError, KeyError."""
+    """Read a result's manifest. Raises OSError, ValueError, TypeError, KeyError."""
     fields = json.loads((folder / NAME).read_text())
     files = tuple(File(**file) for file in fields.pop("files"))
     return StoredResult(JobResult(**fields), files)
 
 
-def _is_told(path: Path) -> bool:
-    """Spark's marks and checksums are no results."""
+def _is_listed(path: Path) -> bool:
+    """Return whether a file belongs to the result; Spark's markers and checksums do not."""
     return path.name != NAME and not path.name.startswith((".", "_"))
 
 
@@ -71,5 +70,5 @@ def _file(folder: Path, path: Path, about: Mapping[str, str]) -> File:
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
         os.fsync(content.fileno())
-    words = about.get(name) or about.get(name.partition("/")[0], "")
-    return File(name, path.stat().st_size, digest, words)
+    description = about.get(name) or about.get(name.partition("/")[0], "")
+    return File(name, path.stat().st_size, digest, description)

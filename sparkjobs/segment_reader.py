@@ -1,6 +1,5 @@
-"""What executors read by themselves, on whatever machine the task runs: the rows of a segment, from
-the run's inputs or the archive, so that one bad file is a finding and not the end of the job; and
-some rows of a table. Plain module.
+"""Files that executors read directly: a segment's rows, from the run's inputs or the archive, and
+selected rows of an input table. A bad file becomes a finding instead of a failed job. Plain module.
 """
 
 import hashlib
@@ -22,7 +21,9 @@ _TIME = pa.timestamp("us", tz="UTC")
 
 
 class SegmentUnreadable(Exception):
-    """`fault`: missing_file, truncated, altered, unreadable."""
+    """A segment's file that cannot be read. `fault`: missing_file, truncated, altered,
+    unreadable.
+    """
 
     def __init__(self, fault: str, detail: str) -> None:
         super().__init__(fault, detail)
@@ -31,19 +32,19 @@ class SegmentUnreadable(Exception):
 
 
 class SegmentFile:
-    """One segment's rows. `altered`: the bytes are not those that the manifest names, though they
-    can be read.
+    """The rows of one segment. `altered`: the file is readable, but its digest differs from the
+    manifest's.
     """
 
     def __init__(self, segment: dict[str, Any], inputs: str, archive_url: str) -> None:
-        """`segment`: id, source, file, file_bytes, file_sha256 of `tables.SEGMENTS`. Reads the
-        whole file. Raises Unreadable.
+        """Read the whole file. `segment`: id, source, file, file_bytes, file_sha256 of
+        `tables.SEGMENTS`. Raises SegmentUnreadable.
         """
         if segment["source"] == ARCHIVE:
-            data = _archived(segment, archive_url)
+            data = _archive_file(segment, archive_url)
             self.altered = hashlib.sha256(data).hexdigest() != segment["file_sha256"]
         else:
-            data = _fetched(f"{inputs}/{EVENTS_FOLDER}/{segment['id']}.parquet")
+            data = _fetch(f"{inputs}/{EVENTS_FOLDER}/{segment['id']}.parquet")
             self.altered = False
         try:
             self._file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
@@ -53,7 +54,7 @@ class SegmentFile:
             ) from error
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Of `tables.EVENTS`, in the order of the file. Raises Unreadable."""
+        """Yield rows of `tables.EVENTS` in file order. Raises SegmentUnreadable."""
         try:
             for number in range(self._file.num_row_groups):
                 yield from _as_events(self._file, number)
@@ -63,33 +64,34 @@ class SegmentFile:
             ) from error
 
 
-def _archived(segment: dict[str, Any], archive_url: str) -> bytes:
+def _archive_file(segment: dict[str, Any], archive_url: str) -> bytes:
     if segment["file"] is None:
-        raise SegmentUnreadable("missing_file", "The archive does not say which file it is.")
-    data = _fetched(f"{archive_url.rstrip('/')}/{segment['file']}")
+        raise SegmentUnreadable("missing_file", "No manifest names the segment's file.")
+    data = _fetch(f"{archive_url.rstrip('/')}/{segment['file']}")
     if len(data) < segment["file_bytes"]:
         raise SegmentUnreadable(
-            "truncated", f"{len(data):,} of {segment['file_bytes']:,} bytes are left."
+            "truncated", f"The file has {len(data):,} of {segment['file_bytes']:,} bytes."
         )
     return data
 
 
-def _fetched(url: str) -> bytes:
-    """Raises Unreadable; what a filesystem raises that is away is not of the file, and goes on."""
+def _fetch(url: str) -> bytes:
+    """Fetch a file. Raises SegmentUnreadable if it is missing; errors of an unavailable
+    filesystem propagate, because they say nothing about the file.
+    """
     filesystem, path = fsspec.core.url_to_fs(url)
     try:
         found: bytes = filesystem.cat_file(path)
     except FileNotFoundError as error:
         raise SegmentUnreadable(
-            "missing_file", f"{path.rpartition('/')[2]} is not there."
+            "missing_file", f"{path.rpartition('/')[2]} does not exist."
         ) from error
     return found
 
 
 def _as_events(file: pq.ParquetFile, number: int) -> Iterator[pa.RecordBatch]:
-    """A row group; the archive has times and unsigned masks, an export has integers."""
-    there = set(file.schema_arrow.names)
-    time = "appended_at_us" if "appended_at_us" in there else "appended_at"
+    """Yield a row group as `tables.EVENTS`: archives store timestamps and unsigned masks."""
+    time = "appended_at_us" if "appended_at_us" in file.schema_arrow.names else "appended_at"
     table = file.read_row_group(number, columns=["sequence", time, "mask", "payload"])
     for batch in table.to_batches():
         times, mask = batch.column(time), batch.column("mask")
@@ -102,9 +104,9 @@ def _as_events(file: pq.ParquetFile, number: int) -> Iterator[pa.RecordBatch]:
 
 
 def read_rows(
-    folder: str, name: str, schema: pa.Schema, chosen: ds.Expression
+    folder: str, name: str, schema: pa.Schema, where: ds.Expression
 ) -> list[dict[str, Any]]:
-    """The chosen rows of a table below a folder. Raises OSError."""
-    table = ds.dataset(f"{folder}/{name}", schema=schema, format="parquet").to_table(filter=chosen)
-    found: list[dict[str, Any]] = table.to_pylist()
-    return found
+    """Return the rows of the table `name` in a folder that satisfy `where`. Raises OSError."""
+    table = ds.dataset(f"{folder}/{name}", schema=schema, format="parquet").to_table(filter=where)
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows

@@ -1,13 +1,13 @@
-"""The tables that jobs read: what the hub exports before a job starts, as Parquet, each in a folder
-of its name. Plain module.
+"""The schemas of the input tables, which the hub exports before a job starts: Parquet files, one
+folder per table. Plain module.
 
-Times are microseconds since 1970 UTC, as integers. All tables of a run are of one snapshot of the
+Times are integers, microseconds since 1970 UTC. All tables of a run belong to one snapshot of the
 database.
 """
 
 import pyarrow as pa
 
-SYSTEM_ZONE = 0  # of the hub-wide stream
+SYSTEM_ZONE = 0  # the zone id of the hub-wide stream
 INT, TEXT, BOOL = pa.int64(), pa.string(), pa.bool_()
 NUMBERS, TEXTS = pa.list_(INT), pa.list_(TEXT)
 
@@ -16,15 +16,15 @@ def _columns(**columns: pa.DataType) -> pa.Schema:
     return pa.schema([pa.field(name, kind) for name, kind in columns.items()])
 
 
-# Streams that are stored; a transient one is in nobody's history.
+# Stored streams; transient ones have no history.
 STREAMS = _columns(
     id=INT,
     zone_id=INT,  # 0: the hub-wide stream `system`
     zone=TEXT,  # "": the hub-wide stream
     name=TEXT,
-    head=INT,  # the last sequence given
-    forwarded=INT,  # matched for callbacks up to here; null: never forwarded
-    needed=INT,  # the lowest sequence that a durable cursor still needs; null: none does
+    head=INT,  # the last sequence
+    forwarded=INT,  # the last sequence matched for callbacks; null: never forwarded
+    needed=INT,  # the lowest sequence that a durable cursor still needs; null: none
     keyed=BOOL,
     archive=BOOL,
     hold=TEXT,
@@ -34,14 +34,14 @@ STREAMS = _columns(
     retain_age_s=INT,
 )
 
-# All segments that ever were, also those that left.
+# All segments, including dropped ones.
 SEGMENTS = _columns(
     id=INT,
     uuid=TEXT,
     stream_id=INT,
     partition_id=INT,
     first=INT,
-    last=INT,  # as recorded at sealing; of the open one its head; first - 1 when it is empty
+    last=INT,  # recorded at sealing; the head for the open segment; first - 1 if empty
     bytes=INT,  # stored bytes, likewise
     sealed=BOOL,
     tier=TEXT,  # live, archived, dropped
@@ -49,37 +49,37 @@ SEGMENTS = _columns(
     sealed_at_us=INT,
     removed_at_us=INT,
     removal_reason=TEXT,
-    archived=BOOL,  # it is said to be in the archive (and may be live as well)
-    # where its rows are for this job: `export` (events/<id>.parquet of the inputs), `archive`, or
-    # `none`: it was dropped, is empty, is not asked for, or is in an archive that this hub has not
+    archived=BOOL,  # recorded as archived (and perhaps live as well)
+    # where this job reads its rows: `export` (events/<id>.parquet of the inputs), `archive`, or
+    # `none`: dropped, empty, not requested, or in an archive that this hub does not have
     source=TEXT,
-    file=TEXT,  # in the archive, below its URL; null: not archived, or the manifest says nothing
-    file_bytes=INT,  # as its manifest says ...
+    file=TEXT,  # path below the archive's URL; null: not archived, or no readable manifest
+    file_bytes=INT,  # from the manifest ...
     file_sha256=TEXT,
     payload_sha256=TEXT,
     appended_min_us=INT,
-    appended_max_us=INT,  # ... null where there is no manifest
+    appended_max_us=INT,  # ... null without a manifest
     fault=TEXT,  # of the manifest: missing_manifest, bad_manifest, wrong_range; null: none
 )
 
-# Of segments that are live *and* archived: what the database itself holds of them, which no export
-# shows. A key of the table keeps a sequence from being there twice.
+# The database's rows of segments that are live *and* archived; they are not exported. The table's
+# key prevents duplicate sequences.
 LIVE = _columns(
     segment_id=INT,
     events=INT,
-    first=INT,  # lowest and highest sequence; null: no row is left
+    first=INT,  # lowest and highest sequence; null: no rows
     last=INT,
     bytes=INT,
-    missing=NUMBERS,  # sequences that are not there, ascending, the first 1,000 of them
+    missing=NUMBERS,  # absent sequences, ascending; the first 1,000
 )
 
-# The rows of a segment as `reading.batches` gives them; exported files have these columns.
+# The rows of a segment (SegmentFile.batches); exported files have these columns.
 EVENTS = _columns(sequence=INT, appended_at_us=INT, mask=INT, payload=pa.binary())
 
-# What every producer is known to have reached.
+# The highest acknowledged number of each producer.
 PRODUCERS = _columns(stream_id=INT, client=TEXT, incarnation=INT, highest_number=INT)
 
-# The history of registrations: each version on each of its streams.
+# The history of registrations: one row per version and stream.
 VERSIONS = _columns(
     stream_id=INT,
     id=INT,
@@ -89,51 +89,51 @@ VERSIONS = _columns(
     client=TEXT,
     zone_id=INT,
     zone=TEXT,
-    endpoint_id=INT,  # null: of listeners only
+    endpoint_id=INT,  # null: only for listeners
     language=TEXT,
-    filter=TEXT,  # as it was written, as JSON
-    since=INT,  # exclusive: the stream's last sequence when it began
-    until=INT,  # inclusive; null: it has not ended
-    suspended=BOOL,  # by itself: it never holds
+    filter=TEXT,  # the source, as JSON
+    since=INT,  # exclusive: the stream's last sequence when the version started
+    until=INT,  # inclusive; null: still valid
+    suspended=BOOL,  # the version itself is suspended and never matches
     group_id=INT,
-    report=BOOL,  # what is told is less than the event
-    began_at_us=INT,
+    report=BOOL,  # deliveries carry less than the whole event
+    started_at_us=INT,
     ended_at_us=INT,
 )
 
-# Declared types: what a filter that asks for a type matches of those below it (TypeHierarchy in
-# registrations/filters/evaluate.py). An event that names a version was checked against it.
+# Declared types, by which a filter on a type also matches its subtypes. An event that names a
+# version was validated against it.
 TYPES = _columns(
     zone_id=INT,
     domain=TEXT,
     type=TEXT,
-    versions=INT,  # 1 to this one are known
-    declared_us=NUMBERS,  # when each of them was; whoever matches may know some seconds later
-    lineage=TEXTS,  # the type itself and the declared ones above it, the nearest first
+    versions=INT,  # versions 1 to this one exist
+    declared_us=NUMBERS,  # when each was declared; matchers learn of it some seconds later
+    lineage=TEXTS,  # the type and its declared supertypes, nearest first
 )
 
-# When a group of registrations matches nothing, as a stream sees it.
+# Ranges of a stream in which a group of registrations matches nothing.
 SUSPENSIONS = _columns(stream_id=INT, group_id=INT, since=INT, until=INT)
 
-CLIENTS = _columns(id=INT, zone_id=INT, zone=TEXT, name=TEXT, groups=TEXTS)  # groups as of now
+CLIENTS = _columns(id=INT, zone_id=INT, zone=TEXT, name=TEXT, groups=TEXTS)  # current groups
 
 ENDPOINTS = _columns(
     id=INT,
     zone_id=INT,
     client_id=INT,
     client=TEXT,
-    host=TEXT,  # of its URL, which may have secrets in it
+    host=TEXT,  # of its URL; the rest may contain secrets
     ordered=BOOL,
     enabled=BOOL,
     deleted_at_us=INT,
 )
 
-# One event owed to one endpoint: live partitions, and those that were archived when they left.
+# Deliveries of one event to one endpoint: attached partitions and archived ones.
 DELIVERIES = _columns(
     endpoint_id=INT,
     segment_id=INT,
     sequence=INT,
-    run=INT,  # 0: live; else a replay
+    run=INT,  # 0: live; other: a replay
     stream_id=INT,
     partition_id=INT,
     registrations=NUMBERS,  # ascending
@@ -141,11 +141,11 @@ DELIVERIES = _columns(
     attempts=INT,
     created_at_us=INT,
     finished_at_us=INT,
-    gap_first=INT,  # not null: word that events from there to this place were dropped ...
-    gap_reason=TEXT,  # ... unmatched, or as too much waited (`backlog`)
+    gap_first=INT,  # not null: a notice that events from here to `sequence` were dropped ...
+    gap_reason=TEXT,  # ... unmatched, or because the backlog was too large (`backlog`)
 )
 
-# One try of one delivery.
+# Attempts of deliveries.
 ATTEMPTS = _columns(
     attempted_at_us=INT,
     endpoint_id=INT,
@@ -158,49 +158,49 @@ ATTEMPTS = _columns(
     duration_ms=INT,
 )
 
-# Events owed to so many endpoints that their deliveries are being written in pieces.
+# Events with so many endpoints that their deliveries are written in batches.
 FANOUTS = _columns(
     stream_id=INT, segment_id=INT, sequence=INT, endpoints=NUMBERS, total=INT, done=INT
 )
 
-# What clients were told over their connections, a row for each time that one began to listen.
+# Listeners: subscriptions over one connection each, with what was delivered to them.
 LISTENERS = _columns(
-    id=INT,  # rises with the time
+    id=INT,  # ascending in time
     stream_id=INT,
     zone_id=INT,
     client_id=INT,
     client=TEXT,
-    node=TEXT,  # the web process, named anew at every start
+    node=TEXT,  # the web process; every start has a new name
     transport=TEXT,  # websocket, sse, poll, lines, local; unrecorded: later ones have no row
-    name=TEXT,  # of the listen, on a websocket
+    name=TEXT,  # of the listener on its websocket
     start=TEXT,  # cursor, now, oldest, boot, time, gap, state, continued
-    sequence=INT,  # it is told what comes after
+    sequence=INT,  # exclusive: events after it are delivered
     mask=INT,  # 64 bits, signed
-    filter=TEXT,  # in predicate form; null: registrations, or not kept
+    filter=TEXT,  # in predicate form; null: registrations, or not recorded
     registrations=NUMBERS,
     request_digest=TEXT,  # equal for equal mask, filter and registrations
-    delivered_sequence=INT,  # all that match up to here were delivered, as of `updated_at_us` ...
+    delivered_sequence=INT,  # everything up to here was delivered as of `updated_at_us` ...
     delivered_events=INT,  # ... this many events
     started_at_us=INT,
     updated_at_us=INT,
-    ended_at_us=INT,  # null: it goes on, or its process was killed
+    ended_at_us=INT,  # null: active, or its process was killed
     end_reason=TEXT,
 )
 
-# Partitions of deliveries, attempts and listeners that left the database.
+# Dropped partitions of deliveries, attempts and listeners.
 RETIRED = _columns(
     parent=TEXT,  # deliveries, attempts, listeners
     name=TEXT,
-    segments_from=pa.list_(INT),  # ranges of segments that it held deliveries of ...
-    segments_to=pa.list_(INT),  # ... to these
+    segments_from=pa.list_(INT),  # ranges of the segments whose deliveries it held: from ...
+    segments_to=pa.list_(INT),  # ... to
     day=TEXT,  # of attempts and listeners: 2026-11-22
     rows=INT,
     at_us=INT,
-    archived=BOOL,  # its rows are in the inputs; else nobody can tell what they were
+    archived=BOOL,  # the inputs contain its rows; otherwise they are unknown
 )
 
-# Partitions of events, for what cleaning them gives back.
-GROUPS = _columns(id=INT, current=BOOL, size_bytes=INT, live_bytes=INT, stored_bytes=INT)
+# Partitions of events, with the sizes that decide on compaction.
+EVENT_PARTITIONS = _columns(id=INT, current=BOOL, size_bytes=INT, live_bytes=INT, stored_bytes=INT)
 
 TABLES: dict[str, pa.Schema] = {
     "streams": STREAMS,
@@ -217,6 +217,6 @@ TABLES: dict[str, pa.Schema] = {
     "fanouts": FANOUTS,
     "listeners": LISTENERS,
     "retired": RETIRED,
-    "groups": GROUPS,
+    "event_partitions": EVENT_PARTITIONS,
 }
-EVENTS_FOLDER = "events"  # of the inputs: <segment id>.parquet
+EVENTS_FOLDER = "events"  # below the inputs: <segment id>.parquet

@@ -1,4 +1,4 @@
-"""Which declared types stand above an event's own, as the hub knows it (RDY-13). Plain module."""
+"""The declared supertypes of event types (RDY-13), from an input table. Plain module."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,19 +12,17 @@ from sparkjobs.tables import TYPES
 
 
 class DeclaredType(NamedTuple):
-    """A row of `tables.TYPES` of one zone. It can be hashed, so workers may keep what they make of
-    it.
-    """
+    """A row of `tables.TYPES`, of one zone; hashable, so that workers can cache by it."""
 
     domain: str
     type: str
     versions: int
     lineage: tuple[str, ...]
-    declared_us: tuple[int, ...] = ()  # of each version; empty: always were
+    declared_us: tuple[int, ...] = ()  # of each version; empty: declared before all events
 
 
 def declared_type(row: Any) -> DeclaredType:
-    """Of Spark's row, or of a dict."""
+    """Build a declared type from a Spark row or a dict."""
     return DeclaredType(
         row["domain"],
         row["type"],
@@ -35,44 +33,45 @@ def declared_type(row: Any) -> DeclaredType:
 
 
 class ZoneTypes:
-    """The type hierarchy of a zone's events (a `TypeHierarchy` of the matchers). Without
-    declarations no type has supertypes. One thread at a time.
+    """The type hierarchy of a zone, as matchers use it. An undeclared type has no supertypes. One
+    thread at a time.
     """
 
     def __init__(self, types: Iterable[DeclaredType]) -> None:
-        self._types = {(one.domain, one.type): one for one in types}
-        self._alone = False
+        self._types = {(each.domain, each.type): each for each in types}
+        self._is_undeclared = False
 
     def __call__(self, event: Event) -> tuple[str, ...]:
-        """Return the event's type, then its supertypes if the event was checked."""
-        found = None if self._alone else self._found(event)
-        return (event.type,) if found is None else found.lineage
+        """Return the event's type and its supertypes, if the event was validated against it."""
+        declared = None if self._is_undeclared else self._declared(event)
+        return (event.type,) if declared is None else declared.lineage
 
     def declared_us(self, event: Event) -> int | None:
-        """Return when the event's version was declared, None if its type has no supertypes. An
-        older event has supertypes for a matcher that matched it after that.
+        """Return when the event's version was declared; None if its type has no supertypes. An
+        event that is older has supertypes only for matchers that evaluated it after that time.
         """
-        found = self._found(event)
-        if found is None or len(found.lineage) < 2 or not found.declared_us:
+        declared = self._declared(event)
+        if declared is None or len(declared.lineage) < 2 or not declared.declared_us:
             return None
-        return found.declared_us[version_number(event.version) - 1]
+        return declared.declared_us[version_number(event.version) - 1]
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Drop supertypes within the block, as before a type was declared."""
-        self._alone = True
+    def undeclared(self) -> Iterator[None]:
+        """Ignore all supertypes in the block, as before the types were declared."""
+        self._is_undeclared = True
         try:
             yield
         finally:
-            self._alone = False
+            self._is_undeclared = False
 
-    def _found(self, event: Event) -> DeclaredType | None:
-        found = self._types.get((event.domain, event.type))
-        known = found is not None and 0 < version_number(event.version) <= found.versions
-        return found if known else None
+    def _declared(self, event: Event) -> DeclaredType | None:
+        declared = self._types.get((event.domain, event.type))
+        if declared is None or not 0 < version_number(event.version) <= declared.versions:
+            return None
+        return declared
 
 
 def types_of_zone(inputs: str, zone_id: int) -> ZoneTypes:
-    """Of a zone's events; on `system` no types are declared."""
+    """Read the types of a zone; the stream `system` has none."""
     types = read_rows(inputs, "types", TYPES, ds.field("zone_id") == zone_id)
     return ZoneTypes(map(declared_type, types))

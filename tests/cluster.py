@@ -1,6 +1,6 @@
-"""A standalone Spark cluster on loopback: a real master and workers, a secret between them.
+"""A standalone Spark cluster on loopback: a real master and workers with a shared secret.
 
-What it starts ends with the block, or with this process, whatever ends that.
+Its processes end with the block, or with this process, however that ends.
 """
 
 import json
@@ -21,12 +21,12 @@ from eventhub.base.guarded import Command, Guarded, current_identity
 from sparkjobs.runs.java import find_java, home_of
 
 READY_S = 60.0
-LOOK_S = 0.1
+POLL_S = 0.1
 _HOST = "127.0.0.1"
 
 
 class Cluster(NamedTuple):
-    """`conf`: a file of properties that whoever submits needs, EVENTHUB_SPARK_CONF."""
+    """A running cluster. `conf`: the properties file for EVENTHUB_SPARK_CONF."""
 
     master: str
     conf: Path
@@ -34,7 +34,7 @@ class Cluster(NamedTuple):
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Of what started each; what they start is below."""
+        """The processes that started the master and the workers."""
         return tuple(process.pid for process in self.processes)
 
 
@@ -44,20 +44,20 @@ class ClusterFailed(Exception):
 
 @contextmanager
 def standalone(folder: Path, workers: int = 2, cores: int = 1) -> Iterator[Cluster]:
-    """Workers of so many cores and 2 GiB each; its files are below the folder. Raises
-    ClusterFailed, NoJava.
+    """Start a cluster of workers with `cores` cores and 2 GiB each, and its files in the folder.
+    Raises ClusterFailed, NoJava.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port, screen = _free_ports(2)
     conf = _conf(folder)
     master = f"spark://{_HOST}:{port}"
     with ExitStack() as stack:
-        made = Cluster(master, conf, [])
+        cluster = Cluster(master, conf, [])
 
         def start(name: str, program: str, *words: str) -> None:
             process = _started(folder, name, (program, "--properties-file", str(conf), *words))
             stack.callback(process.end)
-            made.processes.append(process)
+            cluster.processes.append(process)
 
         ports = ("--port", str(port), "--webui-port", str(screen))
         start("master", "org.apache.spark.deploy.master.Master", "--host", _HOST, *ports)
@@ -66,8 +66,8 @@ def standalone(folder: Path, workers: int = 2, cores: int = 1) -> Iterator[Clust
             name = f"worker-{number}"
             place = ("--work-dir", str(folder / name))
             start(name, "org.apache.spark.deploy.worker.Worker", *own, *place, master)
-        _wait(made, screen, workers, folder)
-        yield made
+        _wait(cluster, screen, workers, folder)
+        yield cluster
 
 
 def _conf(folder: Path) -> Path:
@@ -102,14 +102,14 @@ def _started(folder: Path, name: str, words: tuple[str, ...]) -> Guarded:
 
 
 def _wait(cluster: Cluster, screen: int, workers: int, folder: Path) -> None:
-    """Until all workers are known to the master."""
+    """Wait until the master knows all workers."""
     until = time.monotonic() + READY_S
     while _alive(screen) < workers:
         ended = [process for process in cluster.processes if process.poll() is not None]
         if ended or time.monotonic() > until:
             name = (ended or cluster.processes)[0].command.name
             raise ClusterFailed((folder / f"{name}.log").read_text()[-2_000:])
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
 
 
 def _alive(screen: int) -> int:

@@ -1,5 +1,5 @@
-"""How JVMs of the tests start. `python -m tests.java FILE` archives the classes that Spark
-loads, for each of them to map: to load them anew is half of what a short job costs.
+"""The options of the tests' JVMs. `python -m tests.java FILE` archives the classes that Spark
+loads, so that JVMs map them: loading them is half the cost of a short job.
 """
 
 import os
@@ -13,9 +13,9 @@ from pathlib import Path
 from sparkjobs.runs.java import find_java, home_of
 
 CLASSES = Path(sys.prefix, "share", "spark-classes.jsa")
-# what a test has Spark do runs once: compiling it well takes longer than it saves
+# tests run Spark code once, so optimizing it costs more time than it saves
 OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-# an archive of another Java, or of other packages, is passed over without a word
+# an archive of another Java or of other packages is ignored silently
 _MAPPED = f"-XX:SharedArchiveFile={CLASSES} -Xlog:disable -Xlog:all=error:stderr"
 _JOB = """
 from pyspark.sql import SparkSession, Window
@@ -38,7 +38,7 @@ spark.stop()
 
 
 def options() -> str:
-    """Of JAVA_TOOL_OPTIONS."""
+    """Return the value of JAVA_TOOL_OPTIONS."""
     return f"{OPTIONS} {_MAPPED}" if CLASSES.is_file() else OPTIONS
 
 

@@ -1,4 +1,4 @@
-"""A receiver of callbacks for tests: a bare HTTP listener on loopback that records what it is sent.
+"""A receiver of callbacks for tests: a plain HTTP listener on loopback that records its requests.
 
 It verifies nothing by itself; `Called.verified(secret)` does, with the client library.
 """
@@ -17,7 +17,7 @@ WAIT_S = 30.0
 
 
 class Called(NamedTuple):
-    """One request as it came."""
+    """One request as received."""
 
     path: str
     headers: dict[str, str]  # lower-case names
@@ -32,7 +32,7 @@ class Called(NamedTuple):
         return json.loads(self.body)
 
     def verified(self, secret: str) -> bool:
-        """True; raises UnverifiedCallback if the signature is not of this secret."""
+        """Return True; raise UnverifiedCallback if the signature is not by this secret."""
         return verify(secret, self.headers, self.body) == self.id
 
 
@@ -44,7 +44,7 @@ def thanks(_called: Called) -> tuple[int, dict[str, str]]:
 
 
 class Sink:
-    """`url("/a")` is where endpoints point; `answer` may be replaced at any time."""
+    """A receiver. `url("/a")` is the URL for endpoints; `answer` may be replaced at any time."""
 
     def __init__(self) -> None:
         self.called: list[Called] = []
@@ -74,11 +74,11 @@ class Sink:
         return f"http://127.0.0.1:{self._server.server_address[1]}{path}"
 
     def at(self, path: str) -> list[Called]:
-        """What came to one path, in the order of its arrival."""
+        """Return the requests to one path, in the order of their arrival."""
         return [called for called in list(self.called) if called.path == path]
 
     def wait(self, count: int, path: str = "/", *, timeout_s: float = WAIT_S) -> list[Called]:
-        """At least so many requests to a path."""
+        """Wait for at least this many requests to a path."""
         until = time.monotonic() + timeout_s
         with self._changed:
             while len(found := self.at(path)) < count:

@@ -25,9 +25,7 @@ async def take_probes(connection: Connection, endpoint_ids: Collection[int]) -> 
 
 
 async def return_probes(connection: Connection, endpoint_ids: Collection[int]) -> None:
-    """Return probes that were not used or were inconclusive, so that any worker may take them at
-    once.
-    """
+    """Return probes that were unused or inconclusive: any worker may take them at once."""
     values = {"endpoints": int8_array([*endpoint_ids])}
     await connection.execute(SQL["return_probes"], values)
 

@@ -33,9 +33,7 @@ class SegmentName(NamedTuple):
 
 
 class GapNotice(NamedTuple):
-    """A range of events that were dropped before delivery. `resume` is the cursor to
-    continue from.
-    """
+    """A range of events dropped before delivery. `resume`: the cursor to continue from."""
 
     first: int
     last: int
@@ -44,7 +42,7 @@ class GapNotice(NamedTuple):
 
 
 class RequestContent(NamedTuple):
-    """The part of a request that depends on the event. `headers` are complete lines, with
+    """The part of a request that depends on the event. `headers`: whole lines, with
     Content-Type.
     """
 
@@ -192,9 +190,7 @@ class EventCache:
         self._drop(now_s - self._unused_s_max)
 
     def _drop(self, before_s: float) -> None:
-        """Drop bodies last used before the given time, and more while the cache is too large; keep
-        one.
-        """
+        """Drop bodies unused since the given time, and more while the cache is too large."""
         while len(self._bodies) > 1:
             oldest, (body, used_s) = next(iter(self._bodies.items()))
             if used_s >= before_s and self._bytes <= self._bytes_max:
@@ -204,7 +200,5 @@ class EventCache:
 
 
 def _cached_bytes(body: Body) -> int:
-    """Return the memory that a cached body takes; for a small body this is mostly object
-    overhead.
-    """
+    """Return the memory that a cached body takes; a small body is mostly object overhead."""
     return body.size + limits.CALLBACK_EVENT_CACHED_BYTES

@@ -20,8 +20,8 @@ _START = LaneKey(0, 0, -1)
 
 
 class _Scan(NamedTuple):
-    """The result of a scan: the endpoints with due deliveries, by endpoint id or by lane, and the
-    slots granted to each endpoint.
+    """A scan's due deliveries, by endpoint id or by lane, and the slots granted to each
+    endpoint.
     """
 
     found: ScanResult
@@ -169,9 +169,7 @@ class Claiming:
     async def _mark_probes(
         self, connection: Connection, claimed: list[Claimed], probes: frozenset[int]
     ) -> list[Claimed]:
-        """Return the claims with probes marked, and release the probes for which nothing was
-        claimed.
-        """
+        """Return the claims with probes marked; release the probes without a claim."""
         if not probes:
             return claimed
         unused = probes - {each.endpoint_id for each in claimed}

@@ -51,9 +51,7 @@ class FailureState(NamedTuple):
 
 
 class ScanResult(NamedTuple):
-    """The result of scanning one page; `last` is the key after which the next page starts, None at
-    the end.
-    """
+    """The result of scanning one page; `last`: the next page starts after it, None at the end."""
 
     due: dict[Any, CallbackEndpoint]  # by endpoint id, or by lane
     deleted: frozenset[int]  # endpoints whose deliveries are to be cancelled
@@ -133,7 +131,7 @@ class ClaimedEvent(NamedTuple):
     payload: bytes
 
 
-class _SegmentRow(NamedTuple):
+class _SegmentNameRow(NamedTuple):
     id: int
     segment: str
     stream: str
@@ -145,9 +143,7 @@ class _ReportRow(NamedTuple):
 
 
 async def open_connection(url: str, name: str) -> Connection:
-    """Return a connection that plans every statement over the indexes. Raise
-    DatabaseUnavailable.
-    """
+    """Return a connection that plans over the indexes only. Raise DatabaseUnavailable."""
     connection = await connect(url, name=f"eventhub {name}")
     arrays.adapt(connection)
     await connection.execute(SQL["settings"])
@@ -337,7 +333,7 @@ async def removal_reason(connection: Connection, segment: int) -> str:
 
 async def load_segments(connection: Connection, segments: Iterable[int]) -> dict[int, SegmentName]:
     """Return the UUIDs of segments and the names of their streams, by the segments' ids."""
-    query = cursor_of(connection, _SegmentRow)
+    query = cursor_of(connection, _SegmentNameRow)
     rows = await query.execute(SQL["segments"], {"segments": int8_array([*segments])})
     return {id: SegmentName(segment, stream) async for id, segment, stream in rows}
 

@@ -20,7 +20,7 @@ class MalformedResponse(Exception):
     """The response is not HTTP, or its headers are too large."""
 
 
-class Response(NamedTuple):
+class CallbackResponse(NamedTuple):
     """A response. A body longer than the bound is truncated."""
 
     status: int
@@ -48,7 +48,7 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._waiter: asyncio.Future[Response] | None = None
+        self._waiter: asyncio.Future[CallbackResponse] | None = None
         self._reset()
         self.reusable = False  # it may carry another request
         self.idle_since_s = 0.0
@@ -67,7 +67,7 @@ class HttpConnection(asyncio.Protocol):
     def usable(self) -> bool:
         return self.reusable and self._transport is not None and not self._transport.is_closing()
 
-    def send(self, request: bytes) -> Awaitable[Response]:
+    def send(self, request: bytes) -> Awaitable[CallbackResponse]:
         """Send a request; the awaitable gives the response. Raise OSError and MalformedResponse."""
         if self._transport is None:
             raise ConnectionError("the connection was closed at once")
@@ -161,7 +161,9 @@ class HttpConnection(asyncio.Protocol):
         if not waiter.done():
             headers = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in self._headers]
             status = self._parser.get_status_code()
-            waiter.set_result(Response(status, self._reason.decode("latin-1"), headers, self._body))
+            waiter.set_result(
+                CallbackResponse(status, self._reason.decode("latin-1"), headers, self._body)
+            )
 
     def _fail(self, error: Exception) -> None:
         waiter, self._waiter = self._waiter, None
@@ -178,7 +180,7 @@ class HttpClient:
         self._idle: dict[Origin, list[HttpConnection]] = {}
         self._swept_s = time.monotonic()
 
-    async def post(self, origin: Origin, request: bytes) -> Response:
+    async def post(self, origin: Origin, request: bytes) -> CallbackResponse:
         """Send a request and return the response. Raise OSError and UnicodeError as `Guard.connect`
         does, MalformedResponse, and TimeoutError when it takes too long in total.
         """
@@ -201,7 +203,7 @@ class HttpClient:
 
     async def _exchange(
         self, origin: Origin, connection: HttpConnection, request: bytes
-    ) -> Response:
+    ) -> CallbackResponse:
         try:
             answer = await connection.send(request)
         except BaseException:

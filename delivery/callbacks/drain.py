@@ -21,9 +21,9 @@ from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.guard import Guard
 from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.load import Loader
-from delivery.callbacks.outbox import Disable, Outbox
+from delivery.callbacks.outbox import Disable, ResultOutbox
 from delivery.callbacks.posting import DrainContext, Posting
-from delivery.callbacks.slots import Slots
+from delivery.callbacks.slots import CallbackSlots
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable
@@ -79,9 +79,9 @@ class Drain:
         self._claimed_any = False  # the unit's last claim was not empty ...
         self._claimed_s = 0.0  # ... and the time of the last one that was not
         failures = EndpointFailures()
-        slots = Slots(self._clock)
+        slots = CallbackSlots(self._clock)
         heartbeat = WorkerHeartbeat(self._clock, self.wake, lambda: bool(self._posting.requests))
-        outbox = Outbox(settings.disable, failures, self._on_results_written, self.wake)
+        outbox = ResultOutbox(settings.disable, failures, self._on_results_written, self.wake)
         context = DrainContext(self._clock, Random(), slots, failures, heartbeat, outbox)  # noqa: S311 - spreads retries
         self._slots, self._heartbeat, self._outbox = slots, heartbeat, outbox
         self._posting = Posting(context, self._client, self._on_slot_free, self._changed.set)
@@ -161,9 +161,7 @@ class Drain:
         await self._heartbeat.leave(connection)
 
     async def _keep_connected(self, name: str, work: OnConnection, url: str = "") -> None:
-        """Do the work on a connection, and reconnect when that breaks, until the drain is
-        stopped.
-        """
+        """Do the work on a connection, and reconnect when that breaks, until stopped."""
         pause_s = limits.RECONNECT_PAUSE_S
         while not self._stopping:
             started_s = self._clock.monotonic_s()
@@ -288,8 +286,8 @@ class Drain:
         metrics.CALLBACK_SLOTS.set(self._slots.held)
 
     def _is_done(self) -> bool:
-        """Return True if everything that could be claimed is posted and its results are written, or
-        only slow requests are left.
+        """Return True if everything claimable is posted and written, or only slow
+        requests remain.
         """
         if self._claiming.is_partial or (self._claimed_any and self._has_more):
             return False

@@ -57,9 +57,7 @@ class EndpointFailures:
         return endpoint_id in self._failing
 
     def backs_off(self, endpoint_id: int) -> bool:
-        """Return True if the endpoint may only be called with one request, a probe that must be
-        taken first.
-        """
+        """Return True if the endpoint may only be called with one request, a probe."""
         failing = self._failing.get(endpoint_id)
         return failing is not None and failing.backs_off
 

@@ -41,9 +41,7 @@ class _Heartbeat(NamedTuple):
 
 
 class _PageResult(NamedTuple):
-    """The number of changed rows for a page of endpoints. `after` is the last of them if there may
-    be more.
-    """
+    """The changed rows of a page of endpoints. `after`: the last endpoint, if there may be more."""
 
     changed: int
     after: int | None
@@ -80,9 +78,7 @@ class WorkerHeartbeat:
         return str(self._unconfirmed)
 
     def confirm_claim(self) -> None:
-        """Record that the answer to the claim has arrived, so that this worker will finish or
-        release it.
-        """
+        """Record that the claim's answer arrived: this worker will finish or release it."""
         self._unconfirmed = None
 
     async def free_unconfirmed(self, connection: Connection) -> None:
@@ -173,9 +169,7 @@ class WorkerHeartbeat:
     async def _for_all_endpoints(
         self, connection: Connection, statement: LiteralString, values: dict[str, Any]
     ) -> int:
-        """Run a statement for all endpoints, page by page, with heartbeats in between; return the
-        number of deliveries changed.
-        """
+        """Run a statement page by page, with heartbeats in between; return the rows changed."""
         endpoints_max = limits.CALLBACK_SCAN_ENDPOINTS_MAX
         changed = 0
         after: int | None = 0
@@ -191,9 +185,7 @@ class WorkerHeartbeat:
         return changed
 
     async def _repair_times(self, connection: Connection) -> None:
-        """Free deliveries and lanes whose times lie further in the future than they can have been
-        set.
-        """
+        """Free deliveries and lanes whose times lie further ahead than they can have been set."""
         started_s, due_s = self._clock.monotonic_s(), self._repair_at_s
         values = {
             "claim_s": limits.CALLBACK_CLAIM_S,

@@ -155,9 +155,7 @@ class Loader:
     async def _read_log(
         self, connection: Connection, claimed: Claimed
     ) -> _EventBytes | GapNotice | None:
-        """Return the event, or the gap that it is in; None if neither can be determined
-        at present.
-        """
+        """Return the event, or the gap that it is in; None if neither is known at present."""
         sequence = claimed.sequence
         after = Cursor(self._segment_of(claimed).segment, sequence - 1)
         try:
@@ -183,9 +181,7 @@ class Loader:
         return self._segments.get(claimed.segment_id, _UNKNOWN)
 
     def _has_reports(self, claimed: Claimed) -> bool:
-        """Return False if the delivery's reports are unknown: then nothing is sent rather than too
-        much.
-        """
+        """Return False if reports are unknown: then nothing is sent rather than too much."""
         return claimed.version_ids is None or all(id in self._reports for id in claimed.version_ids)
 
     def _report(self, claimed: Claimed) -> Report | None:
@@ -218,9 +214,7 @@ class Loader:
 
 
 def _target(secret_key: str, endpoint: CallbackEndpoint) -> CallbackTarget:
-    """Return how to call an endpoint. An endpoint that cannot be called must not block
-    the others.
-    """
+    """Return how to call an endpoint. One that cannot be called must not block the others."""
     try:
         secret = unseal(secret_key, endpoint.secret)
         return target_of(endpoint.url, secret)

@@ -27,7 +27,7 @@ throttled = ThrottledLog(log)
 Disable = Callable[[Connection, int, str], Awaitable[object]]
 
 
-class _Batch(NamedTuple):
+class _OutboxBatch(NamedTuple):
     """A batch that is written in this order: a lane is freed only after its results are written."""
 
     results: list[DeliveryResult]
@@ -40,7 +40,7 @@ class _Batch(NamedTuple):
         return not any(self)
 
 
-class Outbox:
+class ResultOutbox:
     """Collects and writes results. `written` is called after a write, with True if lanes were freed
     and may be claimed again; `more_due` is called when an endpoint has recovered or may be probed
     again.
@@ -60,7 +60,7 @@ class Outbox:
         self._written = written
         self._writing = False
         self._more_due = more_due
-        self._batch = _Batch([], [], [], [])
+        self._batch = _OutboxBatch([], [], [], [])
         self._some = asyncio.Event()
         self._many = asyncio.Event()
 
@@ -117,7 +117,7 @@ class Outbox:
         """Write everything collected. What cannot be written is put back."""
         self._some.clear()
         self._many.clear()
-        batch, self._batch = self._batch, _Batch([], [], [], [])
+        batch, self._batch = self._batch, _OutboxBatch([], [], [], [])
         lanes, self._writing = bool(batch.lanes), True
         try:
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
@@ -127,7 +127,7 @@ class Outbox:
             self._put_back(batch)
         self._written(lanes)
 
-    async def _write(self, connection: Connection, batch: _Batch) -> None:
+    async def _write(self, connection: Connection, batch: _OutboxBatch) -> None:
         """Write a batch and remove from it what is written."""
         while batch.results:
             part = batch.results[: limits.CALLBACK_FLUSH_RESULTS_MAX]
@@ -148,11 +148,11 @@ class Outbox:
             await claims.leave_lanes(connection, batch.lanes)
             batch.lanes.clear()
 
-    def _put_back(self, batch: _Batch) -> None:
+    def _put_back(self, batch: _OutboxBatch) -> None:
         if batch.empty:
             return
         since = self._batch
-        self._batch = _Batch(
+        self._batch = _OutboxBatch(
             batch.results + since.results,
             batch.returned + since.returned,
             batch.lanes + since.lanes,
@@ -191,10 +191,10 @@ async def _note_health(connection: Connection, part: list[DeliveryResult]) -> No
     now_s = time.monotonic()
     notes = health.health_updates(
         health.EndpointAttempt(
-            each.claimed.endpoint_id, tried.outcome, tried.status, tried.age_us(now_s)
+            each.claimed.endpoint_id, attempt.outcome, attempt.status, attempt.age_us(now_s)
         )
-        for each, tried in ((result, result.attempt) for result in part)
-        if tried is not None
+        for each, attempt in ((result, result.attempt) for result in part)
+        if attempt is not None
     )
     try:
         await health.write(connection, notes)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from yarl import URL
 
 from delivery.callbacks.body import RequestContent
-from delivery.callbacks.client import HttpClient, MalformedResponse, Response
+from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedResponse
 from delivery.callbacks.guard import AddressRefused, Origin
 from delivery.callbacks.results import AttemptRecord
 from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
@@ -101,7 +101,7 @@ def not_sent(target: CallbackTarget, outcome: str, reason: str) -> PostResult:
     return PostResult(AttemptOutcome(outcome), attempt)
 
 
-def _outcome_of(response: Response) -> AttemptOutcome:
+def _outcome_of(response: CallbackResponse) -> AttemptOutcome:
     outcome = outcome_of_status(response.status)
     retry_after = None if outcome == "delivered" else response.header("retry-after")
     if retry_after is None:
@@ -110,10 +110,8 @@ def _outcome_of(response: Response) -> AttemptOutcome:
     return AttemptOutcome(outcome, response.status, retry_after_s)
 
 
-def _response_text(response: Response) -> str:
-    """Return the status, the headers and the start of the body as text that PostgreSQL
-    can store.
-    """
+def _response_text(response: CallbackResponse) -> str:
+    """Return status, headers and the start of the body as text that PostgreSQL can store."""
     lines = [f"{response.status} {response.reason}".rstrip()]
     lines += [f"{name}: {value}" for name, value in response.headers]
     text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
@@ -138,9 +136,7 @@ _OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def _outcome_of_error(error: Exception) -> str:
-    """Return the outcome for a request without a response. The hub's own errors are logged and
-    retried.
-    """
+    """Return the outcome without a response. The hub's own errors are logged and retried."""
     for kind, outcome in _OUTCOMES:
         if isinstance(error, kind):
             return outcome

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
-from delivery.callbacks.outbox import Outbox
+from delivery.callbacks.outbox import ResultOutbox
 from delivery.callbacks.prepared import PreparedDelivery
 from delivery.callbacks.results import DeliveryResult
 from delivery.callbacks.retry import RetryDecision, decide
-from delivery.callbacks.slots import Slots
+from delivery.callbacks.slots import CallbackSlots
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -27,15 +27,15 @@ class DrainContext(NamedTuple):
 
     clock: Clock
     random: Random
-    slots: Slots
+    slots: CallbackSlots
     failures: EndpointFailures
     heartbeat: WorkerHeartbeat
-    outbox: Outbox
+    outbox: ResultOutbox
 
 
 class Posting:
-    """The requests of one drain. `on_slot_free` is called when a slot becomes free, `on_idle` when
-    no request is left.
+    """The requests of one drain. `on_slot_free`: a slot became free; `on_idle`: no
+    request is left.
     """
 
     def __init__(
@@ -113,9 +113,7 @@ class Posting:
             self._on_slot_free()
 
     async def _deliver_lane(self, deliveries: list[PreparedDelivery]) -> None:
-        """Post one delivery after another. After one that has to be retried the lane stays closed
-        until then.
-        """
+        """Post one delivery after another, until one has to be retried: that closes the lane."""
         first, left = deliveries[0].claimed, list(deliveries)
         probe = first.probe  # until a request is made
         try:

@@ -10,8 +10,8 @@ from delivery.callbacks.signature import message_id
 
 
 class PreparedDelivery(NamedTuple):
-    """A claimed delivery, ready to be posted. `until_s` is when its claim expires, on the loop's
-    clock.
+    """A claimed delivery, ready to be posted; its claim expires at `until_s`, on the
+    loop's clock.
     """
 
     claimed: Claimed

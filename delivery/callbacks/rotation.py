@@ -23,9 +23,7 @@ class Rotation:
         self._waiting: dict[Any, CallbackEndpoint] = {}  # by endpoint id, or by lane
 
     def due(self, after: Any, scan: ScanResult) -> dict[Any, CallbackEndpoint]:
-        """Return what a scan starting after `after` found, and what waits on other pages: one lane
-        for each endpoint.
-        """
+        """Return what is due on the page scanned and on others: one lane for each endpoint."""
         known = set()
         due = dict(scan.due)
         for key, endpoint in self._waiting.items():

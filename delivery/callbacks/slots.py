@@ -36,7 +36,7 @@ class _EndpointSlots:
         self.started_s: dict[int, float] = {}  # by request number, in the order of their start
 
 
-class Slots:
+class CallbackSlots:
     """All slots of one worker."""
 
     def __init__(self, clock: Clock) -> None:

@@ -50,9 +50,7 @@ class DrainThread:
         self._ready.wait()
 
     def unit(self) -> int:
-        """Run a unit of work; return the number of deliveries claimed. Raise
-        DatabaseUnavailable.
-        """
+        """Run a unit of work; return the deliveries claimed. Raise DatabaseUnavailable."""
         loop, drain = self._loop, self._drain
         if loop is None or drain is None:
             return 0

@@ -35,7 +35,7 @@ SQL = queries.load("delivery/sql/backlog.sql")
 
 
 class _EndpointCount(NamedTuple):
-    """The pending deliveries of an endpoint, parallel or ordered; the fields are as in
+    """The pending deliveries of an endpoint, parallel or ordered; fields as in
     `EndpointBacklog`.
     """
 
@@ -73,9 +73,7 @@ class Backlog:
         self._check_at_s = float("-inf")
 
     async def check(self, connection: Connection, room: StorageBudget) -> None:
-        """Enforce the bounds if it is time, and announce what endpoints lost. Raise what psycopg
-        raises.
-        """
+        """Enforce the bounds, if it is time, and announce losses. Raise what psycopg raises."""
         now_s = self._clock.monotonic_s()
         if now_s >= self._check_at_s:
             await connection.execute(SQL["settings"])
@@ -87,8 +85,8 @@ class Backlog:
 
 
 async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
-    """Drop what exceeds the bounds; return how many deliveries. Needs a connection with SQL's
-    settings.
+    """Drop what exceeds the bounds, on a connection with SQL's settings; return how many
+    deliveries.
     """
     backlogs = await _measure(connection, bounds.age_s)
     metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))

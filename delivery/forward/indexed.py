@@ -46,9 +46,7 @@ class IndexedVersions:
             add_by_columns(positions, columns, sequence, owed)
 
     def _is_shown(self, event: Event, rules: HoldRules) -> Callable[[int], bool]:
-        """Return a function that tests whether a client may see the event; it caches the result per
-        client.
-        """
+        """Return a test whether a client may see the event; it caches the result per client."""
         known: dict[int, bool] = {}
 
         def is_shown(client: int) -> bool:

@@ -86,9 +86,7 @@ class CallbackInterest:
         return summed(parts)
 
     def take(self, versions: Iterable[StreamVersion]) -> None:
-        """Add versions in their present form; a known version gets its end, if it has one. Raise
-        IndexDamaged.
-        """
+        """Add versions; a known version gets its end, if it has one. Raise IndexDamaged."""
         for version in versions:
             if version.endpoint_id is None or version.suspended:
                 continue
@@ -151,9 +149,7 @@ class CallbackInterest:
         self.matching, self._work = matching, ReportedWork(matching.strategy, self.counters)
 
     def record_changes(self) -> None:
-        """Record changes from now on, for a following `swap`; without one, call
-        `discard_changes`.
-        """
+        """Record changes from now on, for a following `swap` or `discard_changes`."""
         self._changed_versions = {}
 
     def discard_changes(self) -> None:

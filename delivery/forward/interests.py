@@ -66,9 +66,7 @@ class _StreamStrategy(NamedTuple):
 
 
 class _Entry:
-    """The interest of one stream, changes received while it was being loaded, and changes still to
-    be read.
-    """
+    """The interest of one stream, with changes received during its load and changes to be read."""
 
     def __init__(self, interest: CallbackInterest, zone: ZoneView) -> None:
         self.interest = interest
@@ -152,9 +150,7 @@ class Interests:
                     self._indexes.retry(lease.stream_id)
 
     async def open(self, lease: Lease, passed: int) -> None:
-        """Load the interest of a stream that is matched up to a sequence. Raise
-        DatabaseUnavailable.
-        """
+        """Load the interest of a stream matched up to a sequence. Raise DatabaseUnavailable."""
         entry = self._entries.get(lease)
         if entry is not None and entry.interest.damaged and entry.interest.indexed is not None:
             self._indexes.refuse(lease.stream_id, entry.interest.indexed.epoch, DAMAGED)
@@ -203,9 +199,7 @@ class Interests:
         self._pending.set()
 
     async def _assign_changes(self) -> None:
-        """Assign the changes received so far to the streams that they concern; concurrent callers
-        wait for the first.
-        """
+        """Assign received changes to the streams concerned; later callers wait for the first."""
         async with self._assigning:
             while self._barriers:
                 barriers = list(self._barriers)[: limits.FORWARD_BARRIERS_MAX]
@@ -233,9 +227,7 @@ class Interests:
                     del self._barriers[barrier]
 
     async def _apply(self, stream_id: int, entry: _Entry) -> None:
-        """Apply the changes of a stream in order; other streams do not wait while its filters are
-        compiled.
-        """
+        """Apply a stream's changes in order; other streams do not wait for its compilation."""
         async with entry.applying:
             while entry.changes:
                 barriers, groups = entry.changes[0]
@@ -293,9 +285,7 @@ class Interests:
                 interest.discard_changes()
 
     async def _swap_in(self, lease: Lease, entry: _Entry, epoch: Epoch) -> None:
-        """Swap to the epoch. The interest records changes, so none is lost whenever the tables are
-        read.
-        """
+        """Swap to the epoch. The interest records changes meanwhile, so none is lost."""
         interest, stream_id = entry.interest, lease.stream_id
         present = None if interest.indexed is None else interest.indexed.epoch
         async with reading(self._log.pool) as connection:

@@ -8,9 +8,7 @@ from registrations.matching.metrics import StreamLabels
 
 
 class StreamLag(NamedTuple):
-    """The lag of a stream. `since_us`: when the first unmatched event was appended, 0 if there is
-    none.
-    """
+    """The lag of a stream. `since_us`: when the first unmatched event was appended; 0: none."""
 
     stream_id: int
     events: int
@@ -18,9 +16,7 @@ class StreamLag(NamedTuple):
 
 
 class Lag:
-    """The labels in use. A stream keeps its label; beyond the bound streams share one, which shows
-    the largest lag.
-    """
+    """The labels in use. Beyond their bound streams share a label, which shows the largest lag."""
 
     def __init__(self) -> None:
         self._labels = StreamLabels()

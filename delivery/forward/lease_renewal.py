@@ -34,7 +34,7 @@ async def background_renewal(
 ) -> AsyncIterator["BackgroundRenewal"]:
     """Renew the leases from a thread until the block is left."""
     background = BackgroundRenewal(leases, url, clock, lose)
-    thread = threading.Thread(target=background.run, name="leases beside", daemon=True)
+    thread = threading.Thread(target=background.run, name="lease renewal", daemon=True)
     thread.start()
     try:
         yield background
@@ -43,8 +43,8 @@ async def background_renewal(
 
 
 class BackgroundRenewal:
-    """The state that the thread and the event loop share: the loop's last sign of progress, and the
-    leases.
+    """The state shared by thread and event loop: the loop's last sign of progress, and
+    the leases.
     """
 
     def __init__(self, leases: Leases, url: str, clock: Clock, lose: Lose) -> None:
@@ -66,9 +66,7 @@ class BackgroundRenewal:
         self._leases.some.set()
 
     def run(self) -> None:
-        """Run the thread. It wakes when a lease has reached half of its time, and sleeps while
-        there is none.
-        """
+        """Run the thread. It wakes at half of a lease's time, and sleeps while there is none."""
         with asyncio.Runner() as runner:
             while True:
                 left_s = self._leases.left_s()
@@ -84,9 +82,7 @@ class BackgroundRenewal:
                 runner.run(self._connection.close())
 
     def _loop_is_trusted(self) -> bool:
-        """Return False if the loop has been blocked for longer than any event takes, and so is
-        hung.
-        """
+        """Return False if the loop is blocked for longer than any event takes: it hangs."""
         return self._clock.monotonic_s() - self._progress_s < limits.FORWARD_HELD_S_MAX
 
     async def _renew(self) -> None:
@@ -94,7 +90,7 @@ class BackgroundRenewal:
         throttled.warning("forwarder_held", held_s=round(held_s, 2))
         try:
             if self._connection is None:
-                self._connection = await connect(self._url, name="eventhub leases beside")
+                self._connection = await connect(self._url, name="eventhub lease renewal")
                 adapt(self._connection)
             with answered_within(self._connection, limits.FORWARD_LEASE_S):
                 lost = await self._leases.renew(self._connection)

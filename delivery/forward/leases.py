@@ -113,9 +113,7 @@ class Leases:
         return self._clock.monotonic_s() < self._until_s.get(lease, -math.inf)
 
     def left_s(self) -> float | None:
-        """Return the seconds until the first held lease expires; None while there is none, and then
-        `some` waits for one.
-        """
+        """Return the seconds until a held lease expires; None without one: then wait for `some`."""
         with self._changing:
             if not self._until_s:
                 self.some.clear()
@@ -162,9 +160,7 @@ class Leases:
         return taken
 
     async def renew(self, connection: Connection) -> list[Lease]:
-        """Renew all leases, send the heartbeat and read the share; return the leases that
-        are lost.
-        """
+        """Renew all leases, send the heartbeat, read the share; return the lost leases."""
         asked = self.held
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
         values = {"owner": self.owner, "lease_s": limits.FORWARD_LEASE_S, **_arrays(asked)}

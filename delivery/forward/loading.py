@@ -42,8 +42,8 @@ class EpochCheck(NamedTuple):
 
 
 class LoadedInterest(NamedTuple):
-    """The content of a stream's interest; `written` is in addition to the epoch if that
-    is usable.
+    """The content of a stream's interest; with a usable epoch, `written` is what the
+    epoch lacks.
     """
 
     check: EpochCheck
@@ -54,9 +54,7 @@ class LoadedInterest(NamedTuple):
 async def load(
     connection: Connection, stream_id: int, passed: int, epoch: Epoch | None
 ) -> LoadedInterest:
-    """Return everything that can be in force for an event after `passed`, from a snapshot later
-    than the epoch.
-    """
+    """Return what can be in force after `passed`, from a snapshot later than the epoch."""
     async with connection.transaction():
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         check = await _check(connection, stream_id, passed, epoch)

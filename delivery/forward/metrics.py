@@ -9,8 +9,8 @@ from eventhub.base import metrics
 def update_metrics(
     by_label: Mapping[str, Sequence[CallbackInterest]], before: frozenset[str]
 ) -> frozenset[str]:
-    """Set the metrics of streams by label, and those of labels in `before` that are gone to zero;
-    return the labels.
+    """Set the metrics of streams by label, zero those of labels gone since `before`;
+    return labels.
     """
     for label, interests in by_label.items():
         for interest in interests:

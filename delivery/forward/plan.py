@@ -89,9 +89,7 @@ def batches(
 
 
 def _is_full(rows: int, registrations: int) -> bool:
-    """Return True if a statement has no room for another row; a single row may name any number of
-    registrations.
-    """
+    """Return True if a statement has no room for another row; one row may name any number."""
     return (
         rows >= limits.DELIVERIES_PER_STATEMENT_MAX
         or registrations > limits.REGISTRATIONS_PER_STATEMENT_MAX
@@ -99,9 +97,7 @@ def _is_full(rows: int, registrations: int) -> bool:
 
 
 def _rows(event: MatchedEvent, start: StreamPosition) -> list[DeliveryRow]:
-    """Return the event's deliveries, without those written before the stream stopped inside the
-    event.
-    """
+    """Return the event's deliveries, without those written before the stream stopped inside it."""
     is_inside = event.cursor.sequence == start.sequence + 1
     written_through = start.endpoint_id if is_inside else 0
     return [
@@ -118,7 +114,5 @@ def _rows(event: MatchedEvent, start: StreamPosition) -> list[DeliveryRow]:
 
 
 def _before(cursor: Cursor) -> Cursor:
-    """Return the cursor before an event; at the start of a segment its sequence is one before the
-    first.
-    """
+    """Return the cursor before an event; before a segment's first event it names none."""
     return Cursor(cursor.segment, cursor.sequence - 1)

@@ -63,7 +63,7 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
         writing_pool(settings.database_url) as pool,
     ):
         url = settings.direct_url or settings.database_url
-        forwarder = Forwarder(hub_log, url, settings.data)
+        forwarder = ForwarderProcess(hub_log, url, settings.data)
         clock = SystemClock()
         context = ForwarderContext(
             hub_log, pool, Leases(clock), forwarder.interests, clock, forwarder.wrote
@@ -71,7 +71,7 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
         await forwarder.run(context, stop)
 
 
-class Forwarder:
+class ForwarderProcess:
     """The tasks of one process, in addition to those of its streams."""
 
     def __init__(self, hub_log: Log, url: str, data: Path) -> None:

@@ -77,9 +77,7 @@ class StreamForwarder:
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _follow_or_skip(self) -> None:
-        """Follow from the stored position: after a crash of the database, events that were read may
-        be gone.
-        """
+        """Follow from the stored position; after a crash of the database events may be gone."""
         position = await self._stored_place()
         try:
             await self._follow(position)
@@ -153,8 +151,8 @@ class StreamForwarder:
     async def _match(
         self, interest: CallbackInterest, batch: list[StoredEvent]
     ) -> tuple[list[MatchedEvent], Cursor]:
-        """Return the matched events, and the cursor of the last event examined: a batch with many
-        matches is cut short.
+        """Return the matched events and the last cursor examined: many matches cut a
+        batch short.
         """
         clock = self._context.clock
         now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_SLICE_S
@@ -222,9 +220,7 @@ class StreamForwarder:
             await asyncio.sleep(limits.FORWARD_ACQUIRE_INTERVAL_S)
 
     async def _skip(self, gone: Gone) -> None:
-        """Skip events that are no longer available, and write gap notices to the endpoints they
-        were for.
-        """
+        """Skip events no longer available, and write gap notices to their endpoints."""
         await self._until_alive()
         sent_s = self._context.clock.monotonic_s()
         missed = MissedEvents(

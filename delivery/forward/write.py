@@ -27,9 +27,7 @@ from eventhub.postgresql.rows import cursor_of, tuples_of
 
 @asynccontextmanager
 async def writing_pool(url: str) -> AsyncIterator[AsyncConnectionPool[Connection]]:
-    """Yield the connections for everything that a forwarder writes; the database may be unavailable
-    at first.
-    """
+    """Yield a forwarder's connections for writing; the database may be unavailable at first."""
     pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
         url,
         min_size=1,
@@ -197,7 +195,7 @@ async def expand(connection: Connection) -> int:
     return cursor.rowcount
 
 
-class _SegmentRow(NamedTuple):
+class _SegmentRefRow(NamedTuple):
     """The keys of a segment."""
 
     uuid: str
@@ -207,6 +205,6 @@ class _SegmentRow(NamedTuple):
 
 async def segment_refs(connection: Connection, uuids: list[str]) -> dict[str, SegmentRef]:
     """Return the keys by which deliveries refer to segments."""
-    query = tuples_of(connection, _SegmentRow)
+    query = tuples_of(connection, _SegmentRefRow)
     rows = await (await query.execute(SQL["segments"], (uuids,))).fetchall()
     return {uuid: SegmentRef(segment_id, partition_id) for uuid, segment_id, partition_id in rows}

@@ -14,7 +14,7 @@ from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import scalars
 from eventhub.types.registry import TypeRegistry, ZoneHierarchy
 
-_NOBODY: Members = {}
+_NO_MEMBERS: Members = {}
 _NO_GROUPS: frozenset[str] = frozenset()
 _OF_STREAM = "SELECT zone_id FROM streams WHERE id = %s"
 
@@ -33,7 +33,7 @@ class ZoneView:
         self.hierarchy = ZoneHierarchy(zones.types, zone_id)
         self._groups = zones.groups
         self._zone_id = zone_id
-        self._members = _NOBODY
+        self._members = _NO_MEMBERS
 
     async def learn(self, events: Sequence[Event], *, through: int) -> None:
         """Load what matching these events needs. `through`: a sequence that `system` had reached

@@ -12,7 +12,7 @@ from eventhub.postgresql.rows import cursor_of, scalars
 SQL = queries.load("delivery/health/sql/health.sql")
 
 
-class Facts(NamedTuple):
+class HealthFacts(NamedTuple):
     """The state of the hub at one moment; times in microseconds, by the database's clock."""
 
     now_us: int
@@ -27,7 +27,7 @@ class Facts(NamedTuple):
     stranded: int  # streams with callbacks that no forwarder holds any more
     stranded_us: int | None
     unarchived_us: int | None  # when the oldest segment that is to be archived was sealed
-    unarchivable: int  # segments whose last try failed ...
+    unarchivable: int  # segments whose last attempt failed ...
     unarchivable_code: str | None  # ... and an error's code of them
     unbuilt: int  # match indexes whose last build failed
     unbuilt_code: str | None
@@ -37,7 +37,7 @@ class Facts(NamedTuple):
     overdue_us: int | None = None  # when the oldest of them was due
 
 
-async def read(connection: Connection) -> Facts:
+async def read(connection: Connection) -> HealthFacts:
     """Read the facts. Raise what psycopg raises."""
     bounds = {
         "silent_s": limits.HEALTH_SILENT_S_MAX,
@@ -45,12 +45,12 @@ async def read(connection: Connection) -> Facts:
         "due_s": limits.HEALTH_DUE_S_MAX,
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
-    facts: Facts | None = None
+    facts: HealthFacts | None = None
     try:
         async with connection.transaction():
             settings = {"statement_ms": f"{limits.HEALTH_CHECK_MS_MAX}ms"}
             await connection.execute(SQL["settings"], settings)
-            found = await cursor_of(connection, Facts).execute(SQL["facts"], bounds)
+            found = await cursor_of(connection, HealthFacts).execute(SQL["facts"], bounds)
             [facts] = await found.fetchall()
             overdue = await scalars(connection).execute(SQL["overdue"], bounds)
             overdue_us = await overdue.fetchone()

@@ -6,7 +6,7 @@ Reasons name no zone, stream, client or endpoint, because a key of any zone may 
 
 from typing import NamedTuple
 
-from delivery.health.facts import Facts
+from delivery.health.facts import HealthFacts
 from eventhub.base import limits
 from eventhub.http.health import Component, Status
 
@@ -20,7 +20,7 @@ class LastSeen(NamedTuple):
     silent_s: float
 
 
-def components_of(facts: Facts, *, archive: bool) -> list[Component]:
+def components_of(facts: HealthFacts, *, archive: bool) -> list[Component]:
     """Return the components whose health the database shows. `archive`: the hub has an archive."""
     return [
         _forwarders(facts),
@@ -39,7 +39,7 @@ def unknown(*, since_us: int | None) -> list[Component]:
     return [Component(name, "unknown", reason, since_us) for name in names]
 
 
-def _forwarders(facts: Facts) -> Component:
+def _forwarders(facts: HealthFacts) -> Component:
     if not facts.forwarders:
         reason = "No forwarder is alive: events are not matched for callbacks."
         last_seen = LastSeen(facts.forwarder_us, limits.HEALTH_SILENT_S_MAX)
@@ -50,7 +50,7 @@ def _forwarders(facts: Facts) -> Component:
     return Component("forwarders", "ok")
 
 
-def _workers(facts: Facts) -> Component:
+def _workers(facts: HealthFacts) -> Component:
     if facts.workers:
         return Component("workers", "ok")
     reason = (
@@ -59,7 +59,7 @@ def _workers(facts: Facts) -> Component:
     return _silent("workers", facts, LastSeen(facts.worker_us, limits.HEALTH_SILENT_S_MAX), reason)
 
 
-def _beat(facts: Facts) -> Component:
+def _beat(facts: HealthFacts) -> Component:
     last_seen = LastSeen(facts.beat_us, limits.HEALTH_TIMETABLE_S_MAX)
     reason = "The timetable (beat) is not alive: no periodic task is started."
     return (
@@ -67,7 +67,7 @@ def _beat(facts: Facts) -> Component:
     )
 
 
-def _deliveries(facts: Facts) -> Component:
+def _deliveries(facts: HealthFacts) -> Component:
     if not facts.overdue:
         return Component("deliveries", "unknown", "Due deliveries could not be read in time.")
     if facts.overdue_us is None:
@@ -77,7 +77,7 @@ def _deliveries(facts: Facts) -> Component:
     return Component("deliveries", "degraded", reason, facts.overdue_us)
 
 
-def _archiver(facts: Facts) -> Component:
+def _archiver(facts: HealthFacts) -> Component:
     last_seen = LastSeen(facts.archiver_us, limits.HEALTH_TASK_S_MAX)
     if facts.unarchivable:
         reason = f"{facts.unarchivable:,} segments could not be archived: {facts.unarchivable_code}"
@@ -92,7 +92,7 @@ def _archiver(facts: Facts) -> Component:
     return _ok("archiver")
 
 
-def _indexer(facts: Facts) -> Component:
+def _indexer(facts: HealthFacts) -> Component:
     last_seen = LastSeen(facts.indexer_us, limits.HEALTH_TASK_S_MAX)
     if facts.unbuilt:
         reason = f"{facts.unbuilt:,} match indexes could not be built: {facts.unbuilt_code}."
@@ -113,17 +113,15 @@ def _ok(name: str) -> Component:
     return Component(name, "ok")
 
 
-def _is_silent(facts: Facts, last_seen: LastSeen) -> bool:
-    """Return True if a heartbeat is overdue, or lies in the future, which is from before a clock
-    step.
-    """
+def _is_silent(facts: HealthFacts, last_seen: LastSeen) -> bool:
+    """Return True if a heartbeat is overdue, or in the future, from before a clock step."""
     return (
         last_seen.at_us is None
         or abs(facts.now_us - last_seen.at_us) > last_seen.silent_s * _SECOND
     )
 
 
-def _silent(name: str, facts: Facts, last_seen: LastSeen, reason: str) -> Component:
+def _silent(name: str, facts: HealthFacts, last_seen: LastSeen, reason: str) -> Component:
     """Return a component without a heartbeat. Shortly after the hub's start it is `starting`,
     unless there was a heartbeat since.
     """

@@ -12,7 +12,7 @@ import psycopg
 import redis.asyncio as redis
 
 from delivery.health import facts, rules
-from delivery.health.facts import Facts
+from delivery.health.facts import HealthFacts
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -26,7 +26,7 @@ from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, Re
 from eventhub.postgresql.connections import reading
 
 throttled = ThrottledLog(get_logger(__name__))
-_watches: list["Watch"] = []  # the one of this process, while it serves
+_watches: list["HealthWatch"] = []  # the one of this process, while it serves
 
 
 class WatchedParts(NamedTuple):
@@ -38,20 +38,18 @@ class WatchedParts(NamedTuple):
 
 
 def last_report() -> Report | None:
-    """Return this process's last report of the hub's health, from any thread; None in a process
-    that is not a web process.
-    """
+    """Return this process's last health report, from any thread; None if it is no web process."""
     return _watches[-1].recent() if _watches else None
 
 
-class Watch:
+class HealthWatch:
     """Checks in `run`; `report` returns the result of the last check."""
 
     def __init__(self, watched: WatchedParts, env: Env, clock: Clock) -> None:
         self._watched = watched
         self._env = env
         self._clock = clock
-        self._facts: Facts | None = None
+        self._facts: HealthFacts | None = None
         self._checked_us = 0  # when the database answered last ...
         self._checked_s = -math.inf  # ... on the monotonic clock
         self._redis = Component("redis", "starting" if env.redis_url else "off")
@@ -60,9 +58,7 @@ class Watch:
         self._last: Report | None = None
 
     async def run(self) -> None:
-        """Check until cancelled, through outages of the database; less often while nobody requests
-        a report.
-        """
+        """Check until cancelled, through outages; less often while nobody requests a report."""
         _watches.append(self)
         try:
             async with _redis_client(self._env.redis_url) as client:
@@ -77,9 +73,7 @@ class Watch:
             _watches.remove(self)
 
     def report(self) -> Report:
-        """Return all components, as of the last check that the database answered; on the event
-        loop.
-        """
+        """Return all components, as of the last answer of the database; on the event loop."""
         self.recent()
         self._requested.set()
         return self._report()

@@ -1,44 +1,45 @@
-"""How much a listen is told at a time, and the hot loop where its mask alone decides.
+"""The size of a batch of frames, and the hot loop for listeners whose mask alone decides.
 Plain module.
 """
 
 from dataclasses import dataclass
 
-from delivery.listening.frames import Form, Heading, T
-from delivery.listening.protocol import Listen
+from delivery.listening.frames import EventHeader, FrameFormat, T
+from delivery.listening.protocol import ListenerState
 from delivery.listening.restricted import is_restricted
 from eventhub.base import limits
 from eventhub.eventlog.stored import StoredEvent
 
 
 @dataclass(slots=True)
-class Turn:
-    """How much is told at a time; who asks may change it on the way."""
+class BatchLimits:
+    """The largest batch of frames; its owner may change it between two batches."""
 
     events_max: int = limits.FRAMES_PER_SLICE_MAX
     bytes_max: int = limits.SOCKET_WRITE_BYTES_MAX
 
 
-TURN = Turn()
+DEFAULT_LIMITS = BatchLimits()
 
 
-def tell_plain(
-    listen: Listen,
-    form: Form[T],
+def frame_plain_events(
+    state: ListenerState,
+    form: FrameFormat[T],
     run: tuple[list[StoredEvent], int, int],
-    turn: Turn,
-    told: list[T],
+    size: BatchLimits,
+    frames: list[T],
 ) -> int:
-    """The hot loop of a listen whose mask alone decides: an event is not decoded unless something
-    in it may restrict who is told. `run`: events, where they begin in the page, the time.
+    """Append the frames of a run of events that the mask alone selects; return the position in the
+    page after the last event evaluated. An event is decoded only if something in it may restrict
+    its audience. `run`: events, their position in the page, the time.
     """
     events, at, now_us = run
-    wanted, missed = listen.filter, listen.missed
-    mask, head = wanted.mask, listen.started_head
-    heading = Heading(listen.name_json, listen.told, missed)
-    size = 0
+    filter, missed = state.filter, state.missed
+    mask, head = filter.mask, state.started_head
+    header = EventHeader(state.name_json, state.last_reported, missed)
+    written = 0
     for stored in events:
-        if len(told) >= turn.events_max or size > turn.bytes_max:
+        if len(frames) >= size.events_max or written > size.bytes_max:
             break
         at += 1
         if not stored.mask & mask:
@@ -46,12 +47,12 @@ def tell_plain(
         restricted = stored.restricted
         if restricted is None:
             restricted = is_restricted(stored)
-        if restricted and not wanted.wants(stored, now_us):
+        if restricted and not filter.matches(stored, now_us):
             continue
         sequence = stored.sequence
-        heading.liveness = "live" if sequence > head else missed
-        told.append(form.event(heading, stored))
-        heading.prev = sequence
-        size += len(stored.payload)
-    listen.told = heading.prev
+        header.liveness = "live" if sequence > head else missed
+        frames.append(form.event(header, stored))
+        header.prev = sequence
+        written += len(stored.payload)
+    state.last_reported = header.prev
     return at

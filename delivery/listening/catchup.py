@@ -1,9 +1,8 @@
-"""What one process does at a time for listens that begin or catch up, in fair order between
-clients: handshakes, first looks at a stream, reads of the log, and turns of the event loop.
-Plain module.
+"""The scheduler of listeners that start or catch up: handshakes, opened streams, reads of the log
+and time slices of the event loop, in fair order between clients. Plain module.
 
-A listen is acknowledged before it catches up, and one that is live needs none of this: however
-many catch up, the others wait for a few turns of them.
+A listener is acknowledged before it catches up, and a live one needs none of this: however many
+catch up, the others wait for a few of their slices.
 """
 
 import asyncio
@@ -18,87 +17,87 @@ from eventhub.eventlog.stored import StoredEvent
 _FIRST_PAGE = ReadLimits(limits.LISTEN_FIRST_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
 _PAGE = ReadLimits(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
 _SHORT_PAGE = ReadLimits(limits.FRAMES_PER_SLICE_MAX, limits.LISTEN_PAGE_BYTES_MAX)
-_STORED_BYTES = 400  # about what an event of a page costs in memory beside its stored bytes
+_STORED_BYTES = 400  # approximate memory of an event in a page, without its stored bytes
 
 
-class CatchUp:
+class CatchUpScheduler:
     """The admissions of one process."""
 
     def __init__(self) -> None:
-        turns = Slots(limits.CATCH_UP_SLICES, limits.CATCH_UP_SLICES)
-        self.arrivals = Admission(turns)  # handshakes of websockets
+        slices = Slots(limits.CATCH_UP_SLICES, limits.CATCH_UP_SLICES)
+        self.handshakes = Admission(slices)  # of websockets
         self.opens = Admission(Slots(limits.CATCH_UP_OPENS, limits.CATCH_UP_OPENS))
         self.reads = Admission(Slots(limits.CATCH_UP_READS, 1))
-        self.turns = Admission(turns)
+        self.slices = Admission(slices)
 
-    async def arrival(self, party: Party) -> None:
-        """Wait for a turn of the event loop to accept a socket."""
-        await self.arrivals.enter(party)
-        asyncio.get_running_loop().call_soon(self.arrivals.leave, party)
+    async def handshake(self, party: Party) -> None:
+        """Wait for a time slice of the event loop to accept a socket."""
+        await self.handshakes.enter(party)
+        asyncio.get_running_loop().call_soon(self.handshakes.leave, party)
 
 
-class Ticket:
-    """The turns of one listen: a place is given back when the event loop has gone round, so that so
-    many have a turn before everything else goes on.
+class TimeSlices:
+    """The time slices of one listener. A slice is released after one round of the event loop, so
+    that a bounded number run before everything else continues.
     """
 
-    def __init__(self, turns: Admission, party: Party) -> None:
-        self._turns = turns
+    def __init__(self, slices: Admission, party: Party) -> None:
+        self._slices = slices
         self._party = party
-        self._asked: asyncio.Future[None] | None = None
-        self._until_s = 0.0  # the turn that was given counts so long
+        self._requested: asyncio.Future[None] | None = None
+        self._until_s = 0.0  # a granted slice is valid until then
 
     def due(self, waker: asyncio.Event | None) -> bool:
-        """True if it is this listen's turn, once; if not, the waker is set when it is."""
-        if self._asked is not None:
+        """Take a slice and return True; or return False, and set the waker when one is granted."""
+        if self._requested is not None:
             return False
         loop = asyncio.get_running_loop()
         if self._until_s > loop.time():
             self._until_s = 0.0
             return True
-        asked = self._turns.request(self._party)
-        if asked is None:
-            loop.call_soon(self._turns.leave, self._party)
+        requested = self._slices.request(self._party)
+        if requested is None:
+            loop.call_soon(self._slices.leave, self._party)
             return True
-        self._asked = asked
-        asked.add_done_callback(lambda done: self._given(done, waker))
+        self._requested = requested
+        requested.add_done_callback(lambda done: self._granted(done, waker))
         return False
 
     async def wait(self) -> None:
-        """Wait for a turn."""
-        await self._turns.enter(self._party)
-        asyncio.get_running_loop().call_soon(self._turns.leave, self._party)
+        """Wait for a slice."""
+        await self._slices.enter(self._party)
+        asyncio.get_running_loop().call_soon(self._slices.leave, self._party)
 
     def drop(self) -> None:
         """Stop waiting."""
-        if self._asked is not None:
-            self._asked.cancel()
+        if self._requested is not None:
+            self._requested.cancel()
 
-    def _given(self, done: "asyncio.Future[None]", waker: asyncio.Event | None) -> None:
-        """Who does not come at once, because its socket takes nothing, loses its turn."""
-        self._asked = None
+    def _granted(self, done: "asyncio.Future[None]", waker: asyncio.Event | None) -> None:
+        """Grant the slice for a short time: a listener whose socket takes nothing loses it."""
+        self._requested = None
         if done.cancelled():
             return
         loop = asyncio.get_running_loop()
-        loop.call_soon(self._turns.leave, self._party)
+        loop.call_soon(self._slices.leave, self._party)
         self._until_s = loop.time() + limits.CATCH_UP_SLICE_S_MAX
         if waker is not None:
             waker.set()
 
 
-class Held:
-    """What all listens of the process hold of the pages they have read."""
+class PageMemory:
+    """The memory of all pages that the process's listeners have read and not sent."""
 
     bytes = 0
 
 
-def bytes_of(page: Iterable[StoredEvent]) -> int:
-    """About what a page costs in memory."""
+def page_bytes(page: Iterable[StoredEvent]) -> int:
+    """Return the approximate memory of a page."""
     return sum(len(stored.payload) + _STORED_BYTES for stored in page)
 
 
-class Pages:
-    """Reads the next page of one listen when there is a place for it; one at a time."""
+class PageReader:
+    """Reads pages of one listener, one at a time, each after its admission."""
 
     def __init__(self, reads: Admission, party: Party) -> None:
         self._reads = reads
@@ -108,15 +107,15 @@ class Pages:
 
     @property
     def under_way(self) -> bool:
-        """True if a page was begun and not taken."""
+        """Whether a page was started and not taken."""
         return self._reading is not None
 
-    def begin(self, follower: Follower) -> None:
-        """Read, unless a page is under way."""
-        self._begun(follower)
+    def start(self, follower: Follower) -> None:
+        """Read a page, unless one is under way."""
+        self._started(follower)
 
-    def there(self, waker: asyncio.Event | None) -> bool:
-        """False while a page is being read; the waker is set when it is there."""
+    def ready(self, waker: asyncio.Event | None) -> bool:
+        """Return False while a page is being read, and set the waker when it is complete."""
         reading = self._reading
         if reading is None or reading.done():
             return True
@@ -125,43 +124,43 @@ class Pages:
         return False
 
     async def take(self, follower: Follower) -> list[StoredEvent]:
-        """The page. Raises what Follower.catch_up raises."""
+        """Return the page. Raises what Follower.catch_up raises."""
         try:
-            return await self._begun(follower)
+            return await self._started(follower)
         finally:
             self._reading = None
 
     def forget(self) -> None:
-        """What is under way is not wanted."""
+        """Ignore the page that is under way."""
         self._reading = None
 
     def close(self) -> None:
-        """Read no more; a read that waits for its place ends there."""
+        """Read no further page; a read that waits for its admission ends there."""
         self._closed = True
 
-    def _begun(self, follower: Follower) -> "asyncio.Task[list[StoredEvent]]":
+    def _started(self, follower: Follower) -> "asyncio.Task[list[StoredEvent]]":
         if self._reading is None:
             self._reading = asyncio.create_task(self._read(follower))
-            self._reading.add_done_callback(_seen)  # nobody may be there any more
+            self._reading.add_done_callback(_retrieve_error)  # nothing may await it any more
         return self._reading
 
     async def _read(self, follower: Follower) -> list[StoredEvent]:
         async with self._reads.hold(self._party):
             if self._closed:
                 return []
-            return await follower.catch_up(_page_for(follower))
+            return await follower.catch_up(_limits_of_page(follower))
 
 
-def _page_for(follower: Follower) -> ReadLimits:
-    """The first event comes soon; while many pages are held, none is read that must be dropped
-    before it is told.
+def _limits_of_page(follower: Follower) -> ReadLimits:
+    """Return a short first page, so that the first event is sent soon; and short pages while many
+    are in memory, so that none is read that must be dropped before it is sent.
     """
-    if Held.bytes > limits.LISTEN_PAGES_BYTES_TOTAL_MAX // 2:
+    if PageMemory.bytes > limits.LISTEN_PAGES_BYTES_TOTAL_MAX // 2:
         return _SHORT_PAGE
     return _FIRST_PAGE if follower.cursor == follower.position.cursor else _PAGE
 
 
-def _seen(task: "asyncio.Task[list[StoredEvent]]") -> None:
-    """Its error was looked at."""
+def _retrieve_error(task: "asyncio.Task[list[StoredEvent]]") -> None:
+    """Mark the task's error as retrieved."""
     if not task.cancelled():
         task.exception()

@@ -1,10 +1,10 @@
-"""Errors of the listen doors, as part of the one tree. Plain module."""
+"""Errors of listening; they belong to the one tree of errors. Plain module."""
 
 from eventhub.base.errors import Conflict, EventHubError, NotFound
 
 
 class NotAcceptable(EventHubError):
-    """None of the media types in `Accept` is one of this door's; see `known`, or send none."""
+    """This route produces none of the media types in `Accept`; send one of `known`, or none."""
 
     code = "not_acceptable"
     status = 406
@@ -17,18 +17,18 @@ class UnknownSegment(NotFound):
 
 
 class InterestExists(Conflict):
-    """This socket asks for interest under that name already; choose another one, or `forget` it."""
+    """This socket already has an interest with that name; use another name, or `forget` it."""
 
     code = "interest_exists"
 
 
 class UnknownInterest(NotFound):
-    """This socket asks for no interest under that name."""
+    """This socket has no interest with that name."""
 
     code = "unknown_interest"
 
 
 class SegmentOpen(Conflict):
-    """The segment is still being written; take it when it is sealed, or read its events."""
+    """The segment is still being written; fetch it when it is sealed, or read its events."""
 
     code = "segment_open"

@@ -1,8 +1,9 @@
-"""What a wish lets through: channels by name looked up, a filter in any language read as that of a
-registration is. Plain module.
+"""Compiles the filter of a listen request: looks up channels by name, and reads a filter in any
+language as that of a registration is read. Plain module.
 
-A large filter takes long to read, so it is read aside, one after the other: nobody's events wait.
-Of each client one at a time is in the queue: many of one keep nobody else's waiting.
+A large filter takes long to read, so one thread reads large filters one after another, and no
+events wait. Each client has one filter in that queue: many filters of one client do not delay the
+others.
 """
 
 import asyncio
@@ -11,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from weakref import WeakValueDictionary
 
-from delivery.listening.protocol import Filter
-from delivery.listening.request import Wish
+from delivery.listening.protocol import ListenerFilter
+from delivery.listening.request import ListenRequest
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits
@@ -23,48 +24,52 @@ from registrations.filters.ast import Node
 from registrations.filters.evaluation_cost import weight
 from registrations.filters.normal import always
 
-_aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="filters")
-_turns: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, int], asyncio.Lock] = (
+_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="filters")
+_locks: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, int], asyncio.Lock] = (
     WeakValueDictionary()
-)  # by client, while some of its filters are read
+)  # by client, while one of its filters is read
 
 
-async def filter_of(authorizer: Authorizer, principal: Principal, wish: Wish) -> Filter:
-    """What a caller's wish lets through.
+async def compile_filter(
+    authorizer: Authorizer, principal: Principal, request: ListenRequest
+) -> ListenerFilter:
+    """Return the filter of a client's request.
 
     Raises UnknownChannel, and with its field what `parse_filter` raises for a registration.
     """
-    mask = wish.mask
+    mask = request.mask
     if isinstance(mask, list):
         try:
             mask = await authorizer.mask(principal.zone_id, mask)
         except UnknownChannel as error:
             error.field = "mask"
             raise
-    tree = None if wish.filter is None else await _tree_of(principal.client_id, wish.filter)
-    wanted = Filter(
+    tree = None
+    if request.filter is not None:
+        tree = await _tree_of(principal.client_id, request.filter)
+    compiled = ListenerFilter(
         mask=ALL_MASK if mask is None else mask,
-        pairs=None if wish.pairs.everything else wish.pairs,
-        zone=principal.zone if wish.stream == "system" else None,
+        pairs=None if request.pairs.everything else request.pairs,
+        zone=principal.zone if request.stream == "system" else None,
         tree=tree,
         cost=cost_of(tree),
     )
-    return wanted.seen_by(principal)
+    return compiled.for_principal(principal)
 
 
 def cost_of(tree: Node | None) -> int:
-    """What an event may cost, in units of weight.py."""
+    """Return the largest cost of an evaluation, in units of evaluation_cost.py."""
     return 0 if tree is None else weight(tree)
 
 
 async def _tree_of(client_id: int, fields: Mapping[str, Any]) -> Node | None:
-    """The tree of a client's filter; None if it lets everything through."""
+    """Return the tree of a client's filter; None if every event matches."""
     source = fields.get("filter")
     if isinstance(source, str) and len(source) <= limits.FILTER_CHARS_INLINE:
         return _read(fields)
     loop = asyncio.get_running_loop()
-    async with _turns.setdefault((loop, client_id), asyncio.Lock()):
-        return await loop.run_in_executor(_aside, _read, fields)
+    async with _locks.setdefault((loop, client_id), asyncio.Lock()):
+        return await loop.run_in_executor(_thread, _read, fields)
 
 
 def _read(fields: Mapping[str, Any]) -> Node | None:

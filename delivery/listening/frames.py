@@ -1,5 +1,5 @@
-"""What a reader is told, in the form of each door: websocket messages in JSON and protobuf, whose
-event frames end with the stored bytes (EMC-31), server-sent events, lines, pages. Plain module.
+"""The formats of what is sent to readers: websocket messages in JSON and protobuf, whose event
+frames end with the stored bytes (EMC-31), server-sent events, lines, pages. Plain module.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,11 @@ JSON_SUBPROTOCOL = "eventhub.v1.json"
 PROTOBUF_SUBPROTOCOL = "eventhub.v1.protobuf"
 SUBPROTOCOLS = (JSON_SUBPROTOCOL, PROTOBUF_SUBPROTOCOL)
 
-_server_frame = event_pb2.ServerFrame
 _EVENT_BYTES_TAG = b"\x7a"  # field 15, length-delimited: the last of EventFrame
 _FRAME_EVENT_TAG = b"\x0a"  # field 1, length-delimited: ServerFrame.event
 
 Frame = str | bytes
-# appended after the listen began; missed by a reader that resumes; replayed on demand (FOX-02)
+# appended after the listener started; missed by a reader that resumes; replayed on demand (FOX-02)
 Liveness = Literal["live", "recovery", "playback"]
 _LIVENESS: dict[Liveness, event_pb2.Liveness] = {
     "live": event_pb2.LIVE,
@@ -32,35 +31,37 @@ T = TypeVar("T", covariant=True)
 
 
 @dataclass(slots=True)
-class Heading:
-    """What one listen is told beside the event itself; who tells many events may use one again."""
+class EventHeader:
+    """The fields of a frame around its event. One object may serve many frames in turn."""
 
-    listener: str  # its name, as JSON; empty where a connection has one listen without a name
+    listener: str  # its name as JSON; empty for the only listener of a connection
     prev: int
     liveness: Liveness
-    registrations: Sequence[int] = ()  # of those that the listen names, the ones that matched
+    registrations: Sequence[int] = ()  # those named by the listener that matched
     latest_version: str = ""  # of the event's type, if newer than the event's (FOX-20)
 
 
-class Form(Protocol[T]):
-    """How a door says it. What is the same for all readers of an event is made once and shared."""
+class FrameFormat(Protocol[T]):
+    """A format of frames. The part of an event that is equal for all readers is built once and
+    shared.
+    """
 
-    def event(self, heading: Heading, stored: StoredEvent) -> T: ...
+    def event(self, header: EventHeader, stored: StoredEvent) -> T: ...
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> T:
-        """The latest event of a key, in a snapshot."""
+        """Return the frame of a key's latest event in a snapshot."""
         ...
 
     def message(self, fields: dict[str, Any]) -> T:
-        """Anything else; its `op` says what."""
+        """Return any other message; its field `op` names the type."""
         ...
 
 
 class JsonFrames:
-    """Text frames."""
+    """Text frames with JSON."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> str:
-        return f'{{"op":"event",{_about(heading)}{shared_json(stored)}}}'
+    def event(self, header: EventHeader, stored: StoredEvent) -> str:
+        return f'{{"op":"event",{_about(header)}{shared_json(stored)}}}'
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> str:
         named = f'"listener":{listener},' if listener else ""
@@ -71,51 +72,49 @@ class JsonFrames:
 
 
 class ProtobufFrames:
-    """Binary frames: ServerFrame messages. The header of the last event serves the next one of its
-    segment: only numbers change in it, so it takes no more memory.
+    """Binary frames: ServerFrame messages. The frame of the last event, without it, is reused for
+    the next event of the same segment, in which only numbers differ.
     """
 
     def __init__(self) -> None:
-        self._header = event_pb2.EventFrame()
-        self._listener = self._segment = ""  # those in it
+        self._frame = event_pb2.EventFrame()  # without its event
+        self._listener = self._segment = ""  # those of the frame
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
-        header = self._header
-        if self._segment != stored.segment or self._listener != heading.listener:
-            header = self._begin(heading.listener, stored.segment)
-        header.sequence = stored.sequence
-        header.prev = heading.prev
-        header.liveness = _LIVENESS[heading.liveness]
-        header.appended_at_us = stored.appended_at_us
-        if heading.registrations or heading.latest_version:
-            header = event_pb2.EventFrame.FromString(header.SerializeToString())
-            header.registrations.extend(heading.registrations)
-            header.latest_version = heading.latest_version
-        head, payload = header.SerializeToString(), stored.payload
+    def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
+        frame = self._frame
+        if self._segment != stored.segment or self._listener != header.listener:
+            frame = self._new_frame(header.listener, stored.segment)
+        frame.sequence = stored.sequence
+        frame.prev = header.prev
+        frame.liveness = _LIVENESS[header.liveness]
+        frame.appended_at_us = stored.appended_at_us
+        if header.registrations or header.latest_version:
+            frame = event_pb2.EventFrame.FromString(frame.SerializeToString())
+            frame.registrations.extend(header.registrations)
+            frame.latest_version = header.latest_version
+        head, payload = frame.SerializeToString(), stored.payload
         size = varint(len(payload))
         whole = varint(len(head) + 1 + len(size) + len(payload))
         return b"".join((_FRAME_EVENT_TAG, whole, head, _EVENT_BYTES_TAG, size, payload))
 
-    def _begin(self, listener: str, segment: str) -> event_pb2.EventFrame:
+    def _new_frame(self, listener: str, segment: str) -> event_pb2.EventFrame:
         name = orjson.loads(listener) if listener else ""
-        self._header = event_pb2.EventFrame(listener=name, segment=segment)
+        self._frame = event_pb2.EventFrame(listener=name, segment=segment)
         self._listener, self._segment = listener, segment
-        return self._header
+        return self._frame
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
-        made: bytes = _server_frame(message=_json.state(listener, key, stored)).SerializeToString()
-        return made
+        return _server_frame(_json.state(listener, key, stored))
 
     def message(self, fields: dict[str, Any]) -> bytes:
-        made: bytes = _server_frame(message=_json.message(fields)).SerializeToString()
-        return made
+        return _server_frame(_json.message(fields))
 
 
 class DelimitedFrames(ProtobufFrames):
-    """Binary frames in one stream of bytes, each behind its length as a varint."""
+    """Binary frames in one stream of bytes, each after its length as a varint."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
-        return _delimited(super().event(heading, stored))
+    def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
+        return _delimited(super().event(header, stored))
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
         return _delimited(super().state(listener, key, stored))
@@ -125,12 +124,12 @@ class DelimitedFrames(ProtobufFrames):
 
 
 class SseFrames:
-    """Server-sent events: the id is the cursor from which an EventSource resumes, the data the JSON
-    frame. Errors are called `problem`, because `error` is the browser's own.
+    """Server-sent events: the id is the cursor from which an EventSource resumes, the data is the
+    JSON frame. Errors have the event name `problem`, because browsers use `error` themselves.
     """
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
-        frame = _json.event(heading, stored)
+    def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
+        frame = _json.event(header, stored)
         return f"id: {stored.segment}:{stored.sequence}\nevent: event\ndata: {frame}\n\n".encode()
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
@@ -144,10 +143,10 @@ class SseFrames:
 
 
 class ItemFrames:
-    """The items of a page, as JSON."""
+    """The items of a page as JSON."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
-        return f"{{{_about(heading)}{shared_json(stored)}}}".encode()
+    def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
+        return f"{{{_about(header)}{shared_json(stored)}}}".encode()
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
         return _json.state(listener, key, stored).encode()
@@ -157,17 +156,17 @@ class ItemFrames:
 
 
 class CloudEventFrames(ItemFrames):
-    """The items of a page as CloudEvents; the cursor is the id of those that have none."""
+    """The items of a page as CloudEvents; an event without an id gets its cursor as id."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
+    def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         return cloudevents.structured(stored.event, f"{stored.segment}:{stored.sequence}")
 
 
 class LineFrames(ItemFrames):
-    """The items of a page, each on a line of its own."""
+    """The items of a page, one per line."""
 
-    def event(self, heading: Heading, stored: StoredEvent) -> bytes:
-        return super().event(heading, stored) + b"\n"
+    def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
+        return super().event(header, stored) + b"\n"
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
         return super().state(listener, key, stored) + b"\n"
@@ -181,17 +180,17 @@ _json = JsonFrames()
 
 
 def frames_for(subprotocol: str | None) -> Frames:
-    """The frames of a subprotocol; JSON without one."""
+    """Return the frames of a subprotocol; JSON without one."""
     return ProtobufFrames() if subprotocol == PROTOBUF_SUBPROTOCOL else JsonFrames()
 
 
-def _about(heading: Heading) -> str:
-    named = f'"listener":{heading.listener},' if heading.listener else ""
+def _about(header: EventHeader) -> str:
+    named = f'"listener":{header.listener},' if header.listener else ""
     matched = ""
-    if heading.registrations:
-        matched = f'"registrations":[{",".join(map(str, heading.registrations))}],'
-    latest = f'"latest_version":"{heading.latest_version}",' if heading.latest_version else ""
-    return f'{named}"prev":{heading.prev},"liveness":"{heading.liveness}",{latest}{matched}'
+    if header.registrations:
+        matched = f'"registrations":[{",".join(map(str, header.registrations))}],'
+    latest = f'"latest_version":"{header.latest_version}",' if header.latest_version else ""
+    return f'{named}"prev":{header.prev},"liveness":"{header.liveness}",{latest}{matched}'
 
 
 def _text(text: str) -> str:
@@ -199,10 +198,10 @@ def _text(text: str) -> str:
 
 
 def shared_json(stored: StoredEvent) -> str:
-    """The part of an event's frame that is the same for all its readers, on one line."""
+    """Return the part of an event's frame that is equal for all readers, on one line."""
     if stored.frame_json is None:
         event = stored.json
-        if "\n" in event or "\r" in event:  # a body that came as bytes: between its tokens only
+        if "\n" in event or "\r" in event:  # from a body emitted as bytes: only between its tokens
             event = event.replace("\n", " ").replace("\r", " ")
         stored.frame_json = (
             f'"segment":"{stored.segment}","sequence":{stored.sequence},'
@@ -212,7 +211,7 @@ def shared_json(stored: StoredEvent) -> str:
 
 
 def varint(number: int) -> bytes:
-    """A number as protobuf writes lengths."""
+    """Encode a number as protobuf encodes lengths."""
     return _VARINTS[number] if number < _VARINTS_KNOWN else _long_varint(number)
 
 
@@ -227,6 +226,11 @@ def _long_varint(number: int) -> bytes:
 
 _VARINTS_KNOWN = 2_048  # lengths of most events
 _VARINTS = tuple(_long_varint(number) for number in range(_VARINTS_KNOWN))
+
+
+def _server_frame(message: str) -> bytes:
+    frame: bytes = event_pb2.ServerFrame(message=message).SerializeToString()
+    return frame
 
 
 def _delimited(frame: bytes) -> bytes:

@@ -1,6 +1,5 @@
-"""The hub inside a process, with the client's own two calls: Plain module.
-
-`emit` and `listen` without a network (EMC-01).
+"""The hub inside a process: the client's `emit` and `listen` without a network (EMC-01).
+Plain module.
 """
 
 import asyncio
@@ -11,11 +10,12 @@ from typing import Any
 import orjson
 from eventhub_client.types import At, Cursor, Delivered, HubProblem, Receipt, Start
 
-from delivery.listening.batch import Turn
-from delivery.listening.frames import Heading
-from delivery.listening.listener import Listening, Sources
-from delivery.listening.request import Wish, chosen
-from delivery.listening.single import Single, told
+from delivery.listening.batch import BatchLimits
+from delivery.listening.frames import EventHeader
+from delivery.listening.listener import StreamListener
+from delivery.listening.request import ListenRequest, parse_selection
+from delivery.listening.services import ListenerServices
+from delivery.listening.single_reader import SingleReader, batches
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.event.inbound import from_objects, parse_mask
@@ -27,27 +27,22 @@ from eventhub.http.emit import EmitServices, Sender, emit
 
 
 class LocalHub:
-    """Same calls, same answers and same refusals as `eventhub_client.remote.HubClient`, by the
-    same credential.
+    """The calls, answers and errors of `eventhub_client.remote.HubClient`, with the same
+    credential.
     """
 
-    def __init__(self, sources: Sources, credential: str) -> None:
-        self._sources = sources
+    def __init__(self, services: ListenerServices, credential: str) -> None:
+        self._services = services
         self._credential = credential
 
     async def emit(self, stream: str, events: dict[str, Any] | Sequence[dict[str, Any]]) -> Receipt:
         """Store one event or several, all or none. Raises HubProblem."""
-        log, authorizer, types = (
-            self._sources.log,
-            self._sources.authorizer,
-            self._sources.types,
-        )
+        services = self._services
         try:
-            principal = await authorizer.authenticate(self._credential)
-            made = from_objects([events] if isinstance(events, dict) else list(events))
-            emitted = await emit(
-                EmitServices(log, authorizer, types), Sender(principal), stream, made
-            )
+            principal = await services.authorizer.authenticate(self._credential)
+            drafts = from_objects([events] if isinstance(events, dict) else list(events))
+            emit_services = EmitServices(services.log, services.authorizer, services.types)
+            emitted = await emit(emit_services, Sender(principal), stream, drafts)
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
         return Receipt.of({**emitted.json()})
@@ -58,77 +53,80 @@ class LocalHub:
         *,
         start: Start = "now",
         mask: int | list[str] | None = None,
-        **wanted: Any,
+        **selection: Any,
     ) -> AsyncIterator[Delivered]:
-        """Every event of a stream from a start on, in order, once. `wanted`: domain, type,
-        attributes, application, or language and filter, or registrations. Raises HubProblem.
+        """Yield every matching event of a stream from a start on, in order, once. `selection`:
+        domain, type, attributes, application, or language and filter, or registrations. Raises
+        HubProblem.
         """
         try:
-            wish = _wish(stream, start, mask, wanted)
-            async with aclosing(self._told(wish)) as turns:
-                async for some in turns:
-                    for delivered in some:
+            request = _request(stream, start, mask, selection)
+            async with aclosing(self._batches(request)) as found:
+                async for batch in found:
+                    for delivered in batch:
                         yield delivered
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
 
-    async def _told(self, wish: Wish) -> AsyncGenerator[list[Delivered], None]:
-        """Goes on by itself when the database comes back."""
-        sources = self._sources
-        principal = await sources.authorizer.authenticate(self._credential)
-        reader = Single(sources.authorizer, sources.clock, self._credential, principal)
-        listening = await Listening.open(sources, principal, wish)
+    async def _batches(self, request: ListenRequest) -> AsyncGenerator[list[Delivered], None]:
+        """Yield batches; continue when the database is available again."""
+        services = self._services
+        principal = await services.authorizer.authenticate(self._credential)
+        reader = SingleReader(services.authorizer, services.clock, self._credential, principal)
+        listener = await StreamListener.open(services, principal, request)
         try:
             while True:
-                async with aclosing(_until_away(reader, listening)) as turns:
-                    async for some in turns:
-                        yield some
+                async with aclosing(_until_unavailable(reader, listener)) as found:
+                    async for batch in found:
+                        yield batch
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
         finally:
-            await listening.close()
+            await listener.close()
 
 
-async def _until_away(
-    reader: Single, listening: Listening
+async def _until_unavailable(
+    reader: SingleReader, listener: StreamListener
 ) -> AsyncGenerator[list[Delivered], None]:
-    """What the reader is told until the database is away."""
+    """Yield batches until the database is unavailable."""
     with suppress(DatabaseUnavailable):
-        async with aclosing(told(reader, listening, _Handed(), Turn())) as turns:
-            async for some in turns:
-                yield some
+        async with aclosing(batches(reader, listener, _DeliveredFormat(), BatchLimits())) as found:
+            async for batch in found:
+                yield batch
 
 
-class _Handed:
-    """Events as the client's own type."""
+class _DeliveredFormat:
+    """Events as the client's type."""
 
-    def event(self, heading: Heading, stored: log_types.StoredEvent) -> Delivered:
+    def event(self, header: EventHeader, stored: log_types.StoredEvent) -> Delivered:
         return Delivered(
             stored.segment,
             stored.sequence,
-            heading.prev,
-            heading.liveness,
+            header.prev,
+            header.liveness,
             orjson.loads(stored.json),
-            tuple(heading.registrations),
+            tuple(header.registrations),
             time_text(stored.appended_at_us),
         )
 
     def state(self, listener: str, key: str, stored: log_types.StoredEvent) -> Delivered:
-        raise NotImplementedError("A listen inside a process has no snapshot.")
+        raise NotImplementedError("A listener inside a process has no snapshot.")
 
     def message(self, fields: dict[str, Any]) -> Delivered:
-        raise NotImplementedError("A listen inside a process has no messages.")
+        raise NotImplementedError("A listener inside a process has no messages.")
 
 
-def _wish(stream: str, start: Start, mask: int | list[str] | None, wanted: dict[str, Any]) -> Wish:
-    fields = {name: value for name, value in wanted.items() if name != "registrations"}
-    pairs, filter = chosen(fields, registrations="registrations" in wanted)
-    return Wish(
+def _request(
+    stream: str, start: Start, mask: int | list[str] | None, selection: dict[str, Any]
+) -> ListenRequest:
+    fields = {name: value for name, value in selection.items() if name != "registrations"}
+    pairs, filter = parse_selection(fields, registrations="registrations" in selection)
+    return ListenRequest(
         stream=stream,
         start=_start(start),
         mask=None if mask is None else parse_mask(mask),
         pairs=pairs,
         filter=filter,
-        registrations=tuple(wanted.get("registrations", ())),
+        registrations=tuple(selection.get("registrations", ())),
         state="never",
     )
 

@@ -1,8 +1,8 @@
-"""What one socket wants to know of interest, as a producer: it is told what is wanted of streams,
-and again whenever that changes. Plain module.
+"""The interests that one socket watches, as a producer: it is notified of the interest in streams,
+and again after each change. Plain module.
 
-Concurrency contract: one event loop; each watch has a task of its own, and a lock that keeps what
-is told in order: what was told last is never older than what was told before.
+Concurrency contract: one event loop; each watch has a task of its own, and a lock that keeps its
+messages in order: a later message is never older than an earlier one.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import Any
 
 from delivery.listening.errors import InterestExists, UnknownInterest
-from delivery.listening.messages import Forget, InterestIn, Still
+from delivery.listening.messages import Confirm, Forget, InterestMessage
 from delivery.listening.protocol import refusal
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
@@ -27,83 +27,87 @@ from registrations.interest.routes import (
 )
 from registrations.interest.stored import InterestScope
 
-Say = Callable[[dict[str, Any]], Awaitable[None]]
+SendMessage = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-class Watch:
-    """One interest, and what its socket was told of it."""
+class InterestWatch:
+    """One watched interest, and the state last sent to its socket."""
 
-    def __init__(self, message: InterestIn, scope: InterestScope, say: Say) -> None:
+    def __init__(self, message: InterestMessage, scope: InterestScope, send: SendMessage) -> None:
         self.name = message.interest
         self.stream = message.stream
         self.scope = scope
         self.task: asyncio.Task[None] | None = None
         self._shape: Shape | None = None if message.shape is None else parse_shape(message.shape)
-        self._say = say
-        self._telling = asyncio.Lock()
-        self._revision = -1  # of the interest that the reader knows
-        self._told: dict[str, Any] = {}
+        self._send = send
+        self._sending = asyncio.Lock()
+        self._revision = -1  # last revision of the interest that the socket knows
+        self._sent: dict[str, Any] = {}
 
-    async def tell(self, interest: StreamInterest) -> None:
-        """Say what is wanted, if that is not what was said last."""
-        async with self._telling:
+    async def notify(self, interest: StreamInterest) -> None:
+        """Send the interest, unless it equals what was sent last."""
+        async with self._sending:
             if interest.revision < self._revision:
                 return
             self._revision = interest.revision
-            found = await self._found(interest)
-            if found != self._told:
-                self._told = found
+            fields = await self._fields(interest)
+            if fields != self._sent:
+                self._sent = fields
                 sequence = {"sequence": interest.through}
                 head = {"op": "interest", "interest": self.name, "stream": self.stream}
-                await self._say({**head, **found, **sequence})
+                await self._send({**head, **fields, **sequence})
 
-    async def _found(self, interest: StreamInterest) -> dict[str, Any]:
+    async def _fields(self, interest: StreamInterest) -> dict[str, Any]:
         if self._shape is None:
             fields = interest_json(interest).items()
             return {name: value for name, value in fields if name != "sequence"}
         return {"interested": await interested_in(interest, self._shape), "quench": interest.quench}
 
 
-class Watches:
-    """Those of one socket by name."""
+class InterestWatches:
+    """The watches of one socket by name."""
 
-    def __init__(self, authorizer: Authorizer, closures: Closures, say: Say) -> None:
+    def __init__(self, authorizer: Authorizer, closures: Closures, send: SendMessage) -> None:
         self._authorizer = authorizer
         self._closures = closures
-        self._say = say
-        self._watches: dict[str, Watch] = {}
+        self._send = send
+        self._watches: dict[str, InterestWatch] = {}
 
-    async def begin(self, principal: Principal, message: InterestIn) -> None:
-        """Raises InterestExists, TooManyRequests, Forbidden, UnknownStream, InvalidField's kin."""
+    async def start(self, principal: Principal, message: InterestMessage) -> None:
+        """Start a watch. Raises InterestExists, TooManyRequests, Forbidden, UnknownStream,
+        InvalidField.
+        """
         if message.interest in self._watches:
             raise InterestExists(interest=message.interest)
         if len(self._watches) >= limits.INTERESTS_PER_SOCKET_MAX:
             most = limits.INTERESTS_PER_SOCKET_MAX
-            raise TooManyRequests("This socket asks for as many as it may.", interests_max=most)
+            raise TooManyRequests(
+                "This socket has the maximum number of interests.", interests_max=most
+            )
         audience = audience_of(message.audience)
         require_producer(principal, message.stream)
         stream = await self._authorizer.stream(principal, message.stream)
-        watch = Watch(message, InterestScope(stream.id, audience), self._say)
+        watch = InterestWatch(message, InterestScope(stream.id, audience), self._send)
         self._watches[watch.name] = watch
         watch.task = asyncio.create_task(self._follow(watch))
 
-    async def still(self, message: Still) -> None:
-        """Say what holds at this moment, and its tag. Raises UnknownInterest,
+    async def confirm(self, message: Confirm) -> None:
+        """Send the interest of this moment if it changed, then its tag. Raises UnknownInterest,
         DatabaseUnavailable.
         """
         watch = self._find(message.interest)
         interest = await self._closures.current(watch.scope)
-        await watch.tell(interest)
-        answer = {"op": "still", "interest": watch.name, "id": message.id, "tag": interest.tag}
-        await self._say({**answer, "quench": interest.quench, "sequence": interest.through})
+        await watch.notify(interest)
+        answer = {"op": "confirmed", "interest": watch.name, "id": message.id, "tag": interest.tag}
+        await self._send({**answer, "quench": interest.quench, "sequence": interest.through})
 
     async def forget(self, message: Forget) -> None:
-        """Raises UnknownInterest."""
+        """End a watch. Raises UnknownInterest."""
         await self._end(self._find(message.interest))
-        await self._say({"op": "forgotten", "interest": message.interest})
+        await self._send({"op": "forgotten", "interest": message.interest})
 
     async def recheck(self, principal: Principal) -> None:
-        """End those that the socket may not have any more."""
+        """End the watches that the principal may no longer have."""
         for watch in list(self._watches.values()):
             try:
                 require_producer(principal, watch.stream)
@@ -114,28 +118,28 @@ class Watches:
         for watch in list(self._watches.values()):
             await self._end(watch)
 
-    async def _follow(self, watch: Watch) -> None:
+    async def _follow(self, watch: InterestWatch) -> None:
         try:
             async with aclosing(self._closures.changes(watch.scope)) as changes:  # type: ignore[type-var]
                 async for interest in changes:
-                    await watch.tell(interest)
+                    await watch.notify(interest)
         except EventHubError as error:
             self._watches.pop(watch.name, None)
-            await self._say({**refusal(error), "interest": watch.name})
+            await self._send({**refusal(error), "interest": watch.name})
         except OSError:
-            pass  # the reader went away
+            pass  # the reader disconnected
 
-    async def _refuse(self, watch: Watch, error: EventHubError) -> None:
+    async def _refuse(self, watch: InterestWatch, error: EventHubError) -> None:
         await self._end(watch)
-        await self._say({**refusal(error), "interest": watch.name})
+        await self._send({**refusal(error), "interest": watch.name})
 
-    async def _end(self, watch: Watch) -> None:
+    async def _end(self, watch: InterestWatch) -> None:
         self._watches.pop(watch.name, None)
         if watch.task is not None:
             watch.task.cancel()
             await asyncio.gather(watch.task, return_exceptions=True)
 
-    def _find(self, name: str) -> Watch:
+    def _find(self, name: str) -> InterestWatch:
         found = self._watches.get(name)
         if found is None:
             raise UnknownInterest(interest=name)

@@ -1,225 +1,220 @@
-"""One listen, whatever the door: what is wanted, where the reader stands, what it was told, and
-what comes next. Plain module.
+"""One listener over any transport: its request, its position, and the frames that come next. Plain
+module.
 
-The websocket, server-sent events, long polls, pages and streams of history, and the hub inside a
-process all go on alike: `fill`, then `tell` until nothing is left, then wait for the ring.
+Websockets, server-sent events, long polls, pages and streams of history, and the hub inside a
+process use it the same way: `fill`, then `next_frames` until nothing is left, then wait for the
+ring.
 
-Concurrency contract: one event loop, one user at a time; a read ahead is the only task of its own.
+Concurrency contract: one event loop, one user at a time; only a read ahead is a task of its own.
 """
 
 import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from time import monotonic
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from delivery.listening.batch import TURN, Turn, tell_plain
-from delivery.listening.catchup import CatchUp, Held, Pages, Ticket, bytes_of
-from delivery.listening.filtering import filter_of
-from delivery.listening.frames import Form, T
-from delivery.listening.interest import Interest, require_own
-from delivery.listening.protocol import Filter, Listen, refusal
-from delivery.listening.record import Record
-from delivery.listening.recorded import Trail, recorded
-from delivery.listening.request import Wish
-from eventhub.access.authorizer import Authorizer
+from delivery.listening.audit_trail import AuditTrail, new_listener
+from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits, frame_plain_events
+from delivery.listening.catchup import PageMemory, PageReader, TimeSlices, page_bytes
+from delivery.listening.filtering import compile_filter
+from delivery.listening.frames import FrameFormat, T
+from delivery.listening.protocol import ListenerFilter, ListenerState, refusal
+from delivery.listening.registration_matcher import RegistrationMatcher, require_own
+from delivery.listening.request import ListenRequest
+from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
-from eventhub.base.clock import Clock
 from eventhub.base.errors import Gone
 from eventhub.base.fair_queue import HUB
 from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
-from eventhub.eventlog.log import Follower, Log
+from eventhub.eventlog.log import Follower
 from eventhub.eventlog.read import Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql.connections import reading
-from eventhub.types.registry import TypeRegistry, ZoneHierarchy
-from registrations.feed import Feed
+from eventhub.types.registry import ZoneHierarchy
 from registrations.interest.listeners import interest_text
-from registrations.interest.live import Closures
 
 _NEVER_LIVE = 1 << 63  # above every sequence
 
 
-class Sources(NamedTuple):
-    """What listens need of their process."""
+class StreamListener:
+    """An open listener. Create it with `open`; `close` it."""
 
-    log: Log
-    authorizer: Authorizer
-    feed: Feed
-    clock: Clock
-    types: TypeRegistry
-    closures: Closures
-    record: Record
-    catch_up: CatchUp
-
-
-class Listening:
-    """A listen under way. Make it with `open`, and `close` it."""
-
-    def __init__(self, sources: Sources, info: StreamInfo, wish: Wish, listen: Listen) -> None:
+    def __init__(
+        self,
+        services: ListenerServices,
+        info: StreamInfo,
+        request: ListenRequest,
+        state: ListenerState,
+    ) -> None:
         self.info = info
-        self.listen = listen
-        self.cursor = Cursor("", 0)  # the last event looked at
-        self.why = "disconnected"  # its recorded end reason
-        self._sources = sources
-        self._wish = wish
+        self.state = state
+        self.cursor = Cursor("", 0)  # the last event evaluated
+        self.end_reason = "disconnected"  # for the record
+        self._services = services
+        self._request = request
         self._follower: Follower
         self._hierarchy: ZoneHierarchy
-        self._interest: Interest | None = None
-        self._interested = AsyncExitStack()
+        self._matcher: RegistrationMatcher | None = None
+        self._interest = AsyncExitStack()
         self._following = AsyncExitStack()
         self._page: list[StoredEvent] = []
-        self._keys: list[KeyState] = []  # of a page of state
-        self._at = 0  # how far the page was looked at
-        self._held = 0  # bytes of the page that are counted in Held
-        self._pages: Pages
-        self._state: StatePage | None = None  # the next page of the snapshot that is being told
-        self._news: list[dict[str, Any]] = []  # messages that come before what follows
-        self._text = ""  # what its filter lets through, in predicate form
-        self._trail = Trail()
+        self._keys: list[KeyState] = []  # of a page of the snapshot
+        self._at = 0  # position in the page after the last event evaluated
+        self._counted = 0  # bytes of the page that are counted in PageMemory
+        self._pages: PageReader
+        self._snapshot: StatePage | None = None  # the next page of the snapshot being sent
+        self._notices: list[dict[str, Any]] = []  # messages to send before the next events
+        self._predicate = ""  # its filter in predicate form
+        self._trail = AuditTrail()
         self._waker: asyncio.Event | None = None
         self._party = HUB  # the client that it works for
-        self._ticket: Ticket
+        self._slices: TimeSlices
 
     @classmethod
     async def open(
-        cls, sources: Sources, principal: Principal, wish: Wish, listen: Listen | None = None
-    ) -> "Listening":
-        """Begin a listen of a caller.
+        cls,
+        services: ListenerServices,
+        principal: Principal,
+        request: ListenRequest,
+        state: ListenerState | None = None,
+    ) -> "StreamListener":
+        """Start a listener of a client.
 
-        `listen` carries its name and window; its filter is set here. Raises Forbidden,
+        `state` carries its name and window; its filter is set here. Raises Forbidden,
         UnknownStream, UnknownChannel, UnknownRegistration, and what Log.follow raises.
         """
-        principal.require_listen(wish.stream)
-        info = await sources.authorizer.stream(principal, wish.stream)
-        listen = listen or Listen("", wish.stream, Filter())
-        hierarchy = ZoneHierarchy(sources.types, info.zone_id)
-        listen.filter = (await filter_of(sources.authorizer, principal, wish))._replace(
-            hierarchy=hierarchy
-        )
-        known = isinstance(wish.start, Cursor) and not wish.history
+        principal.require_listen(request.stream)
+        info = await services.authorizer.stream(principal, request.stream)
+        state = state or ListenerState("", request.stream, ListenerFilter())
+        hierarchy = ZoneHierarchy(services.types, info.zone_id)
+        filter = await compile_filter(services.authorizer, principal, request)
+        state.filter = filter._replace(hierarchy=hierarchy)
+        resumes = isinstance(request.start, Cursor) and not request.history
         if info.zone_id is not None:
-            await sources.types.zone(info.zone_id)
-        listen.missed = "recovery" if known else "playback"
-        made = cls(sources, info, wish, listen)
-        made._hierarchy = hierarchy
-        made._party = principal.party
-        made._ticket = Ticket(sources.catch_up.turns, made._party)
-        made._pages = Pages(sources.catch_up.reads, made._party)
+            await services.types.zone(info.zone_id)
+        state.missed = "recovery" if resumes else "playback"
+        listener = cls(services, info, request, state)
+        listener._hierarchy = hierarchy
+        listener._party = principal.party
+        listener._slices = TimeSlices(services.catch_up.slices, listener._party)
+        listener._pages = PageReader(services.catch_up.reads, listener._party)
         metrics.LISTENERS.inc()
         try:
-            await made._begin(principal)
-            await made._go_on_record(principal)
+            await listener._start(principal)
+            await listener._record(principal)
         except BaseException:
-            await made.close()
+            await listener.close()
             raise
-        return made
+        return listener
 
-    async def _begin(self, principal: Principal) -> None:
-        ids = self._wish.registrations
+    async def _start(self, principal: Principal) -> None:
+        ids = self._request.registrations
+        services, info = self._services, self.info
         if ids:
-            await require_own(self._sources.log, principal, ids, self.info.id)
-            interest = Interest.open(
-                self._sources.log, self._sources.feed, ids, self.info.id, self._hierarchy
+            await require_own(services.log, principal, ids, info.id)
+            matcher = RegistrationMatcher.open(
+                services.log, services.feed, ids, info.id, self._hierarchy
             )
-            self._interest = await self._interested.enter_async_context(interest)
+            self._matcher = await self._interest.enter_async_context(matcher)
         else:
-            self._text = interest_text(self.listen.filter.pairs, self.listen.filter.tree)
-            listens = self._sources.closures.listeners
-            present = listens.present(self.info, principal.client_id, self._text)
-            await self._interested.enter_async_context(present)
-        if self._wish.state == "always" and self._restates():
-            await self._from_state()
+            self._predicate = interest_text(self.state.filter.pairs, self.state.filter.tree)
+            present = services.closures.listeners.present(
+                info, principal.client_id, self._predicate
+            )
+            await self._interest.enter_async_context(present)
+        if self._request.state == "always" and self._has_snapshot():
+            await self._follow_snapshot()
             return
         try:
-            await self._follow(self._wish.start)
+            await self._follow(self._request.start)
         except Gone as error:
-            await self._pass(error)
+            await self._pass_gap(error)
 
-    async def _go_on_record(self, principal: Principal) -> None:
-        """Before anything is told, unless it is asked for page by page."""
-        begun = recorded(principal, self.info, self._wish, self.listen, self._text)
-        if begun is not None:
-            begun = begun._replace(start=self._kind(begun.start), after=self.cursor)
-            waits = not self._wish.history
-            await self._trail.begin(self._sources.record, begun, waits=waits)
+    async def _record(self, principal: Principal) -> None:
+        """Record the listener; wait for the commit, except for pages of history."""
+        new = new_listener(principal, self.info, self._request, self.state, self._predicate)
+        if new is not None:
+            new = new._replace(start=self._start_kind(new.start), after=self.cursor)
+            waits = not self._request.history
+            await self._trail.start(self._services.recorder, new, waits=waits)
 
-    def _kind(self, start: str) -> str:
-        """Of its beginning, for the record: it may be another than was asked for."""
-        return "state" if self._state else "gap" if self._news else start
+    def _start_kind(self, start: str) -> str:
+        """Return the kind of its actual start, which may differ from the requested one."""
+        return "state" if self._snapshot else "gap" if self._notices else start
 
     async def close(self) -> None:
-        """Let go of everything; call `unwatch` before if it was watched."""
+        """Release everything; call `unwatch` before if it was watched."""
         self._pages.close()
-        self._ticket.drop()
-        self._trail.end(self.why)
+        self._slices.drop()
+        self._trail.end(self.end_reason)
         self._drop_page()
         metrics.LISTENERS.dec()
         await self._following.aclose()
-        await self._interested.aclose()
+        await self._interest.aclose()
 
-    def began(self) -> dict[str, Any]:
-        """The message that the listen has begun, and where."""
-        message = self.listen.began(self._follower.position)
-        if self._wish.history:
-            self.listen.started_head = _NEVER_LIVE
+    def started(self) -> dict[str, Any]:
+        """Return the message that the listener has started, and where."""
+        message = self.state.start(self._follower.position)
+        if self._request.history:
+            self.state.started_head = _NEVER_LIVE
         return message
 
     @property
     def is_expensive(self) -> bool:
-        """Whether a turn may take long, though little is told."""
-        return self._interest is not None or self.listen.filter.cost > 0
+        """Whether a batch may take long, though it has few frames."""
+        return self._matcher is not None or self.state.filter.cost > 0
 
     def watch(self, waker: asyncio.Event) -> None:
-        """Have it set when the stream goes on."""
+        """Have the waker set when the stream has new events."""
         self._waker = waker
         self._follower.ring.wakers.add(waker)
 
-    def seen_by(self, principal: Principal) -> None:
-        """Tell what the reader may see as it is now. Raises Forbidden if it may not listen."""
+    def authenticate(self, principal: Principal) -> None:
+        """Apply the current rights of the principal. Raises Forbidden if it may not listen."""
         principal.require_listen(self.info.name)
-        self.listen.filter = self.listen.filter.seen_by(principal)
+        self.state.filter = self.state.filter.for_principal(principal)
 
     def unwatch(self) -> None:
-        """The opposite; a waker that others share must be given to `watch` again."""
+        """Undo `watch`; a waker shared with other listeners must be given to them again."""
         if self._waker is not None:
             self._follower.ring.wakers.discard(self._waker)
 
     def due(self) -> bool:
-        """True if `fill` and `tell` may go on now. If not, the waker is set when they may: it is
-        this listen's turn among those that catch up, or its page is there.
+        """Return whether `fill` and `next_frames` may run now. If not, the waker is set when they
+        may: this listener, catching up, has a time slice, or its page is complete.
         """
-        if not self._news and self._at == len(self._page) and self._state is None:
+        if not self._notices and self._at == len(self._page) and self._snapshot is None:
             if not self._follower.live:
-                self._pages.begin(self._follower)
-            if not self._pages.there(self._waker):
+                self._pages.start(self._follower)
+            if not self._pages.ready(self._waker):
                 return False
-        return not self._behind() or self._ticket.due(self._waker)
+        return not self._catches_up() or self._slices.due(self._waker)
 
-    async def its_turn(self) -> None:
-        """Wait until it is this listen's turn, if it catches up."""
-        if self._behind():
-            await self._ticket.wait()
+    async def wait_for_slice(self) -> None:
+        """Wait for a time slice while it catches up."""
+        if self._catches_up():
+            await self._slices.wait()
 
-    def _behind(self) -> bool:
-        """True while it tells what it has read; what the ring holds is live."""
-        return self._held > 0 or bool(self._keys) or not self._follower.live
+    def _catches_up(self) -> bool:
+        """Return whether it sends pages that were read; events of the ring are live."""
+        return self._counted > 0 or bool(self._keys) or not self._follower.live
 
     async def fill(self) -> bool:
-        """Have something at hand to be told; False when there is nothing yet.
+        """Fetch the next events or notices; return False if there are none yet.
 
-        Raises DatabaseUnavailable and its kin, LogHole, SegmentMismatch, UnknownRegistration, and
-        Gone when the reader has to decide.
+        Raises DatabaseUnavailable, LogHole, SegmentMismatch, UnknownRegistration, and Gone when the
+        reader has to decide.
         """
-        if self._news or self._at < len(self._page):
+        if self._notices or self._at < len(self._page):
             return True
         try:
-            if self._state is not None:
-                return await self._fill_state(self._state)
+            if self._snapshot is not None:
+                return await self._fill_snapshot(self._snapshot)
             return await self._fill_events()
         except Gone as error:
-            await self._pass(error)
+            await self._pass_gap(error)
             return True
 
     async def _fill_events(self) -> bool:
@@ -230,130 +225,135 @@ class Listening:
             page = await pages.take(follower)
         if not page:
             return False
-        if self._interest is not None:
-            await self._interest.catch_up(self.cursor.sequence)
-        await self._learn(page)
+        if self._matcher is not None:
+            await self._matcher.catch_up(self.cursor.sequence)
+        await self._learn_types(page)
         follower.took(page[-1])
         self._put(page, read=read)
         return True
 
-    async def _learn(self, page: Iterable[StoredEvent]) -> None:
-        """Know what types the events are of, if that may decide."""
-        if self._interest is None and self.listen.filter.tree is None:
+    async def _learn_types(self, page: Iterable[StoredEvent]) -> None:
+        """Load the declared types of the events, if a filter may test them."""
+        if self._matcher is None and self.state.filter.tree is None:
             return
-        through = None if self._interest is None else self._sources.feed.applied
+        through = None if self._matcher is None else self._services.feed.applied
         await self._hierarchy.learn([stored.event for stored in page], through=through)
 
     def _put(self, page: list[StoredEvent], *, read: bool) -> None:
-        """A page to be told. One that was read is held while all that are held stay within bounds;
-        what of it is not told at once is read again otherwise.
+        """Set the page to send. A page that was read is counted in PageMemory: above the bound, the
+        part that is not sent at once is dropped and read again.
         """
         self._drop_page()
         self._page = page
         if read:
-            self._held = bytes_of(page)
-            Held.bytes += self._held
+            self._counted = page_bytes(page)
+            PageMemory.bytes += self._counted
 
     def _drop_page(self) -> None:
-        Held.bytes -= self._held
-        self._page, self._keys, self._at, self._held = [], [], 0, 0
+        PageMemory.bytes -= self._counted
+        self._page, self._keys, self._at, self._counted = [], [], 0, 0
 
-    async def _fill_state(self, wanted: StatePage) -> bool:
-        reads = self._sources.catch_up.reads
-        async with reads.hold(self._party), reading(self._sources.log.pool) as connection:
-            keys = await read_state(connection, self.info.id, wanted)
+    async def _fill_snapshot(self, page: StatePage) -> bool:
+        reads = self._services.catch_up.reads
+        async with reads.hold(self._party), reading(self._services.log.pool) as connection:
+            keys = await read_state(connection, self.info.id, page)
         if keys:
-            await self._learn(state.stored for state in keys)
-            self._state = wanted._replace(after=keys[-1].digest)
+            await self._learn_types(state.stored for state in keys)
+            self._snapshot = page._replace(after=keys[-1].digest)
             self._put([state.stored for state in keys], read=True)
             self._keys = keys
             return True
-        self._state = None
+        self._snapshot = None
         cursor = self._follower.position.cursor
-        self._news.append({"op": "state_end", **self.listen.named, "cursor": cursor._asdict()})
+        self._notices.append({"op": "state_end", **self.state.named, "cursor": cursor._asdict()})
         return True
 
-    def tell(self, form: Form[T], turn: Turn = TURN) -> list[T]:
-        """What comes next of what is at hand, as far as a turn, the window and time allow."""
-        told = self.news(form)
-        news = len(told)
-        now_us = self._sources.clock.now_us()
+    def next_frames(self, form: FrameFormat[T], size: BatchLimits = DEFAULT_LIMITS) -> list[T]:
+        """Return the next frames of what was fetched, within the batch limits, the window and the
+        time slice.
+        """
+        frames = self.notices(form)
+        notices = len(frames)
+        now_us = self._services.clock.now_us()
         if self._keys:
-            self._tell_state(form, turn, told, now_us)
-            return told
-        types = self._sources.types.evolved(self.info.zone_id)
-        listen, page, at = self.listen, self._page, self._at
-        end = min(len(page), at + listen.filter.looks)
-        if listen.filter.plain and listen.window is None and not (self._interest or types):
-            at = tell_plain(listen, form, (page[at:end], at, now_us), turn, told)
+            self._add_snapshot(form, size, frames, now_us)
+            return frames
+        types = self._services.types.evolved(self.info.zone_id)
+        state, page, at = self.state, self._page, self._at
+        end = min(len(page), at + state.filter.events_per_slice)
+        if state.filter.plain and state.window is None and not (self._matcher or types):
+            at = frame_plain_events(state, form, (page[at:end], at, now_us), size, frames)
         else:
-            at = self._tell_wanted(form, (end, now_us), turn, told)
+            at = self._add_matching(form, (end, now_us), size, frames)
         if at > self._at:
             self.cursor = page[at - 1].cursor
-            self._trail.moved(self.cursor, len(told) - news)
-        self._looked(at)
-        return told
+            self._trail.advance(self.cursor, len(frames) - notices)
+        self._advance_page(at)
+        return frames
 
-    def _tell_wanted(
-        self, form: Form[T], bounds: tuple[int, int], turn: Turn, told: list[T]
+    def _add_matching(
+        self, form: FrameFormat[T], bounds: tuple[int, int], size: BatchLimits, frames: list[T]
     ) -> int:
-        """What is wanted of the page up to an end, at a time; how far it was looked at. At least
-        one event is, and no more than that if it took long.
+        """Append frames of matching events of the page, up to an end (`bounds`: end, now), and
+        return the position after the last event evaluated. At least one event is evaluated, and no
+        other if it exceeds the time slice.
         """
         until_s = monotonic() + limits.TIME_SLICE_S
         end, now_us = bounds
-        listen, interest, page = self.listen, self._interest, self._page
-        types = self._sources.types.evolved(self.info.zone_id)
-        size, at = 0, self._at
-        while at < end and len(told) < turn.events_max and size <= turn.bytes_max:
-            if listen.full:
+        state, matcher, page = self.state, self._matcher, self._page
+        types = self._services.types.evolved(self.info.zone_id)
+        written, at = 0, self._at
+        while at < end and len(frames) < size.events_max and written <= size.bytes_max:
+            if state.full:
                 break
             stored = page[at]
             at += 1
             if monotonic() > until_s:
                 end = at
-            if not listen.filter.wants(stored, now_us):
+            if not state.filter.matches(stored, now_us):
                 continue
-            named = () if interest is None else interest.matching(stored)
-            if interest is None or named:
+            matched = () if matcher is None else matcher.matching(stored)
+            if matcher is None or matched:
                 latest = types.newest_for(stored.event) if types else ""
-                shown = stored if interest is None else interest.shaped(stored, named)
-                told.append(listen.event(shown, form, named, latest))
-                size += len(stored.payload)
+                shaped = stored if matcher is None else matcher.shaped(stored, matched)
+                frames.append(state.event(shaped, form, matched, latest))
+                written += len(stored.payload)
         return at
 
-    def _tell_state(self, form: Form[T], turn: Turn, told: list[T], now_us: int) -> None:
-        size = 0
-        end = min(len(self._keys), self._at + self.listen.filter.looks)
-        while self._at < end and len(told) < turn.events_max and size < turn.bytes_max:
+    def _add_snapshot(
+        self, form: FrameFormat[T], size: BatchLimits, frames: list[T], now_us: int
+    ) -> None:
+        written = 0
+        end = min(len(self._keys), self._at + self.state.filter.events_per_slice)
+        while self._at < end and len(frames) < size.events_max and written < size.bytes_max:
             _, key, stored = self._keys[self._at]
             self._at += 1
-            if self.listen.filter.wants(stored, now_us):
-                told.append(form.state(self.listen.name_json, key, stored))
-                size += len(stored.payload)
+            if self.state.filter.matches(stored, now_us):
+                frames.append(form.state(self.state.name_json, key, stored))
+                written += len(stored.payload)
         if self._at == len(self._keys):
             self._drop_page()
 
-    def _looked(self, at: int) -> None:
-        """So far of the page; read ahead at its middle, and let go of it at its end."""
+    def _advance_page(self, at: int) -> None:
+        """Advance in the page; read ahead from its middle, and drop it at its end."""
         page, self._at = self._page, at
         if at == len(page):
             self._drop_page()
-        elif self._held and Held.bytes > limits.LISTEN_PAGES_BYTES_TOTAL_MAX:
+        elif self._counted and PageMemory.bytes > limits.LISTEN_PAGES_BYTES_TOTAL_MAX:
             self._drop_page()
             self._pages.forget()
             self._follower.cursor = self.cursor
             return
-        behind = len(page) > limits.FRAMES_PER_SLICE_MAX and not self._follower.live
-        if behind and 2 * at >= len(page) and page:
-            self._pages.begin(self._follower)
+        long = len(page) > limits.FRAMES_PER_SLICE_MAX and not self._follower.live
+        if long and 2 * at >= len(page) and page:
+            self._pages.start(self._follower)
 
     async def _follow(self, start: Start) -> None:
-        """Go on from a start."""
+        """Continue from a start."""
         following = AsyncExitStack()
-        follower = self._sources.log.follow(self.info, start)
+        follower = self._services.log.follow(self.info, start)
         old = self._following
-        async with self._sources.catch_up.opens.hold(self._party):
+        async with self._services.catch_up.opens.hold(self._party):
             self._follower = await following.enter_async_context(follower)
         self._following = following
         if self._waker is not None:
@@ -361,40 +361,40 @@ class Listening:
         await old.aclose()
         position = self._follower.position
         self.cursor = position.cursor
-        self.began()
+        self.started()
 
-    async def _pass(self, error: Gone) -> None:
-        """Say what is missing and go on behind it, if that is wanted. Raises the error if not."""
+    async def _pass_gap(self, error: Gone) -> None:
+        """Report missing events and continue after them, if so requested; else raise the error."""
         self._drop_page()
-        resume = _resume(error)
-        if self._wish.state != "never" and self._restates():
-            await self._from_state()
-            self._missed(error, "state", {})
-        elif self._wish.passes_gaps and resume is not None:
+        resume = _resume_cursor(error)
+        if self._request.state != "never" and self._has_snapshot():
+            await self._follow_snapshot()
+            self._report_gap(error, "state", {})
+        elif self._request.passes_gaps and resume is not None:
             await self._follow(resume)
-            self._missed(error, "events", {"cursor": resume._asdict()})
+            self._report_gap(error, "events", {"cursor": resume._asdict()})
         else:
             raise error
-        self._trail.jumped(self._kind("gap"), self.cursor)
+        self._trail.skip_gap(self._start_kind("gap"), self.cursor)
 
-    def _missed(self, error: Gone, then: Literal["state", "events"], more: dict[str, Any]) -> None:
-        message = refusal(error, self.listen.name or None)
-        self._news.append({**message, "then": then, **more})
+    def _report_gap(self, error: Gone, then: str, more: dict[str, Any]) -> None:
+        message = refusal(error, self.state.name or None)
+        self._notices.append({**message, "then": then, **more})
 
-    def _restates(self) -> bool:
-        return self.info.keyed and not self._wish.registrations
+    def _has_snapshot(self) -> bool:
+        return self.info.keyed and not self._request.registrations
 
-    async def _from_state(self) -> None:
-        """The snapshot at the head first, then what follows it (SUN-29)."""
+    async def _follow_snapshot(self) -> None:
+        """Send the snapshot at the head first, then the events after it (SUN-29)."""
         await self._follow("now")
-        self._state = StatePage(b"", self.cursor.sequence)
+        self._snapshot = StatePage(b"", self.cursor.sequence)
 
-    def news(self, form: Form[T]) -> list[T]:
-        """The messages alone that come before what follows."""
-        news, self._news = self._news, []
-        return [form.message(message) for message in news]
+    def notices(self, form: FrameFormat[T]) -> list[T]:
+        """Return the messages to send before the next events."""
+        notices, self._notices = self._notices, []
+        return [form.message(message) for message in notices]
 
 
-def _resume(error: Gone) -> Cursor | None:
+def _resume_cursor(error: Gone) -> Cursor | None:
     found = error.details.get("resume")
     return None if found is None else Cursor(found["segment"], found["sequence"])

@@ -1,4 +1,4 @@
-"""The messages of the websocket, as both sides write them; docs/session-protocol.md describes each.
+"""The messages that clients send over a websocket; docs/session-protocol.md describes each.
 Plain module.
 """
 
@@ -7,7 +7,12 @@ from typing import Annotated, Any, NoReturn
 import msgspec
 from msgspec import Meta, Struct
 
-from delivery.listening.request import Chosen, StateWish, Wish, chosen
+from delivery.listening.request import (
+    EventSelection,
+    ListenRequest,
+    SnapshotMode,
+    parse_selection,
+)
 from eventhub.base import errors, limits
 from eventhub.event.inbound import parse_mask, refuse_json
 from eventhub.eventlog.read import Start
@@ -16,7 +21,7 @@ from eventhub.eventlog.stored import Cursor
 from registrations.filter_source import FILTER_FIELDS
 
 ListenerName = Annotated[str, Meta(min_length=1, max_length=64)]
-# without NUL, which no database takes; whether there is such a stream is asked later
+# without NUL, which PostgreSQL refuses; whether the stream exists is checked later
 StreamName = Annotated[
     str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=r"^[^\0]*$")
 ]
@@ -29,7 +34,7 @@ Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class StartIn(Struct, forbid_unknown_fields=True):
-    """The last event seen, or a time."""
+    """The last event received, or a time."""
 
     segment: Annotated[str, Meta(pattern=_SEGMENT)] | None = None
     sequence: Position | None = None
@@ -37,15 +42,17 @@ class StartIn(Struct, forbid_unknown_fields=True):
 
 
 class Hello(Struct, tag_field="op", tag="hello", forbid_unknown_fields=True):
-    """A client's greeting: who it is, for the operator's eyes."""
+    """The client's greeting; `agent` names its software for operators."""
 
     agent: Annotated[str, Meta(max_length=200)] = ""
 
 
-class ListenIn(
+class ListenMessage(
     Struct, tag_field="op", tag="listen", forbid_unknown_fields=True, rename={"start": "from"}
 ):
-    """Begin to listen. `window`: so many events may be unacknowledged; none: no acks are needed."""
+    """Starts a listener. `window`: the number of events that may be unacknowledged; without it, no
+    acks are needed.
+    """
 
     listener: ListenerName
     stream: StreamName
@@ -56,69 +63,71 @@ class ListenIn(
     attributes: Any = None
     application: Any = None
     language: Any = None
-    filter: Any = None  # in that language: a text or JSON
-    state: StateWish = "gap"
+    filter: Any = None  # in that language: text or JSON
+    state: SnapshotMode = "gap"
     window: Annotated[int, Meta(ge=1, le=limits.WINDOW_EVENTS_MAX)] | None = None
-    registrations: Registrations | None = None  # instead of pairs: what these ask for
-    body: Any = None  # named only to be refused: the body is opaque
+    registrations: Registrations | None = None  # instead of a filter
+    body: Any = None  # present only to be refused: the body is opaque
     body_base64: Any = None
 
 
 class Stop(Struct, tag_field="op", tag="stop", forbid_unknown_fields=True):
-    """End a listen."""
+    """Ends a listener."""
 
     listener: ListenerName
 
 
 class Ack(Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
-    """All events of the listen up to a sequence have been dealt with."""
+    """Acknowledges all events of a listener up to a sequence."""
 
     listener: ListenerName
     sequence: Position
 
 
-class InterestIn(Struct, tag_field="op", tag="interest", forbid_unknown_fields=True):
-    """Be told what is wanted of a stream, now and whenever that changes; of a shape, if one is
-    given, whether anybody wants it.
+class InterestMessage(Struct, tag_field="op", tag="interest", forbid_unknown_fields=True):
+    """Watches the interest in a stream: it is sent now and after each change. With a shape: whether
+    anyone is interested in events of that shape.
     """
 
     interest: ListenerName
     stream: StreamName
     shape: Any = None
-    audience: Any = None  # groups of clients, whose interest alone counts
+    audience: Any = None  # groups of clients; only their interest counts
 
 
-class Still(Struct, tag_field="op", tag="still", forbid_unknown_fields=True):
-    """Is what was told the truth at this moment? Answered with its tag, after what changed."""
+class Confirm(Struct, tag_field="op", tag="confirm", forbid_unknown_fields=True):
+    """Requests confirmation that the interest last sent is current: a change is sent first, then
+    its tag.
+    """
 
     interest: ListenerName
     id: Annotated[str, Meta(max_length=64)] = ""
 
 
 class Forget(Struct, tag_field="op", tag="forget", forbid_unknown_fields=True):
-    """Be told no more of an interest."""
+    """Ends the watch of an interest."""
 
     interest: ListenerName
 
 
 class Ping(Struct, tag_field="op", tag="ping", forbid_unknown_fields=True):
-    """Answered with a pong of the same `id`."""
+    """Requests a pong with the same `id`."""
 
     id: Annotated[str, Meta(max_length=64)] = ""
 
 
 class Pong(Struct, tag_field="op", tag="pong", forbid_unknown_fields=True):
-    """An answer to the hub's ping; nothing follows from it."""
+    """Answers the hub's ping; it has no effect."""
 
     id: Annotated[str, Meta(max_length=64)] = ""
 
 
-Incoming = Hello | ListenIn | Stop | Ack | InterestIn | Still | Forget | Ping | Pong
+Incoming = Hello | ListenMessage | Stop | Ack | InterestMessage | Confirm | Forget | Ping | Pong
 _decoder = msgspec.json.Decoder(Incoming)
 
 
 def parse_message(text: str | bytes) -> Incoming:
-    """A client's message. Raises BadRequest's kin with the field."""
+    """Parse a client's message. Raises subclasses of BadRequest with the field."""
     if len(text) > limits.MESSAGE_BYTES_MAX:
         raise errors.BodyTooLarge(bytes_max=limits.MESSAGE_BYTES_MAX)
     try:
@@ -128,8 +137,8 @@ def parse_message(text: str | bytes) -> Incoming:
     return message
 
 
-def named(message: Incoming) -> dict[str, str]:
-    """What a message is about, as the answer to it names that."""
+def subject_of(message: Incoming) -> dict[str, str]:
+    """Return the listener or interest that a message names, as fields of the answer."""
     names = {name: getattr(message, name, None) for name in ("listener", "interest")}
     return {name: value for name, value in names.items() if value is not None}
 
@@ -141,10 +150,12 @@ def _refuse(error: Exception) -> NoReturn:
     refuse_json(error)
 
 
-def wish_of(message: ListenIn) -> Wish:
-    """What a listen asks for. Raises InvalidCursor, InvalidMask, InvalidField's kin."""
-    pairs, filter = _chosen(message)
-    return Wish(
+def request_of(message: ListenMessage) -> ListenRequest:
+    """Return the request of a listen message. Raises InvalidCursor, InvalidMask, and subclasses of
+    InvalidField.
+    """
+    pairs, filter = _selection(message)
+    return ListenRequest(
         stream=message.stream,
         start=_start(message.start),
         mask=None if message.mask is None else parse_mask(message.mask),
@@ -170,11 +181,11 @@ def _start(start: str | StartIn) -> Start:
     raise errors.InvalidCursor(field="from")
 
 
-def _chosen(message: ListenIn) -> Chosen:
-    """A `body` among them is an error."""
+def _selection(message: ListenMessage) -> EventSelection:
+    """Parse its filter fields; a `body` among them is an error."""
     fields = {
         name: value
         for name in (*FILTER_FIELDS, "body", "body_base64")
         if (value := getattr(message, name)) is not None
     }
-    return chosen(fields, registrations=message.registrations is not None)
+    return parse_selection(fields, registrations=message.registrations is not None)

@@ -1,9 +1,9 @@
-"""The rules of a session without I/O: which events a listen gets, what each frame says, what an ack
-frees. Plain module.
+"""The rules of the listening protocol without I/O: which events a listener gets, the content of
+each frame, and the effect of an acknowledgement. Plain module.
 
-Every frame of a listen carries `prev`, the last sequence the listen was told about before it. A
-reader whose last number is not `prev` has lost a frame; numbers between `prev` and `sequence` are
-events it did not ask for (EMC-05).
+Every frame of a listener carries `prev`, the last sequence reported to it before. A reader whose
+last sequence is not `prev` has lost a frame; sequences between `prev` and `sequence` are events
+that do not match its request (EMC-05).
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from delivery.listening.frames import Form, Heading, Liveness, T
+from delivery.listening.frames import EventHeader, FrameFormat, Liveness, T
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError, ListenerExists, TooManyRequests, UnknownListener
@@ -26,38 +26,39 @@ from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.pairs import Pairs
 
 
-class Filter(NamedTuple):
-    """What a listen wants: channel bits first (EMC-20), then the rest; of `system`, the events of
-    its zone and those of the whole hub; and only what its reader may see (audience.py).
+class ListenerFilter(NamedTuple):
+    """The filter of a listener: channel bits first (EMC-20), then the rest. Of `system` it passes
+    the events of the client's zone and those of the whole hub; and it passes only events that the
+    client may see (audience.py).
     """
 
     mask: int = ALL_MASK
     pairs: Pairs | None = None
     zone: str | None = None
-    client: str | None = ""  # who is told; None: an operator, who sees all of the zone
-    groups: frozenset[str] = frozenset()  # that the client is in
+    client: str | None = ""  # the recipient; None: an operator, who sees all events of the zone
+    groups: frozenset[str] = frozenset()  # groups of the client
     tree: Node | None = None  # instead of pairs, in any language
     hierarchy: TypeHierarchy = no_supertypes  # for tests of types
-    cost: int = 0  # of the tree for an event, in units of lang/weight.py
+    cost: int = 0  # of one evaluation of the tree, in units of evaluation_cost.py
 
     @property
     def plain(self) -> bool:
-        """True if the mask alone decides, as far as nothing in an event restricts it."""
+        """Whether the mask alone decides for events without restrictions."""
         return self.zone is None and self.pairs is None and self.tree is None
 
     @property
-    def looks(self) -> int:
-        """How many events a listen looks at before others get their turn."""
+    def events_per_slice(self) -> int:
+        """The number of events to evaluate before other listeners get their time slice."""
         most = limits.LISTEN_TESTS_PER_SLICE_MAX // max(self.cost, 1)
         return max(1, min(limits.LISTEN_EVENTS_PER_SLICE_MAX, most))
 
-    def seen_by(self, principal: Principal) -> "Filter":
-        """The same for a reader as it is now."""
+    def for_principal(self, principal: Principal) -> "ListenerFilter":
+        """Return the filter with the current rights of a principal."""
         client = None if principal.is_operator else principal.client
         return self._replace(client=client, groups=principal.groups)
 
-    def wants(self, stored: StoredEvent, now_us: int) -> bool:
-        """True if the event goes to the reader; an expired one is skipped and counted."""
+    def matches(self, stored: StoredEvent, now_us: int) -> bool:
+        """Return whether the event is to be delivered; count an expired one and skip it."""
         if not stored.mask & self.mask:
             return False
         event = stored.event
@@ -75,42 +76,44 @@ class Filter(NamedTuple):
         return True
 
 
-class Listen:
-    """One listen: its filter, and what its reader has been told. Without a name it is the only one
-    of its connection.
+class ListenerState:
+    """The state of one listener: its filter and the last sequence reported. A listener without a
+    name is the only one of its connection.
     """
 
     __slots__ = (
         "_unacked",
         "filter",
+        "last_reported",
         "missed",
         "name",
         "name_json",
         "started_head",
         "stream",
-        "told",
         "window",
     )
 
-    def __init__(self, name: str, stream: str, wanted: Filter, window: int | None = None) -> None:
+    def __init__(
+        self, name: str, stream: str, filter: ListenerFilter, window: int | None = None
+    ) -> None:
         self.name = name
         self.name_json = orjson.dumps(name).decode() if name else ""
         self.stream = stream
-        self.missed: Liveness = "recovery"  # what was there before the listen began is called so
-        self.filter = wanted
+        self.missed: Liveness = "recovery"  # liveness of events from before the start
+        self.filter = filter
         self.window = window
-        self.told = 0  # the last sequence the reader knows of
-        self.started_head = 0  # what is above was appended after the listen began
+        self.last_reported = 0  # the last sequence reported to the reader
+        self.started_head = 0  # events above it were appended after the start
         self._unacked: deque[int] = deque()
 
     @property
     def full(self) -> bool:
-        """True while as many events as the window allows are unacknowledged."""
+        """Whether as many events as the window allows are unacknowledged."""
         return self.window is not None and len(self._unacked) >= self.window
 
-    def began(self, position: Position) -> dict[str, Any]:
-        """The message that the listen has begun, and where."""
-        self.told = position.cursor.sequence
+    def start(self, position: Position) -> dict[str, Any]:
+        """Start at a position; return the message that says so."""
+        self.last_reported = position.cursor.sequence
         self.started_head = position.head
         return {
             "op": "listening",
@@ -122,77 +125,74 @@ class Listen:
 
     @property
     def named(self) -> dict[str, str]:
-        """The field `listen` of its messages."""
+        """The field `listener` of its messages."""
         return {"listener": self.name} if self.name else {}
 
     def event(
         self,
         stored: StoredEvent,
-        form: Form[T],
+        form: FrameFormat[T],
         registrations: Sequence[int] = (),
         latest: str = "",
     ) -> T:
-        """The frame of an event that is wanted, naming the registrations that matched, and the
-        latest version of its type if that is newer (FOX-20).
+        """Return the frame of a matching event. It names the registrations that matched, and the
+        latest version of the event's type if that is newer (FOX-20).
         """
         liveness = "live" if stored.sequence > self.started_head else self.missed
-        heading = Heading(self.name_json, self.told, liveness, registrations, latest)
-        frame = form.event(heading, stored)
-        self.told = stored.sequence
+        header = EventHeader(self.name_json, self.last_reported, liveness, registrations, latest)
+        frame = form.event(header, stored)
+        self.last_reported = stored.sequence
         if self.window is not None:
             self._unacked.append(stored.sequence)
         return frame
 
-    def acked(self, sequence: int) -> None:
-        """All up to a sequence are dealt with."""
+    def acknowledge(self, sequence: int) -> None:
+        """Free the window of all events up to a sequence."""
         while self._unacked and self._unacked[0] <= sequence:
             self._unacked.popleft()
 
     def position(self, cursor: Cursor) -> dict[str, Any] | None:
-        """How far the hub has looked without finding anything for this reader;
-
-        None if the reader knows.
-        """
-        if cursor.sequence == self.told:
+        """Return the cursor up to which no event matched; None if the reader knows it."""
+        if cursor.sequence == self.last_reported:
             return None
-        position = {**cursor._asdict(), "prev": self.told}
-        self.told = cursor.sequence
+        position = {**cursor._asdict(), "prev": self.last_reported}
+        self.last_reported = cursor.sequence
         return position
 
 
-class Session:
-    """The listens of one socket by name."""
+class SocketListeners:
+    """The listeners of one socket by name."""
 
     def __init__(self) -> None:
-        self.listens: dict[str, Listen] = {}
+        self.listeners: dict[str, ListenerState] = {}
 
-    def may_add(self, name: str) -> None:
-        """Raises ListenerExists, TooManyRequests."""
-        if name in self.listens:
+    def require_new(self, name: str) -> None:
+        """Raise ListenerExists or TooManyRequests if a listener of this name cannot be added."""
+        if name in self.listeners:
             raise ListenerExists(listener=name)
-        if len(self.listens) >= limits.LISTENERS_PER_SOCKET_MAX:
+        if len(self.listeners) >= limits.LISTENERS_PER_SOCKET_MAX:
             raise TooManyRequests(
-                "This socket has as many listens as it may; open another.",
+                "This socket has the maximum number of listeners; open another socket.",
                 listeners_max=limits.LISTENERS_PER_SOCKET_MAX,
             )
 
-    def may_hold(self, filter: Filter) -> None:
-        """Raises FiltersTooCostly where an event would cost too much with it."""
+    def require_affordable(self, filter: ListenerFilter) -> None:
+        """Raise FiltersTooCostly if the socket's filters would cost too much for one event."""
         cost = filter.cost
-        used = sum(one.filter.cost for one in self.listens.values())
+        used = sum(one.filter.cost for one in self.listeners.values())
         if cost and used + cost > limits.FILTERS_TRIED_MAX:
             raise FiltersTooCostly(cost=cost, used=used)
 
-    def find(self, name: str) -> Listen:
-        """Raises UnknownListener."""
-        found = self.listens.get(name)
+    def find(self, name: str) -> ListenerState:
+        """Return a listener. Raises UnknownListener."""
+        found = self.listeners.get(name)
         if found is None:
             raise UnknownListener(listener=name)
         return found
 
 
 def hello(*, client: str, zone: str) -> dict[str, Any]:
-    """The hub's first message."""
+    """Return the hub's first message."""
     return {
         "op": "hello",
         "protocol": "eventhub.v1",
@@ -204,9 +204,9 @@ def hello(*, client: str, zone: str) -> dict[str, Any]:
 
 
 def refusal(error: EventHubError, listener: str | None = None) -> dict[str, Any]:
-    """An error as a message;
+    """Return an error as a message.
 
-    `gap` and `segment_mismatch` are messages of their own name, because they are answers.
+    `gap` and `segment_mismatch` have message types of their own, because they are answers.
     """
     metrics.REFUSED.labels(code=error.code).inc()
     op = "error"

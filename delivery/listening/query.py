@@ -1,4 +1,4 @@
-"""What a request asks of the listen door over HTTP: its URL and headers as a wish. Plain module."""
+"""Parses the URL and headers of a request to the events route. Plain module."""
 
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -6,7 +6,12 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from delivery.listening.errors import NotAcceptable
-from delivery.listening.request import Chosen, StateWish, Wish, chosen
+from delivery.listening.request import (
+    EventSelection,
+    ListenRequest,
+    SnapshotMode,
+    parse_selection,
+)
 from eventhub.access.keys import is_key
 from eventhub.base import errors, limits
 from eventhub.event.inbound import parse_mask, refuse_json
@@ -20,8 +25,8 @@ LINES = b"application/x-ndjson"
 PROTOBUF = b"application/x-protobuf"
 SSE = b"text/event-stream"
 CLOUDEVENTS = b"application/cloudevents-batch+json"
-KINDS = (JSON, LINES, PROTOBUF, SSE, CLOUDEVENTS)
-_RECORDED_AS = {JSON: "poll", CLOUDEVENTS: "poll", LINES: "lines", PROTOBUF: "lines", SSE: "sse"}
+MEDIA_TYPES = (JSON, LINES, PROTOBUF, SSE, CLOUDEVENTS)
+_TRANSPORTS = {JSON: "poll", CLOUDEVENTS: "poll", LINES: "lines", PROTOBUF: "lines", SSE: "sse"}
 _ANY = (b"*/*", b"application/*", b"")
 _NAMES = frozenset(
     (
@@ -42,21 +47,21 @@ _NAMES = frozenset(
         "access_token",
     )
 )
-_STATES: tuple[StateWish, ...] = ("gap", "always", "never")
+_STATES: tuple[SnapshotMode, ...] = ("gap", "always", "never")
 
 
-class Asked(NamedTuple):
-    """One request. `limit` None: everything up to the head, where a door allows it."""
+class EventsRequest(NamedTuple):
+    """One request. `limit` None: everything up to the head, if the media type allows it."""
 
-    wish: Wish
-    kind: bytes  # one of KINDS
+    listen: ListenRequest
+    media_type: bytes  # one of MEDIA_TYPES
     timeout_s: float = 0.0
     limit: int | None = None
     backward: bool = False
 
 
-def read_query(query_string: bytes) -> dict[str, str]:
-    """The parameters by name. Raises UnknownField, InvalidField, InvalidUtf8."""
+def parse_query(query_string: bytes) -> dict[str, str]:
+    """Parse the parameters by name. Raises UnknownField, InvalidField, InvalidUtf8."""
     try:
         pairs = parse_qsl(
             query_string.decode("ascii"),
@@ -73,24 +78,24 @@ def read_query(query_string: bytes) -> dict[str, str]:
         if name not in _NAMES:
             raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
         if name in query:
-            raise errors.InvalidField(f"`{name}` is there twice.", field=name)
+            raise errors.InvalidField(f"`{name}` is given twice.", field=name)
         if "\0" in value:
-            raise errors.InvalidField("A parameter holds no NUL.", field=name)
+            raise errors.InvalidField("A parameter must not contain NUL.", field=name)
         query[name] = value
     return query
 
 
 def credential_of(query_string: bytes, headers: Headers) -> str:
-    """By header, or for an EventSource by `?access_token=`, which takes connection tokens only:
-    keys stay out of URLs. Raises Unauthenticated, InvalidCredentials.
+    """Return the credential of the header, or for an EventSource of `?access_token=`, which takes
+    connection tokens only: API keys stay out of URLs. Raises Unauthenticated, InvalidCredentials.
     """
     found = token_of(query_string, headers, "access_token")
     return read_head(headers).credential if found is None else found
 
 
 def token_of(query_string: bytes, headers: Headers, parameter: str) -> str | None:
-    """The connection token in the URL; None if there is none. Raises InvalidCredentials for an API
-    key, Unauthenticated for one that is too long, InvalidField if it is not the only credential.
+    """Return the connection token in the URL; None if there is none. Raises InvalidCredentials for
+    an API key, Unauthenticated for a token that is too long, InvalidField for a second credential.
     """
     if parameter.encode() not in query_string:
         return None
@@ -101,62 +106,66 @@ def token_of(query_string: bytes, headers: Headers, parameter: str) -> str | Non
     require_one_credential(headers, others=len(found))
     if is_key(found[0]):
         raise errors.InvalidCredentials(
-            "An API key does not belong in a URL; mint a connection token."
+            "An API key does not belong in a URL; use a connection token."
         )
     if len(found[0]) > limits.TOKEN_BYTES_MAX:
-        raise errors.Unauthenticated("The token is too long to be one of this hub.")
+        raise errors.Unauthenticated("The token is longer than any of this hub.")
     return found[0]
 
 
-def asked_of(stream: str, query: dict[str, str], headers: Headers) -> Asked:
-    """The whole request but its credential. Raises BadRequest's kin with the parameter as field,
-    NotAcceptable.
+def parse_request(stream: str, query: dict[str, str], headers: Headers) -> EventsRequest:
+    """Parse the request without its credential. Raises subclasses of BadRequest with the parameter
+    as field, and NotAcceptable.
     """
-    kind = accepted(headers, KINDS)
+    media_type = accepted(headers, MEDIA_TYPES)
     timeout_s = _timeout(query)
-    last_id = next((v for n, v in headers if n == b"last-event-id" and v and kind == SSE), None)
-    start = query.get("from", "now").replace(" ", "+")  # of an offset, written as it is
+    last_id = next(
+        (v for n, v in headers if n == b"last-event-id" and v and media_type == SSE), None
+    )
+    start = query.get("from", "now").replace(" ", "+")  # a `+` of an offset that is not encoded
     if last_id is not None:
         start = last_id.decode("latin-1")
-    pairs, filter = _chosen(query)
-    wish = Wish(
+    pairs, filter = _selection(query)
+    listen = ListenRequest(
         stream=stream,
         start=parse_start(start),
         mask=_mask(query),
         pairs=pairs,
         filter=filter,
         registrations=_registrations(query),
-        state=_state(query, kind),
-        passes_gaps=kind == SSE,
-        history=kind != SSE and timeout_s == 0,
-        transport=_RECORDED_AS[kind],
+        state=_state(query, media_type),
+        passes_gaps=media_type == SSE,
+        history=media_type != SSE and timeout_s == 0,
+        transport=_TRANSPORTS[media_type],
     )
-    backward = _backward(query, kind)
-    limit = _limit(query, kind)
-    if kind == SSE and ("timeout" in query or "limit" in query):
-        raise errors.InvalidField("Server-sent events have no end.", field="timeout")
-    if backward and (timeout_s or wish.registrations):
+    backward = _backward(query, media_type)
+    limit = _limit(query, media_type)
+    if media_type == SSE and ("timeout" in query or "limit" in query):
+        raise errors.InvalidField(
+            "Server-sent events do not end; omit `timeout` and `limit`.", field="timeout"
+        )
+    if backward and (timeout_s or listen.registrations):
         field = "timeout" if timeout_s else "registrations"
         raise errors.InvalidField(
-            "Pages backward wait for nothing and name no registrations.", field=field
+            "Pages backward take neither `timeout` nor `registrations`.", field=field
         )
-    return Asked(wish, kind, timeout_s, limit, backward)
+    return EventsRequest(listen, media_type, timeout_s, limit, backward)
 
 
-def accepted(headers: Headers, kinds: tuple[bytes, ...]) -> bytes:
-    """The first media type of `Accept` that is known, the most wanted first; the first of `kinds`
-    by default. Raises NotAcceptable.
+def accepted(headers: Headers, known: tuple[bytes, ...]) -> bytes:
+    """Return the known media type of `Accept` with the highest weight; without `Accept` the first
+    of `known`. Raises NotAcceptable.
     """
-    wanted: list[tuple[float, bytes]] = []
+    ranges: list[tuple[float, bytes]] = []
     for name, value in headers:
         if name == b"accept":
-            wanted += [_range(item) for item in value.split(b",")]
-    for weight, media in sorted(wanted, key=lambda item: -item[0]):
-        if weight > 0 and (media in kinds or media in _ANY):
-            return kinds[0] if media in _ANY else media
-    if wanted:
-        raise NotAcceptable(field="accept", known=[kind.decode() for kind in kinds])
-    return kinds[0]
+            ranges += [_range(item) for item in value.split(b",")]
+    for weight, media in sorted(ranges, key=lambda item: -item[0]):
+        if weight > 0 and (media in known or media in _ANY):
+            return known[0] if media in _ANY else media
+    if ranges:
+        raise NotAcceptable(field="accept", known=[media.decode() for media in known])
+    return known[0]
 
 
 def _range(item: bytes) -> tuple[float, bytes]:
@@ -181,14 +190,14 @@ def _mask(query: dict[str, str]) -> int | list[str] | None:
     return parse_mask(query["mask"]) if "mask" in query else None
 
 
-def _chosen(query: dict[str, str]) -> Chosen:
+def _selection(query: dict[str, str]) -> EventSelection:
     fields: dict[str, Any] = {name: query[name] for name in FILTER_FIELDS if name in query}
     language = LANGUAGES.get(fields.get("language", ""))
     of_json = ["attributes", "filter"] if language and language.kind == "json" else ["attributes"]
     for name in of_json:
         if name in query:
             fields[name] = _json(query[name], name)
-    return chosen(fields, registrations="registrations" in query)
+    return parse_selection(fields, registrations="registrations" in query)
 
 
 def _json(text: str, field: str) -> Any:
@@ -208,20 +217,21 @@ def _registrations(query: dict[str, str]) -> tuple[int, ...]:
     texts = query["registrations"].split(",")
     if len(texts) > limits.LISTEN_REGISTRATIONS_MAX:
         most = limits.LISTEN_REGISTRATIONS_MAX
-        message = f"A listen names at most {most} registrations; begin several listens."
+        message = f"A listener names at most {most} registrations; start several listeners."
         raise errors.FieldTooLong(message, field="registrations", max=most)
     return tuple(_number(text, "registrations") for text in texts)
 
 
-def _state(query: dict[str, str], kind: bytes) -> StateWish:
-    """A snapshot comes as frames of its own, so only where there are frames."""
+def _state(query: dict[str, str], media_type: bytes) -> SnapshotMode:
+    """Parse `state`. A snapshot has frames of its own, so only server-sent events can have one."""
     if "state" not in query:
-        return "gap" if kind == SSE else "never"
+        return "gap" if media_type == SSE else "never"
     for known in _STATES:
-        if query["state"] == known and (kind == SSE or known == "never"):
+        if query["state"] == known and (media_type == SSE or known == "never"):
             return known
     raise errors.InvalidField(
-        "`state` is gap, always or never; a page has none: GET /v1/streams/{stream}/state.",
+        "`state` is gap, always or never, with server-sent events; for a page, request"
+        " GET /v1/streams/{stream}/state.",
         field="state",
     )
 
@@ -237,9 +247,9 @@ def _timeout(query: dict[str, str]) -> float:
     return seconds
 
 
-def _limit(query: dict[str, str], kind: bytes) -> int | None:
-    """At most so many events: of a page in one piece a default and a bound."""
-    whole = kind in (JSON, CLOUDEVENTS) or query.get("order") == "backward"
+def _limit(query: dict[str, str], media_type: bytes) -> int | None:
+    """Parse `limit`; a page in one piece has a default and a maximum."""
+    whole = media_type in (JSON, CLOUDEVENTS) or query.get("order") == "backward"
     if "limit" not in query:
         return limits.HISTORY_EVENTS_DEFAULT if whole else None
     limit = _number(query["limit"], "limit")
@@ -249,14 +259,14 @@ def _limit(query: dict[str, str], kind: bytes) -> int | None:
     return limit
 
 
-def _backward(query: dict[str, str], kind: bytes) -> bool:
+def _backward(query: dict[str, str], media_type: bytes) -> bool:
     order = query.get("order", "forward")
-    if order not in ("forward", "backward") or (order == "backward" and kind == SSE):
-        raise errors.InvalidField("`order` is forward or, in pages, backward.", field="order")
+    if order not in ("forward", "backward") or (order == "backward" and media_type == SSE):
+        raise errors.InvalidField("`order` is forward or, for pages, backward.", field="order")
     return order == "backward"
 
 
 def _number(text: str, field: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) > 0):
-        raise errors.InvalidField(f"`{field}` takes numbers from 1 on.", field=field)
+        raise errors.InvalidField(f"`{field}` takes whole numbers of 1 or more.", field=field)
     return int(text)

@@ -1,22 +1,22 @@
 """GET /v1/streams/{stream}/segments/{segment}/raw: a sealed segment as it is stored, in constant
 memory (EMC-32): the archive's file, or the stored bytes from bounded reads. Plain module.
 
-It takes what reading the stream takes: `listen`, and of its events those that the client may see.
-A file is whole, whoever its events are for, so only operators get it.
+The route requires the grant `listen`, and sends the events that the client may see. A file contains
+every event, so only operators get it.
 """
 
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from delivery.listening.answers import position_headers
 from delivery.listening.errors import SegmentOpen, UnknownSegment
-from delivery.listening.frames import DelimitedFrames, Heading
-from delivery.listening.keeper import Keeper
-from delivery.listening.listener import Sources
+from delivery.listening.frames import DelimitedFrames, EventHeader
 from delivery.listening.query import PROTOBUF, accepted
+from delivery.listening.reader_monitor import ReaderMonitor
+from delivery.listening.responses import position_headers
 from delivery.listening.restricted import is_restricted
-from delivery.listening.single import Single
+from delivery.listening.services import ListenerServices
+from delivery.listening.single_reader import SingleReader
 from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
 from eventhub.access.principal import Principal
@@ -30,57 +30,64 @@ from eventhub.http.messages import Headers, StreamingResponse, read_head, utf8_p
 from eventhub.http.routes import Call
 
 PARQUET = PARQUET_TYPE.encode()
-RAW_KINDS = (PARQUET, PROTOBUF)
+RAW_MEDIA_TYPES = (PARQUET, PROTOBUF)
 _PAGE = ReadLimits(limits.READ_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
 
 
-class RawDoor:
-    """The door of one process."""
+class RawSegmentHandler:
+    """The route's handler in one process."""
 
-    def __init__(self, sources: Sources, keeper: Keeper, archive: Archive | None) -> None:
-        self._sources = sources
-        self._keeper = keeper
+    def __init__(
+        self, services: ListenerServices, monitor: ReaderMonitor, archive: Archive | None
+    ) -> None:
+        self._services = services
+        self._monitor = monitor
         self._archive = archive
 
     async def __call__(self, call: Call) -> StreamingResponse:
-        """Raises Unauthenticated's kin, Forbidden, UnknownStream, UnknownSegment, SegmentOpen,
-        Gone, NotAcceptable.
+        """Handle a request. Raises Unauthenticated and its subclasses, Forbidden, UnknownStream,
+        UnknownSegment, SegmentOpen, Gone, NotAcceptable.
         """
-        sources, headers = self._sources, call.scope["headers"]
+        services, headers = self._services, call.scope["headers"]
         name, text = (utf8_path(raw) for raw in call.parameters)
         credential = read_head(headers).credential
-        principal = await sources.authorizer.authenticate(credential)
+        principal = await services.authorizer.authenticate(credential)
         _require(principal, name)
-        stream = await sources.authorizer.stream(principal, name)
-        run = await self._find(stream, text)
-        kind = accepted(headers, self._kinds(run, principal))
-        with self._keeper.place(principal):
-            reader = Single(sources.authorizer, sources.clock, credential, principal)
-            more = position_headers((await stream_ends(sources.log, stream)).head)
-            body = self._events(reader, stream, run)
-            if kind == PARQUET and self._archive is not None:
-                archived = ArchivedSegment(run.uuid, run.archive or "", run.first, run.last or 0)
+        stream = await services.authorizer.stream(principal, name)
+        segment = await self._find(stream, text)
+        media_type = accepted(headers, self._media_types(segment, principal))
+        with self._monitor.admit(principal):
+            reader = SingleReader(services.authorizer, services.clock, credential, principal)
+            more = position_headers((await stream_ends(services.log, stream)).head)
+            body = self._events(reader, stream, segment)
+            if media_type == PARQUET and self._archive is not None:
+                archived = ArchivedSegment(
+                    segment.uuid, segment.archive or "", segment.first, segment.last or 0
+                )
                 file = await self._archive.raw(archived)
                 body = _guarded(reader, stream, file.chunks)
                 more.append((b"content-length", str(file.length).encode()))
-            return self._stream(reader, call, (body, more, kind))
+            return self._stream(reader, call, (body, more, media_type))
 
     def _stream(
-        self, reader: Single, call: Call, answer: tuple[AsyncGenerator[bytes, None], Headers, bytes]
+        self,
+        reader: SingleReader,
+        call: Call,
+        answer: tuple[AsyncGenerator[bytes, None], Headers, bytes],
     ) -> StreamingResponse:
         peer = call.incoming.peer
         peer.waker = reader.waker
-        self._keeper.add(reader, peer)
+        self._monitor.add(reader, peer)
 
         async def close() -> None:
             peer.waker = None
-            self._keeper.remove(reader)
+            self._monitor.remove(reader)
 
         return StreamingResponse(200, *answer, close)
 
     async def _find(self, stream: StreamInfo, text: str) -> SegmentInfo:
         try:
-            found = await find_segment(self._sources.log, stream, str(uuid.UUID(text)))
+            found = await find_segment(self._services.log, stream, str(uuid.UUID(text)))
         except ValueError:
             found = None
         if found is None:
@@ -88,45 +95,45 @@ class RawDoor:
         if found.last is None:
             raise SegmentOpen(field="segment")
         if found.tier == "dropped" or (found.tier == "archived" and self._archive is None):
-            raise Gone("The segment is no longer held.", field="segment")
+            raise Gone("The segment is no longer available.", field="segment")
         return found
 
-    def _kinds(self, run: SegmentInfo, principal: Principal) -> tuple[bytes, ...]:
-        there = run.archive is not None and self._archive is not None
-        return RAW_KINDS if there and principal.is_operator else (PROTOBUF,)
+    def _media_types(self, segment: SegmentInfo, principal: Principal) -> tuple[bytes, ...]:
+        there = segment.archive is not None and self._archive is not None
+        return RAW_MEDIA_TYPES if there and principal.is_operator else (PROTOBUF,)
 
     async def _events(
-        self, reader: Single, stream: StreamInfo, run: SegmentInfo
+        self, reader: SingleReader, stream: StreamInfo, segment: SegmentInfo
     ) -> AsyncGenerator[bytes, None]:
-        """The events of a segment page by page, from wherever it is held by then."""
-        form, read = DelimitedFrames(), self._sources.log.reader(stream.id)
-        cursor, last = Cursor(run.uuid, run.first - 1), run.last or 0
-        told = cursor.sequence
+        """Yield the events of a segment page by page, from the database or the archive."""
+        form, read = DelimitedFrames(), self._services.log.reader(stream.id)
+        cursor, last = Cursor(segment.uuid, segment.first - 1), segment.last or 0
+        last_sent = cursor.sequence
         while cursor.sequence < last:
             await _confirm(reader, stream)
             page = await read(cursor, _PAGE._replace(events_max=_page_events(cursor, last)))
             frames = []
             for stored in page:
                 cursor = stored.cursor
-                if _is_shown(stored, reader.principal):
-                    frames.append(form.event(Heading("", told, "playback"), stored))
-                    told = stored.sequence
-            yield _sending(reader, b"".join(frames))
+                if _may_see(stored, reader.principal):
+                    frames.append(form.event(EventHeader("", last_sent, "playback"), stored))
+                    last_sent = stored.sequence
+            yield _deliver(reader, b"".join(frames))
             reader.sending = False
 
 
 async def _guarded(
-    reader: Single, stream: StreamInfo, chunks: AsyncGenerator[bytes, None]
+    reader: SingleReader, stream: StreamInfo, chunks: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
-    """The pieces of a file, as long as the reader may have them."""
+    """Yield the chunks of a file while the reader has its rights."""
     async with aclosing(chunks):
         async for chunk in chunks:
             await _confirm(reader, stream)
-            yield _sending(reader, chunk)
+            yield _deliver(reader, chunk)
             reader.sending = False
 
 
-def _is_shown(stored: StoredEvent, principal: Principal) -> bool:
+def _may_see(stored: StoredEvent, principal: Principal) -> bool:
     return not is_restricted(stored) or is_shown(stored.event, principal)
 
 
@@ -134,19 +141,21 @@ def _page_events(cursor: Cursor, last: int) -> int:
     return min(limits.READ_EVENTS_MAX, last - cursor.sequence)
 
 
-def _sending(reader: Single, piece: bytes) -> bytes:
-    reader.frames_taken += 1  # the one before
+def _deliver(reader: SingleReader, chunk: bytes) -> bytes:
+    reader.frames_taken += 1  # the chunk before
     reader.sending = True
-    return piece
+    return chunk
 
 
-async def _confirm(reader: Single, stream: StreamInfo) -> None:
+async def _confirm(reader: SingleReader, stream: StreamInfo) -> None:
     await reader.confirm()
     _require(reader.principal, stream.name)
 
 
 def _require(principal: Principal, stream: str) -> None:
-    """Of `system`, a segment holds what other zones' managers are told."""
+    """Raise Forbidden without `listen` on the stream, and for `system`, whose segments have events
+    of all zones.
+    """
     if stream == SYSTEM:
-        raise Forbidden("The segments of `system` hold every zone's events; listen to it instead.")
+        raise Forbidden("The segments of `system` have events of all zones; listen to it instead.")
     principal.require_listen(stream)

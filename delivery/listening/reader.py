@@ -1,5 +1,5 @@
-"""Whoever is told events over one connection, for as long as its credential counts: the part that
-every door shares and the keeper looks after. Plain module.
+"""A reader: the receiving end of one connection, and the credential it is authorised by. All
+transports share it; the reader monitor checks it. Plain module.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from eventhub.base.errors import DatabaseUnavailable
 
 
 class Reader(ABC):
-    """A credential and whom it stands for.
+    """A credential, its principal, and the state of the connection.
 
-    `waker` is set by whatever may have something for this reader: rings, the authorizer,
-    the keeper.
+    `waker` is set by everything that may have work for this reader: rings, the authorizer, the
+    monitor.
     """
 
     def __init__(
@@ -31,36 +31,36 @@ class Reader(ABC):
         self.waiting = False  # authorisation cannot be confirmed: no event is sent
         self.sending = False  # a frame waits until the reader takes it
         self.frames_taken = 0
-        self.pings_due = 0  # raised by the keeper
-        self.why = "disconnected"  # recorded end reason of listeners that it does not end itself
+        self.pings_due = 0  # raised by the monitor
+        self.end_reason = "disconnected"  # recorded for listeners that it does not end itself
 
     @abstractmethod
     def resume_message(self) -> Frame:
-        """What a reader that takes nothing is told before its connection is dropped."""
+        """Return the last message for a reader that takes nothing, before the disconnection."""
 
     @property
     def wakers(self) -> set[asyncio.Event]:
-        """Those that the authorizer sets when a key changed."""
+        """The events that the authorizer sets after a change of a key."""
         return self._authorizer.wakers
 
     def expired(self) -> bool:
-        """True when the credential's time is over."""
+        """Return whether the credential has expired."""
         expires_at_us = self.principal.expires_at_us
         return expires_at_us is not None and expires_at_us <= self._clock.now_us()
 
     def changed(self) -> bool:
-        """True if a key changed since this one was last asked about."""
+        """Return whether a key changed since this reader's was last checked."""
         return self._changes != self._authorizer.changes
 
     def known(self) -> bool:
-        """True while what this reader may needs no look."""
+        """Return whether the reader's rights are known without a check."""
         return not (self.changed() or self.expired()) and self._authorizer.fresh()
 
     async def confirmed(self) -> bool:
-        """True while it is known what this reader may; `waiting` is the opposite. The keeper wakes
-        it to ask again.
+        """Return whether the reader's rights are confirmed; set `waiting` if not. The monitor wakes
+        the reader to check again.
 
-        Raises Unauthenticated when its credential is no longer valid.
+        Raises Unauthenticated when the credential is no longer valid.
         """
         if not await self._authorizer.confirmed():
             self.waiting = True
@@ -74,7 +74,8 @@ class Reader(ABC):
         return True
 
     async def confirm(self) -> None:
-        """Ask again if a key changed, the credential ended, or what is known is old.
+        """Authenticate again if a key changed, the credential expired, or the cached rights are
+        old.
 
         Raises Unauthenticated, DatabaseUnavailable.
         """

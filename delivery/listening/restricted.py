@@ -1,9 +1,9 @@
-"""What can be told of stored bytes without decoding them: whether something in them may restrict
-who is told. Plain module.
+"""Tests stored bytes, without decoding them, for fields that may restrict an event's audience.
+Plain module.
 
-A tag of protobuf is searched for as bytes. Finding it may be chance, so whoever finds it decodes;
-not finding it is certain. Only a text with the control character U+0001, a length of exactly 128,
-194 or 250 bytes and a binary body can look like one, so chance is rare.
+The test searches for the protobuf tags as bytes. A hit may be chance, so the event is then decoded;
+a miss is certain. Only a text with the control character U+0001, a length of exactly 128, 194 or
+250 bytes and a binary body can look like a tag, so chance hits are rare.
 """
 
 from eventhub.event import event_pb2
@@ -24,21 +24,23 @@ _AUDIENCE = _tag("audience", _LENGTH_DELIMITED)
 
 
 def is_restricted(stored: StoredEvent) -> bool:
-    """`may_be_restricted` of an event, looked at once for all its readers."""
-    found = stored.restricted
-    if found is None:
-        found = stored.restricted = may_be_restricted(stored.payload)
-    return found
+    """Return `may_be_restricted` of an event, evaluated once for all readers."""
+    restricted = stored.restricted
+    if restricted is None:
+        restricted = stored.restricted = may_be_restricted(stored.payload)
+    return restricted
 
 
 def may_be_restricted(payload: bytes) -> bool:
-    """False if an event surely has no end (`expires_at`), no `destinations` and no `audience`."""
+    """Return False if an event certainly has no `expires_at`, `destinations` or `audience`."""
     return (
         _holds(payload, _EXPIRES_AT) or _holds(payload, _DESTINATIONS) or _holds(payload, _AUDIENCE)
     )
 
 
 def _holds(payload: bytes, tag: bytes) -> bool:
-    """One byte is found twenty times as fast as two, and is rare or near the end."""
+    """Search for the tag's first byte before the tag: one byte is found twenty times as fast as
+    two, and it is rare or near the end.
+    """
     at = payload.find(tag[0])
     return at >= 0 and payload.find(tag, at) >= 0

@@ -1,5 +1,5 @@
 """GET /v1/streams/{stream}/events: long polls, pages of history, lines, protobuf, server-sent
-events. Each is one listen of one reader (told.py) in a form of its own. Plain module.
+events. Each request is one listener of one reader (single_reader.py). Plain module.
 """
 
 import asyncio
@@ -8,15 +8,16 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 
 from delivery.listening import query
-from delivery.listening.answers import form_of, position_headers, whole
-from delivery.listening.backward import read_back
-from delivery.listening.batch import Turn
-from delivery.listening.frames import Form, SseFrames
-from delivery.listening.keeper import Keeper
-from delivery.listening.listener import Listening, Sources
+from delivery.listening.backward import read_backward
+from delivery.listening.batch import BatchLimits
+from delivery.listening.frames import FrameFormat, SseFrames
+from delivery.listening.listener import StreamListener
 from delivery.listening.protocol import refusal
-from delivery.listening.query import Asked
-from delivery.listening.single import Single, told
+from delivery.listening.query import EventsRequest
+from delivery.listening.reader_monitor import ReaderMonitor
+from delivery.listening.responses import format_of, page_response, position_headers
+from delivery.listening.services import ListenerServices
+from delivery.listening.single_reader import SingleReader, batches
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
@@ -28,212 +29,215 @@ from eventhub.http.routes import Call
 _SSE_HEADERS: Headers = [(b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
-class Visit(NamedTuple):
-    """A reader at the door: what it asks, and what serves it."""
+class ServedRequest(NamedTuple):
+    """A request, and the reader and listener that serve it."""
 
-    asked: Asked
-    reader: Single
-    listening: Listening
+    request: EventsRequest
+    reader: SingleReader
+    listener: StreamListener
     peer: Peer
-    ends: StreamEnds  # of the stream when it came
+    ends: StreamEnds  # of the stream at the start
     deadline_s: float  # of the loop's clock
 
     @property
     def head(self) -> Cursor:
-        """The last event of the stream as far as this reader knows."""
-        cursor = self.listening.cursor
+        """The last event of the stream that this request knows."""
+        cursor = self.listener.cursor
         return self.ends.head if self.ends.head.sequence > cursor.sequence else cursor
 
     @property
-    def known(self) -> StreamEnds:
+    def known_ends(self) -> StreamEnds:
         return StreamEnds(self.head, self.ends.first)
 
     def over(self) -> bool:
-        """True if nothing more is to be waited for."""
+        """Return whether the request stops waiting for events."""
         return self.peer.over or asyncio.get_running_loop().time() >= self.deadline_s
 
 
-class ListenDoor:
-    """The door of one process."""
+class ListenHandler:
+    """The route's handler in one process."""
 
-    def __init__(self, sources: Sources, keeper: Keeper) -> None:
-        self._sources = sources
-        self._keeper = keeper
+    def __init__(self, services: ListenerServices, monitor: ReaderMonitor) -> None:
+        self._services = services
+        self._monitor = monitor
 
     async def __call__(self, call: Call) -> Response | StreamingResponse:
-        """Raises what BadRequest's kin, Unauthenticated's and Listening.open raise."""
-        scope, sources = call.scope, self._sources
+        """Handle a request. Raises subclasses of BadRequest and Unauthenticated, and what
+        StreamListener.open raises.
+        """
+        scope, services = call.scope, self._services
         stream = utf8_path(call.parameters[0])
         credential = query.credential_of(scope["query_string"], scope["headers"])
-        principal = await sources.authorizer.authenticate(credential)
-        asked = query.asked_of(stream, query.read_query(scope["query_string"]), scope["headers"])
-        with self._keeper.place(principal):
-            if asked.backward:
-                page = await read_back(sources, principal, asked, call.incoming.peer)
-                return whole(asked, page.items, page.cursor, page.ends)
-            visit = await self._enter(asked, credential, principal, call.incoming.peer)
-        if asked.kind not in (query.JSON, query.CLOUDEVENTS):
-            return self._stream(visit)
+        principal = await services.authorizer.authenticate(credential)
+        parameters = query.parse_query(scope["query_string"])
+        request = query.parse_request(stream, parameters, scope["headers"])
+        with self._monitor.admit(principal):
+            if request.backward:
+                page = await read_backward(services, principal, request, call.incoming.peer)
+                return page_response(request, page.items, page.cursor, page.ends)
+            served = await self._open(request, credential, principal, call.incoming.peer)
+        if request.media_type not in (query.JSON, query.CLOUDEVENTS):
+            return self._stream(served)
         try:
-            items = await _collect(visit, form_of(asked.kind))
-            return whole(asked, items, visit.listening.cursor, visit.known)
+            items = await _collect(served, format_of(request.media_type))
+            return page_response(request, items, served.listener.cursor, served.known_ends)
         finally:
-            await self._leave(visit)
+            await self._close(served)
 
-    def _stream(self, visit: Visit) -> StreamingResponse:
-        headers, kind = position_headers(visit.head), visit.asked.kind
-        if kind == query.SSE:
-            body, headers = _events(visit), [*headers, *_SSE_HEADERS]
+    def _stream(self, served: ServedRequest) -> StreamingResponse:
+        headers, media_type = position_headers(served.head), served.request.media_type
+        if media_type == query.SSE:
+            body, headers = _events(served), [*headers, *_SSE_HEADERS]
         else:
-            body = _lines(visit, form_of(kind))
+            body = _lines(served, format_of(media_type))
 
         async def close() -> None:
-            await self._leave(visit)
+            await self._close(served)
 
-        return StreamingResponse(200, body, headers, kind, close)
+        return StreamingResponse(200, body, headers, media_type, close)
 
-    async def _enter(
-        self, asked: Asked, credential: str, principal: Principal, peer: Peer
-    ) -> Visit:
-        sources = self._sources
-        listening = await Listening.open(sources, principal, asked.wish)
+    async def _open(
+        self, request: EventsRequest, credential: str, principal: Principal, peer: Peer
+    ) -> ServedRequest:
+        services = self._services
+        listener = await StreamListener.open(services, principal, request.listen)
         try:
-            async with sources.catch_up.opens.hold(principal.party):
-                ends = await stream_ends(sources.log, listening.info)
+            async with services.catch_up.opens.hold(principal.party):
+                ends = await stream_ends(services.log, listener.info)
         except BaseException:
-            await listening.close()
+            await listener.close()
             raise
-        reader = Single(sources.authorizer, sources.clock, credential, principal)
+        reader = SingleReader(services.authorizer, services.clock, credential, principal)
         peer.waker = reader.waker
-        self._keeper.add(reader, peer)
-        deadline_s = asyncio.get_running_loop().time() + asked.timeout_s
-        return Visit(asked, reader, listening, peer, ends, deadline_s)
+        self._monitor.add(reader, peer)
+        deadline_s = asyncio.get_running_loop().time() + request.timeout_s
+        return ServedRequest(request, reader, listener, peer, ends, deadline_s)
 
-    async def _leave(self, visit: Visit) -> None:
-        visit.peer.waker = None
-        self._keeper.remove(visit.reader)
-        visit.listening.why = visit.reader.why
-        await visit.listening.close()
+    async def _close(self, served: ServedRequest) -> None:
+        served.peer.waker = None
+        self._monitor.remove(served.reader)
+        served.listener.end_reason = served.reader.end_reason
+        await served.listener.close()
 
 
 @asynccontextmanager
-async def _turns(
-    visit: Visit, form: Form[bytes], turn: Turn
+async def _batches(
+    served: ServedRequest, form: FrameFormat[bytes], size: BatchLimits
 ) -> AsyncIterator[AsyncIterator[list[bytes]]]:
-    """The reader's turns; a request with a timeout is woken when it is over."""
+    """Yield the batches of a request; one with a timeout is woken at its deadline."""
     timer = None
-    if visit.asked.timeout_s:
+    if served.request.timeout_s:
         loop = asyncio.get_running_loop()
-        timer = loop.call_at(visit.deadline_s, visit.reader.waker.set)
+        timer = loop.call_at(served.deadline_s, served.reader.waker.set)
     try:
-        async with aclosing(told(visit.reader, visit.listening, form, turn)) as turns:
-            yield turns
+        async with aclosing(batches(served.reader, served.listener, form, size)) as found:
+            yield found
     finally:
         if timer is not None:
             timer.cancel()
 
 
-async def _collect(visit: Visit, form: Form[bytes]) -> list[bytes]:
-    """The items of one page: what there is, or the first that comes until the timeout."""
-    reader, listening = visit.reader, visit.listening
-    limit = visit.asked.limit or limits.HISTORY_EVENTS_DEFAULT
-    last = listening.cursor.sequence + limits.HISTORY_SCANNED_MAX
-    turn = Turn(limit, limits.HISTORY_BYTES_MAX)
-    began = listening.cursor
+async def _collect(served: ServedRequest, form: FrameFormat[bytes]) -> list[bytes]:
+    """Return the items of one page: the events there are, or the first until the timeout."""
+    reader, listener = served.reader, served.listener
+    limit = served.request.limit or limits.HISTORY_EVENTS_DEFAULT
+    last = listener.cursor.sequence + limits.HISTORY_SCANNED_MAX
+    size = BatchLimits(limit, limits.HISTORY_BYTES_MAX)
+    start = listener.cursor
     clock = asyncio.get_running_loop().time
     until_s = clock() + limits.HISTORY_S_MAX
     items: list[bytes] = []
     try:
-        async with _turns(visit, form, turn) as turns:
-            async for some in turns:
-                items += some
-                turn.events_max = limit - len(items)
-                turn.bytes_max -= sum(map(len, some))
-                if turn.events_max <= 0 or turn.bytes_max <= 0 or listening.cursor.sequence >= last:
+        async with _batches(served, form, size) as found:
+            async for batch in found:
+                items += batch
+                size.events_max = limit - len(items)
+                size.bytes_max -= sum(map(len, batch))
+                if size.events_max <= 0 or size.bytes_max <= 0 or listener.cursor.sequence >= last:
                     break
-                if (items or visit.over()) if reader.idle else clock() > until_s:
+                if (items or served.over()) if reader.idle else clock() > until_s:
                     break
     except EventHubError:
-        if listening.cursor == began:
+        if listener.cursor == start:
             raise
-        # a gap, say, behind what was found: that first, the next request is told
+        # a gap, say, after the events found: they are sent, and the next request gets the error
     if items:
         metrics.SENT.add(len(items), sum(map(len, items)))
     return items
 
 
-async def _lines(visit: Visit, form: Form[bytes]) -> AsyncGenerator[bytes, None]:
-    """Everything from the start to the head as it was, or what comes first until the timeout; the
-    last line says where the reader stands. A refusal on the way is the last line, too.
+async def _lines(served: ServedRequest, form: FrameFormat[bytes]) -> AsyncGenerator[bytes, None]:
+    """Yield the events from the start to the head at the start, or the first events until the
+    timeout. The last line has the cursor, or the error that ended the response.
     """
-    reader, listening, limit = visit.reader, visit.listening, visit.asked.limit
-    turn = Turn(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
-    reader.last_word = form.message({"op": "resume", "reason": "slow_reader"})
+    reader, listener, limit = served.reader, served.listener, served.request.limit
+    size = BatchLimits(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
+    reader.last_message = form.message({"op": "resume", "reason": "slow_reader"})
     count = 0
     try:
-        async with _turns(visit, form, turn) as turns:
+        async with _batches(served, form, size) as found:
             while limit is None or count < limit:
                 if limit is not None:
-                    turn.events_max = min(limit - count, limits.STREAM_WRITE_EVENTS_MAX)
-                some = await anext(turns)
-                count += len(some)
-                if some:
-                    yield _sending(reader, some)
+                    size.events_max = min(limit - count, limits.STREAM_WRITE_EVENTS_MAX)
+                batch = await anext(found)
+                count += len(batch)
+                if batch:
+                    yield _chunk(reader, batch)
                     reader.sending = False
-                if visit.peer.over or _told_all(visit, count):
+                if served.peer.over or _complete(served, count):
                     break
     except EventHubError as error:
-        reader.why = error.code
+        reader.end_reason = error.code
         yield form.message(refusal(error))
         return
-    ends = {"head": visit.head.sequence, "first": visit.ends.first}
-    yield form.message({"op": "end", "cursor": listening.cursor._asdict(), **ends})
+    ends = {"head": served.head.sequence, "first": served.ends.first}
+    yield form.message({"op": "end", "cursor": listener.cursor._asdict(), **ends})
 
 
-def _told_all(visit: Visit, count: int) -> bool:
-    """True if a reader of lines has what it asked for."""
-    if visit.listening.cursor.sequence < visit.ends.head.sequence:
+def _complete(served: ServedRequest, count: int) -> bool:
+    """Return whether a response of lines has all requested events."""
+    if served.listener.cursor.sequence < served.ends.head.sequence:
         return False
-    return bool(count) or visit.over()
+    return bool(count) or served.over()
 
 
-async def _events(visit: Visit) -> AsyncGenerator[bytes, None]:
-    """Server-sent events until the reader goes or its credential ends. The first one has an id, so
-    that an EventSource that is cut off at once resumes from there.
+async def _events(served: ServedRequest) -> AsyncGenerator[bytes, None]:
+    """Yield server-sent events until the reader disconnects or its credential ends. The first event
+    has an id, so that an EventSource resumes from there even if it is cut off at once.
     """
-    form, reader, listening = SseFrames(), visit.reader, visit.listening
+    form, reader, listener = SseFrames(), served.reader, served.listener
     reader.patient = True
-    reader.last_word = form.message({"op": "resume", "reason": "slow_reader"})
-    began = [*listening.news(form), form.message(listening.began())]
-    yield b"retry: %d\n\n%b" % (limits.SSE_RETRY_MS, b"".join(began))
-    turn = Turn(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
+    reader.last_message = form.message({"op": "resume", "reason": "slow_reader"})
+    head = [*listener.notices(form), form.message(listener.started())]
+    yield b"retry: %d\n\n%b" % (limits.SSE_RETRY_MS, b"".join(head))
+    size = BatchLimits(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
     pings, waited = reader.pings_due, False
     try:
-        async with _turns(visit, form, turn) as turns:
-            async for some in turns:
-                if visit.peer.over:
+        async with _batches(served, form, size) as found:
+            async for batch in found:
+                if served.peer.over:
                     return
                 if reader.waiting != waited:
                     waited = reader.waiting
-                    some.append(form.message(_status(waited=waited)))
+                    batch.append(form.message(_status(waited=waited)))
                 if reader.pings_due != pings:
                     pings = reader.pings_due
-                    some.append(_ping(listening, form))
-                if some:
-                    yield _sending(reader, some)
+                    batch.append(_ping(listener, form))
+                if batch:
+                    yield _chunk(reader, batch)
                     reader.sending = False
     except EventHubError as error:
-        reader.why = error.code
+        reader.end_reason = error.code
         yield form.message(refusal(error))
 
 
-def _sending(reader: Single, frames: list[bytes]) -> bytes:
-    """The frames in one piece, which the reader has to take now."""
-    piece = b"".join(frames)
-    metrics.SENT.add(len(frames), len(piece))
-    reader.frames_taken += len(frames)  # those before
+def _chunk(reader: SingleReader, frames: list[bytes]) -> bytes:
+    """Join the frames into one chunk, which waits until the reader takes it."""
+    chunk = b"".join(frames)
+    metrics.SENT.add(len(frames), len(chunk))
+    reader.frames_taken += len(frames)  # those of the chunk before
     reader.sending = True
-    return piece
+    return chunk
 
 
 def _status(*, waited: bool) -> dict[str, Any]:
@@ -242,10 +246,10 @@ def _status(*, waited: bool) -> dict[str, Any]:
     return {"op": "status", "state": "resumed"}
 
 
-def _ping(listening: Listening, form: SseFrames) -> bytes:
-    """A sign of life; the cursor of a reader that wants little moves on with it."""
-    cursor = listening.cursor
-    position = listening.listen.position(cursor)
+def _ping(listener: StreamListener, form: SseFrames) -> bytes:
+    """Return a keep-alive; it advances the cursor of a reader whose filter matches few events."""
+    cursor = listener.cursor
+    position = listener.state.position(cursor)
     if position is None:
         return b":\n\n"
     return form.message({"op": "position", **position, "cursor": cursor._asdict()})

@@ -120,7 +120,7 @@ class Migration(migrations.Migration):
             storage={"parameters": {"fillfactor": 40}},
         ),
         eventhub.postgresql.tables.CreateTable(
-            name="Heartbeat",
+            name="ComponentHeartbeat",
             fields=[
                 ("part", models.TextField(primary_key=True, serialize=False)),
                 (

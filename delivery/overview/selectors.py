@@ -19,9 +19,7 @@ SQL = queries.load("delivery/overview/sql/overview.sql")
 
 
 def overview(*, zone_id: int) -> dict[str, Any]:
-    """Return the present state of a zone, in the form of OverviewSerializer. Counts end at
-    `limits.OVERVIEW_COUNT_MAX`.
-    """
+    """Return a zone's overview, for OverviewSerializer. Counts end at OVERVIEW_COUNT_MAX."""
     at_us, health = SystemClock().now_us(), watch.last_report()
     values = {
         "zone": zone_id,

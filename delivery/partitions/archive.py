@@ -54,7 +54,7 @@ class PartitionManifest(NamedTuple):
     table: str  # deliveries, attempts, listeners
     partition: str
     rows: int
-    file: str  # name beside the manifest
+    file: str  # name, in the manifest's folder
     file_bytes: int
     file_sha256: str
     schema_version: int = manifest.SCHEMA_VERSION
@@ -126,8 +126,8 @@ def archived_rows(folder: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
                     batch.rename_columns([names.get(name, name) for name in batch.schema.names])
                 )
     except (FileNotFoundError, TypeError) as error:
-        if not folder.there():
-            raise ArchiveUnavailable(f"The archive is not there: {folder.shown}") from error
+        if not folder.exists():
+            raise ArchiveUnavailable(f"The archive does not exist: {folder.display_url}") from error
         raise ArchiveDamaged(f"What {path} stands for is missing: {error}", path=path) from error
 
 

@@ -39,11 +39,11 @@ class _Day(NamedTuple):
     day: date
 
 
-def deliveries_partition(group: int) -> Partition:
+def deliveries_partition(partition_id: int) -> Partition:
     """Return the partition for the deliveries of a partition of events."""
-    number = sql.Literal(group)
+    number = sql.Literal(partition_id)
     return Partition(
-        f"deliveries_p{group}",
+        f"deliveries_p{partition_id}",
         "deliveries",
         sql.SQL("IN ({})").format(number),
         sql.SQL("partition_id = {}").format(number),
@@ -93,8 +93,8 @@ async def _try_lead(connection: Connection) -> bool:
 
 async def _missing(connection: Connection) -> list[Partition]:
     retained = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
-    groups = await scalars(connection).execute(SQL["missing_partitions"], retained)
-    found = [deliveries_partition(group) for group in await groups.fetchall()]
+    ids = await scalars(connection).execute(SQL["missing_partitions"], retained)
+    found = [deliveries_partition(id) for id in await ids.fetchall()]
     days = await cursor_of(connection, _Day).execute(SQL["missing_days"])
     return [*found, *(day_partition(one.parent, one.day) for one in await days.fetchall())]
 

@@ -44,7 +44,7 @@ class Retired(NamedTuple):
     parent: str
     name: str
     rows: int
-    archive: str | None  # the path of its manifest; None: its rows are nowhere
+    archive: str | None  # the path of its manifest; None: not archived
     reason: str  # why it is not archived: `empty`, `no_archive`, or an error's code
 
 
@@ -59,14 +59,14 @@ async def retire(connection: Connection, archive: PartitionArchive | None) -> No
     for one in await detached.fetchall():
         await _retire(connection, one.parent, one.name, archive)
     for parent, retained_days in _RETAINED_DAYS.items():
-        archived = {"parent": parent, "retained_days": retained_days}
+        bounds = {"parent": parent, "retained_days": retained_days}
         for name in await (
-            await scalars(connection).execute(SQL["expired_days"], archived)
+            await scalars(connection).execute(SQL["expired_days"], bounds)
         ).fetchall():
             await _retire(connection, parent, name, archive)
-    archived = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
+    bounds = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
     for partition_id in await (
-        await scalars(connection).execute(SQL["expired_partitions"], archived)
+        await scalars(connection).execute(SQL["expired_partitions"], bounds)
     ).fetchall():
         await retire_deliveries_partition(connection, partition_id, archive)
 
@@ -86,7 +86,7 @@ async def retire_deliveries_partition(
     """
     newest = await _newest_partition(connection)
     if partition_id >= newest:
-        raise ValueError(f"group {partition_id} is the newest with deliveries")
+        raise ValueError(f"deliveries_p{partition_id} is the newest partition of deliveries")
     values = {
         "partition_id": partition_id,
         "newest": newest,
@@ -155,9 +155,7 @@ async def _archive(
     archive: PartitionArchive | None,
     seconds_max: float,
 ) -> Retired:
-    """Archive a detached partition, if there is an archive. Raise ArchiveUnavailable,
-    DatabaseUnavailable.
-    """
+    """Archive a detached partition. Raise ArchiveUnavailable, DatabaseUnavailable."""
     if not await _count(connection, name, rows_max=1):
         return Retired(parent, name, 0, None, "empty")
     if archive is None:
@@ -235,9 +233,7 @@ async def _drop(connection: Connection, retired: Retired) -> None:
 
 
 async def run_retirement(url: str, archive_url: str) -> None:
-    """Run `retire` on its own connection. Raise what psycopg raises, and ArchiveUnavailable for a
-    URL that names no archive.
-    """
+    """Run `retire` on its own connection. Raise what psycopg raises, and ArchiveUnavailable."""
     archive = PartitionArchive(archive_url, url) if archive_url else None
     timeout = f"-c statement_timeout={int(limits.DETACH_TIMEOUT_S_MAX)}s"
     async with await psycopg.AsyncConnection.connect(

@@ -14,13 +14,13 @@ from eventhub.postgresql.rows import cursor_of, scalars
 Connection = psycopg.Connection[Any]
 
 
-class Tally(NamedTuple):
+class RetiredTally(NamedTuple):
     """The retired partitions of one table that had rows, and the number of these rows."""
 
     table: str
     archived: int
     archived_rows: int
-    lost: int  # went without being archived
+    lost: int  # dropped without being archived
     lost_rows: int
     waiting: int  # out of use, and not archived yet
 
@@ -34,8 +34,8 @@ class Lost(NamedTuple):
     reason: str
 
 
-def tallies(connection: Connection) -> list[Tally]:
-    return cursor_of(connection, Tally).execute(SQL["tallies"]).fetchall()
+def tallies(connection: Connection) -> list[RetiredTally]:
+    return cursor_of(connection, RetiredTally).execute(SQL["tallies"]).fetchall()
 
 
 def last_lost(connection: Connection) -> list[Lost]:

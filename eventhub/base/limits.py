@@ -192,8 +192,8 @@ WINDOW_EVENTS_MAX = 10_000  # unacknowledged events that a listener may request
 UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
 SEND_PROGRESS_BYTES_MIN = 16 * 1024  # of a large frame, to count as progress
 SEND_STALL_S_MAX = 10.0  # without progress, after which a slow consumer must resume
-KEEPER_INTERVAL_S = 0.25  # between two sweeps over all sockets of a process
-KEEPER_IDLE_INTERVAL_S = 5.0  # between two writes of its counters while it has none
+READER_CHECK_INTERVAL_S = 0.25  # between two checks of all readers of a process
+READER_CHECK_IDLE_INTERVAL_S = 5.0  # between two writes of its counters while it has no reader
 ABANDON_S = 2.0  # from a last frame to a slow consumer until its connection is dropped
 # a position is sent at least this often, so the cursor of a filtered listener moves on
 PING_INTERVAL_S = 15.0
@@ -616,12 +616,12 @@ ARCHIVE_CACHED_BYTES_MAX = 64 * 1024 * 1024  # row groups cached in one process 
 ARCHIVE_CHUNK_BYTES = 256 * 1024  # of a file that is sent or checked
 
 # --- back-test ---
-BACKTEST_SHOWN_DEFAULT = 100  # events that a result has in full
-BACKTEST_SHOWN_MAX = 1_000  # what a person looks through
-BACKTEST_SHOWN_CHARS_MAX = 2_000  # of the attributes of one, as JSON; longer ones are left out
+BACKTEST_SAMPLE_DEFAULT = 100  # matching events listed in a result
+BACKTEST_SAMPLE_MAX = 1_000  # what a person looks through
+BACKTEST_SAMPLE_CHARS_MAX = 2_000  # an event's attributes as JSON; longer ones are omitted
 BACKTEST_BUCKETS_MAX = 300  # intervals of the plot over time
 BACKTEST_CSV_ROWS_MAX = 100_000  # what a spreadsheet opens; Parquet has all
-BACKTEST_SKIPPED_SHOWN_MAX = 200  # segments listed in the result; Parquet has all
+BACKTEST_SKIPPED_LISTED_MAX = 200  # segments listed in the result; Parquet has all
 BACKTEST_TASKS_MAX = 2_000  # a segment each up to here; a task costs Spark some 10 ms
 
 # --- inputs of jobs ---
@@ -656,11 +656,11 @@ JOB_PARTITIONS_PER_CORE = 4  # of a shuffle on one machine; smaller ones fit int
 JOB_JAVA_S_MAX = 15.0  # one `java -version`: two seconds on a slow disk, twelve on a busy machine
 JOB_JAVA_ATTEMPTS = 4  # in one run: a minute
 JOB_ATTEMPTS_MAX = 5  # of a scheduled run, with the first: a longer fault needs a person
-JOB_REPEAT_PAUSE_S = 300.0  # before its first repeat; restarted components are back
-JOB_REPEAT_GROWTH = 3  # each next pause is this many times as long: 5, 15, 45, 135 minutes
+JOB_BACKOFF_S = 300.0  # before the first retry; restarted components are back
+JOB_BACKOFF_GROWTH = 3  # factor of each further pause: 5, 15, 45, 135 minutes
 JOB_REQUEST_RETRY_PAUSE_S = 120  # between attempts to request a scheduled run, while ...
 JOB_REQUEST_RETRIES_MAX = 25  # ... the database is unavailable: within the hour
-JOB_REPEAT_WITHIN_S = 6 * 3_600.0  # after its request; later it would take the day's resources
+JOB_RETRY_WITHIN_S = 6 * 3_600.0  # of its request; later it would take the day's resources
 
 # --- retention plans ---
 PLAN_SHOWN_SEGMENTS_MAX = 500  # of a plan in its result; the CSV and Parquet files have all

@@ -88,12 +88,12 @@ def read(body: bytes) -> FoxDocument:
     if root.name != "Event":
         raise root.invalid("The root element must be `Event`.")
     _check(root)
-    stream, made, kind, linkage, *rest = root.children
+    stream, own_id, kind, linkage, *rest = root.children
     level, liveness = _attribute(kind, "Securitylevel"), _attribute(kind, "Liveness")
     fields = {
         "domain": DOMAIN,
         "type": TYPE,
-        "id": dict(zip(_ID, map(_whole, made.children[1:]), strict=True)),
+        "id": dict(zip(_ID, map(_whole, own_id.children[1:]), strict=True)),
         "version": kind.children[0].text,
         "security_level": level,
         "application": [node.text for node in rest if node.name == "ApplicationType"],
@@ -102,7 +102,7 @@ def read(body: bytes) -> FoxDocument:
     }
     latest = kind.children[1].text if len(kind.children) > 1 else ""
     return FoxDocument(
-        _event(fields), made.children[0].text, FoxContext(stream.text, liveness, latest)
+        _event(fields), own_id.children[0].text, FoxContext(stream.text, liveness, latest)
     )
 
 

@@ -67,9 +67,7 @@ class Continuity:
         self._marks = open_mark_store(marks_url)
         self._key = ""
         self._life = ""
-        self._known: HighWaterMark | None = (
-            None  # of this life, for when the place of marks has lost it
-        )
+        self._known: HighWaterMark | None = None  # of this life, in case the store has lost it
         self._newest: NewRow | StoredEvent | None = None
         self._replaces = False  # this process proved the life: any stored mark is older
         self._dirty = asyncio.Event()

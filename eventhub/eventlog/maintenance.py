@@ -136,7 +136,7 @@ class Maintenance:
 
     async def _watch(self) -> None:
         while self._disk is not None:
-            self._disk.look(self._clock.now_us())
+            self._disk.update(self._clock.now_us())
             if self._disk.space is not None:
                 metrics.DISK_FREE_BYTES.set(self._disk.space.free)
             idle = self._idle() and not self._disk.full

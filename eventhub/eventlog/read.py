@@ -60,9 +60,7 @@ async def read(
     the next event was dropped, LogHole if it is missing without reason.
     """
     expected = after
-    for _ in range(
-        2
-    ):  # a segment that was moved or dropped between two statements: look it up again
+    for _ in range(2):  # a segment may be moved or dropped between two statements
         found = await _read_once(connection, stream_id, after, page)
         if not isinstance(found, Cursor):
             return found
@@ -150,7 +148,7 @@ async def _read_once(
         segment = segments[0]
         if after < segment.last and segment.tier != "live":
             if found:
-                break  # what is before it first
+                break  # return the events before it first
             if segment.tier == "dropped":
                 raise await _gone(connection, stream_id, after)
             return ArchivedSegment(segment.uuid, segment.archive, segment.first, segment.last)

@@ -1,4 +1,4 @@
-"""A command whose `--help` ends with examples, shown as they are written. Django module."""
+"""Management commands whose `--help` ends with unformatted examples. Django module."""
 
 from argparse import RawDescriptionHelpFormatter
 from typing import Any
@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand
 
 
 class ExamplesCommand(BaseCommand):
-    """`examples` is what `--help` ends with."""
+    """A command with `examples` at the end of its `--help`."""
 
     examples: str
 

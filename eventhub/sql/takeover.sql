@@ -1,8 +1,8 @@
--- Taking over a database of before 0.1 (takeover.py).
+-- The takeover of a database from before 0.1 (takeover.py).
 
 -- name: sessions
--- Other clients of this database, but for those that wait for the takeover's advisory lock. What a
--- backend of another role is, only some roles may see; the server's own have no user.
+-- Other sessions of this database, without those that wait for the takeover's advisory lock. Only
+-- some roles can see the type of another role's backend; the server's own backends have no user.
 SELECT coalesce(nullif(a.application_name, ''), 'a session') || ' (pid ' || a.pid || ')'
   FROM pg_stat_activity a
  WHERE a.datname = current_database() AND a.pid <> pg_backend_pid() AND a.usesysid IS NOT NULL
@@ -11,9 +11,9 @@ SELECT coalesce(nullif(a.application_name, ''), 'a session') || ' (pid ' || a.pi
                     WHERE l.pid = a.pid AND l.locktype = 'advisory' AND l.objid = %s AND NOT l.granted)
  ORDER BY 1
 
--- name: strangers
--- What a takeover would drop, or leave without its tables, and what neither the old hub nor Django
--- has made. Extensions keep what is theirs.
+-- name: foreign_objects
+-- Objects that neither the old hub nor Django created, and that a takeover would drop or leave
+-- without their tables. Objects of extensions do not count.
 WITH ours AS MATERIALIZED (
     SELECT c.oid
       FROM pg_class c
@@ -60,7 +60,7 @@ SELECT pg_describe_object(f.class, f.id, 0)
  ORDER BY 1
 
 -- name: grantees
--- Roles that others have given rights on the hub's tables and sequences.
+-- Roles other than the owner with rights on the hub's tables and sequences.
 SELECT DISTINCT coalesce(nullif(g.grantee, 0)::regrole::text, 'PUBLIC')
   FROM pg_class c, aclexplode(c.relacl) g
  WHERE c.relnamespace = to_regnamespace('public') AND c.relname !~ '^(auth|django)_'
@@ -68,7 +68,8 @@ SELECT DISTINCT coalesce(nullif(g.grantee, 0)::regrole::text, 'PUBLIC')
  ORDER BY 1
 
 -- name: relations
--- The hub's tables in a schema, and its sequences but those of columns, which go with their tables.
+-- The hub's tables in a schema, and its sequences, without those of columns, which belong to their
+-- tables.
 SELECT c.relname, c.relkind = 'S'
   FROM pg_class c
  WHERE c.relnamespace = to_regnamespace(%s) AND c.relname !~ '^(auth|django)_'
@@ -87,7 +88,7 @@ SELECT p.oid::regprocedure::text
                     WHERE d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e')
 
 -- name: tables
--- Each with the others that it refers to.
+-- Each table with the tables that it references.
 SELECT c.relname, ARRAY(SELECT f.relname FROM pg_constraint k JOIN pg_class f ON f.oid = k.confrelid
                          WHERE k.conrelid = c.oid AND k.contype = 'f' AND f.oid <> c.oid)::text[]
   FROM pg_class c
@@ -104,7 +105,7 @@ SELECT a.attname, format_type(a.atttypid, NULL)
  ORDER BY a.attnum
 
 -- name: partitions
--- What the partitions of a table are called now, and which rows they hold, as far as they are not there.
+-- The present names of a table's partitions, and their bounds, for those that do not exist yet.
 SELECT n.name, pg_get_expr(c.relpartbound, c.oid)
   FROM pg_inherits i
   JOIN pg_class c ON c.oid = i.inhrelid,
@@ -113,8 +114,8 @@ SELECT n.name, pg_get_expr(c.relpartbound, c.oid)
  WHERE i.inhparent = to_regclass(%(parent)s) AND to_regclass('public.' || n.name) IS NULL
  ORDER BY n.name
 
--- name: left_behind
--- Tables that are no partition of anything any more: what is in them has not been archived yet.
+-- name: detached_partitions
+-- Detached partitions, whose rows are not archived yet.
 SELECT c.relname, substring(c.relname FROM '^([a-z]+)_')
   FROM pg_class c
  WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind = 'r' AND NOT c.relispartition

@@ -1,5 +1,5 @@
-"""What was owed against what was written and tried: one row for each delivery that there is or
-should be, and what is wrong with it. Spark module.
+"""The comparison of expected deliveries with stored deliveries and attempts: one row for each
+delivery that exists or should exist, with its outcome and its faults. Spark module.
 """
 
 from collections.abc import Sequence
@@ -19,41 +19,41 @@ KEY = ("endpoint_id", "segment_id", "sequence", "run")
 _SUCCESS = "delivered"
 _SECOND_US = 1_000_000
 _DAY_US = 24 * 3600 * _SECOND_US
-# States of deliveries, and why there is none where a match says that there should be.
+# Outcomes: states of deliveries, and reasons why an expected delivery does not exist.
 EXPANDING = "expanding"  # its fan-out is still being written
 EXPIRED = "expired"  # before it was matched, or (the state of a delivery) before it was posted
-SKIPPED = "skipped"  # its events were gone before they were matched; a notice says so
-DROPPED = "dropped"  # because too much waited for its endpoint
-UNKNOWN = "unknown"  # nobody can tell
-NOT_EXPECTED = "nobody"  # not owed with the groups that clients have now, or as its type was then
+SKIPPED = "skipped"  # its event was dropped before it was matched; a notice says so
+DROPPED = "dropped"  # its endpoint's backlog was too large
+UNKNOWN = "unknown"  # the evidence no longer exists
+NOT_EXPECTED = "not_expected"  # with the clients' present groups, or with the type's state then
 
 
 def attempts_by_delivery(attempts: DataFrame) -> DataFrame:
-    """By delivery: how many attempts there were, when one succeeded, and how many came after it."""
-    good = sf.col("outcome") == _SUCCESS
+    """Return, by KEY, whether an attempt `succeeded` and how many followed it (`repeats`)."""
+    is_success = sf.col("outcome") == _SUCCESS
     return (
         attempts.groupBy(*KEY)
         .agg(
-            sf.min(sf.when(good, sf.col("number"))).alias("success"),
-            sf.max("number").alias("tries"),
+            sf.min(sf.when(is_success, sf.col("number"))).alias("success"),
+            sf.max("number").alias("last"),
         )
         .select(
             *KEY,
             sf.col("success").isNotNull().alias("succeeded"),
-            sf.coalesce(sf.col("tries") - sf.col("success"), sf.lit(0)).alias("repeats"),
+            sf.coalesce(sf.col("last") - sf.col("success"), sf.lit(0)).alias("repeats"),
         )
     )
 
 
 def stored_deliveries(deliveries: DataFrame, fanouts: DataFrame) -> DataFrame:
-    """Deliveries as they are, with those of fan-outs that are to come. Notices of gaps are none,
-    but one of a backlog was the last delivery that it stands for.
+    """Return the stored deliveries and those that fan-outs have yet to write. Gap notices are not
+    deliveries, except that a notice of a backlog took the place of the last delivery it covers.
     """
     notice = sf.col("gap_first").isNotNull()
-    there = deliveries.where(~notice | (sf.col("gap_reason") == BACKLOG)).select(
+    stored = deliveries.where(~notice | (sf.col("gap_reason") == BACKLOG)).select(
         *KEY,
         sf.when(sf.col("state") != DROPPED, sf.when(~notice, sf.col("registrations"))).alias(
-            "told"
+            "stored_registrations"
         ),
         sf.when(notice, sf.lit(DROPPED)).otherwise(sf.col("state")).alias("state"),
         "attempts",
@@ -69,12 +69,12 @@ def stored_deliveries(deliveries: DataFrame, fanouts: DataFrame) -> DataFrame:
         sf.lit(EXPANDING).alias("state"),
         sf.lit(0).cast("long").alias("attempts"),
     )
-    return there.unionByName(coming, allowMissingColumns=True)
+    return stored.unionByName(coming, allowMissingColumns=True)
 
 
-def compare(owed: DataFrame, there: DataFrame, tried: DataFrame) -> DataFrame:
-    """All that is owed or written, by KEY: `matched` where the event matches."""
-    expected = owed.select(
+def compare(expected: DataFrame, stored: DataFrame, attempts: DataFrame) -> DataFrame:
+    """Join expected and stored deliveries by KEY; `matched`: the event matches."""
+    matched = expected.select(
         "endpoint_id",
         "segment_id",
         "sequence",
@@ -85,8 +85,8 @@ def compare(owed: DataFrame, there: DataFrame, tried: DataFrame) -> DataFrame:
         "doubt",
     )
     return (
-        expected.join(there, [*KEY], "full_outer")
-        .join(tried, [*KEY], "left")
+        matched.join(stored, [*KEY], "full_outer")
+        .join(attempts, [*KEY], "left")
         .fillna(False, ["matched", "succeeded"])
         .fillna(0, ["repeats"])
     )
@@ -95,42 +95,42 @@ def compare(owed: DataFrame, there: DataFrame, tried: DataFrame) -> DataFrame:
 def segment_facts(
     segments: DataFrame, streams: DataFrame, read: DataFrame, retired: DataFrame
 ) -> DataFrame:
-    """By segment, what judging its deliveries takes. `lost`: some may have left with a partition
-    that was archived nowhere, which held others of it.
+    """Return, by segment, what assessing its deliveries needs. `lost`: some of its deliveries may
+    have been in a dropped partition that was not archived. `scanned`: its events were read.
     """
     ranges = sf.explode(sf.arrays_zip("segments_from", "segments_to")).alias("held")
-    gone = retired.where("parent = 'deliveries' and not archived and rows > 0").select(ranges)
+    dropped = retired.where("parent = 'deliveries' and not archived and rows > 0").select(ranges)
     of_stream = streams.select(sf.col("id").alias("stream_id"), "forwarded")
     rows = segments.select("stream_id", sf.col("id").alias("segment_id"))
     held = sf.col("segment_id").between(sf.col("held.segments_from"), sf.col("held.segments_to"))
-    lost = rows.join(sf.broadcast(gone), held, "left_semi").select(
+    lost = rows.join(sf.broadcast(dropped), held, "left_semi").select(
         "segment_id", sf.lit(True).alias("lost")
     )
-    seen = read.select("segment_id", sf.lit(True).alias("seen"))
+    scanned = read.select("segment_id", sf.lit(True).alias("scanned"))
     return (
         rows.join(sf.broadcast(of_stream), "stream_id")
         .join(lost, "segment_id", "left")
-        .join(seen, "segment_id", "left")
-        .select("segment_id", "stream_id", "forwarded", "lost", "seen")
-        .fillna(False, ["lost", "seen"])
+        .join(scanned, "segment_id", "left")
+        .select("segment_id", "stream_id", "forwarded", "lost", "scanned")
+        .fillna(False, ["lost", "scanned"])
     )
 
 
-def judge(
+def assess(
     rows: DataFrame, of_segment: DataFrame, skipped: DataFrame, days: Sequence[str], now_us: int
 ) -> DataFrame:
-    """The rows of `compared` with what became of each (`outcome`), and what is wrong (`faults`).
+    """Add to the rows of `compare` their `outcome` and `faults`.
 
-    `skipped`: ranges that notices stand for (gaps.py). `days`: of attempts that left and were
-    archived nowhere.
+    `skipped`: ranges that notices cover (gaps.py). `days`: those whose attempts were dropped
+    without being archived.
     """
     known = mark_skipped(rows.join(of_segment, "segment_id", "left"), skipped)
     latency = sf.col("finished_at_us") - sf.col("appended_at_us")
     waits = sf.lit(now_us) - sf.col("appended_at_us")
     late_us = int(limits.AUDIT_LATE_S * _SECOND_US)
-    told = sf.coalesce("told", "registrations")
+    stored = sf.coalesce("stored_registrations", "registrations")
     return (
-        known.withColumn("outcome", sf.coalesce("state", _absent()))
+        known.withColumn("outcome", sf.coalesce("state", _reason_absent()))
         .withColumn("faults", _faults(days))
         .select(
             *KEY,
@@ -139,7 +139,7 @@ def judge(
             "outcome",
             "faults",
             "registrations",
-            told.alias("told"),
+            stored.alias("stored_registrations"),
             "attempts",
             "repeats",
             "appended_at_us",
@@ -148,7 +148,7 @@ def judge(
             _hour(sf.coalesce("appended_at_us", "created_at_us")).alias("hour_us"),
             sf.when(sf.col("outcome") == _SUCCESS, sf.expr("finished_at_us div 3600000000"))
             .cast("long")
-            .alias("told_hour"),
+            .alias("delivered_hour"),
             sf.when(sf.col("outcome") == _SUCCESS, (latency / 1_000).cast("long")).alias(
                 "latency_ms"
             ),
@@ -162,8 +162,8 @@ def judge(
     )
 
 
-def _absent() -> Column:
-    """Why there is no delivery although the event matches, the surest first."""
+def _reason_absent() -> Column:
+    """Return why no delivery exists although the event matches; the surest reason wins."""
     return (
         sf.when(sf.col("doubt").isin(Doubt.OTHER_GROUPS, Doubt.LATER_TYPES), sf.lit(NOT_EXPECTED))
         .when(sf.col("skipped"), sf.lit(SKIPPED))
@@ -174,20 +174,20 @@ def _absent() -> Column:
 
 
 def _faults(days: Sequence[str]) -> Column:
-    """Kinds of findings; none for nearly all rows."""
-    there = sf.col("state").isNotNull() & (sf.col("state") != EXPANDING)
-    live = there & (sf.col("run") == 0)
-    judge = sf.col("seen") & (sf.col("sequence") <= sf.coalesce("forwarded", sf.lit(0)))
-    differs = sf.sort_array("told") != sf.sort_array("registrations")
+    """Return the kinds of findings; nearly all rows have none."""
+    stored = sf.col("state").isNotNull() & (sf.col("state") != EXPANDING)
+    live = stored & (sf.col("run") == 0)
+    known = sf.col("scanned") & (sf.col("sequence") <= sf.coalesce("forwarded", sf.lit(0)))
+    differs = sf.sort_array("stored_registrations") != sf.sort_array("registrations")
     sure = sf.col("doubt").isNull() | (sf.col("doubt") == Doubt.EXPIRES)
     finished = sf.col("finished_at_us")
-    gone = _day(finished).isin(*days) | _day(finished - _DAY_US).isin(*days)
-    gone = sf.coalesce(gone, sf.lit(False))
-    unproved = (sf.col("state") == _SUCCESS) & ~sf.col("succeeded") & ~gone
+    dropped = _day(finished).isin(*days) | _day(finished - _DAY_US).isin(*days)
+    dropped = sf.coalesce(dropped, sf.lit(False))
+    unproved = (sf.col("state") == _SUCCESS) & ~sf.col("succeeded") & ~dropped
     return sf.filter(
         sf.array(
             sf.when(sf.col("outcome") == NOT_DELIVERED, sf.lit(NOT_DELIVERED)),
-            sf.when(live & ~sf.col("matched") & judge, sf.lit(NOT_MATCHED)),
+            sf.when(live & ~sf.col("matched") & known, sf.lit(NOT_MATCHED)),
             sf.when(live & sf.col("matched") & sure & differs, sf.lit(WRONG_REGISTRATIONS)),
             sf.when(unproved, sf.lit(WITHOUT_ATTEMPT)),
         ),
@@ -203,40 +203,40 @@ def _hour(time_us: Column) -> Column:
     return time_us - sf.pmod(time_us, sf.lit(HOUR_US))
 
 
-def delivery_faults(found: DataFrame, unseen: DataFrame) -> DataFrame:
-    """A row for each fault of `judged` rows, but of events that could not be looked at."""
-    each = found.where("size(faults) > 0").select("*", sf.explode("faults").alias("kind"))
-    hidden = unseen.select(
+def delivery_faults(assessed: DataFrame, unchecked: DataFrame) -> DataFrame:
+    """Return a row for each fault of assessed rows, except for events that could not be checked."""
+    each = assessed.where("size(faults) > 0").select("*", sf.explode("faults").alias("kind"))
+    hidden = unchecked.select(
         sf.col("segment_id").alias("hidden_in"),
         sf.col("first").alias("a"),
         sf.col("last").alias("b"),
     )
-    unlooked = (
+    is_hidden = (
         (sf.col("kind") == NOT_MATCHED)
         & (sf.col("segment_id") == sf.col("hidden_in"))
         & sf.col("sequence").between(sf.col("a"), sf.col("b"))
     )
-    wanted, has = _first_of("registrations"), _first_of("told")
+    matched, stored = _first_numbers("registrations"), _first_numbers("stored_registrations")
     evidence = (
         sf.when(
             sf.col("kind") == NOT_DELIVERED,
-            sf.format_string("It matches registrations %s; there is no delivery.", wanted),
+            sf.format_string("The event matches registrations %s; no delivery exists.", matched),
         )
         .when(
             sf.col("kind") == NOT_MATCHED,
-            sf.format_string("The delivery (%s) names registrations %s.", "outcome", has),
+            sf.format_string("The delivery (%s) names registrations %s.", "outcome", stored),
         )
         .when(
             sf.col("kind") == WRONG_REGISTRATIONS,
-            sf.format_string("It matches registrations %s; the delivery names %s.", wanted, has),
+            sf.format_string(
+                "The event matches registrations %s; the delivery names %s.", matched, stored
+            ),
         )
         .otherwise(
-            sf.format_string(
-                "Run %d, %d attempts counted; none that succeeded is on record.", "run", "attempts"
-            )
+            sf.format_string("Run %d: %d attempts, none recorded as successful.", "run", "attempts")
         )
     )
-    return each.join(hidden, unlooked, "left_anti").select(
+    return each.join(hidden, is_hidden, "left_anti").select(
         "stream_id",
         "segment_id",
         "kind",
@@ -244,12 +244,12 @@ def delivery_faults(found: DataFrame, unseen: DataFrame) -> DataFrame:
         sf.col("sequence").alias("last"),
         evidence.alias("evidence"),
         "endpoint_id",
-        sf.array_min("told").alias("registration"),
+        sf.array_min("stored_registrations").alias("registration"),
     )
 
 
-def _first_of(name: str) -> Column:
-    """Of a list of numbers as many as people read."""
+def _first_numbers(name: str) -> Column:
+    """Format the first numbers of a list column, as many as people read."""
     most = limits.AUDIT_EVIDENCE_REGISTRATIONS_MAX
     first = sf.concat_ws(", ", sf.slice(name, 1, most))
     return sf.when(sf.size(name) > most, sf.concat(first, sf.lit(", ..."))).otherwise(first)

@@ -1,4 +1,4 @@
-"""What the audit's screens and its page show, of the result's own files. Spark module."""
+"""The details of an audit for the console and the report, from the result's files. Spark module."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,83 +11,78 @@ from eventhub.event.json_codec import time_text
 from sparkjobs.audit import event_log, listeners
 
 Row = dict[str, Any]
-# of partitions, why their rows are not looked at; those of listeners may well be archived
-_NOWHERE = {
-    "deliveries": " and were archived nowhere",
-    "attempts": " and were archived nowhere",
-    "listeners": f"; listeners prove nothing after {limits.LISTENERS_RETAINED_DAYS} days",
+# why the rows of a dropped partition are unknown; those of listeners may well be archived
+_DROPPED = {
+    "deliveries": " and not archived",
+    "attempts": " and not archived",
+    "listeners": f"; listeners are audited for {limits.LISTENERS_RETAINED_DAYS} days",
 }
 
 
 def first_rows(folder: Path, name: str, most: int = limits.AUDIT_SHOWN_MAX) -> list[Row]:
-    """The first rows of a table of the result."""
+    """Return the first rows of a table of the result."""
     batches = pq.ParquetFile(folder / f"{name}.parquet").iter_batches(batch_size=most)
     batch = next(batches, None)
-    found: list[Row] = [] if batch is None else batch.to_pylist()
-    return found[:most]
+    rows: list[Row] = [] if batch is None else batch.to_pylist()
+    return rows[:most]
 
 
 def streams(folder: Path) -> list[Row]:
-    """Those with the most faults, then the largest; their number is that of the hub's streams."""
+    """Return all streams, those with the most faults first, then by size."""
     rows: list[Row] = pq.read_table(folder / "streams.parquet").to_pylist()
     rows.sort(key=lambda row: (-row["faults"], -row["events"], row["zone"], row["stream"]))
     return rows
 
 
 def hours(folder: Path) -> list[Row]:
-    """The latest, in order."""
+    """Return the latest hours, in order."""
     rows: list[Row] = pq.read_table(folder / "hours.parquet").to_pylist()
     return rows[-limits.AUDIT_HOURS_MAX :]
 
 
-def timed(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Times as the API has them: `hour_us` becomes `hour`, a text."""
-    return [{_name(name): _shown(name, value) for name, value in row.items()} for row in rows]
+def with_times(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Format times as the API does: `hour_us` becomes the text `hour`."""
+    return [
+        {name.removesuffix("_us"): _formatted(name, value) for name, value in row.items()}
+        for row in rows
+    ]
 
 
-def _name(name: str) -> str:
-    return name.removesuffix("_us")
-
-
-def _shown(name: str, value: Any) -> Any:
+def _formatted(name: str, value: Any) -> Any:
     return time_text(value) if name.endswith("_us") and value is not None else value
 
 
-def not_known(retired: Sequence[Any], unknown: int, noted: Mapping[str, int]) -> list[Row]:
-    """What nobody can prove any more. `retired`: rows of partitions that were archived nowhere;
-    `noted`: of what is no fault how much, by kind.
+def unknowns(dropped: Sequence[Any], unknown: int, noted: Mapping[str, int]) -> list[Row]:
+    """Return what cannot be proved, as rows of `subject` and `reason`. `dropped`: rows of
+    partitions dropped without an archive; `noted`: counts by kind of what is no fault.
     """
     found = [
         {
-            "what": f"{row.rows:,} rows of {row.parent} in {row.name}",
-            "why": f"They left the database at {time_text(row.at_us)}{_NOWHERE[row.parent]}.",
+            "subject": f"{row.rows:,} rows of {row.parent} in {row.name}",
+            "reason": f"The partition was dropped at {time_text(row.at_us)}{_DROPPED[row.parent]}.",
         }
-        for row in retired
+        for row in dropped
     ]
     if unknown:
-        why = "Their deliveries left the database, or the groups or types then decided."
-        found.append({"what": f"Whether {unknown:,} matches were owed", "why": why})
+        reason = "Their deliveries were dropped, or depend on past client groups or types."
+        found.append({"subject": f"{unknown:,} matches without a delivery", "reason": reason})
     if forgotten := noted.get(event_log.FORGOTTEN_NUMBER):
-        why = "The first ones were forgotten by then, or another client had the name before."
-        found.append({"what": f"{forgotten:,} numbers that producers used again", "why": why})
+        reason = "The hub had expired their first use, or another client had the name before."
+        subject = f"{forgotten:,} ranges of reused producer numbers"
+        found.append({"subject": subject, "reason": reason})
     if skipped := noted.get(listeners.SKIPPED):
-        what = f"Whether clients know what they left out, {skipped:,} times"
-        why = "They went on from a cursor behind what they were told; `listeners` says who."
-        found.append({"what": what, "why": why})
+        reason = "Clients resumed from a cursor after the last event they received (`listeners`)."
+        found.append({"subject": f"{skipped:,} ranges skipped by clients", "reason": reason})
     return found
 
 
-def summary(figures: Mapping[str, Any], cut: Sequence[str]) -> str:
-    """One sentence, and more of what nobody can tell, and of the tables that were cut."""
-    text, unknown = _summary(figures), figures["unknown"]
-    text = f"{text} Not known: {unknown:,} matches." if unknown else text
-    return f"{text} Tables with too many rows were cut: {', '.join(cut)}." if cut else text
-
-
-def _summary(figures: Mapping[str, Any]) -> str:
-    checked = f"{figures['events']:,} events in {figures['segments']:,} segments"
-    owed = f"{figures['delivered']:,} of {figures['owed']:,} deliveries made"
-    count = figures["findings"]
-    if not count:
-        return f"Nothing was lost: {checked}, {owed}."
-    return f"{count:,} {'problem' if count == 1 else 'problems'} found: {checked}, {owed}."
+def summary(figures: Mapping[str, Any], truncated: Sequence[str]) -> str:
+    """Return one line of counts; unknown matches and truncated tables only if there are any."""
+    parts = [
+        f"Findings: {figures['findings']:,}",
+        f"Events: {figures['events']:,} in {figures['segments']:,} segments",
+        f"Delivered: {figures['delivered']:,} of {figures['deliveries']:,} deliveries",
+        *([f"Unknown: {figures['unknown']:,} matches"] if figures["unknown"] else []),
+        *([f"Truncated tables: {', '.join(truncated)}"] if truncated else []),
+    ]
+    return f"{'. '.join(parts)}."

@@ -1,5 +1,5 @@
-"""What is wrong with streams and their segments as a whole, and with producers' numbers: from the
-tables and the facts of the scan. Spark module.
+"""The audit of the event log: faults between segments and in producers' numbers, from the tables
+and the facts of the scan. Spark module.
 
 Faults have the columns of `scan.FAULT`.
 """
@@ -13,7 +13,7 @@ from sparkjobs.segment_reader import NONE
 MISSING_SEGMENT, OVERLAP = "missing_segment", "overlap"
 MISSING_LIVE, ALTERED_LIVE = "missing_live", "altered_live"
 DUPLICATE_NUMBER, LOST_NUMBER = "duplicate_number", "lost_number"
-FORGOTTEN_NUMBER = "forgotten_number"  # no fault: the hub could not know any more
+FORGOTTEN_NUMBER = "forgotten_number"  # no fault: the hub had expired the first use
 _MICROSECONDS = 1_000_000
 _SUM, _LONG_MAX = "decimal(38,0)", (1 << 63) - 1
 
@@ -30,8 +30,8 @@ def _fault(kind: str, first: Column, last: Column, evidence: Column) -> list[Col
 
 
 def discontinuities(segments: DataFrame, streams: DataFrame) -> DataFrame:
-    """Segments of a stream follow one another, from 1 to the head, whatever became of their rows:
-    the list of segments is never cut.
+    """Find gaps and overlaps between a stream's segments, from 1 to the head. Dropped segments are
+    listed too, so any gap is a fault.
     """
     in_order = Window.partitionBy("stream_id").orderBy("first", "segment_id")
     heads = streams.select(
@@ -46,18 +46,18 @@ def discontinuities(segments: DataFrame, streams: DataFrame) -> DataFrame:
         .withColumn("next", sf.coalesce(sf.lag("last").over(in_order), sf.lit(0)) + 1)
         .withColumn("segment_id", sf.expr(f"nullif(segment_id, {_LONG_MAX})"))
     )
-    told = sf.format_string("The segment before ends with %d.", sf.col("next") - 1)
-    gone = ends.where("first > next").select(
-        *_fault(MISSING_SEGMENT, sf.col("next"), sf.col("first") - 1, told)
+    evidence = sf.format_string("The previous segment ends at %d.", sf.col("next") - 1)
+    gaps = ends.where("first > next").select(
+        *_fault(MISSING_SEGMENT, sf.col("next"), sf.col("first") - 1, evidence)
     )
-    twice = ends.where("first < next").select(
-        *_fault(OVERLAP, sf.col("first"), sf.col("next") - 1, told)
+    overlaps = ends.where("first < next").select(
+        *_fault(OVERLAP, sf.col("first"), sf.col("next") - 1, evidence)
     )
-    return gone.unionByName(twice)
+    return gaps.unionByName(overlaps)
 
 
 def live_faults(segments: DataFrame, live: DataFrame) -> DataFrame:
-    """Of segments that are in the archive and in the database: what the database lacks."""
+    """Find what the database lacks of segments that are both live and archived."""
     rows = live.join(
         segments.select(
             sf.col("id").alias("segment_id"), "stream_id", sf.col("bytes").alias("sealed_bytes")
@@ -67,14 +67,14 @@ def live_faults(segments: DataFrame, live: DataFrame) -> DataFrame:
     each = rows.select("stream_id", "segment_id", "events", sf.explode("missing").alias("sequence"))
     in_order = Window.partitionBy("segment_id").orderBy("sequence")
     runs = each.withColumn("run", sf.col("sequence") - sf.row_number().over(in_order))
-    told = sf.format_string(
-        "The database holds %d events of the segment; the archive was asked too.", "events"
+    count = sf.format_string(
+        "The database holds %d events of the segment; the archive was read too.", "events"
     )
     missing = (
         runs.groupBy("stream_id", "segment_id", "run")
         .agg(sf.min("sequence").alias("first"), sf.max("sequence").alias("last"), sf.max("events"))
         .withColumnRenamed("max(events)", "events")
-        .select(*_fault(MISSING_LIVE, sf.col("first"), sf.col("last"), told))
+        .select(*_fault(MISSING_LIVE, sf.col("first"), sf.col("last"), count))
     )
     sizes = sf.format_string(
         "The database holds %d bytes; %d were sealed.", "live_bytes", "sealed_bytes"
@@ -89,17 +89,17 @@ def live_faults(segments: DataFrame, live: DataFrame) -> DataFrame:
 
 
 def stream_figures(segments: DataFrame, faults: DataFrame, read: DataFrame) -> DataFrame:
-    """By stream: how many segments and events, and what became of those that are not there."""
+    """Count, by stream, segments and events: read, missing, duplicate, dropped, unchecked."""
     size = sf.greatest(sf.col("last") - sf.col("first") + 1, sf.lit(0))
     dropped = sf.col("tier") == "dropped"
     unchecked = (sf.col("source") == NONE) & ~dropped
-    whys = sf.collect_set(
+    reasons = sf.collect_set(
         sf.when(dropped & (size > 0), sf.coalesce("removal_reason", sf.lit("unknown")))
     )
     found = segments.groupBy("stream_id").agg(
         sf.count("*").alias("segments"),
         sf.sum(sf.when(dropped, size).otherwise(0)).alias("dropped"),
-        sf.array_join(sf.sort_array(whys), ", ").alias("dropped_why"),
+        sf.array_join(sf.sort_array(reasons), ", ").alias("drop_reasons"),
         sf.sum(sf.when(unchecked, size).otherwise(0)).alias("unchecked"),
     )
     lost = sf.col("last") - sf.col("first") + 1
@@ -119,11 +119,11 @@ def stream_figures(segments: DataFrame, faults: DataFrame, read: DataFrame) -> D
 
 
 def repeated_numbers(
-    runs: DataFrame, segments: DataFrame, streams: DataFrame, clients: DataFrame
+    ranges: DataFrame, segments: DataFrame, streams: DataFrame, clients: DataFrame
 ) -> DataFrame:
-    """Numbers that are stored twice; of a kind of their own where the hub no longer knew the first
-    one, as its bounds say, and could not tell, or where it may be of an earlier client, whose name
-    was free again (events have names).
+    """Find numbers that are stored twice. They are FORGOTTEN_NUMBER where the hub had, by its
+    limits, expired the first use, or where an earlier client may have had the same name (events
+    carry names, not ids).
     """
     before = (
         Window.partitionBy("stream_id", "client", "window")
@@ -136,7 +136,7 @@ def repeated_numbers(
         (sf.count("*") > 1).alias("several")
     )
     twice = (
-        runs.withColumn("other", highest)
+        ranges.withColumn("other", highest)
         .where("low <= other.high")
         .join(zones, "stream_id")
         .join(names, ["zone_id", "client"], "left")
@@ -148,39 +148,41 @@ def repeated_numbers(
         | (sf.col("timed") & (apart > limits.PRODUCERS_PER_CLIENT_STREAM_MAX))
         | sf.coalesce("several", sf.lit(False))
     )
-    told = sf.format_string(
-        "Client %s, incarnation %d: numbers %d to %d are stored with sequences %d to %d too.",
+    evidence = sf.format_string(
+        "Client %s, incarnation %d: numbers %d to %d are also stored at sequences %d to %d.",
         *("client", "incarnation", "low", sf.least("high", sf.col("other.high"))),
         *(sf.col("other.first"), sf.col("other.last")),
     )
     bounds = segments.select(
         sf.col("stream_id").alias("of"), sf.col("id").alias("segment_id"),
-        sf.col("first").alias("begins"), sf.col("last").alias("ends"),
+        sf.col("first").alias("low_bound"), sf.col("last").alias("high_bound"),
     )  # fmt: skip
-    where = (sf.col("stream_id") == sf.col("of")) & sf.col("first").between(
-        sf.col("begins"), sf.col("ends")
+    inside = (sf.col("stream_id") == sf.col("of")) & sf.col("first").between(
+        sf.col("low_bound"), sf.col("high_bound")
     )
     return (
         twice.withColumn(
             "kind",
             sf.when(forgotten, sf.lit(FORGOTTEN_NUMBER)).otherwise(sf.lit(DUPLICATE_NUMBER)),
         )
-        .join(bounds, where, "left")
+        .join(bounds, inside, "left")
         .select(
-            *("stream_id", "segment_id", "kind", "first", "last"), told.alias("evidence"), "client"
+            *("stream_id", "segment_id", "kind", "first", "last"),
+            evidence.alias("evidence"),
+            "client",
         )
     )
 
 
-def lost_numbers(producers: DataFrame, runs: DataFrame, whole: DataFrame) -> DataFrame:
-    """Numbers that the hub says it stored, above all that are stored: of streams of which every
-    event was seen (`whole`), since elsewhere the missing events explain them.
+def lost_numbers(producers: DataFrame, ranges: DataFrame, whole: DataFrame) -> DataFrame:
+    """Find acknowledged numbers above every stored one, in the streams `whole` of which every event
+    was checked; elsewhere missing events may explain them.
     """
-    stored = runs.groupBy("stream_id", "client", sf.col("window").alias("incarnation")).agg(
+    stored = ranges.groupBy("stream_id", "client", sf.col("window").alias("incarnation")).agg(
         sf.max("high").alias("stored")
     )
-    told = sf.format_string(
-        "Client %s: number %d was acknowledged; the highest that is stored is %d.",
+    evidence = sf.format_string(
+        "Client %s: number %d was acknowledged; the highest stored one is %d.",
         *("client", "highest_number", sf.coalesce("stored", sf.lit(0))),
     )
     return (
@@ -189,37 +191,37 @@ def lost_numbers(producers: DataFrame, runs: DataFrame, whole: DataFrame) -> Dat
         .where("stored is null or stored < highest_number")
         .withColumn("segment_id", sf.lit(None).cast("long"))
         .select(
-            *_fault(LOST_NUMBER, *(sf.lit(None).cast("long"),) * 2, told),
+            *_fault(LOST_NUMBER, *(sf.lit(None).cast("long"),) * 2, evidence),
             "client",
         )
     )
 
 
-def producer_figures(runs: DataFrame) -> DataFrame:
-    """By stream, client and incarnation: how many numbers, and how many were left out between them,
-    which producers may do.
+def producer_figures(ranges: DataFrame) -> DataFrame:
+    """Count, by stream, client and incarnation, the numbers used and those omitted between them,
+    which is allowed.
     """
     size = sf.col("high") - sf.col("low") + 1
-    of_window = runs.groupBy("stream_id", "client", "incarnation", "window").agg(
+    of_window = ranges.groupBy("stream_id", "client", "incarnation", "window").agg(
         sf.sum(size).alias("numbers"), sf.min("low").alias("low"), sf.max("high").alias("high")
     )
-    left_out = sf.greatest(sf.col("high") - sf.col("low") + 1 - sf.col("numbers"), sf.lit(0))
-    in_all = sf.sum(left_out.cast(_SUM))  # of a few windows it may be more than a long holds
+    omitted = sf.greatest(sf.col("high") - sf.col("low") + 1 - sf.col("numbers"), sf.lit(0))
+    total = sf.sum(omitted.cast(_SUM))  # over several windows it may exceed a long
     return of_window.groupBy("stream_id", "client", "incarnation").agg(
         sf.sum("numbers").alias("numbers"),
         sf.min("low").alias("lowest"),
         sf.max("high").alias("highest"),
-        sf.least(in_all, sf.lit(_LONG_MAX).cast(_SUM)).cast("long").alias("left_out"),
+        sf.least(total, sf.lit(_LONG_MAX).cast(_SUM)).cast("long").alias("omitted"),
     )
 
 
 def whole_streams(
-    segments: DataFrame, unseen: DataFrame, faults: DataFrame, read: DataFrame
+    segments: DataFrame, unchecked: DataFrame, faults: DataFrame, read: DataFrame
 ) -> DataFrame:
-    """Streams of which every event that was ever given a sequence was seen."""
+    """Return the streams of which every event ever appended was checked."""
     holds = segments.where("last >= first").select("stream_id", sf.col("id").alias("segment_id"))
     unread = holds.join(read, "segment_id", "left_anti").select("stream_id")
-    hollow = holds.join(unseen, "segment_id", "left_semi").select("stream_id")
+    partial = holds.join(unchecked, "segment_id", "left_semi").select("stream_id")
     cut = faults.where(sf.col("kind") == MISSING_SEGMENT).select("stream_id")
-    lacking = unread.union(hollow).union(cut).distinct()
-    return segments.select("stream_id").distinct().join(lacking, "stream_id", "left_anti")
+    incomplete = unread.union(partial).union(cut).distinct()
+    return segments.select("stream_id").distinct().join(incomplete, "stream_id", "left_anti")

@@ -1,5 +1,5 @@
-"""The figures of deliveries: by registration and hour, by hour, by client, by replay, and of all.
-Percentiles are exact, of milliseconds. Spark module.
+"""Figures of assessed deliveries: by registration and hour, by hour, by client, by replay, and in
+total. Percentiles are exact, in milliseconds. Spark module.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -17,7 +17,7 @@ from sparkjobs.audit.deliveries import (
 
 HOUR_US = 3_600_000_000
 PERCENTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
-_THERE = ("pending", "delivered", "dead_lettered", "cancelled", DROPPED, EXPANDING)
+_WITH_DELIVERY = ("pending", "delivered", "dead_lettered", "cancelled", DROPPED, EXPANDING)
 
 
 def _count(condition: Column) -> Column:
@@ -29,11 +29,11 @@ def _outcome(*names: str) -> Column:
 
 
 def _figures() -> list[Column]:
-    """Of any group of `judged` rows of run 0."""
+    """Return the aggregates of assessed rows of run 0."""
     matched = sf.col("matched") & ~_outcome(NOT_EXPECTED)
     return [
         _count(matched).alias("matched"),
-        _count(_outcome(*_THERE)).alias("owed"),
+        _count(_outcome(*_WITH_DELIVERY)).alias("deliveries"),
         _count(_outcome("delivered")).alias("delivered"),
         _count(_outcome("pending", EXPANDING)).alias("pending"),
         _count(_outcome("dead_lettered")).alias("dead_lettered"),
@@ -51,71 +51,73 @@ def _figures() -> list[Column]:
 
 
 def _grouped(live: DataFrame, *by: str) -> DataFrame:
-    found = live.groupBy(*by).agg(*_figures())
-    for place, name in enumerate(PERCENTILES):
-        found = found.withColumn(name, sf.round(sf.col("_latency")[place], 1))
-    return found.drop("_latency")
+    figures = live.groupBy(*by).agg(*_figures())
+    for at, name in enumerate(PERCENTILES):
+        figures = figures.withColumn(name, sf.round(sf.col("_latency")[at], 1))
+    return figures.drop("_latency")
 
 
 def totals(live: DataFrame) -> DataFrame:
-    """One row. `live`: judged rows of run 0."""
+    """Return one row. `live`: assessed rows of run 0."""
     return _grouped(live)
 
 
 def by_hour(live: DataFrame) -> DataFrame:
-    """By the hour in which events were appended."""
+    """Group by the hour in which events were appended."""
     return _grouped(live, "hour_us")
 
 
 def by_registration(live: DataFrame, endpoints: DataFrame, clients: DataFrame) -> DataFrame:
-    """By registration and hour, with whose it is: its client is that of the endpoints it named,
-    which is known when its versions are not any more.
+    """Group by registration and hour, and add the registration's client: that of the endpoints in
+    its deliveries, which are known even when its versions have been purged.
     """
-    each = live.withColumn("registration_id", sf.explode("told"))
+    each = live.withColumn("registration_id", sf.explode("stored_registrations"))
     owners = endpoints.select(sf.col("id").alias("endpoint_id"), "client_id").join(
         clients.select(sf.col("id").alias("client_id"), "zone", sf.col("name").alias("client")),
         "client_id",
     )
-    whose = (
+    client = (
         each.select("registration_id", "endpoint_id")
         .distinct()
         .join(sf.broadcast(owners), "endpoint_id")
         .groupBy("registration_id")
         .agg(sf.max("zone").alias("zone"), sf.max("client").alias("client"))
     )
-    return _grouped(each, "registration_id", "hour_us").join(whose, "registration_id", "left")
+    return _grouped(each, "registration_id", "hour_us").join(client, "registration_id", "left")
 
 
-def by_client(found: DataFrame, endpoints: DataFrame) -> DataFrame:
-    """By client and the hour in which it was told: replays too."""
-    whose = endpoints.select(sf.col("id").alias("endpoint_id"), "zone_id", "client")
-    told = found.where(_outcome("delivered")).join(sf.broadcast(whose), "endpoint_id", "left")
+def by_client(assessed: DataFrame, endpoints: DataFrame) -> DataFrame:
+    """Group by client and hour of delivery; replays are included."""
+    owners = endpoints.select(sf.col("id").alias("endpoint_id"), "zone_id", "client")
+    delivered = assessed.where(_outcome("delivered")).join(
+        sf.broadcast(owners), "endpoint_id", "left"
+    )
     return (
-        told.withColumn("hour_us", sf.col("told_hour") * HOUR_US)
+        delivered.withColumn("hour_us", sf.col("delivered_hour") * HOUR_US)
         .groupBy("zone_id", "client", "hour_us")
         .agg(
-            sf.count("*").alias("told"),
+            sf.count("*").alias("delivered"),
             _count(sf.col("run") > 0).alias("replayed"),
-            sf.min("finished_at_us").alias("first_told_us"),
-            sf.max("finished_at_us").alias("last_told_us"),
+            sf.min("finished_at_us").alias("first_delivered_us"),
+            sf.max("finished_at_us").alias("last_delivered_us"),
         )
     )
 
 
-def clients_in_all(hourly: DataFrame) -> DataFrame:
-    """By client, of what `by_client` gives."""
+def client_totals(hourly: DataFrame) -> DataFrame:
+    """Sum the rows of `by_client` by client."""
     return hourly.groupBy("zone", "client").agg(
-        sf.sum("told").alias("told"),
+        sf.sum("delivered").alias("delivered"),
         sf.sum("replayed").alias("replayed"),
-        sf.min("first_told_us").alias("first_told_us"),
-        sf.max("last_told_us").alias("last_told_us"),
+        sf.min("first_delivered_us").alias("first_delivered_us"),
+        sf.max("last_delivered_us").alias("last_delivered_us"),
     )
 
 
-def by_replay(found: DataFrame) -> DataFrame:
-    """Runs beside the live one."""
+def by_replay(assessed: DataFrame) -> DataFrame:
+    """Group replays by run and stream."""
     return (
-        found.where("run > 0")
+        assessed.where("run > 0")
         .groupBy("run", "stream_id")
         .agg(
             sf.count("*").alias("deliveries"),

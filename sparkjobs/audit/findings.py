@@ -1,5 +1,5 @@
-"""What the audit found wrong, in words, with names instead of numbers. docs/audit.md says what to
-do about each kind. Spark module.
+"""The audit's findings: faults with a description and with names instead of ids. docs/audit.md says
+what to do about each kind. Spark module.
 """
 
 from collections.abc import Mapping
@@ -10,47 +10,45 @@ from pyspark.sql import functions as sf
 from sparkjobs.audit import deliveries, event_log, listeners, scan, sequences
 from sparkjobs.segment_reader import ALTERED
 
-# Kinds, in the order in which they are told.
+# Kinds and their descriptions, in the order of the findings.
 KINDS: Mapping[str, str] = {
-    "missing_file": "The archive's file of the segment is not there.",
-    "truncated": "The archive's file of the segment is cut short.",
-    "unreadable": "The file of the segment cannot be read.",
-    "missing_manifest": "The archive's manifest of the segment is not there.",
-    "bad_manifest": "The archive's manifest of the segment is altered or unreadable.",
-    "wrong_range": "The archive's manifest names another range than was sealed.",
-    sequences.MISSING: "Events that were stored are gone.",
-    sequences.DUPLICATE: "A sequence is there more than once.",
-    sequences.DISORDER: "Events come behind later ones.",
-    sequences.OUTSIDE: "Events lie outside of what was sealed.",
-    scan.UNDECODABLE: "The stored bytes are no event.",
-    ALTERED: "The bytes are not those that were stored.",
-    event_log.MISSING_SEGMENT: "Between two segments, or at an end of the stream, events are gone.",
-    event_log.OVERLAP: "A segment begins with numbers that the one before had given.",
-    event_log.MISSING_LIVE: "The database lacks events of a segment that is archived too.",
-    event_log.ALTERED_LIVE: "The database holds other bytes than were sealed.",
+    "missing_file": "The segment's archive file does not exist.",
+    "truncated": "The segment's archive file is truncated.",
+    "unreadable": "The segment's file cannot be read.",
+    "missing_manifest": "The segment's manifest in the archive does not exist.",
+    "bad_manifest": "The segment's manifest in the archive is altered or unreadable.",
+    "wrong_range": "The manifest's range differs from the sealed one.",
+    sequences.MISSING: "Stored events are missing.",
+    sequences.DUPLICATE: "A sequence is stored more than once.",
+    sequences.DISORDER: "Events are stored after later ones.",
+    sequences.OUTSIDE: "Events have sequences outside the sealed range.",
+    scan.UNDECODABLE: "The stored bytes are not an event.",
+    ALTERED: "The stored bytes were altered.",
+    event_log.MISSING_SEGMENT: "Sequences between segments, or at an end of the stream, have none.",
+    event_log.OVERLAP: "A segment starts with sequences of the previous one.",
+    event_log.MISSING_LIVE: "The database lacks events of an archived segment that is live too.",
+    event_log.ALTERED_LIVE: "The database's bytes of an archived segment were altered.",
     event_log.DUPLICATE_NUMBER: "A producer's number is stored twice.",
-    event_log.LOST_NUMBER: "A producer's number was acknowledged and is not stored.",
-    deliveries.NOT_DELIVERED: "An event matches registrations, and no delivery was written.",
-    deliveries.NOT_MATCHED: "A delivery was written for an event that matches none of them.",
-    deliveries.WRONG_REGISTRATIONS: "A delivery names other registrations than match.",
-    deliveries.WITHOUT_ATTEMPT: "A delivery is said to be delivered, and no attempt succeeded.",
-    listeners.NOT_DELIVERED: "A listen was told less than it had asked for.",
-    listeners.NOT_MATCHED: "A listen was told more than it had asked for.",
+    event_log.LOST_NUMBER: "A producer's number was acknowledged but is not stored.",
+    deliveries.NOT_DELIVERED: "An event matches registrations but has no delivery.",
+    deliveries.NOT_MATCHED: "A delivery exists for an event that matches no registration.",
+    deliveries.WRONG_REGISTRATIONS: "A delivery names other registrations than the event matches.",
+    deliveries.WITHOUT_ATTEMPT: "A delivery is marked delivered without a successful attempt.",
+    listeners.NOT_DELIVERED: "A listener received fewer events than it matched.",
+    listeners.NOT_MATCHED: "A listener received more events than it matched.",
 }
 COLUMNS = (
     *("kind", "zone", "stream", "segment", "first", "last", "registration", "endpoint", "client"),
     *("detail", "evidence"),
 )
-ORDER = ("rank", *COLUMNS)
-_NUMBERS = {"endpoint_id": "long", "registration": "long", "client": "string"}
+SORTED_BY = ("rank", *COLUMNS)
+_OPTIONAL = {"endpoint_id": "long", "registration": "long", "client": "string"}
 
 
 def findings(
     faults: DataFrame, streams: DataFrame, segments: DataFrame, endpoints: DataFrame
 ) -> DataFrame:
-    """COLUMNS, and `rank` to sort by. `faults`: columns of scan.FAULT, and endpoint_id,
-    registration, client where they are known.
-    """
+    """Return COLUMNS, and `rank` to sort by. `faults` are padded ones."""
     kinds = faults.sparkSession.createDataFrame(
         [(kind, rank, detail) for rank, (kind, detail) in enumerate(KINDS.items())],
         "kind string, rank long, detail string",
@@ -72,8 +70,8 @@ def findings(
 
 
 def pad(faults: DataFrame) -> DataFrame:
-    """With all columns that `findings` takes."""
-    for name, kind in _NUMBERS.items():
+    """Add the optional columns of faults (endpoint_id, registration, client) that are absent."""
+    for name, kind in _OPTIONAL.items():
         if name not in faults.columns:
             faults = faults.withColumn(name, sf.lit(None).cast(kind))
-    return faults.select("stream_id", "segment_id", "kind", "first", "last", "evidence", *_NUMBERS)
+    return faults.select("stream_id", "segment_id", "kind", "first", "last", "evidence", *_OPTIONAL)

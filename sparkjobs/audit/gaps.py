@@ -1,8 +1,8 @@
-"""What notices of gaps stand for: ranges of sequences whose events forwarders passed unmatched,
-because they had left the log. Spark module.
+"""Ranges of sequences that gap notices cover: events that forwarders skipped unmatched, because
+they had been dropped from the log. Spark module.
 
-However many notices there are, nothing is collected: a sequence is looked up among the ranges of
-its block.
+Any number of notices works, because nothing is collected on the driver: a sequence is looked up
+among the ranges of its block.
 """
 
 from pyspark.sql import DataFrame, Window
@@ -10,14 +10,14 @@ from pyspark.sql import functions as sf
 
 from sparkjobs.segment_reader import NONE
 
-BACKLOG = "backlog"  # why of a notice of what was dropped because too much waited for its endpoint
-_BLOCK = 1_024  # sequences; ranges that are apart are at most 512 in one
+BACKLOG = "backlog"  # the reason of a notice for an endpoint whose backlog was too large
+_BLOCK = 1_024  # sequences; disjoint ranges number at most 512 in one block
 
 
 def gap_ranges(deliveries: DataFrame, segments: DataFrame) -> DataFrame:
-    """(stream_id, from, to), none over another or next to it: what the notices among the deliveries
-    say, of sequences that a segment which can be read may hold. Not those of a backlog: they are of
-    one endpoint, and nobody else's excuse.
+    """Return the ranges (stream_id, from, to) of the notices among the deliveries, clipped to
+    readable segments; none overlap or adjoin. Notices of a backlog are left out: they concern one
+    endpoint and explain nothing for others.
     """
     readable = (
         segments.where(sf.col("source") != NONE)
@@ -41,14 +41,14 @@ def gap_ranges(deliveries: DataFrame, segments: DataFrame) -> DataFrame:
 
 
 def merge_ranges(ranges: DataFrame) -> DataFrame:
-    """(stream_id, from, to) with what overlaps or adjoins put together."""
+    """Merge ranges (stream_id, from, to) that overlap or adjoin."""
     in_order = Window.partitionBy("stream_id").orderBy("from", "to")
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
     reached = sf.max("to").over(before)
-    begins = reached.isNull() | (sf.col("from") > reached + 1)
+    starts = reached.isNull() | (sf.col("from") > reached + 1)
     return (
-        ranges.withColumn("begins", begins.cast("long"))
-        .withColumn("island", sf.sum("begins").over(in_order))
+        ranges.withColumn("starts", starts.cast("long"))
+        .withColumn("island", sf.sum("starts").over(in_order))
         .groupBy("stream_id", "island")
         .agg(sf.min("from").alias("from"), sf.max("to").alias("to"))
         .select("stream_id", "from", "to")
@@ -56,8 +56,8 @@ def merge_ranges(ranges: DataFrame) -> DataFrame:
 
 
 def mark_skipped(rows: DataFrame, ranges: DataFrame) -> DataFrame:
-    """The rows (stream_id, sequence, ...), each once, with `skipped`: a range of `merged` holds its
-    sequence.
+    """Add `skipped` to rows (stream_id, sequence, ...): whether one of the merged ranges contains
+    the sequence. Rows are not multiplied.
     """
     blocks = ranges.select(
         sf.col("stream_id").alias("gap_of"),

@@ -1,10 +1,10 @@
-"""Was each client told everything over all its incarnations (FOX-23)? From the record of its
-listens and what was to be told of the stream. Spark module.
+"""The audit of listeners: whether each client received every event over all its incarnations
+(FOX-23), from the record of its listeners and the events that they matched. Spark module.
 
-A listen of the record says: so many events were told, all that were wanted between two places. The
-next one's cursor is the client's word of what it had; so a place that it begins behind, and that no
-listen had got to, is a hole. A process that was killed leaves its rows open: what it told last is
-the client's word alone.
+The record says how many events were delivered to a listener between two sequences. The cursor of
+the next listener is the client's claim of what it has; so events before that cursor which no
+listener received were skipped. A killed process leaves its rows open: what it delivered last is
+known from the client's claim alone.
 """
 
 from pathlib import Path
@@ -17,22 +17,23 @@ from sparkjobs.audit import event_log, listener_counts
 from sparkjobs.expected_deliveries import ExecutorPaths
 from sparkjobs.job_spec import JobSpec
 
-NOT_DELIVERED, NOT_MATCHED, SKIPPED = "untold", "told_unasked", "skipped"
-BY = ("zone", "client", "client_id", "stream", "stream_id", "request_digest")
+NOT_DELIVERED, NOT_MATCHED = "listener_not_delivered", "listener_not_matched"
+SKIPPED = "skipped"
+SORTED_BY = ("zone", "client", "client_id", "stream", "stream_id", "request_digest")
 _KEY = ["stream_id", "client_id", "request_digest"]
 _FAULTS = "stream_id long, segment_id long, kind string, first long, last long, evidence string"
 _CLIENTS = (
     "stream_id long, client_id long, request_digest string, client string, filter string,"
-    " incarnations long, nodes long, after long, through long, destined long, told long,"
-    " repeats long, skipped long, unseen long"
+    " incarnations long, nodes long, after long, through long, expected long, delivered long,"
+    " repeats long, skipped long, unchecked long"
 )
-_PLACES = ("sequence", "delivered_sequence", "covered", "top", "low")
-_NUMBERS = {"sure": "owed", "doubtful": "doubtful", "unseen": "unseen"}  # as judged
+_POINTS = ("sequence", "delivered_sequence", "covered", "top", "low")
+_COUNTS = {"sure": "expected", "doubtful": "doubtful", "unchecked": "unchecked"}  # -> assessed
 
 
 class ListenerAudit(NamedTuple):
-    """`faults` have the columns of scan.FAULT and `client`; `clients` is a row for each client,
-    stream and wish.
+    """`faults` have the columns of scan.FAULT and `client`; `clients` has a row for each client,
+    stream and interest.
     """
 
     faults: DataFrame
@@ -40,7 +41,7 @@ class ListenerAudit(NamedTuple):
 
 
 class ListenerTables(NamedTuple):
-    """Tables of the inputs."""
+    """The input tables of this audit."""
 
     listeners: DataFrame
     segments: DataFrame
@@ -48,75 +49,74 @@ class ListenerTables(NamedTuple):
     clients: DataFrame
 
 
-def audit_listeners(order: JobSpec, heard: ListenerTables) -> ListenerAudit:
-    """Reads the segments of streams that were listened to once more."""
-    listeners, segments, streams, clients = heard
+def audit_listeners(spec: JobSpec, tables: ListenerTables) -> ListenerAudit:
+    """Audit all listeners; the segments of their streams are read once more."""
+    listeners, segments, streams, clients = tables
     spark = listeners.sparkSession
     if listeners.isEmpty():
         return ListenerAudit(
             spark.createDataFrame([], f"{_FAULTS}, client string"),
             spark.createDataFrame([], _CLIENTS),
         )
-    work = Path(order.work)
-    ranged = _stored(ranges(listeners), work / "told-ranges")
+    work = Path(spec.work)
+    ranged = _stored(ranges(listeners), work / "listener-ranges")
     _stored(interests(ranged, clients), work / listener_counts.INTERESTS)
     points = _stored(points_of(ranged), work / listener_counts.POINTS)
     zones = streams.select(sf.col("id").alias("stream_id"), "zone_id")
-    reached = points.groupBy("stream_id").agg(sf.min("sequence").alias("from"))
-    asked = (
+    lowest = points.groupBy("stream_id").agg(sf.min("sequence").alias("from"))
+    to_count = (
         segments.join(zones, "stream_id")
-        .join(sf.broadcast(reached), "stream_id")
+        .join(sf.broadcast(lowest), "stream_id")
         .where("last >= first and last > from")
         .drop("from")
     )
-    found = listener_counts.count_events(
-        asked, ExecutorPaths(order.inputs, order.work, order.now_us), order.archive_url
-    )
-    found = _stored(found, work / "told-counts")
+    paths = ExecutorPaths(spec.inputs, spec.work, spec.now_us)
+    counts = listener_counts.count_events(to_count, paths, spec.archive_url)
+    counts = _stored(counts, work / "listener-counts")
     gaps = event_log.discontinuities(segments, streams)
-    judged = _stored(add_unchecked(judge(ranged, cumulate(points, found)), gaps), work / "told")
-    return ListenerAudit(faults(judged), by_client(judged))
+    assessed = add_unchecked(assess(ranged, cumulate(points, counts)), gaps)
+    assessed = _stored(assessed, work / "listeners")
+    return ListenerAudit(faults(assessed), by_client(assessed))
 
 
 def ranges(listeners: DataFrame) -> DataFrame:
-    """Each listen with what lies before it: `covered` is how far the client had been told by then
-    (null: nothing is on record); `lost`: the range from there to its cursor is a hole; else what
-    lies between is the client's word, its own wish, or was said to be missing.
+    """Relate each listener to the earlier ones of its client.
+
+    `covered`: the sequence up to which the client had been served (null: nothing is recorded).
+    `lost`: the range from there to the listener's cursor was skipped. Otherwise that range is the
+    client's claim, its own choice of a start, or was reported to it as missing.
     """
-    of_wish = Window.partitionBy(*_KEY).orderBy("id").rowsBetween(Window.unboundedPreceding, -1)
+    of_interest = Window.partitionBy(*_KEY).orderBy("id").rowsBetween(Window.unboundedPreceding, -1)
     of_any = (
         Window.partitionBy("stream_id", "client_id")
         .orderBy("id")
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     resumed = sf.col("start") == "cursor"
-    last_open = sf.max(sf.when(sf.col("ended_at_us").isNull(), sf.col("id"))).over(of_wish)
-    last_resumed = sf.max(sf.when(resumed, sf.col("id"))).over(of_wish)
-    unwritten = sf.max(sf.col("transport") == "unrecorded").over(of_any)
+    last_open = sf.max(sf.when(sf.col("ended_at_us").isNull(), sf.col("id"))).over(of_interest)
+    last_resumed = sf.max(sf.when(resumed, sf.col("id"))).over(of_interest)
+    unrecorded = sf.max(sf.col("transport") == "unrecorded").over(of_any)
+    highest = sf.max("delivered_sequence")
     rows = (
         listeners.withColumn(
-            "covered",
-            sf.coalesce(
-                sf.max("delivered_sequence").over(of_wish),
-                sf.max("delivered_sequence").over(of_any),
-            ),
+            "covered", sf.coalesce(highest.over(of_interest), highest.over(of_any))
         )
-        .withColumn("word", sf.coalesce(last_open >= sf.coalesce(last_resumed, last_open), _no()))
-        .withColumn("word", sf.col("word") | sf.coalesce(unwritten, _no()))
+        .withColumn("claim", sf.coalesce(last_open >= sf.coalesce(last_resumed, last_open), _no()))
+        .withColumn("claim", sf.col("claim") | sf.coalesce(unrecorded, _no()))
         .where("transport <> 'unrecorded'")
     )
-    behind = resumed & (sf.col("sequence") > sf.col("covered"))
+    ahead = resumed & (sf.col("sequence") > sf.col("covered"))
     return (
-        rows.withColumn("lost", sf.coalesce(behind & ~sf.col("word"), _no()))
+        rows.withColumn("lost", sf.coalesce(ahead & ~sf.col("claim"), _no()))
         .withColumn(
-            "low", sf.when(behind & sf.col("word"), sf.col("covered")).otherwise(sf.col("sequence"))
+            "low", sf.when(ahead & sf.col("claim"), sf.col("covered")).otherwise(sf.col("sequence"))
         )
-        .withColumn("top", _before(sf.max("delivered_sequence")))
+        .withColumn("top", _before(highest))
     )
 
 
 def _before(highest: Column) -> Column:
-    """Of the ranges that begin lower."""
+    """Aggregate over the ranges that start lower."""
     order = Window.partitionBy(*_KEY).orderBy("low", "id")
     return highest.over(order.rowsBetween(Window.unboundedPreceding, -1))
 
@@ -126,64 +126,65 @@ def _no() -> Column:
 
 
 def interests(ranged: DataFrame, clients: DataFrame) -> DataFrame:
-    """listener_counts.INTEREST"""
-    names = clients.select(sf.col("id").alias("client_id"), "zone")
+    """Return listener_counts.INTEREST."""
+    zones = clients.select(sf.col("id").alias("client_id"), "zone")
     first = [sf.first(name).alias(name) for name in ("mask", "filter", "registrations", "client")]
-    found = ranged.groupBy(*_KEY).agg(*first).join(names, "client_id", "left")
+    found = ranged.groupBy(*_KEY).agg(*first).join(zones, "client_id", "left")
     return found.select(*listener_counts.INTEREST.names)
 
 
 def points_of(ranged: DataFrame) -> DataFrame:
-    """listener_counts.POINT: every place that is counted up to."""
-    places = sf.array(*_PLACES)
-    each = ranged.select(*_KEY, sf.explode(sf.array_compact(places)).alias("sequence"))
+    """Return listener_counts.POINT: every sequence up to which events are counted."""
+    points = sf.array(*_POINTS)
+    each = ranged.select(*_KEY, sf.explode(sf.array_compact(points)).alias("sequence"))
     return each.distinct().select(*listener_counts.POINT.names)
 
 
-def cumulate(points: DataFrame, counted: DataFrame) -> DataFrame:
-    """How many events there are up to each point, from where the first segment that was counted
-    begins. Points of wishes that cannot be judged are left out.
+def cumulate(points: DataFrame, counts: DataFrame) -> DataFrame:
+    """Sum the counts from the start of the first counted segment up to each point. Interests that
+    were not recorded have no rows.
     """
-    wholes = counted.where("whole").withColumn("place", sf.lit(0)).drop("whole")
-    zeros = [sf.lit(0).cast("long").alias(name) for name in _NUMBERS]
+    wholes = counts.where("whole").withColumn("rank", sf.lit(0)).drop("whole")
+    zeros = [sf.lit(0).cast("long").alias(name) for name in _COUNTS]
     marks = points.join(wholes.select(*_KEY).distinct(), _KEY).select(
-        *_KEY, "sequence", *zeros, sf.lit(1).alias("place")
+        *_KEY, "sequence", *zeros, sf.lit(1).alias("rank")
     )
     through = (
         Window.partitionBy(*_KEY)
-        .orderBy("sequence", "place")
+        .orderBy("sequence", "rank")
         .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
     below = (
         wholes.unionByName(marks)
-        .select(*_KEY, "sequence", "place", *(sf.sum(n).over(through).alias(n) for n in _NUMBERS))
-        .where("place = 1")
+        .select(*_KEY, "sequence", "rank", *(sf.sum(n).over(through).alias(n) for n in _COUNTS))
+        .where("rank = 1")
     )
-    inside = counted.where("not whole").select(
-        *_KEY, "sequence", *(sf.col(name).alias(f"in_{name}") for name in _NUMBERS)
+    inside = counts.where("not whole").select(
+        *_KEY, "sequence", *(sf.col(name).alias(f"in_{name}") for name in _COUNTS)
     )
     sums = [
         (sf.col(name) + sf.coalesce(sf.col(f"in_{name}"), sf.lit(0))).alias(name)
-        for name in _NUMBERS
+        for name in _COUNTS
     ]
     return below.join(inside, [*_KEY, "sequence"], "left").select(*_KEY, "sequence", *sums)
 
 
-def judge(ranged: DataFrame, upto: DataFrame) -> DataFrame:
-    """Each listen with how many events lay in its ranges: `owed` to be told (and `doubtful`,
-    `unseen`), `skipped` before it, `fresh` that no listen before had in its range.
+def assess(ranged: DataFrame, up_to: DataFrame) -> DataFrame:
+    """Add the numbers of events in each listener's ranges: `expected` within its own (and
+    `doubtful`, `unchecked`), `before` it since `covered`, and `fresh` ones that no earlier
+    listener's range contains.
     """
     each = ranged.select(
         *_KEY,
         "id",
-        sf.explode(sf.create_map(*(part for name in _PLACES for part in (sf.lit(name), name)))),
-    ).withColumnsRenamed({"key": "place", "value": "sequence"})
-    of_listen = each.join(upto, [*_KEY, "sequence"]).groupBy("id")
-    sums = of_listen.agg(
+        sf.explode(sf.create_map(*(part for name in _POINTS for part in (sf.lit(name), name)))),
+    ).withColumnsRenamed({"key": "point", "value": "sequence"})
+    of_listener = each.join(up_to, [*_KEY, "sequence"]).groupBy("id")
+    sums = of_listener.agg(
         *(
-            sf.max(sf.when(sf.col("place") == place, sf.col(number))).alias(f"{number}_{place}")
-            for place in _PLACES
-            for number in _NUMBERS
+            sf.max(sf.when(sf.col("point") == point, sf.col(count))).alias(f"{count}_{point}")
+            for point in _POINTS
+            for count in _COUNTS
         )
     )
     found = ranged.join(sums, "id", "left")
@@ -193,53 +194,56 @@ def judge(ranged: DataFrame, upto: DataFrame) -> DataFrame:
     return found.select(
         *ranged.columns,
         *(
-            (sf.col(f"{n}_delivered_sequence") - sf.col(f"{n}_sequence")).alias(_NUMBERS[n])
-            for n in _NUMBERS
+            (sf.col(f"{n}_delivered_sequence") - sf.col(f"{n}_sequence")).alias(_COUNTS[n])
+            for n in _COUNTS
         ),
         (sf.col("sure_sequence") - sf.col("sure_covered")).alias("before"),
-        (sf.col("unseen_sequence") - sf.col("unseen_covered")).alias("before_unseen"),
+        (sf.col("unchecked_sequence") - sf.col("unchecked_covered")).alias("before_unchecked"),
         (end - sure_top).alias("fresh"),
         sf.col("sure_low"),
         sf.col("sure_delivered_sequence").alias("sure_end"),
     )
 
 
-def add_unchecked(judged: DataFrame, gaps: DataFrame) -> DataFrame:
-    """Listens whose ranges meet a fault in the list of segments, which is told by itself, could not
-    look at what is there.
+def add_unchecked(assessed: DataFrame, gaps: DataFrame) -> DataFrame:
+    """Count as unchecked the sequences for which a stream has no segment; the audit of the log
+    reports those.
     """
     begin = sf.least("covered", "sequence")
     of_fault = gaps.select(sf.col("stream_id").alias("of"), "first", "last")
-    meets = (sf.col("stream_id") == sf.col("of")) & (sf.col("last") > begin)
-    met = judged.join(
-        sf.broadcast(of_fault), meets & (sf.col("first") <= sf.col("delivered_sequence"))
+    overlaps = (
+        (sf.col("stream_id") == sf.col("of"))
+        & (sf.col("last") > begin)
+        & (sf.col("first") <= sf.col("delivered_sequence"))
     )
-    cut = met.groupBy("id").agg(sf.sum(sf.expr("last - first + 1")).alias("cut"))
-    known = judged.join(cut, "id", "left").fillna(0, ["cut"])
-    for name in ("unseen", "before_unseen"):
+    within = assessed.join(sf.broadcast(of_fault), overlaps)
+    cut = within.groupBy("id").agg(sf.sum(sf.expr("last - first + 1")).alias("cut"))
+    known = assessed.join(cut, "id", "left").fillna(0, ["cut"])
+    for name in ("unchecked", "before_unchecked"):
         known = known.withColumn(name, sf.col(name) + sf.col("cut"))
     return known.drop("cut")
 
 
-def faults(judged: DataFrame) -> DataFrame:
-    """What a client was not told, told although it had not asked, or begins behind."""
-    checked = sf.col("unseen") == 0
-    subscription = sf.format_string(
-        "The listen %d was told %d events; %d were to be told, and %d may have been.",
-        *("id", "delivered_events", "owed", "doubtful"),
+def faults(assessed: DataFrame) -> DataFrame:
+    """Return the listeners that received fewer or more events than they matched, and those that
+    skipped some.
+    """
+    checked = sf.col("unchecked") == 0
+    received = sf.format_string(
+        "Listener %d received %d events; %d matched, and %d more may have matched.",
+        *("id", "delivered_events", "expected", "doubtful"),
     )
-    less = judged.where(checked & (sf.col("delivered_events") < sf.col("owed")))
-    more = judged.where(
-        checked & (sf.col("delivered_events") > sf.col("owed") + sf.col("doubtful"))
-    )
-    holes = judged.where("lost and before > 0 and before_unseen = 0")
-    hole_of = sf.format_string(
-        "The listen %d begins behind %d events that none before it was told.", "id", "before"
+    less = assessed.where(checked & (sf.col("delivered_events") < sf.col("expected")))
+    most = sf.col("expected") + sf.col("doubtful")
+    more = assessed.where(checked & (sf.col("delivered_events") > most))
+    holes = assessed.where("lost and before > 0 and before_unchecked = 0")
+    skipped = sf.format_string(
+        "Listener %d starts after %d events that no earlier one received.", "id", "before"
     )
     return (
-        _fault(less, NOT_DELIVERED, "sequence", "delivered_sequence", subscription)
-        .unionByName(_fault(more, NOT_MATCHED, "sequence", "delivered_sequence", subscription))
-        .unionByName(_fault(holes, SKIPPED, "covered", "sequence", hole_of))
+        _fault(less, NOT_DELIVERED, "sequence", "delivered_sequence", received)
+        .unionByName(_fault(more, NOT_MATCHED, "sequence", "delivered_sequence", received))
+        .unionByName(_fault(holes, SKIPPED, "covered", "sequence", skipped))
     )
 
 
@@ -255,36 +259,36 @@ def _fault(rows: DataFrame, kind: str, after: str, last: str, evidence: Column) 
     )
 
 
-def by_client(judged: DataFrame) -> DataFrame:
-    """By client, stream and wish: incarnations, the processes that told them, how many events lay
-    between where the first began and the last got to, how many of them were told (also by the
-    client's word), how many twice, and how many were skipped. Null where it cannot be judged.
+def by_client(assessed: DataFrame) -> DataFrame:
+    """Sum by client, stream and interest: incarnations, web processes, `expected` events between
+    the start of the first listener and the end of the last, `delivered` ones of them (the client's
+    claims included), repeats, and skipped ones. Null where the interest was not recorded.
     """
-    by_word = sf.when(
-        sf.col("low") < sf.col("sequence"), sf.col("owed") + sf.col("before")
-    ).otherwise(sf.col("owed"))
-    return judged.groupBy(*_KEY).agg(
+    with_claim = sf.when(
+        sf.col("low") < sf.col("sequence"), sf.col("expected") + sf.col("before")
+    ).otherwise(sf.col("expected"))
+    return assessed.groupBy(*_KEY).agg(
         sf.first("client").alias("client"),
         sf.first("filter").alias("filter"),
         sf.count("*").alias("incarnations"),
         sf.countDistinct("node").alias("nodes"),
         sf.min("low").alias("after"),
         sf.max("delivered_sequence").alias("through"),
-        (sf.max("sure_end") - sf.min("sure_low")).alias("destined"),
-        sf.sum("fresh").alias("told"),
-        (sf.sum(by_word) - sf.sum("fresh")).alias("repeats"),
+        (sf.max("sure_end") - sf.min("sure_low")).alias("expected"),
+        sf.sum("fresh").alias("delivered"),
+        (sf.sum(with_claim) - sf.sum("fresh")).alias("repeats"),
         sf.sum(sf.when(sf.col("lost"), sf.col("before")).otherwise(0)).alias("skipped"),
-        sf.sum("unseen").alias("unseen"),
+        sf.sum("unchecked").alias("unchecked"),
     )
 
 
 def with_names(clients: DataFrame, streams: DataFrame) -> DataFrame:
-    """With the names of zones and streams; in one order by BY."""
+    """Add the names of zones and streams."""
     names = streams.select(sf.col("id").alias("stream_id"), "zone", sf.col("name").alias("stream"))
     return names.join(clients, "stream_id")
 
 
 def _stored(frame: DataFrame, path: Path) -> DataFrame:
-    """On the disk: executors read it, or it is looked at several times."""
+    """Write a frame to disk, for executors or repeated use, and return it as read from there."""
     frame.write.mode("overwrite").parquet(str(path))
     return frame.sparkSession.read.parquet(str(path))

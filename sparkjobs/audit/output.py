@@ -1,6 +1,6 @@
-"""Tables of a result: one Parquet file each, in one order, and the same as CSV. Spark module.
+"""The tables of a result: each a sorted Parquet file, and the same as CSV. Spark module.
 
-A table that would have too many rows is cut, and whoever writes it is told.
+A table with too many rows is truncated, and the writer returns what is left out.
 """
 
 from collections.abc import Sequence
@@ -19,41 +19,45 @@ _ROWS = 65_536  # held at once
 
 
 class Truncation(NamedTuple):
-    """A table of which not all rows are there; `since_us`: those of all hours from there on, None:
-    the first ones.
+    """A table of which only some rows were written: all hours since `since_us`, or, if that is
+    None, the first rows.
     """
 
     table: str
     rows: int
-    of: int
+    total: int
     since_us: int | None = None
-    whole: bool = True  # False: also of the one hour that is there only the first rows
+    whole: bool = True  # False: only the first rows of the one hour that was written
 
     @property
     def since(self) -> str | None:
         return None if self.since_us is None else time_text(self.since_us)
 
     def json(self) -> dict[str, int | str | None]:
-        """As details and reports have it."""
-        numbers = {"rows": self.rows, "of": self.of}
-        return {"table": self.table, **numbers, "since": self.since, "words": self.words()}
+        """Return the truncation as details and reports have it."""
+        numbers = {"rows": self.rows, "total": self.total}
+        return {"table": self.table, **numbers, "since": self.since, "note": self.note()}
 
-    def words(self) -> str:
-        """What is there, and how to see the rest."""
+    def note(self) -> str:
+        """Describe the rows that were written, and how to get the others."""
         if self.since is None:
             which = "the first"
         elif self.whole:
-            which = f"those of the hours since {self.since}"
+            which = f"all since {self.since}"
         else:
             which = f"the first of the hour from {self.since}"
-        ask = "a run with `streams` of fewer streams, or `since` and `until` of a shorter time"
-        return f"Cut: {self.rows:,} of {self.of:,} rows, {which}. For others ask for {ask}."
+        return (
+            f"Truncated: {self.rows:,} of {self.total:,} rows, {which}. To get the others, request"
+            " a run with fewer `streams`, or with a shorter time between `since` and `until`."
+        )
 
 
 def write_latest_hours(
     frame: DataFrame, order: Sequence[str], work: Path, result: Path
 ) -> Truncation | None:
-    """As `write_both`; of a table with `hour_us` that is too long the latest hours stay, whole."""
+    """Write a table as `write_table` does; if it is too long, only its latest whole hours
+    (`hour_us`).
+    """
     newest_first = sf.desc_nulls_last("hour_us")
     counted = frame.groupBy("hour_us").count().orderBy(newest_first).collect()
     hours = [(row[0], row[1]) for row in counted]
@@ -61,15 +65,15 @@ def write_latest_hours(
     if since_us is None:
         return write_table(frame, order, work, result)
     cut = write_table(frame.where(sf.col("hour_us") >= since_us), order, work, result)
-    there = sum(count for hour, count in hours if hour is not None and hour >= since_us)
-    rows = there if cut is None else cut.rows
-    of = sum(count for _, count in hours)
-    return Truncation(result.name, rows, of, since_us, whole=cut is None)
+    written = sum(count for hour, count in hours if hour is not None and hour >= since_us)
+    rows = written if cut is None else cut.rows
+    total = sum(count for _, count in hours)
+    return Truncation(result.name, rows, total, since_us, whole=cut is None)
 
 
 def first_hour(hours: Sequence[tuple[int | None, int]], most: int) -> int | None:
-    """From which hour on a table has at most so many rows, but always its latest hour; None: from
-    its first. `hours`: with their rows, the latest first, and what has no hour last.
+    """Return the hour since which a table has at most `most` rows, but always its latest hour; None
+    if all hours fit. `hours`: (hour, rows), the latest first; rows without an hour last.
     """
     since_us, rows = None, 0
     for hour, count in hours:
@@ -83,8 +87,8 @@ def first_hour(hours: Sequence[tuple[int | None, int]], most: int) -> int | None
 def write_table(
     frame: DataFrame, order: Sequence[str], work: Path, result: Path
 ) -> Truncation | None:
-    """`result`.parquet and `result`.csv, and what is left out of them: all but the first rows, if
-    there are too many. Rows that are equal in `order` must be equal.
+    """Write `result`.parquet and `result`.csv, sorted by `order`; of too many rows, the first. Rows
+    that are equal in `order` must be equal.
     """
     most = limits.AUDIT_ROWS_MAX
     aside = work / result.name
@@ -98,5 +102,5 @@ def write_table(
     batches = stored.iter_batches(batch_size=_ROWS)
     write_csv(result.with_name(f"{result.name}.csv"), stored.schema_arrow, batches)
     rows = stored.metadata.num_rows
-    of = rows if rows < most else frame.count()
-    return Truncation(result.name, rows, of) if of > rows else None
+    total = rows if rows < most else frame.count()
+    return Truncation(result.name, rows, total) if total > rows else None

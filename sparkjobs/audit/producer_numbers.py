@@ -1,7 +1,7 @@
-"""The numbers that producers gave their events, in one segment, as runs. Plain module.
+"""The producer numbers of one segment, as contiguous ranges. Plain module.
 
-A number counts within its client, incarnation and timestamp (FOX-07), which is what the hub looks
-for repeats in. Producers may leave numbers out; none may be stored twice.
+A number is unique within its client, incarnation and timestamp (FOX-07), the scope in which the hub
+finds duplicates. Producers may skip numbers; no number may be stored twice.
 """
 
 from collections.abc import Iterator
@@ -19,36 +19,36 @@ class NumberedEvent(NamedTuple):
 
 
 class NumberRange(NamedTuple):
-    """Numbers without a hole, each once. A repeat within the segment is a run of its own."""
+    """Contiguous numbers, each once. A repeat within the segment is a range of its own."""
 
     client: str
     incarnation: int
-    window: int  # what the hub calls client's incarnation and timestamp
+    window: int  # stored_incarnation of incarnation and timestamp
     timed: bool  # the ids have timestamps, so windows are many and short
     low: int
     high: int
-    first: int  # lowest and highest sequence, and time of append
+    first: int  # lowest and highest sequence and append time
     last: int
     from_us: int
     to_us: int
 
 
 class ProducerNumbers:
-    """Of one segment."""
+    """The producer numbers of one segment."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int, int], list[NumberedEvent]] = {}
+        self._events: dict[tuple[str, int, int], list[NumberedEvent]] = {}
 
-    def add(self, made: Any, sequence: int, appended_at_us: int) -> None:
-        """`made`: client, timestamp_us, sequence and incarnation of a producer's id."""
-        key = made.client, made.incarnation, made.timestamp_us
-        one = NumberedEvent(made.sequence, sequence, appended_at_us)
-        self._found.setdefault(key, []).append(one)
+    def add(self, producer_id: Any, sequence: int, appended_at_us: int) -> None:
+        """Add an event. `producer_id`: client, timestamp_us, sequence, incarnation."""
+        key = producer_id.client, producer_id.incarnation, producer_id.timestamp_us
+        event = NumberedEvent(producer_id.sequence, sequence, appended_at_us)
+        self._events.setdefault(key, []).append(event)
 
-    def runs(self) -> Iterator[NumberRange]:
-        for (client, incarnation, timestamp_us), found in self._found.items():
+    def ranges(self) -> Iterator[NumberRange]:
+        for (client, incarnation, timestamp_us), events in self._events.items():
             window = stored_incarnation(incarnation, timestamp_us)
-            for run in _split(sorted(found)):
+            for run in _split(sorted(events)):
                 yield NumberRange(
                     client,
                     incarnation,
@@ -56,24 +56,24 @@ class ProducerNumbers:
                     timestamp_us != 0,
                     run[0].number,
                     run[-1].number,
-                    min(one.sequence for one in run),
-                    max(one.sequence for one in run),
-                    min(one.appended_at_us for one in run),
-                    max(one.appended_at_us for one in run),
+                    min(event.sequence for event in run),
+                    max(event.sequence for event in run),
+                    min(event.appended_at_us for event in run),
+                    max(event.appended_at_us for event in run),
                 )
 
 
-def _split(found: list[NumberedEvent]) -> Iterator[list[NumberedEvent]]:
-    run = [found[0]]
+def _split(events: list[NumberedEvent]) -> Iterator[list[NumberedEvent]]:
+    run = [events[0]]
     repeats: list[NumberedEvent] = []
-    for one in found[1:]:
-        if one.number == run[-1].number:
-            repeats.append(one)
-        elif one.number == run[-1].number + 1:
-            run.append(one)
+    for event in events[1:]:
+        if event.number == run[-1].number:
+            repeats.append(event)
+        elif event.number == run[-1].number + 1:
+            run.append(event)
         else:
             yield run
-            run = [one]
+            run = [event]
     yield run
-    for one in repeats:
-        yield [one]
+    for event in repeats:
+        yield [event]

@@ -1,4 +1,4 @@
-"""The audit as a page for people. Spark module."""
+"""The audit's HTML report. Spark module."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from sparkjobs.report.page import ReportSection
 from sparkjobs.report.plot import PlotLabels, PlotSeries
 
 _HOUR_US = 3_600_000_000
-_SHOWN = 50  # rows of a table; the files have all
+_ROWS = 50  # of a table; the files contain all
 
 
 def report(
@@ -20,17 +20,21 @@ def report(
     kinds: Mapping[str, int],
     hours: Sequence[Mapping[str, Any]],
 ) -> str:
-    """`kinds`: how many findings there are of each. `hours`: figures by hour, with hour_us."""
+    """Return the page. `kinds`: numbers of findings by kind. `hours`: figures by `hour_us`."""
     return page.page(
         "Audit",
         summary,
         [
             ReportSection("Findings", _findings(details, kinds)),
-            ReportSection("The log", _streams(details)),
+            ReportSection("Streams", _streams(details)),
             ReportSection("Deliveries", [page.figures(figures), *_plots(hours)]),
-            ReportSection("What clients were told", _clients(details)),
-            ReportSection("What is not known", _not_known(details)),
-            *([ReportSection("What was cut", _cut(details))] if details["cut"] else []),
+            ReportSection("Deliveries by client", _clients(details)),
+            ReportSection("Unknown", _unknown(details)),
+            *(
+                [ReportSection("Truncated tables", _truncated(details))]
+                if details["truncated"]
+                else []
+            ),
         ],
     )
 
@@ -38,8 +42,8 @@ def report(
 def _findings(details: Mapping[str, Any], kinds: Mapping[str, int]) -> list[str]:
     found = details["findings"]
     if not found:
-        return ["None: every event that was acknowledged is where it belongs."]
-    heads = ["Kind", "Stream", "Segment", "Sequences", "Endpoint", "What was seen"]
+        return ["None: every acknowledged event is stored where it belongs."]
+    heads = ["Kind", "Stream", "Segment", "Sequences", "Endpoint", "Evidence"]
     rows = [
         (
             each["kind"],
@@ -49,7 +53,7 @@ def _findings(details: Mapping[str, Any], kinds: Mapping[str, int]) -> list[str]
             each["endpoint"],
             each["evidence"],
         )
-        for each in found[:_SHOWN]
+        for each in found[:_ROWS]
     ]
     counted = Counter(dict(kinds))
     ordered = [(kind, counted[kind]) for kind in KINDS if counted[kind]]
@@ -59,11 +63,11 @@ def _findings(details: Mapping[str, Any], kinds: Mapping[str, int]) -> list[str]
             [PlotSeries("findings", [count for _, count in ordered])],
             PlotLabels("Findings by kind", y="", x=""),
         ),
-        page.table(["Kind", "Findings", "What it means"],
+        page.table(["Kind", "Findings", "Meaning"],
                    [(kind, count, KINDS[kind]) for kind, count in ordered]),
-        "Each of them:",
+        "Each finding:",
         page.table(heads, rows),
-        *([] if details["finding_count"] <= _SHOWN else ["findings.csv has all of them."]),
+        *([] if details["finding_count"] <= _ROWS else ["findings.csv contains all findings."]),
     ]  # fmt: skip
 
 
@@ -81,17 +85,16 @@ def _range(each: Mapping[str, Any]) -> str | None:
 def _streams(details: Mapping[str, Any]) -> list[str]:
     heads = ["Stream", "Segments", "Events", "Missing", "Duplicates", "Dropped", "Not checked"]
     names = ("segments", "events", "missing", "duplicates", "dropped", "unchecked")
-    rows = [(_named(each), *(each[name] for name in names)) for each in details["streams"][:_SHOWN]]
-    told = "Dropped is what a policy, a quota or a full disk let go: no loss, and said so then."
-    return [page.table(heads, rows), told]
+    rows = [(_named(each), *(each[name] for name in names)) for each in details["streams"][:_ROWS]]
+    note = "Dropped: removed by a policy, a quota or a full disk, and announced. Not a loss."
+    return [page.table(heads, rows), note]
 
 
 def _plots(hours: Sequence[Mapping[str, Any]]) -> list[str]:
     if not hours:
-        return ["Nothing was appended or owed."]
+        return ["No events and no deliveries."]
     starts = [each["hour_us"] for each in hours]
-    series = [PlotSeries(name, [each[name] or 0 for each in hours]) for name in ("events", "owed")]
-    series.append(PlotSeries("delivered", [each["delivered"] or 0 for each in hours]))
+    series = _hourly(hours, "events", "deliveries", "delivered")
     plots: list[str] = [
         plot.time_lines(starts, series, PlotLabels("Events and deliveries by hour", y=""))
     ]
@@ -101,31 +104,34 @@ def _plots(hours: Sequence[Mapping[str, Any]]) -> list[str]:
             PlotSeries(text, [each[name] for each in timed])
             for name, text in (("p50_ms", "p50"), ("p95_ms", "p95"), ("p99_ms", "p99"))
         ]
-        words = PlotLabels("From append to delivered, by hour of append", y="milliseconds")
-        plots.append(plot.time_lines([each["hour_us"] for each in timed], percentiles, words))
-    counted = ("late", "dead_lettered")
-    bad = [PlotSeries(name, [each[name] or 0 for each in hours]) for name in counted]
+        labels = PlotLabels("Latency from append to delivery, by hour of append", y="milliseconds")
+        plots.append(plot.time_lines([each["hour_us"] for each in timed], percentiles, labels))
+    bad = _hourly(hours, "late", "dead_lettered")
     if any(value for each in bad for value in each.values):
-        words = PlotLabels("Late and dead-lettered by hour", y="deliveries")
-        plots.append(plot.time_bars(starts, _HOUR_US, bad, words))
+        labels = PlotLabels("Late and dead-lettered deliveries by hour", y="deliveries")
+        plots.append(plot.time_bars(starts, _HOUR_US, bad, labels))
     return plots
 
 
+def _hourly(hours: Sequence[Mapping[str, Any]], *names: str) -> list[PlotSeries]:
+    return [PlotSeries(name, [each[name] or 0 for each in hours]) for name in names]
+
+
 def _clients(details: Mapping[str, Any]) -> list[str]:
-    heads = ["Client", "Deliveries", "Of replays", "First", "Last"]
+    heads = ["Client", "Delivered", "Replayed", "First", "Last"]
+    names = ("delivered", "replayed", "first_delivered", "last_delivered")
     rows = [
-        (f"{each['zone']}/{each['client']}", each["told"], each["replayed"], each["first_told"],
-         each["last_told"])
-        for each in details["clients"][:_SHOWN]
-    ]  # fmt: skip
-    return [page.table(heads, rows)] if rows else ["Nothing was delivered."]
+        (f"{each['zone']}/{each['client']}", *(each[name] for name in names))
+        for each in details["clients"][:_ROWS]
+    ]
+    return [page.table(heads, rows)] if rows else ["Deliveries: 0."]
 
 
-def _cut(details: Mapping[str, Any]) -> list[str]:
-    rows = [(each["table"], each["words"]) for each in details["cut"]]
-    return [page.table(["Table", "What of it is there"], rows)]
+def _truncated(details: Mapping[str, Any]) -> list[str]:
+    rows = [(each["table"], each["note"]) for each in details["truncated"]]
+    return [page.table(["Table", "Rows"], rows)]
 
 
-def _not_known(details: Mapping[str, Any]) -> list[str]:
-    rows = [(each["what"], each["why"]) for each in details["not_known"]]
-    return [page.table(["What", "Why"], rows)] if rows else ["Nothing."]
+def _unknown(details: Mapping[str, Any]) -> list[str]:
+    rows = [(each["subject"], each["reason"]) for each in details["unknown"]]
+    return [page.table(["Subject", "Reason"], rows)] if rows else ["None."]

@@ -1,6 +1,6 @@
-"""The job `audit`: proves that nothing was lost, or says what was. Spark module.
+"""The job `audit`: proves that nothing was lost, or reports what was. Spark module.
 
-It reads and writes; what is judged, and how, stands in the modules beside it.
+This module reads and writes; the other modules of the package contain the checks.
 """
 
 from collections import Counter
@@ -25,27 +25,27 @@ from sparkjobs.result import JobResult
 
 _BY_HOUR = "by registration and the hour in which events were appended"
 _ABOUT = {
-    "report.html": "The audit for people.",
-    "findings": "Everything that is wrong, a row for each fault.",
-    "streams": "Every stream: what was checked, missing, dropped.",
-    "producers": "Every producer's incarnations: how many numbers, and how many it left out.",
-    "registrations_hourly": f"What was matched, owed, delivered, late, {_BY_HOUR}.",
-    "clients": "What each client was told, by the hour of telling.",
-    "hours": "Events and deliveries of the whole hub by hour.",
+    "report.html": "The audit as a page.",
+    "findings": "One row per fault.",
+    "streams": "Events of each stream: checked, missing, duplicate, dropped.",
+    "producers": "Numbers of each producer incarnation: used and omitted.",
+    "registrations_hourly": f"Matches and deliveries {_BY_HOUR}.",
+    "clients": "Deliveries to each client, by hour of delivery.",
+    "hours": "Events and deliveries of the whole hub, by hour of append.",
     "replays": "Deliveries of replays, by run and stream.",
-    "listeners": "What each client was told over its connections, over all its incarnations.",
+    "listeners": "Events expected by and delivered to each client's listeners, in total.",
 }
 ABOUT = {f"{name}.{kind}": text for name, text in _ABOUT.items() for kind in ("csv", "parquet")} | {
     "report.html": _ABOUT["report.html"]
 }
-_OF_STREAMS = ("segments", "events", "missing", "duplicates", "dropped", "unchecked")
-# what the hub could not know any more, and what clients left out by themselves
+_STREAM_FIGURES = ("segments", "events", "missing", "duplicates", "dropped", "unchecked")
+# no faults of the hub: what it had expired, and what clients skipped
 NOTED = (event_log.FORGOTTEN_NUMBER, listeners.SKIPPED)
-_JOIN_ROWS = 500_000  # of a shuffle's partition: sorted in memory
+_JOIN_ROWS = 500_000  # per shuffle partition, so that it sorts in memory
 
 
 class AuditTables(NamedTuple):
-    """Of the inputs."""
+    """The input tables of the audit."""
 
     streams: DataFrame
     segments: DataFrame
@@ -62,69 +62,74 @@ class AuditTables(NamedTuple):
 
 
 class ScanFacts(NamedTuple):
-    """Of the scan."""
+    """The facts of the scan, by structure (scan.FACTS)."""
 
-    owed: DataFrame
+    expected: DataFrame
     fault: DataFrame
-    unseen: DataFrame
+    unchecked: DataFrame
     hour: DataFrame
-    run: DataFrame
+    number_range: DataFrame
     read: DataFrame
 
 
 class Assessment(NamedTuple):
-    """What came of it all, on the disk."""
+    """The assessed faults and deliveries, on disk."""
 
     faults: DataFrame
-    noted: DataFrame  # no faults of the hub (NOTED)
+    noted: DataFrame  # not faults of the hub (NOTED)
     deliveries: DataFrame
     clients: DataFrame  # by client and hour
 
 
-def run(spark: SparkSession, order: JobSpec, phases: Phases) -> JobResult:
-    """Leaves what `ABOUT` says in the result's folder."""
-    tables = AuditTables(*(table(spark, order, name) for name in AuditTables._fields))
-    work, folder = Path(order.work), Path(order.result)
+def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
+    """Run the audit and write the files of `ABOUT` into the result's folder."""
+    tables = AuditTables(*(table(spark, spec, name) for name in AuditTables._fields))
+    work, folder = Path(spec.work), Path(spec.result)
     folder.mkdir(parents=True, exist_ok=True)
     phases.begin("building matchers")
-    build_matchers(tables.versions, tables.streams, order.work).count()
+    build_matchers(tables.versions, tables.streams, spec.work).count()
     phases.begin("reading segments")
-    facts = _facts(spark, order, tables)
-    phases.begin("adding up what clients heard")
-    asked = listeners.ListenerTables(
-        tables.listeners, tables.segments, tables.streams, tables.clients
+    facts = _scan(spark, spec, tables)
+    phases.begin("auditing listeners")
+    of_listeners = listeners.audit_listeners(
+        spec,
+        listeners.ListenerTables(tables.listeners, tables.segments, tables.streams, tables.clients),
     )
-    heard = listeners.audit_listeners(order, asked)
     phases.begin("comparing deliveries")
-    judged = _judged(spark, order, tables, facts, heard.faults)
+    assessed = _assess(spark, spec, tables, facts, of_listeners.faults)
     phases.begin("writing findings")
-    found = findings.findings(judged.faults, tables.streams, tables.segments, tables.endpoints)
-    cuts = [write_table(found, findings.ORDER, work, folder / "findings")]
-    phases.begin("counting")
-    cuts += _write_figures(tables, facts, judged, work, folder)
-    named = listeners.with_names(heard.clients, tables.streams)
-    cuts.append(write_table(named, listeners.BY, work, folder / "listeners"))
+    found = findings.findings(assessed.faults, tables.streams, tables.segments, tables.endpoints)
+    cuts = [write_table(found, findings.SORTED_BY, work, folder / "findings")]
+    phases.begin("writing figures")
+    cuts += _write_figures(tables, facts, assessed, work, folder)
+    named = listeners.with_names(of_listeners.clients, tables.streams)
+    cuts.append(write_table(named, listeners.SORTED_BY, work, folder / "listeners"))
     phases.begin("writing the report")
-    return _result(order, tables, judged, [cut for cut in cuts if cut is not None])
+    return _result(spec, tables, assessed, [cut for cut in cuts if cut is not None])
 
 
-def _facts(spark: SparkSession, order: JobSpec, tables: AuditTables) -> ScanFacts:
-    """Reads each segment once."""
-    asked = scan.segments_to_scan(tables.segments, tables.streams)
+def _scan(spark: SparkSession, spec: JobSpec, tables: AuditTables) -> ScanFacts:
+    """Read each segment once."""
+    segments = scan.segments_to_scan(tables.segments, tables.streams)
     most = limits.AUDIT_TASKS_PER_CORE * spark.sparkContext.defaultParallelism
-    tasks = max(min(asked.count(), most), 1)
-    where = ExecutorPaths(order.inputs, order.work, order.now_us)
-    found = scan.scan(asked.repartition(tasks), where, order.archive_url)
-    kept = _stored(found, f"{order.work}/facts")
-    parts = (kept.where(sf.col(name).isNotNull()).select(f"{name}.*") for name in ScanFacts._fields)
-    return ScanFacts(*parts)
+    tasks = max(min(segments.count(), most), 1)
+    paths = ExecutorPaths(spec.inputs, spec.work, spec.now_us)
+    facts = scan.scan(segments.repartition(tasks), paths, spec.archive_url)
+    facts = _stored(facts, f"{spec.work}/facts")
+    return ScanFacts(
+        *(facts.where(sf.col(name).isNotNull()).select(f"{name}.*") for name in ScanFacts._fields)
+    )
 
 
-def _judged(
-    spark: SparkSession, order: JobSpec, tables: AuditTables, facts: ScanFacts, heard: DataFrame
+def _assess(
+    spark: SparkSession,
+    spec: JobSpec,
+    tables: AuditTables,
+    facts: ScanFacts,
+    listener_faults: DataFrame,
 ) -> Assessment:
     compared = deliveries.compare(
-        facts.owed,
+        facts.expected,
         deliveries.stored_deliveries(tables.deliveries, tables.fanouts),
         deliveries.attempts_by_delivery(tables.attempts),
     )
@@ -132,40 +137,41 @@ def _judged(
     before = spark.conf.get("spark.sql.shuffle.partitions")
     least = int(before or 1)
     spark.conf.set("spark.sql.shuffle.partitions", max(least, rows // _JOIN_ROWS))
-    places = deliveries.segment_facts(tables.segments, tables.streams, facts.read, tables.retired)
-    skipped = _stored(gap_ranges(tables.deliveries, tables.segments), f"{order.work}/gaps")
-    judged = _stored(
-        deliveries.judge(compared, places, skipped, _days(tables), order.now_us),
-        f"{order.work}/judged",
+    of_segment = deliveries.segment_facts(
+        tables.segments, tables.streams, facts.read, tables.retired
+    )
+    skipped = _stored(gap_ranges(tables.deliveries, tables.segments), f"{spec.work}/gaps")
+    assessed = _stored(
+        deliveries.assess(compared, of_segment, skipped, _unknown_days(tables), spec.now_us),
+        f"{spec.work}/assessed",
     )
     spark.conf.set("spark.sql.shuffle.partitions", least)
-    faults = _faults(tables, facts, judged, heard)
-    faults = _stored(faults, f"{order.work}/faults")
+    faults = _stored(_faults(tables, facts, assessed, listener_faults), f"{spec.work}/faults")
     is_fault = ~sf.col("kind").isin(*NOTED)
-    owed = judged.where(sf.col("outcome") != deliveries.NOT_EXPECTED)
+    expected = assessed.where(sf.col("outcome") != deliveries.NOT_EXPECTED)
     zones = tables.streams.select("zone_id", "zone").distinct()
-    clients = figures.by_client(owed, tables.endpoints).join(zones, "zone_id", "left")
+    clients = figures.by_client(expected, tables.endpoints).join(zones, "zone_id", "left")
     return Assessment(
         faults.where(is_fault),
         faults.where(~is_fault),
-        owed,
-        _stored(clients, f"{order.work}/by-client"),
+        expected,
+        _stored(clients, f"{spec.work}/by-client"),
     )
 
 
 def _faults(
-    tables: AuditTables, facts: ScanFacts, judged: DataFrame, heard: DataFrame
+    tables: AuditTables, facts: ScanFacts, assessed: DataFrame, listener_faults: DataFrame
 ) -> DataFrame:
     of_log = _log_faults(tables, facts)
-    whole = event_log.whole_streams(tables.segments, facts.unseen, of_log, facts.read)
-    parts = [
-        event_log.repeated_numbers(facts.run, tables.segments, tables.streams, tables.clients),
-        event_log.lost_numbers(tables.producers, facts.run, whole),
-        deliveries.delivery_faults(judged, facts.unseen),
-        heard,
-    ]
+    whole = event_log.whole_streams(tables.segments, facts.unchecked, of_log, facts.read)
+    numbers = facts.number_range
     faults = findings.pad(of_log)
-    for part in parts:
+    for part in (
+        event_log.repeated_numbers(numbers, tables.segments, tables.streams, tables.clients),
+        event_log.lost_numbers(tables.producers, numbers, whole),
+        deliveries.delivery_faults(assessed, facts.unchecked),
+        listener_faults,
+    ):
         faults = faults.unionByName(findings.pad(part))
     return faults
 
@@ -177,47 +183,47 @@ def _log_faults(tables: AuditTables, facts: ScanFacts) -> DataFrame:
 
 
 def _stored(frame: DataFrame, path: str) -> DataFrame:
-    """On the disk, because it is looked at several times."""
+    """Write a frame that is used several times to disk, and return it as read from there."""
     frame.write.mode("overwrite").parquet(path)
     return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
-def _days(tables: AuditTables) -> list[str]:
-    """Of attempts that nobody has any more."""
-    gone = tables.retired.where("parent = 'attempts' and not archived and rows > 0")
-    return [row.day for row in gone.select("day").distinct().orderBy("day").collect()]
+def _unknown_days(tables: AuditTables) -> list[str]:
+    """Return the days whose attempts were dropped without being archived."""
+    dropped = tables.retired.where("parent = 'attempts' and not archived and rows > 0")
+    return [row.day for row in dropped.select("day").distinct().orderBy("day").collect()]
 
 
 def _write_figures(
-    tables: AuditTables, facts: ScanFacts, judged: Assessment, work: Path, folder: Path
+    tables: AuditTables, facts: ScanFacts, assessed: Assessment, work: Path, folder: Path
 ) -> list[Truncation | None]:
     names = tables.streams.select(
         sf.col("id").alias("stream_id"), "zone_id", "zone", sf.col("name").alias("stream")
     )
-    live = judged.deliveries.where("run = 0")
+    live = assessed.deliveries.where("run = 0")
     events = facts.hour.groupBy("hour_us").agg(sf.sum("events").alias("events"))
     hours = events.join(figures.by_hour(live), "hour_us", "full_outer").where("hour_us is not null")
     hours = hours.fillna(0, [name for name in hours.columns if name not in figures.PERCENTILES])
-    of_log = event_log.stream_figures(tables.segments, judged.faults, facts.read)
+    of_log = event_log.stream_figures(tables.segments, assessed.faults, facts.read)
     by_stream = names.join(of_log, "stream_id").drop("zone_id")
-    producers = names.join(event_log.producer_figures(facts.run), "stream_id").drop("zone_id")
-    replays = figures.by_replay(judged.deliveries).join(names, "stream_id", "left")
-    written = {
+    numbers = event_log.producer_figures(facts.number_range)
+    producers = names.join(numbers, "stream_id").drop("zone_id")
+    replays = figures.by_replay(assessed.deliveries).join(names, "stream_id", "left")
+    bounded = {
         "streams": (by_stream, ("zone", "stream", "stream_id")),
         "producers": (producers, ("zone", "stream", "stream_id", "client", "incarnation")),
         "hours": (hours, ("hour_us",)),
         "replays": (replays.drop("zone_id"), ("run", "zone", "stream")),
     }
-    # these grow with what there is times the hours
-    hourly = {
+    hourly = {  # their size grows with the number of hours
         "registrations_hourly": (
             figures.by_registration(live, tables.endpoints, tables.clients),
             ("registration_id", "hour_us"),
         ),
-        "clients": (judged.clients, ("zone", "client", "hour_us")),
+        "clients": (assessed.clients, ("zone", "client", "hour_us")),
     }
     return [
-        *(write_table(frame, by, work, folder / name) for name, (frame, by) in written.items()),
+        *(write_table(frame, by, work, folder / name) for name, (frame, by) in bounded.items()),
         *(
             write_latest_hours(frame, by, work, folder / name)
             for name, (frame, by) in hourly.items()
@@ -226,56 +232,58 @@ def _write_figures(
 
 
 def _result(
-    order: JobSpec, tables: AuditTables, judged: Assessment, cuts: Sequence[Truncation]
+    spec: JobSpec, tables: AuditTables, assessed: Assessment, cuts: Sequence[Truncation]
 ) -> JobResult:
-    folder = Path(order.result)
-    kinds, streams = _kinds(judged.faults), details.streams(folder)
-    totals = figures.totals(judged.deliveries.where("run = 0")).first()
-    of_deliveries = _numbers(totals)
-    counted = {
-        **{name: sum(row[name] for row in streams) for name in _OF_STREAMS},
+    folder = Path(spec.result)
+    kinds, streams = _kinds(assessed.faults), details.streams(folder)
+    totals = figures.totals(assessed.deliveries.where("run = 0")).first()
+    of_deliveries = _zero_filled(totals)
+    counts = {
+        **{name: sum(row[name] for row in streams) for name in _STREAM_FIGURES},
         **of_deliveries,
         "findings": kinds.total(),
     }
-    gone = tables.retired.where("not archived and rows > 0").orderBy("parent", "name")
+    dropped = tables.retired.where("not archived and rows > 0").orderBy("parent", "name")
     hours = details.hours(folder)
-    clients = figures.clients_in_all(judged.clients).orderBy(sf.desc("told"), "zone", "client")
+    clients = figures.client_totals(assessed.clients).orderBy(
+        sf.desc("delivered"), "zone", "client"
+    )
     shown = {
         "findings": details.first_rows(folder, "findings"),
         "finding_count": kinds.total(),
         "streams": streams[: limits.AUDIT_SHOWN_MAX],
         "deliveries": of_deliveries,
-        "hours": details.timed(hours),
-        "clients": details.timed(
+        "hours": details.with_times(hours),
+        "clients": details.with_times(
             [row.asDict() for row in clients.limit(limits.AUDIT_SHOWN_MAX).collect()]
         ),
-        "replays": details.timed(details.first_rows(folder, "replays")),
+        "replays": details.with_times(details.first_rows(folder, "replays")),
         "listeners": details.first_rows(folder, "listeners"),
-        "not_known": details.not_known(
-            gone.limit(limits.AUDIT_SHOWN_MAX).collect(),
+        "unknown": details.unknowns(
+            dropped.limit(limits.AUDIT_SHOWN_MAX).collect(),
             of_deliveries["unknown"],
-            _kinds(judged.noted),
+            _kinds(assessed.noted),
         ),
-        "cut": [cut.json() for cut in cuts],
+        "truncated": [cut.json() for cut in cuts],
     }
-    summary = details.summary(counted, [cut.table for cut in cuts])
+    summary = details.summary(counts, [cut.table for cut in cuts])
     (folder / "report.html").write_text(report(summary, shown, of_deliveries, kinds, hours))
-    return JobResult(summary, counted, "problems" if kinds else "ok", _about(cuts), shown)
+    return JobResult(summary, counts, "problems" if kinds else "ok", _about(cuts), shown)
 
 
 def _kinds(faults: DataFrame) -> Counter[str]:
-    """How many there are of each kind."""
+    """Count the faults of each kind."""
     return Counter({row.kind: row["count"] for row in faults.groupBy("kind").count().collect()})
 
 
 def _about(cuts: Sequence[Truncation]) -> dict[str, str]:
-    """What is in the files, and what is not."""
-    words = {cut.table: f" {cut.words()}" for cut in cuts}
-    return {name: text + words.get(name.partition(".")[0], "") for name, text in ABOUT.items()}
+    """Describe the files, with a note on truncated tables."""
+    notes = {cut.table: f" {cut.note()}" for cut in cuts}
+    return {name: text + notes.get(name.partition(".")[0], "") for name, text in ABOUT.items()}
 
 
-def _numbers(totals: Any) -> dict[str, Any]:
-    """Sums over nothing are 0; there are no percentiles of nothing."""
+def _zero_filled(totals: Any) -> dict[str, Any]:
+    """Replace null sums by 0; percentiles of nothing stay null."""
     return {
         name: value if name in figures.PERCENTILES else value or 0
         for name, value in totals.asDict().items()

@@ -1,7 +1,7 @@
-"""The one pass over the events: each segment is read once on an executor, and leaves facts about it
-in narrow columns. Payloads never leave the executor. Spark module.
+"""The scan of all events: executors read each segment once and return facts about it in narrow
+columns. Payloads never leave the executor. Spark module.
 
-A row of facts has one of its structures; the others are null.
+A row of facts has exactly one of its structures; the others are null.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from eventhub.event import event_pb2, protobuf_codec
 from sparkjobs.audit.producer_numbers import NumberRange, ProducerNumbers
 from sparkjobs.audit.sequences import SequenceCheck, SequenceRange
-from sparkjobs.expected_deliveries import DeliveryMatcher, ExecutorPaths, StreamInZone, matcher_of
+from sparkjobs.expected_deliveries import (
+    DeliveryMatcher,
+    ExecutorPaths,
+    ExpectedDelivery,
+    StreamInZone,
+    matcher_of,
+)
 from sparkjobs.segment_reader import ALTERED, NONE, SegmentFile, SegmentUnreadable
 
 UNDECODABLE, UNREADABLE = "undecodable", "unreadable"
@@ -31,7 +37,7 @@ def _struct(**fields: pa.DataType) -> pa.StructType:
     return pa.struct([pa.field(name, kind) for name, kind in fields.items()])
 
 
-# An event that matches registrations of an endpoint, and was to be matched by now.
+# A delivery that must exist: an event, already forwarded, that matches an endpoint's registrations.
 EXPECTED = _struct(
     stream_id=_INT,
     segment_id=_INT,
@@ -39,15 +45,15 @@ EXPECTED = _struct(
     endpoint_id=_INT,
     registrations=pa.list_(_INT),
     appended_at_us=_INT,
-    doubt=_TEXT,  # owed.Doubt; null: none
+    doubt=_TEXT,  # expected_deliveries.Doubt; null: none
 )
-# What is wrong with a segment's rows.
+# A fault in a segment's rows.
 FAULT = _struct(stream_id=_INT, segment_id=_INT, kind=_TEXT, first=_INT, last=_INT, evidence=_TEXT)
-# Sequences that could not be looked at.
+# Sequences that could not be checked.
 UNCHECKED = _struct(segment_id=_INT, first=_INT, last=_INT)
 # Events by the hour in which they were appended.
 HOUR = _struct(stream_id=_INT, hour_us=_INT, events=_INT)
-# numbers.Run
+# producer_numbers.NumberRange
 NUMBER_RANGE = _struct(
     stream_id=_INT,
     client=_TEXT,
@@ -61,23 +67,23 @@ NUMBER_RANGE = _struct(
     from_us=_INT,
     to_us=_INT,
 )
-# A segment that was read, as far as that went.
+# A segment that was read, perhaps only in part.
 READ = _struct(stream_id=_INT, segment_id=_INT, events=_INT)
 
 FACTS = pa.schema(
     [
-        pa.field("owed", EXPECTED),
+        pa.field("expected", EXPECTED),
         pa.field("fault", FAULT),
-        pa.field("unseen", UNCHECKED),
+        pa.field("unchecked", UNCHECKED),
         pa.field("hour", HOUR),
-        pa.field("run", NUMBER_RANGE),
+        pa.field("number_range", NUMBER_RANGE),
         pa.field("read", READ),
     ]
 )
 
 
 class SegmentToScan(NamedTuple):
-    """A segment to read, and what of its events was to be matched by now."""
+    """A segment to read, and up to where its stream has been forwarded."""
 
     id: int
     stream_id: int
@@ -90,7 +96,7 @@ class SegmentToScan(NamedTuple):
 
 
 def segments_to_scan(segments: DataFrame, streams: DataFrame) -> DataFrame:
-    """The segments that hold something that can be read here, one row each."""
+    """Return a row for each segment that contains events and can be read."""
     of_stream = streams.select(sf.col("id").alias("stream_id"), "zone_id", "forwarded")
     return (
         segments.where((sf.col("source") != NONE) & (sf.col("last") >= sf.col("first")))
@@ -102,38 +108,38 @@ def segments_to_scan(segments: DataFrame, streams: DataFrame) -> DataFrame:
     )
 
 
-def scan(found: DataFrame, where: ExecutorPaths, archive_url: str) -> DataFrame:
-    """Facts (FACTS) of the segments of `asked`."""
+def scan(segments: DataFrame, paths: ExecutorPaths, archive_url: str) -> DataFrame:
+    """Return the FACTS of `segments_to_scan`."""
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
-                yield from facts_of(row, where, archive_url)
+                yield from facts_of(row, paths, archive_url)
 
-    return found.mapInArrow(read, from_arrow_schema(FACTS))
+    return segments.mapInArrow(read, from_arrow_schema(FACTS))
 
 
 def facts_of(
-    row: dict[str, Any], where: ExecutorPaths, archive_url: str
+    row: dict[str, Any], paths: ExecutorPaths, archive_url: str
 ) -> Iterator[pa.RecordBatch]:
-    """Of one segment."""
+    """Scan one segment and yield its FACTS."""
     segment = SegmentToScan(**{name: row[name] for name in SegmentToScan._fields})
-    matcher = matcher_of(where, StreamInZone(segment.stream_id, segment.zone_id))
+    matcher = matcher_of(paths, StreamInZone(segment.stream_id, segment.zone_id))
     if matcher is not None:
         matcher.load(segment.first, segment.last)
-    one = _SegmentScan(segment, matcher)
+    scanned = _SegmentScan(segment, matcher)
     try:
-        file = SegmentFile(row, where.inputs, archive_url)
+        file = SegmentFile(row, paths.inputs, archive_url)
         for batch in file.batches():
-            yield from one.take(batch)
+            yield from scanned.take(batch)
     except SegmentUnreadable as error:
-        yield from one.broken(error)
+        yield from scanned.fail(error)
     else:
-        yield from one.end(altered=file.altered)
+        yield from scanned.finish(altered=file.altered)
 
 
 class _SegmentScan:
-    """What is known of one segment so far."""
+    """The state of one segment's scan."""
 
     def __init__(self, segment: SegmentToScan, matcher: DeliveryMatcher | None) -> None:
         self._segment = segment
@@ -143,10 +149,10 @@ class _SegmentScan:
         self._hours: dict[int, int] = {}
         self._bytes = 0
         self._undecodable: list[tuple[int, str]] = []
-        self._owed = _ExpectedRows(segment)
+        self._expected = _ExpectedRows(segment)
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Rows of `tables.EVENTS`. Raises Unreadable."""
+        """Check a batch of `tables.EVENTS`. Raises SegmentUnreadable."""
         if any(column.null_count for column in batch.columns):
             raise SegmentUnreadable(UNREADABLE, "A row lacks a value.")
         sequences, times, _, payloads = batch.columns
@@ -156,11 +162,11 @@ class _SegmentScan:
         rows = zip(sequences.to_pylist(), times.to_pylist(), payloads.to_pylist(), strict=True)
         for (sequence, time_us, payload), is_fresh in zip(rows, fresh.tolist(), strict=True):
             if is_fresh:
-                self._look(sequence, time_us, payload)
-            if len(self._owed) >= _ROWS:
-                yield self._owed.batch()
+                self._check(sequence, time_us, payload)
+            if len(self._expected) >= _ROWS:
+                yield self._expected.drain()
 
-    def _look(self, sequence: int, time_us: int, payload: bytes) -> None:
+    def _check(self, sequence: int, time_us: int, payload: bytes) -> None:
         matcher = self._matcher if sequence <= (self._segment.forwarded or 0) else None
         try:
             message = event_pb2.Event.FromString(payload)
@@ -171,53 +177,53 @@ class _SegmentScan:
         if message.HasField("producer_id"):
             self._numbers.add(message.producer_id, sequence, time_us)
         if matcher is not None and event is not None:
-            for due in matcher.due(event, sequence, time_us):
-                self._owed.add(sequence, time_us, due)
+            for delivery in matcher.expected(event, sequence, time_us):
+                self._expected.add(sequence, time_us, delivery)
 
     def _note_hours(self, times: np.ndarray[Any, Any]) -> None:
         for hour, count in zip(*np.unique(times // HOUR_US, return_counts=True), strict=True):
             self._hours[int(hour)] = self._hours.get(int(hour), 0) + int(count)
 
-    def broken(self, error: SegmentUnreadable) -> Iterator[pa.RecordBatch]:
-        """It could not be read to its end: that is the one thing told of it."""
+    def fail(self, error: SegmentUnreadable) -> Iterator[pa.RecordBatch]:
+        """Report that the segment could not be read to its end; this hides its other faults."""
         whole = SequenceRange(self._segment.first, self._segment.last)
         yield from self._close([(self._segment.fault or error.fault, whole, error.detail)])
 
-    def end(self, *, altered: bool) -> Iterator[pa.RecordBatch]:
-        """All of it was read: wrong rows are told, else that other bytes hold the right ones."""
+    def finish(self, *, altered: bool) -> Iterator[pa.RecordBatch]:
+        """Report wrong rows, or, if all rows are right, that the bytes around them changed."""
         whole = SequenceRange(self._segment.first, self._segment.last)
-        sealed = f"{whole.first:,} to {whole.last:,} were stored, each once."
+        sealed = f"Sequences {whole.first:,} to {whole.last:,} were stored, each once."
         faults = [(kind, each, sealed) for kind, each in self._sequences.faults()]
         for sequence, why in self._undecodable:
             faults.append((UNDECODABLE, SequenceRange(sequence, sequence), why))
         of_manifest = self._segment.fault
         if not faults and of_manifest:
-            faults.append((of_manifest, whole, "All rows are there."))
+            faults.append((of_manifest, whole, "All rows are present."))
         elif not faults and altered:
-            faults.append((ALTERED, whole, "All rows are there; the file is not the one archived."))
+            faults.append((ALTERED, whole, "All rows are present; the file's SHA-256 differs."))
         elif not faults and self._segment.bytes not in (None, self._bytes):
-            told = f"The events have {self._bytes:,} bytes; {self._segment.bytes:,} were sealed."
-            faults.append((ALTERED, whole, told))
+            sizes = f"The events have {self._bytes:,} bytes; {self._segment.bytes:,} were sealed."
+            faults.append((ALTERED, whole, sizes))
         yield from self._close(faults)
 
     def _close(self, faults: list[tuple[str, SequenceRange, str]]) -> Iterator[pa.RecordBatch]:
         stream, segment = self._segment.stream_id, self._segment.id
-        unseen = self._sequences.missing()
-        unseen += [SequenceRange(sequence, sequence) for sequence, _ in self._undecodable]
-        if len(self._owed):
-            yield self._owed.batch()
-        told = [(stream, segment, kind, *each, why) for kind, each, why in faults]
-        yield from _facts("fault", FAULT, told)
-        yield from _facts("unseen", UNCHECKED, [(segment, *each) for each in unseen])
+        unchecked = self._sequences.missing()
+        unchecked += [SequenceRange(sequence, sequence) for sequence, _ in self._undecodable]
+        if len(self._expected):
+            yield self._expected.drain()
+        rows = [(stream, segment, kind, *each, evidence) for kind, each, evidence in faults]
+        yield from _facts("fault", FAULT, rows)
+        yield from _facts("unchecked", UNCHECKED, [(segment, *each) for each in unchecked])
         hours = [(stream, hour * HOUR_US, count) for hour, count in sorted(self._hours.items())]
         yield from _facts("hour", HOUR, hours)
-        runs: Iterable[NumberRange] = self._numbers.runs()
-        yield from _facts("run", NUMBER_RANGE, ((stream, *run) for run in runs))
+        ranges: Iterable[NumberRange] = self._numbers.ranges()
+        yield from _facts("number_range", NUMBER_RANGE, ((stream, *each) for each in ranges))
         yield from _facts("read", READ, [(stream, segment, self._sequences.events)])
 
 
 class _ExpectedRows:
-    """Rows of OWED, not yet told. `registrations` are those of the first row, of the second, ..."""
+    """Buffered rows of EXPECTED, by column. `registrations` are those of all rows, concatenated."""
 
     def __init__(self, segment: SegmentToScan) -> None:
         self._segment = segment
@@ -234,16 +240,16 @@ class _ExpectedRows:
     def __len__(self) -> int:
         return len(self._sequences)
 
-    def add(self, sequence: int, time_us: int, due: Any) -> None:
+    def add(self, sequence: int, time_us: int, delivery: ExpectedDelivery) -> None:
         self._sequences.append(sequence)
         self._times.append(time_us)
-        self._endpoints.append(due.endpoint_id)
-        self._registrations += due.registrations
+        self._endpoints.append(delivery.endpoint_id)
+        self._registrations += delivery.registrations
         self._ends.append(len(self._registrations))
-        self._doubts.append(due.doubt)
+        self._doubts.append(delivery.doubt)
 
-    def batch(self) -> pa.RecordBatch:
-        """What is there; nothing is then."""
+    def drain(self) -> pa.RecordBatch:
+        """Return the buffered rows, and empty the buffer."""
         count = len(self)
         flat = pa.array(self._registrations, _INT)
         columns = [
@@ -256,25 +262,25 @@ class _ExpectedRows:
             pa.array(self._doubts, _TEXT),
         ]
         self._clear()
-        return _only("owed", pa.StructArray.from_arrays(columns, fields=list(EXPECTED)))
+        return _only("expected", pa.StructArray.from_arrays(columns, fields=list(EXPECTED)))
 
 
 def _facts(
     name: str, kind: pa.StructType, rows: Iterable[tuple[Any, ...]]
 ) -> Iterator[pa.RecordBatch]:
-    found: list[dict[str, Any]] = []
+    batch: list[dict[str, Any]] = []
     names = [field.name for field in kind]
     for row in rows:
-        found.append(dict(zip(names, row, strict=True)))
-        if len(found) >= _ROWS:
-            yield _only(name, pa.array(found, kind))
-            found = []
-    if found:
-        yield _only(name, pa.array(found, kind))
+        batch.append(dict(zip(names, row, strict=True)))
+        if len(batch) >= _ROWS:
+            yield _only(name, pa.array(batch, kind))
+            batch = []
+    if batch:
+        yield _only(name, pa.array(batch, kind))
 
 
 def _only(name: str, facts: pa.Array) -> pa.RecordBatch:
-    """Rows with one structure."""
+    """Build rows of FACTS that have the one structure `name`."""
     columns = [facts if field.name == name else pa.nulls(len(facts), field.type) for field in FACTS]
     return pa.RecordBatch.from_arrays(columns, schema=FACTS)
 

@@ -1,6 +1,4 @@
-"""Whether the rows of a segment are exactly those that were sealed: each sequence from the first to
-the last once, in order. Plain module.
-"""
+"""The check of a segment's sequences: each one from first to last once, in order. Plain module."""
 
 from typing import NamedTuple
 
@@ -13,34 +11,34 @@ Flags = NDArray[np.bool_]
 
 
 class SequenceRange(NamedTuple):
-    """Sequences, both ends included."""
+    """A range of sequences; both ends are included."""
 
     first: int
     last: int
 
 
 class SequenceCheck:
-    """Takes the rows of one segment in the order of the file. Memory: 5 bytes for each event."""
+    """The state of one segment's check, fed in file order. Memory: 5 bytes per event."""
 
     def __init__(self, first: int, last: int) -> None:
-        """The bounds recorded at sealing; of an open segment its head."""
+        """Expect the bounds recorded at sealing; for an open segment, up to its head."""
         self._first, self._last = first, last
-        self._times = np.zeros(last - first + 1, np.int32)  # each was seen
+        self._counts = np.zeros(last - first + 1, np.int32)  # occurrences of each sequence
         self._late = np.zeros(last - first + 1, np.bool_)  # a higher one came before it
         self._outside: list[Integers] = []
         self._highest = first - 1
 
     def take(self, sequences: Integers) -> Flags:
-        """The next rows; which of them belong there and were not seen before."""
+        """Take the next rows; flag those within the bounds that occur for the first time."""
         inside = (sequences >= self._first) & (sequences <= self._last)
         if not inside.all():
             self._outside.append(np.unique(sequences[~inside]))
         fresh = np.zeros(len(sequences), np.bool_)
         rows = np.flatnonzero(inside)
-        places = sequences[rows] - self._first
-        kinds, at = np.unique(places, return_index=True)
-        fresh[rows[at[self._times[kinds] == 0]]] = True
-        np.add.at(self._times, places, 1)
+        offsets = sequences[rows] - self._first
+        different, at = np.unique(offsets, return_index=True)
+        fresh[rows[at[self._counts[different] == 0]]] = True
+        np.add.at(self._counts, offsets, 1)
         self._note_order(sequences[fresh])
         return fresh
 
@@ -53,26 +51,26 @@ class SequenceCheck:
 
     @property
     def events(self) -> int:
-        """Different ones that belong there."""
-        return int(np.count_nonzero(self._times))
+        """The number of distinct sequences within the bounds."""
+        return int(np.count_nonzero(self._counts))
 
     def missing(self) -> list[SequenceRange]:
-        return ranges(np.flatnonzero(self._times == 0) + self._first)
+        return ranges(np.flatnonzero(self._counts == 0) + self._first)
 
     def faults(self) -> list[tuple[str, SequenceRange]]:
-        """What is wrong, by kind; nothing if the rows are those that were sealed."""
+        """Return (kind, range) of each fault; empty if the rows are exactly the sealed ones."""
         outside = np.unique(np.concatenate([np.zeros(0, np.int64), *self._outside]))
-        found = {
+        by_kind = {
             MISSING: self.missing(),
-            DUPLICATE: ranges(np.flatnonzero(self._times > 1) + self._first),
+            DUPLICATE: ranges(np.flatnonzero(self._counts > 1) + self._first),
             DISORDER: ranges(np.flatnonzero(self._late) + self._first),
             OUTSIDE: ranges(outside),
         }
-        return [(kind, each) for kind, several in found.items() for each in several]
+        return [(kind, each) for kind, several in by_kind.items() for each in several]
 
 
 def ranges(numbers: Integers) -> list[SequenceRange]:
-    """Numbers that rise, as few ranges."""
+    """Group ascending numbers into maximal ranges."""
     if not len(numbers):
         return []
     ends = np.flatnonzero(np.diff(numbers) > 1)

@@ -1,4 +1,4 @@
-"""A back-test's report for people. Plain module."""
+"""A back-test's HTML report. Plain module."""
 
 import json
 from typing import Any
@@ -9,28 +9,28 @@ from sparkjobs.result import JobResult
 
 
 def report(params: dict[str, Any], result: JobResult) -> str:
-    """The page. `params` are the run's, `result` has the details."""
+    """Return the page. `params` are the run's, `result` has the details."""
     details = result.details
     sections = [
-        ReportSection("The filter", _filter(params)),
-        ReportSection("Found", [figures(_figures(details))]),
-        ReportSection("When", _when(details)),
-        ReportSection("The first of them", _shown(details)),
+        ReportSection("Filter", _filter(params)),
+        ReportSection("Figures", [figures(_figures(details))]),
+        ReportSection("Matches over time", _histogram(details)),
+        ReportSection("First matches", _sample(details)),
     ]
     if details["skipped"]:
-        sections.append(ReportSection("Not searched", _skipped(details, result)))
+        sections.append(ReportSection("Skipped segments", _skipped(details, result)))
     return page(f"Back-test on {params['stream']}", result.summary, sections)
 
 
 def _filter(params: dict[str, Any]) -> list[str]:
     source = params["filter"]
     text = source if isinstance(source, str) else json.dumps(source, indent=1, ensure_ascii=False)
-    return [f"In the language {params['language']}:", verbatim(text)]
+    return [f"Language: {params['language']}", verbatim(text)]
 
 
 def _figures(details: Any) -> dict[str, Value]:
     return {
-        "Events that match": details["count"],
+        "Events matched": details["matched_events"],
         "Events searched": details["searched_events"],
         "Segments searched": details["searched_segments"],
         "From": details["from"],
@@ -38,16 +38,16 @@ def _figures(details: Any) -> dict[str, Value]:
     }
 
 
-def _when(details: Any) -> list[str]:
-    hours, width_s = details["hours"], details["buckets_s"]
-    if not hours:
-        return ["There are no events in this range of time."]
-    counts = PlotSeries("matches", [count for _, count in hours])
-    words = PlotLabels(f"Matches by {_span(width_s)} (UTC)", "events")
-    return [time_bars([start for start, _ in hours], width_s * 1_000_000, [counts], words)]
+def _histogram(details: Any) -> list[str]:
+    buckets, width_s = details["histogram"], details["bucket_s"]
+    if not buckets:
+        return ["No events in this time range."]
+    counts = PlotSeries("matches", [count for _, count in buckets])
+    labels = PlotLabels(f"Matches by {_bucket(width_s)} (UTC)", "events")
+    return [time_bars([start for start, _ in buckets], width_s * 1_000_000, [counts], labels)]
 
 
-def _span(width_s: int) -> str:
+def _bucket(width_s: int) -> str:
     for name, seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)):
         if width_s % seconds == 0:
             count = width_s // seconds
@@ -55,25 +55,25 @@ def _span(width_s: int) -> str:
     return ""
 
 
-def _shown(details: Any) -> list[str]:
-    if not details["shown"]:
-        return ["No event matches."]
+def _sample(details: Any) -> list[str]:
+    if not details["sample"]:
+        return ["No events matched."]
     rows = [
-        (str(one["sequence"]), one["appended_at"], one["type"], _attributes(one))
-        for one in details["shown"]
+        (str(match["sequence"]), match["appended_at"], match["type"], _attributes(match))
+        for match in details["sample"]
     ]
     return [table(["Sequence", "Appended at", "Type", "Attributes"], rows)]
 
 
-def _attributes(one: dict[str, Any]) -> str:
-    given = one["attributes"]
-    return "(too long to be shown)" if given is None else json.dumps(given, ensure_ascii=False)
+def _attributes(match: dict[str, Any]) -> str:
+    attributes = match["attributes"]
+    return "(too long)" if attributes is None else json.dumps(attributes, ensure_ascii=False)
 
 
 def _skipped(details: Any, result: JobResult) -> list[str]:
-    shown, count = details["skipped"], result.figures["skipped_segments"]
+    skipped, count = details["skipped"], result.figures["skipped_segments"]
     return [
-        f"{count} segments are not in these figures: what they hold could not be read, or has left "
-        f"the hub. The files in the folder `segments` list all of them.",
-        table(["Segment", "Why"], [(one["segment"], one["fault"]) for one in shown]),
+        f"Skipped segments: {count}. They were dropped or could not be read. The files in the"
+        " folder `segments` list all of them.",
+        table(["Segment", "Fault"], [(each["segment"], each["fault"]) for each in skipped]),
     ]

@@ -1,6 +1,7 @@
-"""The job `backtest`: a filter tried against what a stream held over a range of time. Spark module.
+"""The job `backtest`: evaluates a filter against a stream's stored events in a time range.
+Spark module.
 
-It reads and writes; the rest is in transform.py, and the matching in search.py.
+This module reads and writes; transform.py has the rest, search.py the matching.
 """
 
 import json
@@ -24,16 +25,16 @@ from sparkjobs.result import JobResult
 from sparkjobs.type_hierarchy import declared_type
 
 ABOUT = {
-    "report.html": "What was found, for people.",
-    "matches": "Every match in the order of the stream: sequence, segment, appended_at_us.",
-    "matches.csv": f"The first {limits.BACKTEST_CSV_ROWS_MAX:,} of them.",
-    "segments": "Each segment: how many events were searched and matched, or why none was.",
+    "report.html": "The results as a page.",
+    "matches": "Every match in stream order: sequence, segment, appended_at_us.",
+    "matches.csv": f"The first {limits.BACKTEST_CSV_ROWS_MAX:,} matches.",
+    "segments": "Events searched and matched in each segment, or why it was skipped.",
 }
-SYSTEM_ZONE = 0  # whose stream is the hub's own, `system`
+SYSTEM_ZONE = 0  # the zone id of the hub-wide stream `system`
 
 
 class Counts(NamedTuple):
-    """All segments together."""
+    """The totals over all segments."""
 
     segments: int
     searched: int
@@ -43,43 +44,43 @@ class Counts(NamedTuple):
     skipped: list[dict[str, Any]]  # segment, fault
 
 
-def run(spark: SparkSession, order: JobSpec, phases: Phases) -> JobResult:
-    """Searches the segments of `order.inputs` and leaves what `ABOUT` says."""
-    folder = Path(order.result)
+def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
+    """Search the segments of `spec.inputs` and write the files of `ABOUT`."""
+    folder = Path(spec.result)
     folder.mkdir(parents=True, exist_ok=True)
     phases.begin("searching segments")
-    found = _found(spark, order)
+    found = _search(spark, spec)
     phases.begin("writing matches")
     transform.matches(found).write.parquet(f"{folder}/matches")
     transform.segment_rows(found).write.parquet(f"{folder}/segments")
     phases.begin("counting matches")
     matches = spark.read.parquet(f"{folder}/matches")
     counts = _counts(spark.read.parquet(f"{folder}/segments"))
-    details = _details(order.params, counts, found, matches)
+    details = _details(spec.params, counts, found, matches)
     _write_csv(matches, folder / "matches.csv")
     result = JobResult(_summary(counts), _figures(counts), about=ABOUT, details=details)
-    (folder / "report.html").write_text(report(order.params, result))
+    (folder / "report.html").write_text(report(spec.params, result))
     return result
 
 
-def _found(spark: SparkSession, order: JobSpec) -> DataFrame:
-    """What the segments hold, kept in the work folder: it is looked at several times."""
-    params, segments = order.params, inputs.table(spark, order, "segments")
-    wanted = transform.segments_to_search(segments, params["stream_id"])
-    tasks = max(1, min(wanted.count(), limits.BACKTEST_TASKS_MAX))
-    kept = f"{order.work}/found"
-    found = transform.search_segments(wanted.repartition(tasks), _search(spark, order))
+def _search(spark: SparkSession, spec: JobSpec) -> DataFrame:
+    """Search the segments; rows are stored in the work folder, because they are used repeatedly."""
+    params, segments = spec.params, inputs.table(spark, spec, "segments")
+    to_search = transform.segments_to_search(segments, params["stream_id"])
+    tasks = max(1, min(to_search.count(), limits.BACKTEST_TASKS_MAX))
+    path = f"{spec.work}/found"
+    found = transform.search_segments(to_search.repartition(tasks), _query(spark, spec))
     bounds = params.get("since_us"), params.get("until_us")
-    left = transform.dropped_segments(segments, params["stream_id"], *bounds)
-    found.unionByName(left).write.mode("overwrite").parquet(kept)
-    return spark.read.parquet(kept).select(*SEARCH_ROW.names)
+    dropped = transform.dropped_segments(segments, params["stream_id"], *bounds)
+    found.unionByName(dropped).write.mode("overwrite").parquet(path)
+    return spark.read.parquet(path).select(*SEARCH_ROW.names)
 
 
-def _search(spark: SparkSession, order: JobSpec) -> BacktestQuery:
-    params = order.params
-    streams = inputs.table(spark, order, "streams").where(f.col("id") == params["stream_id"])
+def _query(spark: SparkSession, spec: JobSpec) -> BacktestQuery:
+    params = spec.params
+    streams = inputs.table(spark, spec, "streams").where(f.col("id") == params["stream_id"])
     zone_id = next((row.zone_id for row in streams.collect()), params["zone_id"])
-    types = inputs.table(spark, order, "types").where(f.col("zone_id") == zone_id).collect()
+    types = inputs.table(spark, spec, "types").where(f.col("zone_id") == zone_id).collect()
     return BacktestQuery(
         params["language"],
         json.dumps(params["filter"]),
@@ -87,9 +88,9 @@ def _search(spark: SparkSession, order: JobSpec) -> BacktestQuery:
         params["zone"] if zone_id == SYSTEM_ZONE else None,
         params.get("since_us"),
         params.get("until_us"),
-        params["shown_max"],
-        order.inputs,
-        order.archive_url,
+        params["sample_max"],
+        spec.inputs,
+        spec.archive_url,
     )
 
 
@@ -114,41 +115,41 @@ def _counts(segments: DataFrame) -> Counts:
 def _details(
     params: dict[str, Any], counts: Counts, found: DataFrame, matches: DataFrame
 ) -> dict[str, Any]:
-    hours, width_s = _hours(counts, matches)
+    histogram, bucket_s = _histogram(counts, matches)
     since_us, until_us = params.get("since_us"), params.get("until_us")
     return {
-        "count": counts.matched,
+        "matched_events": counts.matched,
         "searched_events": counts.searched,
         "searched_segments": counts.segments,
-        "skipped": counts.skipped[: limits.BACKTEST_SKIPPED_SHOWN_MAX],
-        "hours": hours,
-        "buckets_s": width_s,
-        "shown": _shown(found, params["shown_max"]),
+        "skipped": counts.skipped[: limits.BACKTEST_SKIPPED_LISTED_MAX],
+        "histogram": histogram,
+        "bucket_s": bucket_s,
+        "sample": _sample(found, params["sample_max"]),
         "from": _time(counts.first_us if since_us is None else since_us),
         "until": _time(counts.last_us if until_us is None else until_us),
     }
 
 
-def _hours(counts: Counts, matches: DataFrame) -> tuple[list[list[int]], int]:
-    """Pairs of a time and how many matched from there on, and the seconds from one to the next."""
+def _histogram(counts: Counts, matches: DataFrame) -> tuple[list[list[int]], int]:
+    """Return (start in µs, matches) of each bucket, and the width of the buckets in seconds."""
     if counts.first_us is None or counts.last_us is None:
         return [], transform.WIDTHS_S[0]
     width_s = transform.width_for(counts.first_us, counts.last_us)
     rows = transform.histogram(matches, width_s).collect()
     by_start = {row.start_us: row.events for row in rows}
-    starts = transform.spans(counts.first_us, counts.last_us, width_s)
+    starts = transform.bucket_starts(counts.first_us, counts.last_us, width_s)
     return [[start, by_start.get(start, 0)] for start in starts], width_s
 
 
-def _shown(found: DataFrame, shown_max: int) -> list[dict[str, Any]]:
+def _sample(found: DataFrame, sample_max: int) -> list[dict[str, Any]]:
     return [
         {
             "sequence": row.sequence,
             "segment": row.segment,
             "appended_at": time_text(row.appended_at_us),
-            **json.loads(row.shown),
+            **json.loads(row.sample),
         }
-        for row in transform.sample(found, shown_max).collect()
+        for row in transform.sample(found, sample_max).collect()
     ]
 
 
@@ -156,14 +157,14 @@ def _write_csv(matches: DataFrame, path: Path) -> None:
     first = matches.orderBy("sequence", "segment").limit(limits.BACKTEST_CSV_ROWS_MAX).toArrow()
     at = first.schema.get_field_index("appended_at_us")
     times = [time_text(at_us) for at_us in first.column(at).to_pylist()]
-    shown = first.set_column(at, "appended_at", pa.array(times, pa.string()))
-    write_csv(path, shown.schema, shown.to_batches())
+    with_times = first.set_column(at, "appended_at", pa.array(times, pa.string()))
+    write_csv(path, with_times.schema, with_times.to_batches())
 
 
 def _summary(counts: Counts) -> str:
-    text = f"{counts.matched:,} of {counts.searched:,} events match."
+    text = f"Matched: {counts.matched:,} of {counts.searched:,} events."
     if counts.skipped:
-        text += f" {len(counts.skipped):,} segments could not be searched."
+        text += f" Skipped segments: {len(counts.skipped):,}."
     return text
 
 

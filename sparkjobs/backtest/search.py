@@ -1,5 +1,5 @@
-"""What a back-test looks for, and the search of segments on the executors, one after another, with
-the matcher that forwarders use. Plain module.
+"""The search of segments for matches of a filter, on executors, with the forwarders' matcher.
+Plain module.
 """
 
 import functools
@@ -22,51 +22,53 @@ from sparkjobs.segment_reader import ALTERED, SegmentFile, SegmentUnreadable
 from sparkjobs.tables import INT, TEXT
 from sparkjobs.type_hierarchy import DeclaredType, ZoneTypes
 
-# A row for each match (`sequence` is set), and one for each segment (`searched` is).
+# One row per match (`sequence` is set), and one per segment (`searched` is set).
 SEARCH_ROW = pa.schema(
     [
         pa.field("segment_id", INT),
         pa.field("segment", TEXT),  # its UUID
         pa.field("sequence", INT),
         pa.field("appended_at_us", INT),
-        pa.field("shown", TEXT),  # of a segment's first matches: the event as JSON
-        pa.field("searched", INT),  # events within the range of time
+        pa.field("sample", TEXT),  # the event as JSON, for a segment's first matches
+        pa.field("searched", INT),  # events within the time range
         pa.field("matched", INT),
-        pa.field("first_us", INT),  # when the first and the last of them were appended
+        pa.field("first_us", INT),  # append times of the first and last searched event
         pa.field("last_us", INT),
-        pa.field("fault", TEXT),  # why it could not be read
+        pa.field("fault", TEXT),  # why the segment could not be read
     ]
 )
 
 
 class BacktestQuery(NamedTuple):
-    """It can be hashed: a worker compiles the filter of a search once."""
+    """A back-test's filter, scope and limits; hashable, to compile the filter once per worker."""
 
     language: str
     filter: str  # as JSON
     types: tuple[DeclaredType, ...]  # of the stream's zone
-    system_of: str | None  # of the hub's own stream: the zone whose events are meant
+    system_zone: str | None  # on the stream `system`: the zone whose events are searched
     since_us: int | None  # inclusive
     until_us: int | None  # exclusive
-    shown_max: int
+    sample_max: int
     inputs: str
     archive_url: str
 
 
 class FilterMatch(NamedTuple):
-    """A match, fit for the table of matches."""
+    """One matching event."""
 
     sequence: int
     appended_at_us: int
-    shown: str | None
+    sample: str | None
 
 
-def search(segments: Iterator[pa.RecordBatch], wanted: BacktestQuery) -> Iterator[pa.RecordBatch]:
-    """For mapInArrow: `segments` with id, uuid and what `SegmentFile` asks for; gives FOUND."""
-    matcher = _matcher(wanted.language, wanted.filter, wanted.types)
+def search(segments: Iterator[pa.RecordBatch], query: BacktestQuery) -> Iterator[pa.RecordBatch]:
+    """Search segments (id, uuid and the columns of `SegmentFile`) and yield SEARCH_ROW, for
+    mapInArrow.
+    """
+    matcher = _matcher(query.language, query.filter, query.types)
     for batch in segments:
         for segment in batch.to_pylist():
-            yield _searched(segment, matcher, wanted)
+            yield _search_segment(segment, matcher, query)
 
 
 @functools.lru_cache(maxsize=4)
@@ -76,42 +78,42 @@ def _matcher(language: str, filter: str, types: tuple[DeclaredType, ...]) -> Fil
     return found
 
 
-def _searched(
-    segment: dict[str, Any], matcher: FilterMatcher, wanted: BacktestQuery
+def _search_segment(
+    segment: dict[str, Any], matcher: FilterMatcher, query: BacktestQuery
 ) -> pa.RecordBatch:
     try:
         if segment["fault"] is not None:
-            raise SegmentUnreadable(segment["fault"], "The manifest says no such file.")
-        file = SegmentFile(segment, wanted.inputs, wanted.archive_url)
+            raise SegmentUnreadable(segment["fault"], "The manifest is missing or wrong.")
+        file = SegmentFile(segment, query.inputs, query.archive_url)
         if file.altered:
-            raise SegmentUnreadable(ALTERED, "Its bytes are not those that were archived.")
-        return _looked_through(segment, file, matcher, wanted)
+            raise SegmentUnreadable(ALTERED, "The file's SHA-256 differs from the manifest's.")
+        return _search_file(segment, file, matcher, query)
     except SegmentUnreadable as error:
         return _batch(segment, [], {"searched": 0, "matched": 0, "fault": error.fault})
 
 
-def _looked_through(
-    segment: dict[str, Any], file: SegmentFile, matcher: FilterMatcher, wanted: BacktestQuery
+def _search_file(
+    segment: dict[str, Any], file: SegmentFile, matcher: FilterMatcher, query: BacktestQuery
 ) -> pa.RecordBatch:
     found: list[FilterMatch] = []
     searched, first_us, last_us = 0, None, None
     for batch in file.batches():
-        rows = _within(batch, wanted)
+        rows = _within(batch, query)
         if not rows.num_rows:
             continue
         times = pc.min_max(rows.column("appended_at_us")).as_py()
         first_us = times["min"] if first_us is None else min(first_us, times["min"])
         last_us = times["max"] if last_us is None else max(last_us, times["max"])
-        searched += _match(rows, matcher, wanted, found)
+        searched += _match(rows, matcher, query, found)
     about = {"searched": searched, "matched": len(found), "first_us": first_us, "last_us": last_us}
     return _batch(segment, found, about)
 
 
 def _match(
-    rows: pa.RecordBatch, matcher: FilterMatcher, wanted: BacktestQuery, found: list[FilterMatch]
+    rows: pa.RecordBatch, matcher: FilterMatcher, query: BacktestQuery, found: list[FilterMatch]
 ) -> int:
-    """The hot loop: adds to `found`; how many events were looked at. Raises Unreadable for what is
-    no event.
+    """Append matches to `found`; return the number of events searched. Raises SegmentUnreadable if
+    one cannot be decoded. This is the hot loop.
     """
     sequences, times, _, payloads = (column.to_pylist() for column in rows.columns)
     hidden = 0
@@ -120,30 +122,30 @@ def _match(
             event = decode(payload)
         except (DecodeError, LookupError, ValueError, TypeError) as error:
             raise SegmentUnreadable(
-                "unreadable", f"{sequences[at]} is no event: {error}"
+                "unreadable", f"Event {sequences[at]} cannot be decoded: {error}"
             ) from error
-        if wanted.system_of is not None and not is_visible_in_zone(event, wanted.system_of):
+        if query.system_zone is not None and not is_visible_in_zone(event, query.system_zone):
             hidden += 1
         elif matcher.match(event):
-            shown = _shown(event) if len(found) < wanted.shown_max else None
-            found.append(FilterMatch(sequences[at], times[at], shown))
+            sample = _sample(event) if len(found) < query.sample_max else None
+            found.append(FilterMatch(sequences[at], times[at], sample))
     return len(payloads) - hidden
 
 
-def _within(batch: pa.RecordBatch, wanted: BacktestQuery) -> pa.RecordBatch:
+def _within(batch: pa.RecordBatch, query: BacktestQuery) -> pa.RecordBatch:
     times = batch.column("appended_at_us")
-    if wanted.since_us is not None:
-        batch = batch.filter(pc.greater_equal(times, wanted.since_us))
+    if query.since_us is not None:
+        batch = batch.filter(pc.greater_equal(times, query.since_us))
         times = batch.column("appended_at_us")
-    if wanted.until_us is not None:
-        batch = batch.filter(pc.less(times, wanted.until_us))
+    if query.until_us is not None:
+        batch = batch.filter(pc.less(times, query.until_us))
     return batch
 
 
-def _shown(event: Event) -> str:
-    """Attributes that are too long for a list are null."""
+def _sample(event: Event) -> str:
+    """Return an event's type and attributes as JSON; attributes that are too long become null."""
     attributes = orjson.dumps(event.attributes)
-    if len(attributes) > limits.BACKTEST_SHOWN_CHARS_MAX:
+    if len(attributes) > limits.BACKTEST_SAMPLE_CHARS_MAX:
         attributes = b"null"
     kind = orjson.dumps(event.type)
     return f'{{"type":{kind.decode()},"attributes":{attributes.decode()}}}'
@@ -152,14 +154,14 @@ def _shown(event: Event) -> str:
 def _batch(
     segment: dict[str, Any], found: list[FilterMatch], about: dict[str, Any]
 ) -> pa.RecordBatch:
-    """The matches of a segment, and the row that tells of it."""
-    one = [None]
+    """Build the rows of a segment's matches and the segment's own row."""
+    own = [None]
     columns = {
         "segment_id": [segment["id"]] * (len(found) + 1),
         "segment": [segment["uuid"]] * (len(found) + 1),
-        "sequence": [each.sequence for each in found] + one,
-        "appended_at_us": [each.appended_at_us for each in found] + one,
-        "shown": [each.shown for each in found] + one,
+        "sequence": [each.sequence for each in found] + own,
+        "appended_at_us": [each.appended_at_us for each in found] + own,
+        "sample": [each.sample for each in found] + own,
     }
     for name in ("searched", "matched", "first_us", "last_us", "fault"):
         columns[name] = [None] * len(found) + [about.get(name)]

@@ -1,7 +1,7 @@
-"""`match_index`: the shards of a stream's match index, from all its versions. Spark module.
+"""The job `match_index`: builds the shards of a stream's match index. Spark module.
 
-Filters are parsed in many tasks, which is most of the work; what they find is put together by one
-task for each shard. The hub publishes the shards when the job has ended well.
+Many tasks parse the filters, which is most of the work; one task per shard assembles their slices.
+The hub publishes the shards after the job has completed.
 """
 
 import csv
@@ -25,35 +25,35 @@ from sparkjobs.progress import Phases
 from sparkjobs.result import JobResult
 
 _SLICES = "slices"
-_SLICE_VERSIONS = 100_000  # parsed by one task: seconds
+_SLICE_VERSIONS = 100_000  # parsed by one task in seconds
 
 
-def run(spark: SparkSession, order: JobSpec, phases: Phases) -> JobResult:
-    """Raises NotIndexable if too many versions are refused."""
-    slices_folder, shards_folder = (Path(order.work, name) for name in (_SLICES, SHARDS))
+def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
+    """Build the shards. Raises NotIndexable if too many versions are refused."""
+    slices_folder, shards_folder = (Path(spec.work, name) for name in (_SLICES, SHARDS))
     for folder in (slices_folder, shards_folder):
         folder.mkdir(parents=True)
     phases.begin("reading versions")
-    versions = _versions(spark, order)
+    versions = _versions(spark, spec)
     count = versions.count()
     tasks = max(spark.sparkContext.defaultParallelism, -(-count // _SLICE_VERSIONS))
     phases.begin("parsing filters")
     slices = parse_slices(partition_by_id(versions, tasks), slices_folder)
     refused = _refused(slices)
-    phases.begin("putting shards together")
+    phases.begin("assembling shards")
     packs = pack_slices(slices, limits.INDEX_SHARD_ENTRIES_MAX)
     shards = write_shards(spark, packs, slices_folder, shards_folder)
-    _write_refused(Path(order.result), refused)
-    return _result(order.params["stream"], count, shards, refused)
+    _write_refused(Path(spec.result), refused)
+    return _result(spec.params["stream"], count, shards, refused)
 
 
 def parse_slices(versions: DataFrame, folder: Path) -> list[Slice]:
-    """A slice of each partition of rows of `transform.INDEXED`, in the folder."""
+    """Write a slice of each partition of `transform.INDEXED` rows into the folder."""
 
     def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
-        made = write_slice(folder, context.partitionId() if context else 0, batches)
-        row = {**made._asdict(), "refused": [one._asdict() for one in made.refused]}
+        part = write_slice(folder, context.partitionId() if context else 0, batches)
+        row = {**part._asdict(), "refused": [one._asdict() for one in part.refused]}
         yield pa.RecordBatch.from_pylist([row], schema=SLICE)
 
     rows = versions.mapInArrow(parse, from_arrow_schema(SLICE)).collect()
@@ -66,27 +66,28 @@ def parse_slices(versions: DataFrame, folder: Path) -> list[Slice]:
 def write_shards(
     spark: SparkSession, packs: list[Pack], slices: Path, shards: Path
 ) -> list[WrittenShard]:
-    """A shard of each pack, by a task of its own; folders of slices and of shards."""
+    """Write a shard for each pack, in a task of its own; `slices` and `shards` are folders."""
     if not packs:
         return []
     tasks = spark.sparkContext.parallelize(packs, len(packs))
     return tasks.map(lambda pack: write_pack(slices, shards, pack)).collect()
 
 
-def _versions(spark: SparkSession, order: JobSpec) -> DataFrame:
-    """Raises LookupError if the inputs have no such stream."""
-    stream_id = order.params["stream_id"]
-    stream = table(spark, order, "streams").where(sf.col("id") == stream_id).first()
+def _versions(spark: SparkSession, spec: JobSpec) -> DataFrame:
+    """Return the versions to index. Raises LookupError if the inputs lack the stream."""
+    stream_id = spec.params["stream_id"]
+    stream = table(spark, spec, "streams").where(sf.col("id") == stream_id).first()
     if stream is None:
-        raise LookupError(f"The stream {stream_id} is not among the inputs.")
-    return indexed_versions(table(spark, order, "versions"), stream_id, stream.forwarded or 0)
+        raise LookupError(f"The inputs do not contain stream {stream_id}.")
+    return indexed_versions(table(spark, spec, "versions"), stream_id, stream.forwarded or 0)
 
 
 def _refused(slices: list[Slice]) -> list[RefusedVersion]:
-    """Ascending. Raises NotIndexable if they are more than a manifest names."""
+    """Return the refused versions, ascending. Raises NotIndexable if there are too many."""
     found = sorted(one for part in slices for one in part.refused)
     if len(found) > limits.INDEX_REFUSED_MAX:
-        raise NotIndexable(f"No index can hold {len(found):,} versions; the first: {found[0].why}")
+        message = f"No index can hold {len(found):,} versions; the first: {found[0].reason}"
+        raise NotIndexable(message)
     return found
 
 
@@ -108,6 +109,6 @@ def _result(
         "bytes": sum(shard.bytes for shard in shards),
         "refused": len(refused),
     }
-    summary = f"{stream}: {figures['registrations']:,} of {versions:,} versions are in the index."
-    about = {REFUSED: "Versions that no index can hold; they are matched in memory."}
+    summary = f"{stream}: {figures['registrations']:,} of {versions:,} versions indexed."
+    about = {REFUSED: "Versions that no index can hold and that are matched in memory."}
     return JobResult(summary, figures, about=about, details={"stream": stream, **figures})

@@ -1,4 +1,4 @@
-"""Slices put together into shards, each a file of docs/match-index.md. Plain module."""
+"""The assembly of slices into shards, the files of docs/match-index.md. Plain module."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ from registrations.match_index.format.shard import write_shard
 from registrations.match_index.format.versions import COLUMNS
 from sparkjobs.match_index.slices import Slice, read_slice
 
-SHARDS = "shards"  # a folder in the run's `work`: the hub copies them into the index
+SHARDS = "shards"  # a folder in the run's `work`, from which the hub copies them
 
 
 class Pack(NamedTuple):
@@ -23,7 +23,7 @@ class Pack(NamedTuple):
 
 
 class WrittenShard(NamedTuple):
-    """A shard."""
+    """A shard's file and sizes."""
 
     file: str
     entries: int
@@ -32,30 +32,30 @@ class WrittenShard(NamedTuple):
 
 
 def pack_slices(slices: Iterable[Slice], entries_max: int) -> list[Pack]:
-    """As few shards as there can be, because every event is matched against each; of whole slices
-    in their order.
+    """Distribute whole slices, in order, over as few shards as possible, because every event is
+    matched against every shard.
     """
-    found: list[list[int]] = []
-    room = 0
+    packs: list[list[int]] = []
+    left = 0
     for number, entries, _ in sorted(slices):
         if not entries:
             continue
-        if not found or entries > room:
-            found.append([])
-            room = entries_max
-        found[-1].append(number)
-        room -= entries
-    return [Pack(number, tuple(numbers)) for number, numbers in enumerate(found)]
+        if not packs or entries > left:
+            packs.append([])
+            left = entries_max
+        packs[-1].append(number)
+        left -= entries
+    return [Pack(number, tuple(numbers)) for number, numbers in enumerate(packs)]
 
 
 def write_pack(slices: Path, shards: Path, pack: Pack) -> WrittenShard:
-    """Of the folders of slices and of shards. It is on the disk then. Raises OSError."""
+    """Write and fsync a shard; `slices` and `shards` are folders. Raises OSError."""
     gathering = Gathering(COLUMNS)
     for number in pack.slices:
         gathering.take(read_slice(slices, number))
-    made = assemble(gathering.drain(), ALL_BITS)
+    shard = assemble(gathering.drain(), ALL_BITS)
     path = shards / f"shard-{pack.number:04}.idx"
     aside = path.with_suffix(f".{uuid4()}")
-    size = write_shard(aside, made, durable=True)
+    size = write_shard(aside, shard, durable=True)
     aside.replace(path)
-    return WrittenShard(path.name, made.head.entries, made.head.ids, size)
+    return WrittenShard(path.name, shard.head.entries, shard.head.ids, size)

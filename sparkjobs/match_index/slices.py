@@ -1,5 +1,5 @@
-"""A slice of the versions as a task reads it: filters parsed and gathered, kept as a file for the
-task that puts a shard together. Plain module.
+"""Slices of a stream's versions: parsed filters, stored by one task in a file for the task that
+assembles the shard. Plain module.
 """
 
 import pickle
@@ -16,8 +16,10 @@ from registrations.match_index.format.columns import Columns, Gathering
 from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.versions import COLUMNS
 
-REFUSED = "refused.csv"  # in the result: version, registration, why
-_REFUSED = pa.struct([("version", pa.int64()), ("registration", pa.int64()), ("why", pa.string())])
+REFUSED = "refused.csv"  # of the result: version, registration, reason
+_REFUSED = pa.struct(
+    [("version", pa.int64()), ("registration", pa.int64()), ("reason", pa.string())]
+)
 SLICE = pa.schema(
     [("number", pa.int64()), ("entries", pa.int64()), ("refused", pa.list_(_REFUSED))]
 )
@@ -28,11 +30,11 @@ class RefusedVersion(NamedTuple):
 
     version: int
     registration: int
-    why: str
+    reason: str
 
 
 class Slice(NamedTuple):
-    """What became of the versions of one task; SLICE is the same as a row."""
+    """The outcome of one task; SLICE is its schema."""
 
     number: int
     entries: int
@@ -40,7 +42,7 @@ class Slice(NamedTuple):
 
 
 def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) -> Slice:
-    """Of rows of `transform.INDEXED`. Raises OSError."""
+    """Parse rows of `transform.INDEXED` and write them as a slice. Raises OSError."""
     gathering = Gathering(COLUMNS)
     compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     refused: list[RefusedVersion] = []
@@ -54,7 +56,7 @@ def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) ->
                 refused.append(RefusedVersion(id, extra["registration"], error.message))
     entries = len(gathering)
     path = _file(folder, number)
-    aside = path.with_suffix(f".{uuid4()}")  # a task may be tried again, or be run twice
+    aside = path.with_suffix(f".{uuid4()}")  # a task may be retried, or run twice at once
     with aside.open("wb") as file:
         pickle.dump(gathering.drain(), file, pickle.HIGHEST_PROTOCOL)
     aside.replace(path)
@@ -62,10 +64,10 @@ def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) ->
 
 
 def read_slice(folder: Path, number: int) -> Columns:
-    """One that a task of this run wrote. Raises OSError."""
+    """Read a slice of this run. Raises OSError."""
     with _file(folder, number).open("rb") as file:
-        found: Columns = pickle.load(file)  # noqa: S301 - this run's own folder
-    return found
+        columns: Columns = pickle.load(file)  # noqa: S301 - this run's own folder
+    return columns
 
 
 def _file(folder: Path, number: int) -> Path:

@@ -1,6 +1,4 @@
-"""The versions that a stream's match index has, with its columns (docs/match-index.md). Spark
-module. Spark module.
-"""
+"""The versions in a stream's match index, with its columns (docs/match-index.md). Spark module."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -11,16 +9,16 @@ INDEXED = ("id", "language", "filter", *COLUMNS)
 
 
 def indexed_versions(versions: DataFrame, stream_id: int, after: int) -> DataFrame:
-    """Of `tables.VERSIONS` those with an endpoint, not suspended by themselves, that can hold for
-    an event after that sequence; with INDEXED.
+    """Select from `tables.VERSIONS` those with an endpoint, not suspended, that can match an event
+    after the sequence `after`; with the columns INDEXED.
     """
-    can_hold = sf.col("until").isNull() | (
+    can_match = sf.col("until").isNull() | (
         sf.col("until") > sf.greatest(sf.lit(after), sf.col("since"))
     )
     return (
         versions.where(sf.col("stream_id") == stream_id)
         .where(sf.col("endpoint_id").isNotNull() & ~sf.col("suspended"))
-        .where(can_hold)
+        .where(can_match)
         .select(
             "id",
             "language",
@@ -37,5 +35,5 @@ def indexed_versions(versions: DataFrame, stream_id: int, after: int) -> DataFra
 
 
 def partition_by_id(versions: DataFrame, slices: int) -> DataFrame:
-    """Parted by a hash of the version's id: what is in a slice does not depend on files."""
+    """Partition by a hash of the id, so that slices do not depend on the layout of files."""
     return versions.repartition(slices, "id")

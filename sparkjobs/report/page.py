@@ -1,5 +1,5 @@
-"""A report as one page of HTML: nothing is loaded from anywhere, and whatever is not `Html` is
-escaped. Plain module.
+"""A report as a self-contained HTML page: it loads nothing, and text that is not `Html` is escaped.
+Plain module.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,20 +31,20 @@ Value = str | int | float | None
 
 
 class Html(str):
-    """It is markup already, made by this package."""
+    """Markup built by this package, which needs no escaping."""
 
     __slots__ = ()
 
 
 class ReportSection(NamedTuple):
-    """Plain text among the parts becomes a paragraph."""
+    """A section of a page; plain text among its parts becomes a paragraph."""
 
     heading: str
     parts: Sequence[str]
 
 
 def page(title: str, about: str, sections: Iterable[ReportSection]) -> str:
-    """The whole document. `about`: a sentence below the title."""
+    """Return the whole document. `about`: a sentence below the title."""
     body = "\n".join(_section(each) for each in sections)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -55,7 +55,7 @@ def page(title: str, about: str, sections: Iterable[ReportSection]) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> Html:
-    """Numbers are shown with separators, to the right; None as a dash."""
+    """Return a table; numbers get separators and are right-aligned, None is a dash."""
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     lines = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     return Html(
@@ -65,18 +65,18 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> Html:
 
 
 def figures(values: Mapping[str, Value]) -> Html:
-    """Names and their values, one below the other."""
-    lines = (f"<dt>{escape(name)}</dt><dd>{_shown(each)}</dd>" for name, each in values.items())
+    """Return a list of names and values."""
+    lines = (f"<dt>{escape(name)}</dt><dd>{_format(each)}</dd>" for name, each in values.items())
     return Html("<dl>\n" + "\n".join(lines) + "\n</dl>")
 
 
 def verbatim(text: str) -> Html:
-    """Text whose line breaks count, a filter for instance."""
+    """Return text with its line breaks, such as a filter."""
     return Html(f"<pre>{escape(text)}</pre>")
 
 
 def time_text(time_us: int) -> str:
-    """UTC, to the second: 2026-11-22 20:15:00."""
+    """Format a time in UTC to the second: 2026-11-22 20:15:00."""
     return datetime.fromtimestamp(time_us // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -87,10 +87,10 @@ def _section(section: ReportSection) -> str:
 
 def _cell(value: Value) -> str:
     kind = ' class="number"' if isinstance(value, int | float) else ""
-    return f"<td{kind}>{_shown(value)}</td>"
+    return f"<td{kind}>{_format(value)}</td>"
 
 
-def _shown(value: Value) -> str:
+def _format(value: Value) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):

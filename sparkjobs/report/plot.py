@@ -1,5 +1,5 @@
-"""Plots of a report, as SVG inside the page: axes and texts have the page's own colour, so they can
-be read on light and on dark. Plain module.
+"""Plots of a report, as inline SVG. Axes and texts take the page's text colour, so that they are
+readable on light and dark backgrounds. Plain module.
 """
 
 import io
@@ -17,7 +17,7 @@ from matplotlib.ticker import EngFormatter
 from sparkjobs.report.page import Html
 
 COLOURS = ("#2f81c7", "#d9822b", "#2a9d6f", "#b565c9", "#d1495b", "#8a8f3c", "#6c7a89")
-_TEXT = "#010203"  # stands for the page's own colour until the SVG is made
+_TEXT = "#010203"  # replaced by the page's text colour in the finished SVG
 _NAME_CHARACTERS_MAX = 40
 _DAY_US = 86_400e6
 _STYLE: dict[Any, Any] = {
@@ -36,7 +36,7 @@ _STYLE: dict[Any, Any] = {
 
 
 class PlotLabels(NamedTuple):
-    """What is said on a plot; `x` and `y` name the axes."""
+    """The title and axis labels of a plot."""
 
     title: str
     y: str
@@ -44,72 +44,71 @@ class PlotLabels(NamedTuple):
 
 
 class PlotSeries(NamedTuple):
-    """One colour: a value for each place."""
+    """A named series, drawn in one colour: one value per position."""
 
     name: str
     values: Sequence[float]
 
 
-def lines(places: Sequence[float], series: Sequence[PlotSeries], words: PlotLabels) -> Html:
-    """A line for each series over numbers."""
-    return _drawn(words, series, lambda axes: _lines(axes, places, series))
+def lines(positions: Sequence[float], series: Sequence[PlotSeries], labels: PlotLabels) -> Html:
+    """Draw a line for each series over numbers."""
+    return _draw(labels, series, lambda axes: _lines(axes, positions, series))
 
 
-def time_lines(times_us: Sequence[int], series: Sequence[PlotSeries], words: PlotLabels) -> Html:
-    """A line for each series over time (UTC)."""
+def time_lines(times_us: Sequence[int], series: Sequence[PlotSeries], labels: PlotLabels) -> Html:
+    """Draw a line for each series over time (UTC)."""
 
     def draw(axes: Axes) -> None:
         _lines(axes, _times(times_us), series)
         _time_axis(axes)
 
-    return _drawn(words, series, draw)
+    return _draw(labels, series, draw)
 
 
 def time_bars(
-    starts_us: Sequence[int], width_us: int, series: Sequence[PlotSeries], words: PlotLabels
+    starts_us: Sequence[int], width_us: int, series: Sequence[PlotSeries], labels: PlotLabels
 ) -> Html:
-    """Bars that begin at these times (UTC) and are so wide; series lie on one another."""
+    """Draw bars of one width that start at the given times (UTC); series are stacked."""
 
     def draw(axes: Axes) -> None:
         _bars(axes, _times(starts_us), series, width_us / _DAY_US)
         _time_axis(axes)
 
-    return _drawn(words, series, draw)
+    return _draw(labels, series, draw)
 
 
-def bars(names: Sequence[str], series: Sequence[PlotSeries], words: PlotLabels) -> Html:
-    """A bar to the right for each name, the first on top; series lie on one another."""
-    shown = [_short(name) for name in names]
+def bars(names: Sequence[str], series: Sequence[PlotSeries], labels: PlotLabels) -> Html:
+    """Draw a horizontal bar for each name, the first on top; series are stacked."""
 
     def draw(axes: Axes) -> None:
-        places = list(range(len(names)))
+        positions = list(range(len(names)))
         left = [0.0] * len(names)
         for colour, one in zip(_colours(series), series, strict=True):
-            axes.barh(places, one.values, left=left, color=colour, label=_short(one.name))
+            axes.barh(positions, one.values, left=left, color=colour, label=_short(one.name))
             left = [before + value for before, value in zip(left, one.values, strict=True)]
-        axes.set_yticks(places, shown)
+        axes.set_yticks(positions, [_short(name) for name in names])
         axes.invert_yaxis()
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
-    turned = PlotLabels(words.title, y=words.x, x=words.y)
-    return _drawn(turned, series, draw, height=1.2 + 0.35 * max(len(names), 2), numbers_up=False)
+    turned = PlotLabels(labels.title, y=labels.x, x=labels.y)
+    return _draw(turned, series, draw, height=1.2 + 0.35 * max(len(names), 2), numbers_up=False)
 
 
-def _drawn(
-    words: PlotLabels,
+def _draw(
+    labels: PlotLabels,
     series: Sequence[PlotSeries],
     draw: Callable[[Axes], None],
     *,
     height: float = 3.6,
     numbers_up: bool = True,
 ) -> Html:
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": words.title}):
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": labels.title}):
         figure = Figure(figsize=(9, height), layout="constrained")
         axes = figure.add_subplot()
         draw(axes)
-        axes.set_title(words.title, loc="left")
-        axes.set_xlabel(words.x)
-        axes.set_ylabel(words.y)
+        axes.set_title(labels.title, loc="left")
+        axes.set_xlabel(labels.x)
+        axes.set_ylabel(labels.y)
         if numbers_up:
             axes.yaxis.set_major_formatter(EngFormatter(sep=""))
             axes.set_ylim(bottom=0)
@@ -121,16 +120,18 @@ def _drawn(
 
 
 def _inline(svg: str) -> str:
-    """Without the document's head, the ids of groups (each plot has the same) and the stand-in."""
+    """Remove the document's head and the ids of groups, which repeat in every plot, and set the
+    text colour.
+    """
     inner = svg[svg.index("<svg") :]
     inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)
     return re.sub(r'<g id="[^"]*"', "<g", inner).replace(_TEXT, "currentColor")
 
 
-def _lines(axes: Axes, places: Sequence[float], series: Sequence[PlotSeries]) -> None:
+def _lines(axes: Axes, positions: Sequence[float], series: Sequence[PlotSeries]) -> None:
     for colour, one in zip(_colours(series), series, strict=True):
         marker = "o" if len(one.values) < 30 else ""
-        axes.plot(places, one.values, color=colour, label=_short(one.name), marker=marker, ms=4)
+        axes.plot(positions, one.values, color=colour, label=_short(one.name), marker=marker, ms=4)
 
 
 def _bars(axes: Axes, starts: Sequence[float], series: Sequence[PlotSeries], width: float) -> None:
@@ -142,7 +143,7 @@ def _bars(axes: Axes, starts: Sequence[float], series: Sequence[PlotSeries], wid
 
 
 def _times(times_us: Sequence[int]) -> list[float]:
-    """Matplotlib's own: days since 1970."""
+    """Convert to Matplotlib's unit, days since 1970."""
     return [time_us / _DAY_US for time_us in times_us]
 
 

@@ -1,4 +1,4 @@
-"""A retention plan's report for people. Plain module."""
+"""A retention plan's HTML report. Plain module."""
 
 import json
 from typing import Any
@@ -9,33 +9,33 @@ from sparkjobs.report.plot import PlotLabels, PlotSeries, bars
 from sparkjobs.result import JobResult
 
 _ACTIONS = {
-    "drop": "drop: it leaves the database; what is archived stays readable there",
-    "archive": "archive: the archiver takes it next",
-    "compact": "compact: it stays, and is copied out of a partition that is mostly gone",
+    "drop": "drop: delete from the database; an archived copy stays readable",
+    "archive": "archive: next in the archiver's queue",
+    "compact": "compact: copy out of a partition that is mostly dropped",
     "keep": "keep",
 }
 REASONS = {
-    "age": "sealed longer ago than `retain_age_s`",
-    "size": "newer segments hold `retain_bytes` already",
-    "count": "newer segments hold `retain_events` already",
-    "hold": "the stream is under a hold",
-    "needed": "a durable cursor has not passed it yet",
-    "not_archived": "the stream is archived first, and this is not yet",
-    "open": "it is still written to",
-    "policy": "the policy keeps it",
-    "mostly_gone": "at most half of its partition is still live",
+    "age": "sealed more than `retain_age_s` ago",
+    "size": "newer segments hold `retain_bytes`",
+    "count": "newer segments hold `retain_events`",
+    "hold": "the stream has a hold",
+    "needed": "a durable cursor has not passed the segment",
+    "not_archived": "the stream is archived, and the segment is not yet",
+    "open": "the segment is not sealed",
+    "policy": "within the policy's limits",
+    "mostly_dropped": "at most half of the partition is live",
 }
 
 
 def report(params: dict[str, Any], result: JobResult) -> str:
-    """The page. `params` are the run's, `result` has the details."""
+    """Return the page. `params` are the run's, `result` has the details."""
     details = result.details
-    freed = details["actions"]["compact"]["back_bytes"]
+    freed = details["actions"]["compact"]["freed_bytes"]
     sections = [
         ReportSection(
             "Totals", [_actions(details), figures({"Disk bytes freed (estimate)": freed})]
         ),
-        ReportSection("By stream", _plot(details)),
+        ReportSection("Streams", _plot(details)),
         ReportSection("Segments", _segments(details)),
         ReportSection("Reasons", [figures(REASONS)]),
     ]
@@ -43,7 +43,7 @@ def report(params: dict[str, Any], result: JobResult) -> str:
         text = json.dumps(params["policies"], indent=1, ensure_ascii=False)
         sections.insert(0, ReportSection("Proposed policies", [verbatim(text)]))
     zone = params.get("zone")
-    about = f"{result.summary} Nothing was changed."
+    about = f"{result.summary} The plan changes nothing until it is applied."
     return page(f"Retention plan of {f'zone {zone}' if zone else 'the hub'}", about, sections)
 
 
@@ -58,7 +58,7 @@ def _actions(details: Any) -> str:
 def _plot(details: Any) -> list[str]:
     streams = details["streams"][: limits.PLAN_PLOT_STREAMS_MAX]
     if not streams:
-        return ["There are no segments."]
+        return ["Segments: 0."]
     names = [f"{one['zone']}/{one['stream']}" if one["zone"] else one["stream"] for one in streams]
     series = [PlotSeries(action, [one[action]["bytes"] for one in streams]) for action in _ACTIONS]
     return [bars(names, series, PlotLabels("Stored bytes by action", "bytes"))]
@@ -72,5 +72,5 @@ def _segments(details: Any) -> list[str]:
         for one in details["segments"]
     ]  # fmt: skip
     rest = details["segment_count"] - len(rows)
-    more = [f"{rest:,} more are in plan.csv."] if rest else []
+    more = [f"Further segments in plan.csv: {rest:,}."] if rest else []
     return [table(heads, rows), *more]

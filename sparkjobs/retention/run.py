@@ -1,6 +1,7 @@
-"""The job `retention`: a plan of what may leave the database, never an act. Spark module.
+"""The job `retention`: plans what to drop, archive and compact. Spark module.
 
-It reads and writes; the rules are in transform.py. `manage.py retention apply` acts on the plan.
+This module reads and writes; the rules are in transform.py. Only `manage.py retention apply`
+carries a plan out.
 """
 
 from collections.abc import Mapping
@@ -23,51 +24,52 @@ from sparkjobs.retention.transform import ACTIONS, COMPACT, DROP, KEEP
 
 PLAN = "plan.parquet"
 ABOUT = {
-    "report.html": "The plan, for people.",
-    PLAN: "Every segment in the database: what to do with it, and why.",
-    "plan.csv": "The same.",
-    "partitions.csv": "Partitions that are cleaned then, and about how many bytes come back.",
+    "report.html": "The plan as a page.",
+    PLAN: "The action and reason of every segment in the database.",
+    "plan.csv": "The same as CSV.",
+    "partitions.csv": "Partitions that the plan compacts, and about how many bytes that frees.",
 }
 Row = dict[str, Any]
 
 
-def run(spark: SparkSession, order: JobSpec, phases: Phases) -> JobResult:
-    """Plans for the streams of `order.inputs` and leaves what `ABOUT` says."""
-    folder = Path(order.result)
+def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
+    """Plan for the streams of `spec.inputs` and write the files of `ABOUT`."""
+    folder = Path(spec.result)
     folder.mkdir(parents=True, exist_ok=True)
-    phases.begin("judging segments")
-    plan, totals, groups = _planned(spark, order)
+    phases.begin("evaluating policies")
+    plan, totals, partitions = _plan(spark, spec)
     phases.begin("writing the plan")
     pq.write_table(plan, folder / PLAN)
     write_csv(folder / "plan.csv", plan.schema, plan.to_batches())
-    write_csv(folder / "partitions.csv", groups.schema, groups.to_batches())
-    details = _details(plan, totals.to_pylist(), groups.to_pylist())
+    write_csv(folder / "partitions.csv", partitions.schema, partitions.to_batches())
+    details = _details(plan, totals.to_pylist(), partitions.to_pylist())
     result = JobResult(_summary(details), _figures(details), about=ABOUT, details=details)
-    (folder / "report.html").write_text(report(order.params, result))
+    (folder / "report.html").write_text(report(spec.params, result))
     return result
 
 
-def _planned(spark: SparkSession, order: JobSpec) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """The plan, its totals by stream and action, and the groups that are cleaned. A row a segment
-    is little even for a large hub.
+def _plan(spark: SparkSession, spec: JobSpec) -> tuple[pa.Table, pa.Table, pa.Table]:
+    """Return the plan, its totals by stream and action, and the partitions to compact. One row per
+    segment is little even for a large hub.
     """
-    params = order.params
+    params = spec.params
     proposed = transform.proposed_policies(spark, params.get("policies") or {})
-    streams = inputs.table(spark, order, "streams")
+    streams = inputs.table(spark, spec, "streams")
     policies = transform.with_policies(streams, proposed, params.get("zone_id"))
-    segments = inputs.table(spark, order, "segments")
-    judged = transform.judge(segments, policies, order.now_us).cache()
-    cleaned = transform.partitions_to_compact(judged, inputs.table(spark, order, "groups")).cache()
-    plan = transform.plan(judged, cleaned).cache()
-    return plan.toArrow(), transform.totals(plan).toArrow(), cleaned.toArrow()
+    segments = inputs.table(spark, spec, "segments")
+    evaluated = transform.evaluate(segments, policies, spec.now_us).cache()
+    partitions = inputs.table(spark, spec, "event_partitions")
+    compacted = transform.partitions_to_compact(evaluated, partitions).cache()
+    plan = transform.plan(evaluated, compacted).cache()
+    return plan.toArrow(), transform.totals(plan).toArrow(), compacted.toArrow()
 
 
-def _details(plan: pa.Table, totals: list[Row], groups: list[Row]) -> Row:
+def _details(plan: pa.Table, totals: list[Row], partitions: list[Row]) -> Row:
     actions = {action: _sum(totals, action) for action in ACTIONS}
-    actions[COMPACT]["back_bytes"] = sum(group["back_bytes"] for group in groups)
+    actions[COMPACT]["freed_bytes"] = sum(row["freed_bytes"] for row in partitions)
     return {
         "actions": actions,
-        "segments": [_shown(row) for row in _first(plan)],
+        "segments": [_segment(row) for row in _first(plan)],
         "segment_count": plan.num_rows,
         "streams": _streams(totals),
     }
@@ -79,24 +81,24 @@ def _sum(totals: list[Row], action: str) -> dict[str, int]:
 
 
 def _first(plan: pa.Table) -> list[Row]:
-    """What is shown: acts before what is kept, each in the order of the streams."""
+    """Return the first rows, those with an action before those that are kept, in stream order."""
     most = limits.PLAN_SHOWN_SEGMENTS_MAX
-    shown: list[Row] = []
+    rows: list[Row] = []
     for action in ACTIONS:
-        if len(shown) < most:
+        if len(rows) < most:
             of = plan.filter(pa.compute.equal(plan["action"], action))
-            shown += of.slice(0, most - len(shown)).to_pylist()
-    return shown
+            rows += of.slice(0, most - len(rows)).to_pylist()
+    return rows
 
 
-def _shown(row: Row) -> Row:
+def _segment(row: Row) -> Row:
     names = ("zone", "stream", "segment", "first", "last", "events", "bytes", "action", "reason")
     tier = "live and archived" if row["archived"] else "live"
     return {**{name: row[name] for name in names}, "tier": tier}
 
 
 def _streams(totals: list[Row]) -> list[Row]:
-    """Bytes and segments by action of the streams that hold the most."""
+    """Return segments, events and bytes by action, of the largest streams."""
     found: dict[int, Row] = {}
     for row in totals:
         of = found.setdefault(row["stream_id"], {"zone": row["zone"], "stream": row["stream"]})
@@ -110,7 +112,7 @@ def _streams(totals: list[Row]) -> list[Row]:
 def _summary(details: Row) -> str:
     actions: Mapping[str, Row] = details["actions"]
     parts = [f"{actions[one]['segments']:,} to {one}" for one in ACTIONS if one != KEEP]
-    return f"Of {details['segment_count']:,} segments: {', '.join(parts)}."
+    return f"Segments: {details['segment_count']:,}, of which {', '.join(parts)}."
 
 
 def _figures(details: Row) -> dict[str, int | float | str | None]:
@@ -119,5 +121,5 @@ def _figures(details: Row) -> dict[str, int | float | str | None]:
         figures[f"{action}_segments"] = details["actions"][action]["segments"]
         figures[f"{action}_bytes"] = details["actions"][action]["bytes"]
     figures["drop_events"] = details["actions"][DROP]["events"]
-    figures["back_bytes"] = details["actions"][COMPACT]["back_bytes"]
+    figures["freed_bytes"] = details["actions"][COMPACT]["freed_bytes"]
     return figures

@@ -1,5 +1,5 @@
-"""A run's process: `python -m sparkjobs.runs RUN_ID` does a run that waits, unless another one of
-its job is under way. How it ended is in its row. SQL module.
+"""The runner process: `python -m sparkjobs.runs RUN_ID` performs a waiting run, unless another run
+of the job is running. The outcome is in the run's row. SQL module.
 """
 
 import signal
@@ -17,23 +17,24 @@ from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 
 
 def main() -> None:
+    """Perform the run that the command line names."""
     step_back()
     env = read_env()
     logs.configure(env.log_format, env.log_level)
     log = logs.get_logger(__name__)
-    stop, hub, run_id = StopSignal(), RunnerSettings.of(env), int(sys.argv[1])
+    stop, settings, run_id = StopSignal(), RunnerSettings.of(env), int(sys.argv[1])
 
     def end(*_: Any) -> None:
-        stop.ask(TERMINATED)
+        stop.request(TERMINATED)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    with blocking(hub.database_url, name="job") as connection:
+    with blocking(settings.database_url, name="job") as connection:
         run = rows.find(connection, run_id) if rows.start(connection, run_id) else None
     if run is None:
         return
-    log.info("job_begun", job=run.job, run=run.id)
-    ended = perform(hub, run, RunObserver(stop, lambda heard: None, SystemClock()))
+    log.info("job_started", job=run.job, run=run.id)
+    ended = perform(settings, run, RunObserver(stop, lambda progress: None, SystemClock()))
     log.info("job_ended", job=run.job, run=run.id, state=ended.state, verdict=ended.verdict)
 
 

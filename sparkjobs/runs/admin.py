@@ -1,4 +1,4 @@
-"""Runs of jobs in the back office. Django module."""
+"""The admin pages of job runs. Django module."""
 
 from django.contrib import admin
 

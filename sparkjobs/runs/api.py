@@ -1,4 +1,4 @@
-"""Jobs: what there is, its runs, one more run, its end, its log and its result. Django module."""
+"""The API of jobs: runs, logs, results, cancellation, applying plans. Django module."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ from registrations.filters.errors import FilterSyntax, FilterTooLarge
 from sparkjobs.runs import selectors, services
 from sparkjobs.runs.errors import (
     NoPlan,
-    ResultGone,
+    ResultDeleted,
     RunOver,
     RunPublishing,
     TooManyRuns,
@@ -34,11 +34,11 @@ from sparkjobs.runs.models import JobRun
 from sparkjobs.runs.rows import Run
 from sparkjobs.runs.serializers import (
     AppliedSerializer,
-    AskSerializer,
+    EmptySerializer,
     JobsSerializer,
-    NothingSerializer,
+    RunDetailSerializer,
+    RunRequestSerializer,
     RunSerializer,
-    RunShownSerializer,
 )
 from sparkjobs.runs.services import ApplyOptions
 
@@ -51,15 +51,15 @@ _MEDIA = {
     ".png": "image/png",
     ".svg": "image/svg+xml",
 }
-_SHOWN = (".html", ".png", ".svg")  # in a browser; others are kept by it
-# a report brings its own style and pictures, and runs nothing
+_DISPLAYED = (".html", ".png", ".svg")  # by a browser; other files are downloaded
+# a report contains its styles and pictures, and runs no scripts
 _POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 )
 
 
-class AllJobs(ResourceView):
-    """The jobs there are."""
+class JobList(ResourceView):
+    """The jobs."""
 
     permission_classes = (IsOperator,)
     serializer_class = JobsSerializer
@@ -69,8 +69,8 @@ class AllJobs(ResourceView):
         return selectors.list_jobs(clock=SystemClock())
 
 
-class Runs(ResourceView):
-    """The runs of a job, the newest first."""
+class JobRuns(ResourceView):
+    """The runs of a job, newest first."""
 
     noun = "a run", "the runs of a job"
     unknown = UnknownRun
@@ -87,14 +87,14 @@ class Runs(ResourceView):
     def get_object(self) -> Run:
         return selectors.find_run(job=self.kwargs["job"], run=self.key)
 
-    @operation("Show a run", UnknownJob, response=RunShownSerializer)
+    @operation("Show a run", UnknownJob, response=RunDetailSerializer)
     def retrieve(self, request: Request, **kwargs: Any) -> Response:
         return self.answer(selectors.with_result(self.get_object()))
 
     @operation(
-        "Ask for a run of a job; a worker does it",
+        "Request a run of a job; a worker performs it",
         *(UnknownJob, TooManyRuns, RedisOff, errors.UnknownStream, FilterSyntax, FilterTooLarge),
-        body=AskSerializer,
+        body=RunRequestSerializer,
         status=202,
     )
     def perform_create(self, body: dict[str, Any]) -> Run:
@@ -104,18 +104,16 @@ class Runs(ResourceView):
         )
 
 
-class Cancel(Runs):
-    """The end of a run before its time."""
+class RunCancellation(JobRuns):
+    """The cancellation of a run."""
 
-    @operation(
-        "Cancel a run", UnknownJob, RunOver, RunPublishing, body=NothingSerializer, status=202
-    )
+    @operation("Cancel a run", UnknownJob, RunOver, RunPublishing, body=EmptySerializer, status=202)
     def perform_create(self, body: dict[str, Any]) -> Run:
         return services.cancel_run(job=self.kwargs["job"], run=self.key)
 
 
-class Log(Runs):
-    """What Spark wrote."""
+class RunLog(JobRuns):
+    """The log that Spark wrote."""
 
     @operation(
         "Show the end of a run's log", UnknownJob, response={(200, "text/plain"): OpenApiTypes.STR}
@@ -125,32 +123,32 @@ class Log(Runs):
         return HttpResponse(log, content_type="text/plain; charset=utf-8")
 
 
-class ResultFile(Runs):
+class ResultFile(JobRuns):
     """One file of a run's result."""
 
     @operation(
         "Get a file of a run's result",
-        *(UnknownJob, ResultGone),
+        *(UnknownJob, ResultDeleted),
         response={
             (200, media.partition(";")[0]): OpenApiTypes.BINARY
             for media in (*_MEDIA.values(), _OTHER)
         },
     )
     def retrieve(self, request: Request, **kwargs: Any) -> StreamingHttpResponse:
-        place, file = selectors.find_file(self.get_object(), name=kwargs["path"])
-        answer = StreamingHttpResponse(
-            _chunks(place), content_type=_MEDIA.get(place.suffix, _OTHER)
+        path, file = selectors.find_file(self.get_object(), name=kwargs["path"])
+        response = StreamingHttpResponse(
+            _chunks(path), content_type=_MEDIA.get(path.suffix, _OTHER)
         )
-        answer["Content-Length"] = str(file.bytes)
-        answer["Content-Security-Policy"] = _POLICY
-        answer["X-Frame-Options"] = "SAMEORIGIN"
-        if place.suffix not in _SHOWN:
-            answer["Content-Disposition"] = f'attachment; filename="{place.name}"'
-        return answer
+        response["Content-Length"] = str(file.bytes)
+        response["Content-Security-Policy"] = _POLICY
+        response["X-Frame-Options"] = "SAMEORIGIN"
+        if path.suffix not in _DISPLAYED:
+            response["Content-Disposition"] = f'attachment; filename="{path.name}"'
+        return response
 
 
-class Apply(ResourceView):
-    """A plan carried out."""
+class PlanApplication(ResourceView):
+    """The application of a retention plan."""
 
     unknown = UnknownRun
     lookup_url_kwarg = "run"
@@ -158,34 +156,34 @@ class Apply(ResourceView):
     serializer_class = AppliedSerializer
 
     @operation(
-        "Carry out a retention plan; what is kept by now is refused, the rest is done",
+        "Apply a retention plan; actions that are no longer allowed are refused",
         NoPlan,
-        body=NothingSerializer,
+        body=EmptySerializer,
         status=200,
     )
     def perform_create(self, body: dict[str, Any]) -> dict[str, Any]:
         run = selectors.find_run(job=RETENTION.name, run=self.key)
-        outcomes, left = services.apply_plan(
+        outcomes, remaining = services.apply_plan(
             env=read_env(),
             run=run,
             by=self.request.user.get_username(),
-            course=ApplyOptions(seconds=limits.PLAN_APPLY_S_MAX),
+            options=ApplyOptions(seconds=limits.PLAN_APPLY_S_MAX),
         )
-        first = sorted(outcomes, key=lambda one: one.outcome != "refused")
-        shown = [
-            {**one.act._asdict(), "outcome": one.outcome, "why": one.why}
-            for one in first[: limits.PLAN_OUTCOMES_SHOWN_MAX]
+        first = sorted(outcomes, key=lambda each: each.outcome != "refused")
+        listed = [
+            {**each.action._asdict(), "outcome": each.outcome, "reason": each.reason}
+            for each in first[: limits.PLAN_OUTCOMES_SHOWN_MAX]
         ]
         return {
             "run": run.id,
             **services.counts(outcomes),
-            "left": left,
-            "outcomes": shown,
+            "remaining": remaining,
+            "outcomes": listed,
         }
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:
-    """Read beside the event loop, so that a slow disk delays nobody."""
+    """Read a file in threads, so that a slow disk does not block the event loop."""
     with await asyncio.to_thread(path.open, "rb") as file:
         while chunk := await asyncio.to_thread(file.read, limits.JOB_FILE_CHUNK_BYTES):
             yield chunk

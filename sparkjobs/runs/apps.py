@@ -1,4 +1,4 @@
-"""Jobs as a Django app; its table is written by SQL. Django module."""
+"""The Django app of jobs; SQL statements write its table. Django module."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Why a run is to end before its time: asked by whoever may, heard by whoever does its work.
+"""The signal that stops a run early: any thread requests it, and the run's work checks for it.
 Plain module.
 """
 
@@ -8,47 +8,45 @@ from contextlib import contextmanager
 
 from sparkjobs.runs.rows import Ending
 
-CANCELLED = Ending("cancelled", "cancelled", "It was cancelled.")
-TERMINATED = Ending("interrupted", "interrupted", "Its process was told to end.")
+CANCELLED = Ending("cancelled", "cancelled", "The run was cancelled.")
+TERMINATED = Ending("interrupted", "interrupted", "The run's process was terminated.")
 
 
 class RunStopped(Exception):
-    """The run's work ends here; `Stop.why` says why."""
+    """The run's work stops here; `StopSignal.ending` has the reason."""
 
 
 class StopSignal:
-    """The first word counts. Any thread and any signal's handler may ask."""
+    """The request to stop a run; the first one counts. Threads and signal handlers may request."""
 
     def __init__(self) -> None:
-        self.why: Ending | None = None
-        self._too_late = False
+        self.ending: Ending | None = None
+        self._is_too_late = False
         self._end: Callable[[], None] | None = None
         self._changing = threading.RLock()  # a handler may interrupt its own thread
 
-    def ask(self, why: Ending) -> None:
+    def request(self, ending: Ending) -> None:
         with self._changing:
-            if self.why is None:
-                self.why = why
+            if self.ending is None:
+                self.ending = ending
             if self._end is not None:
                 self._end()
 
     def check(self) -> None:
-        """Raises Stopped once it was asked for, unless it is too late."""
-        if self.why is not None and not self._too_late:
+        """Raise RunStopped if a stop was requested, unless it is too late."""
+        if self.ending is not None and not self._is_too_late:
             raise RunStopped
 
-    def forget(self) -> None:
-        """It is too late: what is done from here on is not taken back, so the work goes on to its
-        end, whoever asks.
-        """
-        self._too_late = True
+    def disarm(self) -> None:
+        """Ignore requests from here on, because the work can no longer be undone."""
+        self._is_too_late = True
 
     @contextmanager
-    def ending(self, end: Callable[[], None]) -> Iterator[None]:
-        """In the block, asking calls `end`, which may be called again."""
+    def calling(self, end: Callable[[], None]) -> Iterator[None]:
+        """Call `end` at each request within the block; it may be called repeatedly."""
         with self._changing:
             self._end = end
-            if self.why is not None:
+            if self.ending is not None:
                 end()
         try:
             yield

@@ -1,4 +1,4 @@
-"""What a hook of a job is told of the run that it belongs to (hooks.py). Plain module."""
+"""The context of a job's hooks (hooks.py): the run that they belong to. Plain module."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 
 
 class RunContext(NamedTuple):
-    """A run under way."""
+    """A running run."""
 
     run: int
-    params: dict[str, Any]  # as checked, with the ids of what they name (params.py)
+    params: dict[str, Any]  # validated, with the ids of named objects (params.py)
     data: Path  # the hub's data folder
     database_url: str
     archive_url: str  # "": none
-    result: Path  # where files of the result go; in nobody's sight yet
-    inputs: Path  # the tables, once they are exported, and what they are of (inputs/export.py)
-    work: Path  # for whatever is needed meanwhile; gone when the run ends
-    # says what is done, and of how many rows so far: `("reading versions", 1_000)`. Call it now and
-    # then: it raises what ends a run that is to end, and is to go on
-    told: Callable[[str, int], None]
-    # called right before what cannot be taken back: it raises what ends a run that is to end, and
-    # from there on nothing does
+    result: Path  # the folder of result files, not published yet
+    inputs: Path  # the exported tables and their snapshot (export/snapshot.py)
+    work: Path  # scratch space; deleted when the run ends
+    # reports a phase and its rows so far: `("reading versions", 1_000)`. Hooks call it regularly
+    # and let its RunStopped propagate, which ends a cancelled run
+    report: Callable[[str, int], None]
+    # called right before work that cannot be undone: it raises RunStopped if the run is to end;
+    # after it the run can no longer be stopped
     publishing: Callable[[], None]

@@ -1,7 +1,7 @@
-"""Runs a job's driver below a guardian: reads what it says, keeps its log, and ends it.
-Plain module.
+"""The driver process of a job: started below a guardian, with its progress and log read from its
+output. Plain module.
 
-However this process ends, the guardian notices, and ends the driver, its JVM and its workers.
+However this process ends, the guardian then ends the driver, its JVM and its workers.
 """
 
 import io
@@ -18,63 +18,63 @@ from eventhub.eventlog.archive.folder import without_credentials
 from eventhub.eventlog.errors import StorageFull
 from sparkjobs.runs.cancellation import StopSignal
 from sparkjobs.runs.errors import SparkFailed
-from sparkjobs.runs.failure_reason import why_failed
+from sparkjobs.runs.failure_reason import failure_reason
 from sparkjobs.runs.launch import DriverCommand
 
 _LINE_BYTES_MAX = 64 * 1024
 _LAST_LINES = 400
 _COUNTS = ("stages_done", "stages", "tasks_done", "tasks")
 _IDLE = "Initial job has not accepted any resources"  # Spark warns so every 15 s
-_FULL = "No space left on device"  # also of the `OSError` of a worker in Python
+_FULL = "No space left on device"  # in `OSError`s of Python workers too
 _FULL_HELP = "A disk was full: that of the data folder, or of a worker of the cluster."
-_WAITING = "waiting: no worker of the cluster has room for it"
+_WAITING = "waiting for free resources in the cluster"
 
 
 class DriverProgress(NamedTuple):
-    """A driver's word of how far it is."""
+    """A progress report of a driver."""
 
     phase: str
     counts: dict[str, int]
 
 
 def drive(
-    launch: DriverCommand, log: Path, stop: StopSignal, hear: Callable[[DriverProgress], None]
+    driver: DriverCommand, log: Path, stop: StopSignal, report: Callable[[DriverProgress], None]
 ) -> None:
-    """Until it has ended. Raises SparkFailed, StorageFull, Stopped."""
-    command = Command("driver", launch.argv, launch.env, grace_s=limits.JOB_STOP_S)
+    """Run a driver to its end. Raises SparkFailed, StorageFull, RunStopped."""
+    command = Command("driver", driver.argv, driver.env, grace_s=limits.JOB_STOP_S)
     guarded = Guarded(command, current_identity())
     last: deque[str] = deque(maxlen=_LAST_LINES)
     is_disk_full = False
-    kept = _CappedLog(log)
+    capped = _CappedLog(log)
     now = DriverProgress("starting Spark", dict.fromkeys(_COUNTS, 0))
     output = io.BufferedReader(guarded.process.stdout)  # type: ignore[type-var]
     try:
-        with stop.ending(guarded.stop):
+        with stop.calling(guarded.stop):
             while line := output.readline(_LINE_BYTES_MAX):
-                text = _without(line.decode(errors="replace"), launch.secrets)
-                said = _said(text)
-                if said is not None:
-                    now = said
-                    hear(now)
+                text = _redact(line.decode(errors="replace"), driver.secrets)
+                progress = _progress(text)
+                if progress is not None:
+                    now = progress
+                    report(now)
                     continue
                 is_disk_full = is_disk_full or _FULL in text
                 if _IDLE in text:
-                    hear(now._replace(phase=f"{now.phase} ({_WAITING})"))
-                kept.write(text)
+                    report(now._replace(phase=f"{now.phase} ({_WAITING})"))
+                capped.write(text)
                 last.append(text.rstrip())
     finally:
         status = guarded.end()
-        kept.close()
+        capped.close()
     stop.check()
-    if status and is_disk_full:  # what Java makes of it says nothing to people
-        raise StorageFull(f"{_FULL_HELP} Then: {why_failed(last, status)}")
+    if status and is_disk_full:  # Java's follow-up errors do not mention the disk
+        raise StorageFull(f"{_FULL_HELP} Then: {failure_reason(last, status)}")
     if status:
-        raise SparkFailed(why_failed(last, status))
+        raise SparkFailed(failure_reason(last, status))
 
 
 class _CappedLog:
-    """The run's log, whose older half goes when it is full; no line for which the disk has no room
-    ends the run.
+    """The run's log, whose older half is deleted when it is full. A line that the disk cannot hold
+    is lost and does not end the run.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,17 +98,17 @@ class _CappedLog:
         with self._path.open("rb") as file:
             file.seek(-min(half, self._bytes), 2)
             file.readline()
-            kept = file.read()
-        note = f"... {self._bytes - len(kept):,} bytes before this are left out ...\n".encode()
+            rest = file.read()
+        note = f"... {self._bytes - len(rest):,} earlier bytes were deleted ...\n".encode()
         try:
-            self._path.write_bytes(note + kept)
+            self._path.write_bytes(note + rest)
         finally:
             self._file = self._path.open("ab", buffering=0)
             self._bytes = self._file.tell()
 
 
-def _said(text: str) -> DriverProgress | None:
-    """None for a line of the log."""
+def _progress(text: str) -> DriverProgress | None:
+    """Parse a progress report; None for a line of the log."""
     if not text.startswith('{"phase"'):
         return None
     try:
@@ -118,7 +118,7 @@ def _said(text: str) -> DriverProgress | None:
         return None
 
 
-def _without(text: str, secrets: tuple[str, ...]) -> str:
+def _redact(text: str, secrets: tuple[str, ...]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
     return without_credentials(text)

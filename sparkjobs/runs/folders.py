@@ -1,9 +1,8 @@
-"""The folders of runs: <data>/jobs/<job>/<run>/, what is in one, and how it is made and cleared.
+"""The folders of runs, <data>/jobs/<job>/<run>/: their contents, creation and clean-up.
 Plain module.
 
-A run's result comes into sight by a rename, after all of it is on the disk. It counts only while
-the run's row says that it has completed and that its result is kept; what is left of any other run
-is removed.
+A rename publishes a run's result after all of it is on disk. A result is valid only while the run's
+row is completed and its result not deleted; the leftovers of any other run are removed.
 """
 
 import os
@@ -12,19 +11,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sparkjobs.job_spec import NAME as ORDER
+from sparkjobs.job_spec import NAME as SPEC
 
 ROOT = "jobs"
 
 
 class RunFolder(NamedTuple):
-    """Of one run; absolute."""
+    """The absolute folder of one run."""
 
     root: Path
 
     @property
-    def order(self) -> Path:
-        return self.work / ORDER
+    def spec(self) -> Path:
+        return self.work / SPEC
 
     @property
     def inputs(self) -> Path:
@@ -46,15 +45,15 @@ class RunFolder(NamedTuple):
     def result(self) -> Path:
         return self.root / "result"
 
-    def make(self) -> None:
-        """Empty, but for the folders that a run writes into."""
+    def create(self) -> None:
+        """Create the folder again, with the empty folders that a run writes into."""
         shutil.rmtree(self.root, ignore_errors=True)
         for folder in (self.inputs, self.work, self.unfinished):
             folder.mkdir(parents=True)
         self.log.touch()
 
     def publish(self) -> None:
-        """The result comes into sight, and stays whatever the machine does. Raises OSError."""
+        """Publish the result durably. Raises OSError."""
         for folder in (self.unfinished, *_folders(self.unfinished)):
             _sync(folder)
         self.unfinished.rename(self.result)
@@ -62,11 +61,11 @@ class RunFolder(NamedTuple):
             _sync(folder)
 
     def result_bytes(self) -> int:
-        """Of all files of the result. Raises OSError."""
+        """Return the size of all files of the result. Raises OSError."""
         return sum(path.stat().st_size for path in self.result.rglob("*") if path.is_file())
 
     def clear(self, *, result: bool) -> None:
-        """Remove what a run needs only while it is under way; `result`: and its result."""
+        """Remove what a run needs only while it runs, and, if `result` is set, its result."""
         for folder in (self.inputs, self.work, self.unfinished, *((self.result,) * result)):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -75,10 +74,10 @@ def folder_of(data: Path, job: str, run: int) -> RunFolder:
     return RunFolder(data.resolve() / ROOT / job / f"{run:08}")
 
 
-def clear_leftovers(data: Path, job: str, kept: Mapping[int, bool]) -> None:
-    """Of all runs of a job of which none is under way: folders of runs that are not kept go whole,
-    of the others what is left of their work, and results that are not kept. `kept`: the runs, and
-    whether their results are, too.
+def clear_leftovers(data: Path, job: str, retained: Mapping[int, bool]) -> None:
+    """Remove, while no run of the job is running, the folders of runs that are not retained, and of
+    the others their scratch space and unretained results. `retained`: run -> whether its result is
+    retained.
     """
     try:
         found = [path for path in (data / ROOT / job).iterdir() if path.name.isdecimal()]
@@ -86,8 +85,8 @@ def clear_leftovers(data: Path, job: str, kept: Mapping[int, bool]) -> None:
         return
     for path in found:
         run = int(path.name)
-        if run in kept:
-            RunFolder(path).clear(result=not kept[run])
+        if run in retained:
+            RunFolder(path).clear(result=not retained[run])
         else:
             shutil.rmtree(path, ignore_errors=True)
 

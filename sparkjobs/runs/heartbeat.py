@@ -1,5 +1,5 @@
-"""A thread of the runner that keeps the run's lease, says how far it is and hears that it is to
-end. SQL module.
+"""The heartbeat of a runner: a thread that renews the run's lease, reports progress and receives
+cancellations. SQL module.
 """
 
 import os
@@ -22,37 +22,39 @@ from sparkjobs.runs.cancellation import CANCELLED, StopSignal
 from sparkjobs.runs.rows import LOST, Ending, RunProgress
 
 log = get_logger(__name__)
-STUCK = 70  # the status of a process that ends itself
-_LOST = LOST._replace(
-    detail="Its lease ran out: the database was away, or the process was stopped."
+STUCK = 70  # the exit status of a process that ends itself
+_LEASE_EXPIRED = LOST._replace(
+    detail="The run's lease expired: the database was unavailable, or the process was suspended."
 )
-_NO_ROOM = Ending(
+_DISK_LOW = Ending(
     "failed",
     StorageFull.code,
-    "The disk of the data folder runs low; the run ended before events had to go for it.",
+    "The disk of the data folder is nearly full; the run ended before events had to be dropped.",
 )
-_TOO_LONG = Ending("failed", "too_long", f"It took more than {limits.JOB_S_MAX / 3600:.0f} hours.")
+_TOO_LONG = Ending(
+    "failed", "too_long", f"The run took more than {limits.JOB_S_MAX / 3600:.0f} hours."
+)
 
 
 class Heartbeat:
-    """`heard` is what is said with the next beat; any thread may replace it. `filled`: a
-    folder whose disk the run may fill; None: it writes little.
+    """The heartbeat of one run. `progress` is reported with the next beat; any thread may replace
+    it. `watched`: a folder whose disk the run may fill; None: it writes little.
     """
 
     def __init__(
-        self, database_url: str, run: int, stop: StopSignal, clock: Clock, filled: Path | None
+        self, database_url: str, run: int, stop: StopSignal, clock: Clock, watched: Path | None
     ) -> None:
-        self.heard = RunProgress("beginning")
+        self.progress = RunProgress("starting")
         self._url = database_url
         self._run = run
         self._stop = stop
         self._clock = clock
-        self._filled = filled
+        self._watched = watched
         self._over = threading.Event()
 
     @contextmanager
-    def going(self) -> Iterator[None]:
-        """From the begin of the run on; until its end is noted."""
+    def beating(self) -> Iterator[None]:
+        """Send heartbeats within the block: from the run's start until its end is recorded."""
         thread = threading.Thread(target=self._beat, daemon=True)
         thread.start()
         try:
@@ -62,53 +64,52 @@ class Heartbeat:
             thread.join()
 
     def _beat(self) -> None:
-        """When the database is away, the lease counts as lost here before it does elsewhere, so
-        two do not do the same job.
+        """Renew the lease until the run is over. While the database is unavailable, the lease
+        counts as lost here earlier than elsewhere, so that two runners never do the same job.
         """
-        began_s = self._clock.monotonic_s()
-        kept_s = began_s  # a moment at which the lease was surely ours
-        asked_s: float | None = None
+        started_s = self._clock.monotonic_s()
+        renewed_s = started_s
+        stopped_s: float | None = None
         while not self._over.wait(limits.JOB_HEARTBEAT_S):
             now_s = self._clock.monotonic_s()
-            if self.say():
-                kept_s = now_s
-            elif now_s - kept_s > limits.JOB_LEASE_S - 2 * limits.JOB_HEARTBEAT_S:
-                self._stop.ask(_LOST)
-            if now_s - began_s > limits.JOB_S_MAX:
-                self._stop.ask(_TOO_LONG)
-            self._end_if_narrow()
-            if self._stop.why is not None:
-                asked_s = asked_s or now_s
-                self._end_if_stuck(now_s - asked_s)
+            if self.send():
+                renewed_s = now_s
+            elif now_s - renewed_s > limits.JOB_LEASE_S - 2 * limits.JOB_HEARTBEAT_S:
+                self._stop.request(_LEASE_EXPIRED)
+            if now_s - started_s > limits.JOB_S_MAX:
+                self._stop.request(_TOO_LONG)
+            self._stop_if_disk_low()
+            if self._stop.ending is not None:
+                stopped_s = stopped_s or now_s
+                self._exit_if_stuck(now_s - stopped_s)
 
     def counts(self) -> dict[str, int]:
-        """What Spark has done, as it was heard last."""
-        heard = self.heard
-        return {
-            name: getattr(heard, name) for name in ("stages_done", "stages", "tasks_done", "tasks")
-        }
+        """Return Spark's stages and tasks as last reported."""
+        progress = self.progress
+        names = ("stages_done", "stages", "tasks_done", "tasks")
+        return {name: getattr(progress, name) for name in names}
 
-    def say(self) -> bool:
-        """False if it was not heard."""
+    def send(self) -> bool:
+        """Send one heartbeat; return False if it failed."""
         try:
             with blocking(self._url, name="job") as connection:
-                cancelled = rows.heartbeat(connection, self._run, self.heard)
+                cancelled = rows.heartbeat(connection, self._run, self.progress)
         except (DatabaseUnavailable, psycopg.Error) as error:
-            log.warning("job_unheard", run=self._run, detail=str(error))
+            log.warning("job_heartbeat_failed", run=self._run, detail=str(error))
             return False
         if cancelled is None and not self._over.is_set():
-            self._stop.ask(_LOST)
+            self._stop.request(_LEASE_EXPIRED)
         if cancelled:
-            self._stop.ask(CANCELLED)
+            self._stop.request(CANCELLED)
         return True
 
-    def _end_if_narrow(self) -> None:
+    def _stop_if_disk_low(self) -> None:
         with suppress(OSError):
-            if self._filled is not None and disk.look(self._filled).narrow:
-                self._stop.ask(_NO_ROOM)
+            if self._watched is not None and disk.measure(self._watched).narrow:
+                self._stop.request(_DISK_LOW)
 
-    def _end_if_stuck(self, waited_s: float) -> None:
-        """What does not hear that it is to end, ends with its process; so does all it started."""
+    def _exit_if_stuck(self, waited_s: float) -> None:
+        """End this process, and so all that it started, if its work ignores the stop signal."""
         if waited_s > limits.JOB_STOPPED_S_MAX:
             log.error("job_stuck", run=self._run)
             os._exit(STUCK)

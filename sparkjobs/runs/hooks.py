@@ -1,5 +1,5 @@
-"""What is done in a run besides Spark, by job: instead of it, and with its result. Only runners
-import it. Plain module.
+"""The hooks of jobs: work that runners do instead of Spark, and with Spark's result. Only runners
+import this module. Plain module.
 """
 
 from collections.abc import Callable
@@ -11,33 +11,34 @@ from sparkjobs.runs import match_index
 from sparkjobs.runs.context import RunContext
 
 
-def _by_spark(context: RunContext) -> JobResult | None:
+def _leave_to_spark(context: RunContext) -> JobResult | None:
     return None
 
 
-def _as_it_is(context: RunContext, stored: StoredResult) -> JobResult | None:
+def _leave_unchanged(context: RunContext, stored: StoredResult) -> JobResult | None:
     return None
 
 
-def _beside_others(context: RunContext) -> AbstractContextManager[None]:
+def _no_lock(context: RunContext) -> AbstractContextManager[None]:
     return nullcontext()
 
 
 class JobHooks(NamedTuple):
-    """`local` does the job without Spark, before anything is exported, and says what came of it;
-    None: Spark is to do it. `publish` gets what Spark left, after its files were checked and before
-    the run counts as completed; what it returns takes the place of the result's words and figures,
-    None: they stay. `alone` is held from before `local` to after `publish`. Errors of the hub's
-    tree tell why a run failed.
+    """The hooks of one job. Errors of the hub's error tree become the run's failure reason.
+
+    `local` may do the job without Spark, before anything is exported, and return the result; None
+    leaves it to Spark. `publish` receives Spark's result after its files were verified and before
+    the run completes; it may return a replacement. `lock` is held from before `local` to after
+    `publish`.
     """
 
-    local: Callable[[RunContext], JobResult | None] = _by_spark
-    publish: Callable[[RunContext, StoredResult], JobResult | None] = _as_it_is
-    alone: Callable[[RunContext], AbstractContextManager[None]] = _beside_others
+    local: Callable[[RunContext], JobResult | None] = _leave_to_spark
+    publish: Callable[[RunContext, StoredResult], JobResult | None] = _leave_unchanged
+    lock: Callable[[RunContext], AbstractContextManager[None]] = _no_lock
 
 
 HOOKS: dict[str, JobHooks] = {
-    "match_index": JobHooks(match_index.build_here, match_index.publish, match_index.alone),
+    "match_index": JobHooks(match_index.build_locally, match_index.publish, match_index.lock),
 }
 
 

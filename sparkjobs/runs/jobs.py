@@ -1,7 +1,6 @@
-"""The jobs there are: what each is for, what it reads, and when it is asked for by itself.
-Plain module.
+"""The jobs: their purpose, input tables and schedule. Plain module.
 
-What its parameters may be is said by params.py, what is done besides Spark by hooks.py.
+params.py defines their parameters, hooks.py their work outside Spark.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -15,7 +14,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DailySchedule(NamedTuple):
-    """A time of the day, UTC."""
+    """A time of day in UTC."""
 
     hour: int
     minute: int
@@ -35,43 +34,44 @@ class JobKind(NamedTuple):
     name: str
     about: str
     tables: frozenset[str]  # of sparkjobs/tables.py
-    events: bool = False  # with the rows of its segments
+    events: bool = False  # it reads the segments' rows
     large: bool = True  # it may fill a disk
-    timetable: DailySchedule | None = None
+    schedule: DailySchedule | None = None
 
 
 AUDIT = JobKind(
     "audit",
-    "Proves from the log, the archive and the registrations that nothing was lost, doubled or left"
-    " undelivered, or says exactly what was.",
-    frozenset(TABLES) - {"groups"},
+    "Proves from the log, the archive and the registrations that no event was lost, duplicated or"
+    " left undelivered, or reports exactly which.",
+    frozenset(TABLES) - {"event_partitions"},
     events=True,
-    timetable=DailySchedule(2, 30),
+    schedule=DailySchedule(2, 30),
 )
 BACKTEST = JobKind(
     "backtest",
-    "Tries a filter on months of a stream's history: how many events, when, and which.",
+    "Evaluates a filter against months of a stream's history: how many events match, when, and"
+    " which.",
     frozenset({"streams", "segments", "types"}),
     events=True,
 )
 MATCH_INDEX = JobKind(
     "match_index",
-    "Builds a stream's match index anew, by Spark where there are very many registrations.",
+    "Rebuilds a stream's match index, with Spark if there are very many registrations.",
     frozenset({"streams", "versions"}),
 )
 RETENTION = JobKind(
     "retention",
-    "Plans what the policies of streams would drop, compact, archive and keep; nothing is done"
-    " before an operator applies the plan.",
-    frozenset({"streams", "segments", "groups"}),
+    "Plans what the streams' policies would drop, compact, archive and keep; an operator applies"
+    " the plan.",
+    frozenset({"streams", "segments", "event_partitions"}),
     large=False,
-    timetable=DailySchedule(3, 30),
+    schedule=DailySchedule(3, 30),
 )
 JOBS = {kind.name: kind for kind in (AUDIT, BACKTEST, MATCH_INDEX, RETENTION)}
 
 
 def job_named(name: str) -> JobKind:
-    """Raises UnknownJob."""
+    """Return a job by name. Raises UnknownJob."""
     if name not in JOBS:
         raise UnknownJob(field="job")
     return JOBS[name]

@@ -1,8 +1,8 @@
-"""The command and the environment of a job's driver: spark-submit with a file of properties.
+"""The command and environment of a job's driver: spark-submit with a properties file.
 Plain module.
 
-Nothing is fetched at run time, nothing secret stands on a command line or in the environment, and
-all of Spark's own files are in the run's folder.
+Nothing is downloaded at run time, no secret is on a command line or in the environment, and all of
+Spark's files are in the run's folder.
 """
 
 import os
@@ -19,10 +19,10 @@ from sparkjobs.runs.errors import SparkConfUnreadable
 from sparkjobs.runs.folders import RunFolder
 from sparkjobs.runs.java import find_java, home_of
 
-HOME = Path(__file__).resolve().parents[2]  # of the packages
-# What jobs import of this repository: no framework, no driver (pyproject.toml has the contract)
+HOME = Path(__file__).resolve().parents[2]  # the folder of the packages
+# What jobs import from this repository: no framework, no driver (contract in pyproject.toml)
 _SHIPPED = (
-    *("sparkjobs/*.py", "sparkjobs/[!r]*/*.py", "sparkjobs/re*/*.py"),  # all but the runs
+    *("sparkjobs/*.py", "sparkjobs/[!r]*/*.py", "sparkjobs/re*/*.py"),  # all but sparkjobs/runs
     *("registrations/matching/*.py", "registrations/filters/*.py", "registrations/__init__.py"),
     *("registrations/match_index/*.py", "registrations/match_index/[!b]*/*.py"),
     *("registrations/compiled.py", "registrations/digest.py", "registrations/errors.py"),
@@ -30,18 +30,18 @@ _SHIPPED = (
     *("eventhub/base/__init__.py", "eventhub/base/clock.py", "eventhub/base/errors.py"),
     "eventhub/base/limits.py",
 )
-# What a driver has no use for and others on the machine might read from it.
+# Variables that a driver does not need, and that others on the machine might read from it.
 _WITHHELD = re.compile(r"DATABASE_|REDIS_|DJANGO_|PROMETHEUS_|EVENTHUB_|SPARK_|PYSPARK_")
 _LOCAL = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\])?")
 _LOOPBACK = re.compile(r"spark://(localhost|127\.[\d.]+|\[::1\])(:\d+)?")
 
 
 class SparkSettings(NamedTuple):
-    """The hub's settings of Spark (docs/settings.md)."""
+    """The hub's settings for Spark (docs/settings.md)."""
 
     master: str
     memory: str  # of the driver, and of each executor
-    conf: str  # a file of properties; "": none
+    conf: str  # a properties file; "": none
     java_home: str
 
     @property
@@ -50,14 +50,14 @@ class SparkSettings(NamedTuple):
 
     @property
     def cores(self) -> int:
-        """Of a local one, else of this machine."""
+        """The cores of a local master, else of this machine."""
         match = _LOCAL.fullmatch(self.master)
         given = (match[2] or "1") if match else "*"
         return len(os.sched_getaffinity(0)) if given == "*" else int(given)
 
 
 class DriverCommand(NamedTuple):
-    """What to start. `secrets`: texts that nobody is to read in a log."""
+    """The command that starts a driver. `secrets`: texts to redact in its log."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -67,20 +67,21 @@ class DriverCommand(NamedTuple):
 def driver_command(
     spark: SparkSettings, folder: RunFolder, name: str, launcher: Path
 ) -> DriverCommand:
-    """The driver of a run whose order is written. `launcher`: a folder for the launcher of Java.
-    Raises NoJava, JavaSlow, SparkConfUnreadable, OSError.
+    """Return the command for a run whose spec is written, and write the driver's properties.
+
+    `launcher`: a folder for Java's launcher. Raises NoJava, JavaSlow, SparkConfUnreadable, OSError.
     """
     home = home_of(find_java(spark.java_home), launcher)
-    given = _given(spark.conf) if spark.conf else {}
-    properties = {**_usual(spark), **given, **_fixed(spark, folder, name)}
+    configured = _configured(spark.conf) if spark.conf else {}
+    properties = {**_defaults(spark), **configured, **_fixed(spark, folder, name)}
     (folder.work / "tmp").mkdir(parents=True, exist_ok=True)
     if not spark.is_local:
         properties["spark.submit.pyFiles"] = str(write_packages(folder.work / "packages.zip"))
     file = folder.work / "spark.conf"
-    _write_secretly(file, properties)
+    _write_private(file, properties)
     submit = Path(find_spec("pyspark").origin).parent / "bin" / "spark-submit"  # type: ignore[union-attr,arg-type]
     main = HOME / "sparkjobs" / "__main__.py"
-    argv = (str(submit), "--properties-file", str(file), str(main), str(folder.order))
+    argv = (str(submit), "--properties-file", str(file), str(main), str(folder.spec))
     env = {name: text for name, text in os.environ.items() if not _WITHHELD.match(name)}
     env.update(
         JAVA_HOME=str(home),
@@ -88,14 +89,14 @@ def driver_command(
         TMPDIR=str(folder.work / "tmp"),
         PYTHONUNBUFFERED="1",
     )
-    if _is_here(spark):
+    if _is_on_this_machine(spark):
         env["SPARK_LOCAL_HOSTNAME"] = "localhost"
     secret = properties.get("spark.authenticate.secret", "")
     return DriverCommand(argv, env, (secret,) if secret else ())
 
 
 def write_packages(path: Path) -> Path:
-    """A zip of what jobs import of this repository, for executors elsewhere."""
+    """Write a zip of the packages that jobs import, for executors on other machines."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for source in _sources():
             file.write(source, source.relative_to(HOME))
@@ -107,14 +108,13 @@ def _sources() -> Iterator[Path]:
         yield from sorted(HOME.glob(pattern))
 
 
-def _is_here(spark: SparkSettings) -> bool:
-    """The whole cluster is this machine."""
+def _is_on_this_machine(spark: SparkSettings) -> bool:
     return spark.is_local or _LOOPBACK.match(spark.master) is not None
 
 
-def _usual(spark: SparkSettings) -> dict[str, str]:
-    """What the operator's file may say otherwise."""
-    found = {
+def _defaults(spark: SparkSettings) -> dict[str, str]:
+    """Return properties that the operator's file may override."""
+    properties = {
         "spark.driver.memory": spark.memory,
         "spark.executor.memory": spark.memory,
         "spark.driver.maxResultSize": spark.memory,
@@ -122,15 +122,16 @@ def _usual(spark: SparkSettings) -> dict[str, str]:
         "spark.pyspark.python": sys.executable,
         "spark.ui.enabled": "false",
     }
-    if _is_here(spark):
-        found["spark.sql.shuffle.partitions"] = str(limits.JOB_PARTITIONS_PER_CORE * spark.cores)
-    return found
+    if _is_on_this_machine(spark):
+        partitions = limits.JOB_PARTITIONS_PER_CORE * spark.cores
+        properties["spark.sql.shuffle.partitions"] = str(partitions)
+    return properties
 
 
 def _fixed(spark: SparkSettings, folder: RunFolder, name: str) -> dict[str, str]:
-    """What jobs rely on, and what keeps Spark's files in the run's folder."""
+    """Return properties that jobs rely on, or that keep Spark's files in the run's folder."""
     temporary = folder.work / "tmp"
-    found = {
+    properties = {
         "spark.master": spark.master,
         "spark.submit.deployMode": "client",
         "spark.app.name": name,
@@ -143,29 +144,30 @@ def _fixed(spark: SparkSettings, folder: RunFolder, name: str) -> dict[str, str]
         "spark.driver.defaultJavaOptions": f'-Djava.io.tmpdir="{temporary}" -XX:-UsePerfData',
         "spark.ui.showConsoleProgress": "false",
     }
-    if _is_here(spark):
-        found.update({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"})
+    if _is_on_this_machine(spark):
+        loopback = "127.0.0.1"
+        properties.update({"spark.driver.host": loopback, "spark.driver.bindAddress": loopback})
     if spark.is_local:
-        found["spark.authenticate"] = "true"  # other users of this machine reach its ports too
-    return found
+        properties["spark.authenticate"] = "true"  # other local users can reach its ports
+    return properties
 
 
-def _given(path: str) -> dict[str, str]:
-    """Of a file as Spark takes it: a name and a value a line, with `=`, `:` or blanks between.
-    Raises SparkConfUnreadable.
+def _configured(path: str) -> dict[str, str]:
+    """Read a properties file in Spark's format: a name and a value per line, separated by `=`, `:`
+    or blanks. Raises SparkConfUnreadable.
     """
     try:
         text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        message = f"EVENTHUB_SPARK_CONF is {path}, and it cannot be read."
+        message = f"EVENTHUB_SPARK_CONF is {path}, which cannot be read."
         raise SparkConfUnreadable(message) from error
     lines = (line.strip() for line in text.splitlines())
     pairs = (re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line[:1] not in "#!")
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
-def _write_secretly(path: Path, properties: dict[str, str]) -> None:
-    """Only this user may read it."""
+def _write_private(path: Path, properties: dict[str, str]) -> None:
+    """Write properties to a file that only this user may read."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
         for name, text in sorted(properties.items()):

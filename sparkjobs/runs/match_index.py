@@ -1,5 +1,5 @@
-"""What is done of the job `match_index` besides Spark: few registrations are taken in by the hub's
-own builder, and what Spark built is published. SQL module.
+"""The hooks of the job `match_index`: the hub's own builder handles few registrations, and shards
+built by Spark are published. SQL module.
 """
 
 import csv
@@ -25,13 +25,13 @@ from sparkjobs.runs.errors import BadResult
 from sparkjobs.runs.export.snapshot import read_snapshot
 
 AUTO, LOCAL = "auto", "local"
-SEALED = "sealed"  # the builder's last word before an epoch is published
-_LOOK_S = 0.5  # for the end of another builder
+SEALED = "sealed"  # the builder's last stage before an epoch is published
+_POLL_S = 0.5  # for the end of another builder
 
 
-def build_here(context: RunContext) -> JobResult | None:
-    """By the hub's builder, if Spark would take longer or is not wanted; else None. Raises
-    IndexNotTaken, and what building raises.
+def build_locally(context: RunContext) -> JobResult | None:
+    """Build with the hub's builder if that is requested or faster than Spark; else return None.
+    Raises IndexNotTaken and the builder's errors.
     """
     stream_id, engine = context.params["stream_id"], context.params["engine"]
     with blocking(context.database_url, name="job") as connection:
@@ -40,39 +40,41 @@ def build_here(context: RunContext) -> JobResult | None:
     if engine != LOCAL and (engine != AUTO or state.changed_since >= limits.SPARK_INDEX_MIN):
         return None
     order = Order(context.database_url, context.data, stream_id)
-    manifest = build(order, lambda progress: _tell(context, progress))
-    return _result(context, manifest, "local builder", _why(state, asked=engine == LOCAL))
+    manifest = build(order, lambda progress: _report(context, progress))
+    return _result(context, manifest, "local builder", _reason(state, requested=engine == LOCAL))
 
 
 def publish(context: RunContext, stored: StoredResult) -> JobResult:
-    """The shards become the stream's next epoch, as of the snapshot that they were built from.
-    Raises BadResult, and what publishing raises.
+    """Publish Spark's shards as the stream's next epoch, as of the snapshot they were built from.
+    Raises BadResult and errors of publishing.
     """
     stream_id = context.params["stream_id"]
     files = sorted((context.work / SHARDS).glob("*.idx"))
     if len(files) != stored.result.figures["shards"]:
-        raise BadResult("There are not as many shards as the job has written.")
+        raise BadResult(
+            f"{len(files)} shards exist; the job wrote {stored.result.figures['shards']}."
+        )
     moment = read_snapshot(context.inputs).moments[stream_id]
     shards = Shards(stream_id, moment, files, _refused(context.result / REFUSED))
     with blocking(context.database_url, name="job") as connection:
         manifest = publish_stream(
-            connection, context.data, shards, lambda progress: _tell(context, progress)
+            connection, context.data, shards, lambda progress: _report(context, progress)
         )
     result = _result(context, manifest, "spark", "built by Spark")
     return result._replace(about=stored.result.about)
 
 
-def _why(state: IndexState, *, asked: bool) -> str:
-    """Why it was built here, in words for people."""
+def _reason(state: IndexState, *, requested: bool) -> str:
+    """Explain why the local builder was used."""
     if state.epoch:
         count = f"{state.changed_since:,} versions changed since epoch {state.epoch}"
     else:
         count = f"{state.changed_since:,} registrations"
-    wanted = "as it was asked for" if asked else f"Spark pays from {limits.SPARK_INDEX_MIN:,} on"
-    return f"built here: {count}; {wanted}"
+    because = "as requested" if requested else f"Spark pays off from {limits.SPARK_INDEX_MIN:,}"
+    return f"built locally: {count}; {because}"
 
 
-def _result(context: RunContext, manifest: Manifest, engine: str, why: str) -> JobResult:
+def _result(context: RunContext, manifest: Manifest, engine: str, reason: str) -> JobResult:
     figures: dict[str, int | float | str | None] = {
         "epoch": manifest.epoch,
         "registrations": manifest.ids,
@@ -83,8 +85,8 @@ def _result(context: RunContext, manifest: Manifest, engine: str, why: str) -> J
     }
     stream = context.params["stream"]
     summary = f"{stream}: epoch {manifest.epoch}, {manifest.ids:,} versions of registrations"
-    details = {"stream": stream, "engine": engine, "why": why, **figures}
-    return JobResult(f"{summary}, {why}.", figures, details=details)
+    details = {"stream": stream, "engine": engine, "reason": reason, **figures}
+    return JobResult(f"{summary}, {reason}.", figures, details=details)
 
 
 def _refused(file: Path) -> tuple[int, ...]:
@@ -92,21 +94,21 @@ def _refused(file: Path) -> tuple[int, ...]:
         return tuple(int(row["version"]) for row in csv.DictReader(lines))
 
 
-def _tell(context: RunContext, progress: Progress) -> None:
-    context.told(f"building: {progress.stage}", progress.entries)
+def _report(context: RunContext, progress: Progress) -> None:
+    context.report(f"building: {progress.stage}", progress.entries)
     if progress.stage == SEALED:  # published next
         context.publishing()
 
 
 @contextmanager
-def alone(context: RunContext) -> Iterator[None]:
-    """For the block no other builder is at work in this data folder, so that none of them
-    publishes what is newer than what is being read here.
+def lock(context: RunContext) -> Iterator[None]:
+    """Exclude other builders of this data folder within the block, so that none publishes a newer
+    epoch than the snapshot read here.
     """
     while True:
         with turn(context.data, wait=False) as ours:
             if ours:
                 yield
                 return
-        context.told("waiting for another builder", 0)
-        threading.Event().wait(_LOOK_S)
+        context.report("waiting for another builder", 0)
+        threading.Event().wait(_POLL_S)

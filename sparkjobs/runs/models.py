@@ -1,4 +1,4 @@
-"""The table of runs of jobs. Django module."""
+"""The table of job runs. Django module."""
 
 from django.contrib.postgres.functions import TransactionNow
 from django.db import models
@@ -19,8 +19,8 @@ from eventhub.postgresql.tables import JsonTextField, TableStorage
 
 
 class JobRun(models.Model):
-    """A run of a job: asked for, under way, or over. It is its own lease: who may do the job is the
-    one row that is `running`, and every write of a runner asks that its row still is.
+    """A run of a job: waiting, running or ended. It is its own lease: at most one row of a job is
+    `running`, and every write of its runner requires that it still is.
     """
 
     class State(models.TextChoices):
@@ -34,40 +34,41 @@ class JobRun(models.Model):
     id = models.BigAutoField(primary_key=True)
     job = TextField()
     state = TextField(choices=State, db_default=State.WAITING)
-    requested_by = TextField(db_comment="timetable, command, or an operator's name")
+    requested_by = TextField(db_comment="schedule, command, or an operator's name")
     requested_at = DateTimeField(db_default=TransactionNow())
     attempt = IntegerField(
-        db_default=1, db_comment="of the timetable: one that did not end well is repeated"
+        db_default=1, db_comment="1, or more for a retry of a failed scheduled run"
     )
-    repeats = BigIntegerField(null=True, db_comment="the first of these; null: this is the first")
-    not_before = DateTimeField(null=True, db_comment="when a repeat may begin; null: at once")
-    params = JsonTextField(db_comment="as checked, with the ids of what they name")
+    retry_of = BigIntegerField(null=True, db_comment="the first attempt; null: this is the first")
+    not_before = DateTimeField(null=True, db_comment="when a retry may start; null: at once")
+    params = JsonTextField(db_comment="validated, with the ids of named objects")
     started_at = DateTimeField(null=True)
     lease_expires_at = DateTimeField(
-        null=True, db_comment="of one that is running: when its runner counts as gone"
+        null=True, db_comment="while running: when its runner counts as dead"
     )
     cancel_requested_at = DateTimeField(null=True)
     ended_at = DateTimeField(null=True)
-    phase = TextField(db_default="", db_comment="what it is at, in words")
-    rows_done = BigIntegerField(db_default=0, db_comment="of an export")
+    phase = TextField(db_default="", db_comment="the current phase, while running")
+    rows_done = BigIntegerField(db_default=0, db_comment="exported rows of the current table")
     stages_done = IntegerField(db_default=0, db_comment="of Spark")
-    stages = IntegerField(db_default=0, db_comment="as far as it knows them by now")
+    stages = IntegerField(db_default=0, db_comment="known so far")
     tasks_done = IntegerField(db_default=0)
     tasks = IntegerField(db_default=0)
-    engine = TextField(db_default="", db_comment="what did it: spark local[2], local builder")
-    verdict = TextField(db_default="", db_comment="of a job that judges: ok, problems")
-    summary = TextField(db_default="", db_comment="what came of it, in a sentence")
+    engine = TextField(db_default="", db_comment="spark local[2], local builder")
+    verdict = TextField(db_default="", db_comment="of an audit: ok, problems")
+    summary = TextField(db_default="", db_comment="the result in one line")
     figures = JsonTextField(db_default=Value("{}", TextField()))
-    reason = TextField(db_default="", db_comment="why it did not end well, an error's code")
-    detail = TextField(db_default="", db_comment="and in words")
+    reason = TextField(db_default="", db_comment="the error code of a failure")
+    detail = TextField(db_default="", db_comment="the error message of a failure")
     publishing = BooleanField(
-        db_default=False,
-        db_comment="what it does from here on is not taken back, so nobody cancels it",
+        db_default=False, db_comment="it can no longer be undone or cancelled"
     )
     result_bytes = BigIntegerField(
-        db_default=0, db_comment="of the files that it left, also when they are gone"
+        db_default=0, db_comment="size of the result's files, also of deleted ones"
     )
-    result_gone = BooleanField(db_default=False, db_comment="they had to make room for newer ones")
+    result_deleted = BooleanField(
+        db_default=False, db_comment="the files were deleted to make space for newer ones"
+    )
 
     storage = TableStorage(parameters={"fillfactor": 60})
 

@@ -1,8 +1,7 @@
-"""What may be asked of each job: its parameters are checked here, and what they name is found.
-Django module.
+"""The parameters of jobs: their validation, and the lookup of the objects they name. Django module.
 
-A run keeps them as checked: times as `since_us` and `until_us`, and beside the names of zones and
-streams their ids.
+A run stores validated parameters: times as `since_us` and `until_us`, and the ids of zones and
+streams in addition to their names.
 """
 
 import re
@@ -35,14 +34,14 @@ _ENGINES = ("auto", "local", "spark")
 
 
 class _MicrosField(MomentField):
-    """A time, kept as microseconds since 1970."""
+    """A time, stored as microseconds since 1970."""
 
     def to_internal_value(self, value: Any) -> Any:
         return micros(super().to_internal_value(value))
 
 
 class _NamesField(serializers.ListField):
-    """Names of streams; one alone may be given as a text."""
+    """Names of streams; a single one may be given as a text."""
 
     def __init__(self, **options: Any) -> None:
         most = limits.JOB_STREAMS_MAX
@@ -54,18 +53,18 @@ class _NamesField(serializers.ListField):
 
 class _Params(Serializer):
     def validate(self, found: dict[str, Any]) -> dict[str, Any]:
-        """With the ids of what the names stand for."""
+        """Add the ids of the named zone and streams."""
         if "zone" in found:
             found["zone_id"] = selectors.find_zone(name=found["zone"]).pk
         elif "streams" in found:
-            raise MissingField("Streams have names within a zone; give the `zone`.", field="zone")
+            raise MissingField("Stream names belong to a zone; give the `zone`.", field="zone")
         if "streams" in found:
             found["stream_ids"] = [_stream_id(found, name, "streams") for name in found["streams"]]
         if "stream" in found:
             found["stream_id"] = _stream_id(found, found["stream"], "stream")
             found["stream_ids"] = [found["stream_id"]]
         if found.get("since_us", 0) >= found.get("until_us", 1 << 63):
-            raise InvalidField("This is after `since`.", field="until")
+            raise InvalidField("This must be after `since`.", field="until")
         return found
 
 
@@ -83,8 +82,10 @@ class BacktestParams(_Params):
     filter = serializers.JSONField()
     since = _MicrosField(source="since_us", required=False)
     until = _MicrosField(source="until_us", required=False)
-    shown_max = WholeField(
-        min_value=0, max_value=limits.BACKTEST_SHOWN_MAX, default=limits.BACKTEST_SHOWN_DEFAULT
+    sample_max = WholeField(
+        min_value=0,
+        max_value=limits.BACKTEST_SAMPLE_MAX,
+        default=limits.BACKTEST_SAMPLE_DEFAULT,
     )
 
     def validate(self, found: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +102,7 @@ class MatchIndexParams(_Params):
 
 
 class PlanPolicySerializer(PolicySerializer):
-    """What a plan may try in the place of a stream's policy."""
+    """A policy that a plan uses instead of a stream's own."""
 
     class Meta(PolicySerializer.Meta):
         fields = ("retain_events", "retain_bytes", "retain_age_s", "on_lag", "hold", "archive")
@@ -112,13 +113,13 @@ class RetentionParams(_Params):
     policies = serializers.JSONField(required=False)
 
     def validate(self, found: dict[str, Any]) -> dict[str, Any]:
-        """The policies: by the name of a stream of the zone, which they replace for the plan."""
+        """Validate the proposed policies, by the name of a stream of the zone."""
         super().validate(found)
         policies = found.get("policies", {})
         if "policies" in found and "zone" not in found:
-            raise MissingField("Policies are those of a zone's streams; give it.", field="zone")
+            raise MissingField("Policies name streams of a zone; give the `zone`.", field="zone")
         if not isinstance(policies, dict) or len(policies) > limits.PLAN_POLICIES_MAX:
-            message = f"These are at most {limits.PLAN_POLICIES_MAX:,} policies by stream."
+            message = f"This must be an object of at most {limits.PLAN_POLICIES_MAX:,} policies."
             raise InvalidField(message, field="policies")
         for name, policy in policies.items():
             valid_name(name, field="policies")
@@ -138,9 +139,9 @@ _PARAMS: dict[str, type[Serializer]] = {
 
 
 def parse_value(job: str, name: str, text: str) -> Any:
-    """What a command's NAME=TEXT gives, by the kind of the parameter: names between commas, a whole
-    number, a JSON object where one may be, else the text as it stands. Raises UnknownJob, and for
-    JSON what parse_json raises, with the field.
+    """Parse the TEXT of a command's NAME=TEXT by the parameter's type: names separated by commas, a
+    whole number, a JSON object where one is allowed; any other text is returned as it is. Raises
+    UnknownJob, and for JSON the errors of parse_json, with the field.
     """
     field = _PARAMS[job_named(job).name]().fields.get(name)
     if isinstance(field, _NamesField):
@@ -148,19 +149,19 @@ def parse_value(job: str, name: str, text: str) -> Any:
     if isinstance(field, WholeField):
         return int(text) if _WHOLE.fullmatch(text) else text
     if isinstance(field, serializers.JSONField) and text.lstrip().startswith("{"):
-        return parse_json_option(text, field=f"params.{name}")  # no text of a filter begins so
+        return parse_json_option(text, field=f"params.{name}")  # no filter text starts with a brace
     return text
 
 
 def parse_json_option(text: str, *, field: str) -> Any:
-    """JSON that was typed. Raises what parse_json raises, with the field."""
+    """Parse JSON from the command line. Raises the errors of parse_json, with the field."""
     with _at(field):
         return parse_json(text.encode(errors="surrogateescape"))
 
 
 def check_params(job: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as a run keeps them. Raises UnknownJob, what fields are refused with, NotFound
-    for a zone, UnknownStream, and what the language of a filter raises; all with the field.
+    """Validate parameters and return them as a run stores them. Raises UnknownJob, NotFound for a
+    zone, UnknownStream, and errors of fields and filter languages; all with the field.
     """
     serializer = _PARAMS[job_named(job).name]
     with _at("params"):
@@ -168,7 +169,7 @@ def check_params(job: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rendered_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters that a run keeps, as they were asked for."""
+    """Return a run's stored parameters as they were requested."""
     own = {name: value for name, value in params.items() if not name.endswith(("_id", "_ids"))}
     times = {f"{name}_us": name for name in ("since", "until")}
     return {
@@ -193,7 +194,7 @@ def _stream_id(found: Mapping[str, Any], name: str, field: str) -> int:
 
 @contextmanager
 def _at(field: str) -> Iterator[None]:
-    """What is refused inside is at this field, or below it."""
+    """Add a prefix to the field of errors raised in the block."""
     try:
         yield
     except EventHubError as error:

@@ -1,6 +1,4 @@
-"""Decides whether a run of the timetable that did not end well is repeated, and when.
-Plain module.
-"""
+"""The retry policy of scheduled runs: whether a failed one is retried, and when. Plain module."""
 
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
@@ -8,10 +6,9 @@ from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.errors import StorageFull
 from sparkjobs.runs.errors import BadResult, JavaSlow, SparkFailed
 
-INTERRUPTED = "interrupted"  # the reason of a run whose process has gone, or was told to end
-# Reasons that may pass by themselves. The others stay until somebody acts, so a repeat would fail
-# for the same one.
-PASSING = frozenset(
+INTERRUPTED = "interrupted"  # the reason of a run whose process died or was terminated
+# Transient reasons. The others persist until somebody acts, so a retry would fail again.
+TRANSIENT = frozenset(
     {
         INTERRUPTED,
         ArchiveUnavailable.code,
@@ -24,16 +21,14 @@ PASSING = frozenset(
 )
 
 
-def pause_before_repeat_s(reason: str, attempt: int) -> float | None:
-    """Return how long to wait before the next attempt; None: there is none. `reason`: of the
-    attempt's end, "" if it ended well; `attempt`: 1 for the first.
+def backoff_s(reason: str, attempt: int) -> float | None:
+    """Return the pause before the next attempt; None: there is none. `reason`: why this attempt
+    failed, "" if it succeeded; `attempt`: 1 for the first.
     """
-    if reason not in PASSING or attempt >= limits.JOB_ATTEMPTS_MAX:
+    if reason not in TRANSIENT or attempt >= limits.JOB_ATTEMPTS_MAX:
         return None
-    return limits.JOB_REPEAT_PAUSE_S * float(limits.JOB_REPEAT_GROWTH ** (attempt - 1))
+    return limits.JOB_BACKOFF_S * float(limits.JOB_BACKOFF_GROWTH ** (attempt - 1))
 
 
-def longest_pause_s() -> float:
-    return limits.JOB_REPEAT_PAUSE_S * float(
-        limits.JOB_REPEAT_GROWTH ** (limits.JOB_ATTEMPTS_MAX - 2)
-    )
+def longest_backoff_s() -> float:
+    return limits.JOB_BACKOFF_S * float(limits.JOB_BACKOFF_GROWTH ** (limits.JOB_ATTEMPTS_MAX - 2))

@@ -1,7 +1,7 @@
-"""Runs of jobs as rows: asked for, begun, heard of, ended. SQL module.
+"""The rows of job runs: requested, started, renewed by heartbeats, ended. SQL module.
 
-A run is its own lease: of each job one row at most is `running`, its runner prolongs it by the
-database's clock, and what a runner writes asks that the row still is.
+A run is its own lease: at most one row of a job is `running`, its runner renews it by the
+database's clock, and every write of a runner requires that the row still is running.
 """
 
 import json
@@ -17,26 +17,26 @@ from eventhub.eventlog import append
 from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement, drafts_of
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
-from sparkjobs.runs.retry import longest_pause_s, pause_before_repeat_s
+from sparkjobs.runs.retry import backoff_s, longest_backoff_s
 
 SQL = queries.load("sparkjobs/runs/sql/runs.sql")
 
 Connection = psycopg.Connection[Any]
 State = Literal["waiting", "running", "completed", "failed", "cancelled", "interrupted"]
-ZoneAnnouncement = tuple[str | None, Announcement]  # by the zone of a run; None: the whole hub
-COMMAND, SCHEDULE = "command", "timetable"  # who asked, when no operator did
+ZoneAnnouncement = tuple[str | None, Announcement]  # None: for the whole hub
+COMMAND, SCHEDULE = "command", "schedule"  # values of `requested_by` besides operators' names
 
 
 class Run(NamedTuple):
-    """A run as it is shown. What its columns are is said by the model."""
+    """A run as the API presents it. The model documents the columns."""
 
     id: int
     job: str
-    state: State  # `interrupted`: its runner has gone, or was asked to end
+    state: State  # `interrupted`: its runner died or was terminated
     requested_by: str
     requested_at: datetime
     attempt: int
-    repeats: int | None
+    retry_of: int | None
     not_before: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
@@ -54,7 +54,7 @@ class Run(NamedTuple):
     reason: str
     detail: str
     result_bytes: int
-    result_gone: bool
+    result_deleted: bool
 
     @property
     def over(self) -> bool:
@@ -62,21 +62,21 @@ class Run(NamedTuple):
 
 
 class DroppedResult(NamedTuple):
-    """A run whose result had to make room."""
+    """A run whose result is to be deleted to make space."""
 
     job: str
     id: int
 
 
 class _RetainedRun(NamedTuple):
-    """A run, and whether its result is kept."""
+    """A run, and whether its result is retained."""
 
     id: int
     has_result: bool
 
 
 class RunProgress(NamedTuple):
-    """How far a run is."""
+    """The progress of a run."""
 
     phase: str
     rows_done: int = 0
@@ -88,7 +88,7 @@ class RunProgress(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How a run ends."""
+    """The end of a run: its state, and its result or the reason of its failure."""
 
     state: State
     reason: str = ""
@@ -100,91 +100,86 @@ class Ending(NamedTuple):
 
 
 class RunRequest(NamedTuple):
-    """A run that is wanted. `params` are checked (params.py)."""
+    """A request for a run. `params` are validated (params.py)."""
 
     job: str
     params: dict[str, Any]
     requested_by: str
 
 
-def request(connection: Connection, asked: RunRequest) -> int:
-    """A run that waits for a worker; announce it in the same transaction."""
-    values = {**asked._asdict(), "params": json.dumps(asked.params)}
-    [run] = scalars(connection).execute(SQL["ask"], values).fetchall()
+def request(connection: Connection, requested: RunRequest) -> int:
+    """Insert a run that waits for a worker; announce it in the same transaction."""
+    values = {**requested._asdict(), "params": json.dumps(requested.params)}
+    [run] = scalars(connection).execute(SQL["request"], values).fetchall()
     return int(run)
 
 
-def start_now(connection: Connection, asked: RunRequest) -> int | None:
-    """A run that begins now, announced; None if another one of the job is under way."""
+def start_now(connection: Connection, requested: RunRequest) -> int | None:
+    """Insert and announce a run that starts at once; None if another run of the job is running."""
     try:
         with _announcing(connection) as announced:
-            run = request(connection, asked)
-            _begin(connection, run)
-            announced.append(request_announcement(run, asked))
+            run = request(connection, requested)
+            _start(connection, run)
+            announced.append(request_announcement(run, requested))
     except psycopg.errors.UniqueViolation:
         return None
     return run
 
 
 def request_scheduled(connection: Connection, job: str) -> int | None:
-    """A run of the whole hub that waits for a worker, announced; None if one of the
-    timetable waits already.
-    """
-    asked = RunRequest(job, {}, SCHEDULE)
+    """Insert and announce a scheduled run of the whole hub; None if one is waiting already."""
+    requested = RunRequest(job, {}, SCHEDULE)
     with _announcing(connection) as announced:
         values = {"job": job, "requested_by": SCHEDULE}
         if scalars(connection).execute(SQL["has_waiting"], values).fetchone():
             return None
-        run = request(connection, asked)
-        announced.append(request_announcement(run, asked))
+        run = request(connection, requested)
+        announced.append(request_announcement(run, requested))
     return run
 
 
-def request_announcement(run: int, asked: RunRequest) -> ZoneAnnouncement:
-    """Return the announcement of a run that is requested."""
-    attributes = {"job": asked.job, "run": run}
-    return asked.params.get("zone"), Announcement("job.asked", attributes)
+def request_announcement(run: int, requested: RunRequest) -> ZoneAnnouncement:
+    """Return the announcement of a requested run."""
+    attributes = {"job": requested.job, "run": run}
+    return requested.params.get("zone"), Announcement("job.requested", attributes)
 
 
 def waiting(connection: Connection) -> list[int]:
-    """The runs that may begin now."""
-    values = {"pause_s_max": longest_pause_s()}
+    """Return the runs that may start now."""
+    values = {"pause_s_max": longest_backoff_s()}
     return scalars(connection).execute(SQL["waiting"], values).fetchall()
 
 
 def start(connection: Connection, run: int) -> bool:
-    """False if it does not wait any more, or another run of the job is under way."""
+    """Start a waiting run; False if it is not waiting, or another run of the job is running."""
     try:
-        return _begin(connection, run)
+        return _start(connection, run)
     except psycopg.errors.UniqueViolation:
         return False
 
 
-def _begin(connection: Connection, run: int) -> bool:
+def _start(connection: Connection, run: int) -> bool:
     values = {"id": run, "lease_s": limits.JOB_LEASE_S}
-    return connection.execute(SQL["begin"], values).fetchone() is not None
+    return connection.execute(SQL["start"], values).fetchone() is not None
 
 
-def heartbeat(connection: Connection, run: int, heard: RunProgress) -> bool | None:
-    """Prolong the lease and say how far it is. True if the run is to be cancelled; None if it is
-    not the caller's any more.
+def heartbeat(connection: Connection, run: int, progress: RunProgress) -> bool | None:
+    """Renew the lease and store the progress. True if cancellation was requested; None if the run
+    is no longer the caller's.
     """
-    values = {"id": run, "lease_s": limits.JOB_LEASE_S, **heard._asdict()}
-    cancelled: bool | None = scalars(connection).execute(SQL["beat"], values).fetchone()
+    values = {"id": run, "lease_s": limits.JOB_LEASE_S, **progress._asdict()}
+    cancelled: bool | None = scalars(connection).execute(SQL["heartbeat"], values).fetchone()
     return cancelled
 
 
 def publish(connection: Connection, run: int) -> bool:
-    """From here on nobody cancels the run. False if it was cancelled before, or is not the caller's
-    any more.
-    """
+    """Make a run uncancellable. False if it was cancelled before, or is no longer the caller's."""
     return connection.execute(SQL["publish"], {"id": run}).fetchone() is not None
 
 
 def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = False) -> bool:
-    """Note the end of a run that is running, ask for its repeat if one is due (repeat.py), and
-    announce both, in one transaction. False if it is not running any more; `lapsed`: or if its
-    runner is still there.
+    """End a running run, request its retry if one is due (retry.py), and announce both, in one
+    transaction. False if it is not running, or if `lapsed` is set and its lease has not expired.
     """
     values = {**ending._asdict(), "id": run.id, "lapsed": lapsed}
     values["figures"] = json.dumps(ending.figures)
@@ -192,28 +187,27 @@ def end(connection: Connection, run: Run, ending: Ending, *, lapsed: bool = Fals
         if connection.execute(SQL["end"], values).fetchone() is None:
             return False
         announced.append(end_announcement(run, ending))
-        repeat = _ask_again(connection, run, ending)
-        if repeat is not None:
-            announced.append(
-                request_announcement(repeat, RunRequest(run.job, run.params, run.requested_by))
-            )
+        retry = _request_retry(connection, run, ending)
+        if retry is not None:
+            requested = RunRequest(run.job, run.params, run.requested_by)
+            announced.append(request_announcement(retry, requested))
     return True
 
 
-def _ask_again(connection: Connection, run: Run, ending: Ending) -> int | None:
-    """The run's repeat, which waits for its time; None if there is none."""
+def _request_retry(connection: Connection, run: Run, ending: Ending) -> int | None:
+    """Insert the retry of a scheduled run, which waits for its time; None if there is none."""
     if run.requested_by != SCHEDULE:
         return None
-    pause_s = pause_before_repeat_s(ending.reason, run.attempt)
+    pause_s = backoff_s(ending.reason, run.attempt)
     if pause_s is None:
         return None
-    values = {"id": run.id, "pause_s": pause_s, "within_s": limits.JOB_REPEAT_WITHIN_S}
-    repeat: int | None = scalars(connection).execute(SQL["ask_again"], values).fetchone()
-    return repeat
+    values = {"id": run.id, "pause_s": pause_s, "within_s": limits.JOB_RETRY_WITHIN_S}
+    retry: int | None = scalars(connection).execute(SQL["request_retry"], values).fetchone()
+    return retry
 
 
 def end_announcement(run: Run, ending: Ending) -> ZoneAnnouncement:
-    """Return the announcement of the end of a run."""
+    """Return the announcement of a run's end."""
     attributes = {
         "job": run.job,
         "run": run.id,
@@ -233,26 +227,27 @@ def interrupt_lapsed(connection: Connection) -> list[Run]:
     return [run for run in found if run is not None and end(connection, run, LOST, lapsed=True)]
 
 
-LOST = Ending("interrupted", "interrupted", "Its process has gone without a word.")
+LOST = Ending("interrupted", "interrupted", "The run's process died.")
 
 
 def cancel(connection: Connection, run: int) -> bool:
-    """Cancel a waiting run at once, which the caller announces, or a running one soon. False if it
-    is over, or publishes its result.
+    """Cancel a waiting run at once, which the caller announces, or request that of a running one.
+    False if the run has ended or is publishing its result.
     """
     names = ("cancel_waiting", "cancel_running")
     return any(scalars(connection).execute(SQL[name], {"id": run}).fetchone() for name in names)
 
 
 def delete_old_runs(connection: Connection, job: str) -> dict[int, bool]:
-    """Delete the job's oldest runs; those that are kept, and whether their results are, too."""
-    connection.execute(SQL["forget"], {"job": job, "kept": limits.JOB_RUNS_RETAINED})
-    return dict(cursor_of(connection, _RetainedRun).execute(SQL["kept"], {"job": job}))
+    """Delete a job's oldest runs; return the others, with whether their results are retained."""
+    values = {"job": job, "retained": limits.JOB_RUNS_RETAINED}
+    connection.execute(SQL["delete_old"], values)
+    return dict(cursor_of(connection, _RetainedRun).execute(SQL["retained"], {"job": job}))
 
 
 def drop_results(connection: Connection) -> list[DroppedResult]:
-    """Note that the oldest results of all jobs are gone, beyond the bytes that are kept; the newest
-    of each job stays. The caller removes the files.
+    """Mark as deleted the oldest results of all jobs beyond the retained size, except each job's
+    newest. The caller deletes the files.
     """
     values = {"bytes_max": limits.JOB_RESULTS_BYTES_MAX}
     return cursor_of(connection, DroppedResult).execute(SQL["drop_results"], values).fetchall()
@@ -263,29 +258,29 @@ def find(connection: Connection, run: int) -> Run | None:
     return found[0] if found else None
 
 
-def runs(connection: Connection, **asked: Any) -> list[Run]:
-    """Those of `ids`, of a `job`, `before` an id, at most `count`; the newest first. One whose
-    runner has gone is shown as what it will be noted as.
+def runs(connection: Connection, **selection: Any) -> list[Run]:
+    """Return runs, newest first: those of `ids`, of a `job`, `before` an id, at most `count`. A run
+    whose lease has expired is returned as interrupted.
     """
-    gone = {f"gone_{name}": getattr(LOST, name) for name in ("state", "reason", "detail")}
-    values = {"ids": None, "job": None, "before": None, "count": None, **gone, **asked}
+    lost = {f"lost_{name}": getattr(LOST, name) for name in ("state", "reason", "detail")}
+    values = {"ids": None, "job": None, "before": None, "count": None, **lost, **selection}
     return cursor_of(connection, Run).execute(SQL["runs"], values).fetchall()
 
 
 def newest(connection: Connection) -> list[Run]:
-    """Of each job the run under way, the last one that is over, and the repeat that waits."""
+    """Return each job's running run, last ended run and waiting retry."""
     return runs(connection, ids=scalars(connection).execute(SQL["newest"]).fetchall())
 
 
 @contextmanager
 def _announcing(connection: Connection) -> Iterator[list[ZoneAnnouncement]]:
-    """A transaction; what it leaves in the list is announced last in it, and its readers woken up
-    after it.
+    """Open a transaction that appends the announcements left in the list last, and wake their
+    readers after its commit.
     """
     announced: list[ZoneAnnouncement] = []
     with connection.transaction():
         yield announced
-        drafts = [draft for zone, one in announced for draft in drafts_of(zone, [one])]
-        places = append.append_in(connection, drafts) if drafts else []
-    if places:
-        append.notify(connection, {SYSTEM_STREAM_ID: places[-1].sequence})
+        drafts = [draft for zone, each in announced for draft in drafts_of(zone, [each])]
+        positions = append.append_in(connection, drafts) if drafts else []
+    if positions:
+        append.notify(connection, {SYSTEM_STREAM_ID: positions[-1].sequence})

@@ -1,7 +1,8 @@
-"""Does one run of a job, from its begun row to its noted end: inputs, Spark, result. SQL module.
+"""The performance of one run, from its started row to its recorded end: inputs, Spark, result.
+SQL module.
 
-Whatever ends it: nothing of its work stays, and its result is seen only if the row says that it
-has completed.
+However a run ends, none of its scratch files remain, and its result is visible only if the row says
+that it completed.
 """
 
 import hashlib
@@ -36,12 +37,12 @@ from sparkjobs.runs.launch import DriverCommand, SparkSettings, driver_command
 from sparkjobs.runs.rows import Ending, Run, RunProgress
 
 log = get_logger(__name__)
-INTERNAL = "internal"  # the reason of what is no error of the hub's own tree
-_NOTE_INTERVAL_S = 1.0
+INTERNAL = "internal"  # the reason of errors outside the hub's error tree
+_RETRY_INTERVAL_S = 1.0
 
 
 class RunnerSettings(NamedTuple):
-    """What a run needs of the hub that it is of."""
+    """The settings of the hub that a run needs."""
 
     database_url: str
     data: Path
@@ -55,46 +56,48 @@ class RunnerSettings(NamedTuple):
 
 
 class RunObserver(NamedTuple):
-    """Who tells a run to end, and who is told how far it is."""
+    """The stop signal of a run, and the receiver of its progress."""
 
     stop: StopSignal
-    hear: Callable[[RunProgress], None]
+    report: Callable[[RunProgress], None]
     clock: Clock
 
 
-def perform(hub: RunnerSettings, run: Run, watch: RunObserver) -> Run:
-    """Do a run that has begun, and note how it ended: as it is told then. Raises nothing that is
-    the run's own; DatabaseUnavailable if its end cannot be noted.
+def perform(settings: RunnerSettings, run: Run, observer: RunObserver) -> Run:
+    """Perform a started run, record its end, and return its final row. The run's own errors are
+    recorded, not raised; raises DatabaseUnavailable if the end cannot be recorded.
     """
-    work = _Work(hub, run, watch)
-    with work.beat.going():
-        ending = work.done()
-        work.folder.clear(result=ending.state != "completed")
-        work.beat.say()
-        if not _noted(hub, run, ending):
-            work.folder.clear(result=True)
-    with blocking(hub.database_url, name="job") as connection:
+    performance = _Performance(settings, run, observer)
+    with performance.heartbeat.beating():
+        ending = performance.perform()
+        performance.folder.clear(result=ending.state != "completed")
+        performance.heartbeat.send()
+        if not _recorded(settings, run, ending):
+            performance.folder.clear(result=True)
+    with blocking(settings.database_url, name="job") as connection:
         for job, old in rows.drop_results(connection):
-            folder_of(hub.data, job, old).clear(result=True)
-            log.info("job_result_dropped", job=job, run=old)
+            folder_of(settings.data, job, old).clear(result=True)
+            log.info("job_result_deleted", job=job, run=old)
         return rows.find(connection, run.id) or run
 
 
-class _Work:
-    """One run's work, step after step."""
+class _Performance:
+    """The steps of one run."""
 
-    def __init__(self, hub: RunnerSettings, run: Run, watch: RunObserver) -> None:
-        self.folder = folder_of(hub.data, run.job, run.id)
-        filled = hub.data if job_named(run.job).large else None
-        self.beat = Heartbeat(hub.database_url, run.id, watch.stop, watch.clock, filled)
-        self._hub = hub
+    def __init__(self, settings: RunnerSettings, run: Run, observer: RunObserver) -> None:
+        self.folder = folder_of(settings.data, run.job, run.id)
+        watched = settings.data if job_named(run.job).large else None
+        self.heartbeat = Heartbeat(
+            settings.database_url, run.id, observer.stop, observer.clock, watched
+        )
+        self._settings = settings
         self._run = run
-        self._watch = watch
+        self._observer = observer
         self._engine = ""
         self._is_published = False
 
-    def done(self) -> Ending:
-        """Do it all, and say how it ended."""
+    def perform(self) -> Ending:
+        """Perform all steps and return how the run ended."""
         run = self._run
         try:
             result = self._result()
@@ -106,7 +109,7 @@ class _Work:
                 result_bytes=self.folder.result_bytes(),
             )
         except RunStopped:
-            return self._watch.stop.why or Ending("interrupted")
+            return self._observer.stop.ending or Ending("interrupted")
         except EventHubError as error:
             log.warning("job_failed", job=run.job, run=run.id, reason=error.code)
             return Ending("failed", error.code, error.message[: limits.JOB_DETAIL_CHARS_MAX])
@@ -114,172 +117,174 @@ class _Work:
             log.exception("job_failed", job=run.job, run=run.id)
             if error.errno == ENOSPC:
                 return Ending("failed", StorageFull.code, "The disk of the data folder is full.")
-            words = os.strerror(error.errno) if error.errno else EventHubError().message
-            return Ending("failed", INTERNAL, words)
+            message = os.strerror(error.errno) if error.errno else EventHubError().message
+            return Ending("failed", INTERNAL, message)
         except Exception:
             log.exception("job_failed", job=run.job, run=run.id)
             return Ending("failed", INTERNAL, EventHubError().message)
 
     def _result(self) -> JobResult:
-        self._clear_before()
+        self._prepare_folder()
         hooks, context = hooks_of(self._run.job), self._context()
-        with hooks.alone(context):
+        with hooks.lock(context):
             self._engine = "local builder"
             result = hooks.local(context)
             if result is not None:
                 stored = write_result(self.folder.unfinished, result)
             else:
-                self._engine = f"spark {self._hub.spark.master}"
-                stored = self._by_spark(hooks, context)
+                self._engine = f"spark {self._settings.spark.master}"
+                stored = self._run_spark(hooks, context)
         self._publishing()
         self.folder.publish()
         return stored.result
 
     def _publishing(self) -> None:
-        """From here on the run goes to its end. Raises Stopped, DatabaseUnavailable."""
-        stop, run = self._watch.stop, self._run.id
+        """Make the run unstoppable. Raises RunStopped, DatabaseUnavailable."""
+        stop, run = self._observer.stop, self._run.id
         stop.check()
         if self._is_published:
             return
-        if not _kept_asking(self._hub, lambda connection: rows.publish(connection, run)):
-            self.beat.say()  # which hears why
+        if not _retrying(self._settings, lambda connection: rows.publish(connection, run)):
+            self.heartbeat.send()  # which receives the reason
             stop.check()
             raise RunStopped
-        stop.forget()
+        stop.disarm()
         self._is_published = True
 
-    def _by_spark(self, hooks: JobHooks, context: RunContext) -> StoredResult:
+    def _run_spark(self, hooks: JobHooks, context: RunContext) -> StoredResult:
         self._run_driver(self._export())
-        self._told("checking the result")
-        stored = _checked(self.folder.unfinished)
-        self._told("publishing the result")
+        self._report("verifying the result")
+        stored = _verified(self.folder.unfinished)
+        self._report("publishing the result")
         changed = hooks.publish(context, stored)
         return stored if changed is None else write_result(self.folder.unfinished, changed)
 
-    def _clear_before(self) -> None:
-        """What earlier runs left that did not come to their end; the lease is ours."""
+    def _prepare_folder(self) -> None:
+        """Remove the leftovers of earlier runs, which is safe under the lease, and create this
+        run's folder.
+        """
         job = self._run.job
-        with blocking(self._hub.database_url, name="job") as connection:
-            kept = rows.delete_old_runs(connection, job)
-        clear_leftovers(self._hub.data, job, kept)
-        self.folder.make()
+        with blocking(self._settings.database_url, name="job") as connection:
+            retained = rows.delete_old_runs(connection, job)
+        clear_leftovers(self._settings.data, job, retained)
+        self.folder.create()
 
     def _context(self) -> RunContext:
-        hub, folder = self._hub, self.folder
+        settings, folder = self._settings, self.folder
         return RunContext(
             self._run.id,
             self._run.params,
-            hub.data,
-            hub.database_url,
-            hub.archive_url,
+            settings.data,
+            settings.database_url,
+            settings.archive_url,
             folder.unfinished,
             folder.inputs,
             folder.work,
-            self._told,
+            self._report,
             self._publishing,
         )
 
     def _export(self) -> JobSpec:
-        """Write the inputs, and the order that names them."""
-        run, hub, folder, kind = self._run, self._hub, self.folder, job_named(self._run.job)
-        params = run.params
+        """Write the inputs and the driver's spec."""
+        run, settings, folder = self._run, self._settings, self.folder
+        job, params = job_named(run.job), run.params
         streams = params.get("stream_ids")
         snapshot = export_inputs(
             ExportRequest(
-                hub.database_url,
-                hub.archive_url,
+                settings.database_url,
+                settings.archive_url,
                 folder.inputs,
-                kind.tables,
+                job.tables,
                 zone_id=params.get("zone_id"),
                 stream_ids=None if streams is None else tuple(streams),
                 since_us=params.get("since_us"),
                 until_us=params.get("until_us"),
-                events=kind.events,
+                events=job.events,
             ),
-            lambda table, count: self._told(f"exporting {table}", count),
+            lambda table, count: self._report(f"exporting {table}", count),
         )
-        places = (str(folder.inputs), str(folder.work), str(folder.unfinished))
-        order = JobSpec(run.job, run.id, params, *places, hub.archive_url, snapshot.now_us)
-        write_spec(folder.work, order)
-        return order
+        folders = (str(folder.inputs), str(folder.work), str(folder.unfinished))
+        spec = JobSpec(run.job, run.id, params, *folders, settings.archive_url, snapshot.now_us)
+        write_spec(folder.work, spec)
+        return spec
 
-    def _run_driver(self, order: JobSpec) -> None:
-        self._told("starting Spark")
-        java = self._hub.data / ROOT / "java"
-        name = f"eventhub {order.job} {order.run}"
-        drive(self._launched(name, java), self.folder.log, self._watch.stop, self._heard_of)
+    def _run_driver(self, spec: JobSpec) -> None:
+        self._report("starting Spark")
+        launcher = self._settings.data / ROOT / "java"
+        driver = self._driver(f"eventhub {spec.job} {spec.run}", launcher)
+        drive(driver, self.folder.log, self._observer.stop, self._report_driver)
 
-    def _launched(self, name: str, java: Path) -> DriverCommand:
-        """Raises what `launch` raises; JavaSlow after some tries."""
-        for number in range(1, limits.JOB_JAVA_ATTEMPTS):
+    def _driver(self, name: str, launcher: Path) -> DriverCommand:
+        """Return the driver's command. Raises what `driver_command` raises; JavaSlow only after
+        several attempts.
+        """
+        for attempt in range(1, limits.JOB_JAVA_ATTEMPTS):
             try:
-                return driver_command(self._hub.spark, self.folder, name, java)
+                return driver_command(self._settings.spark, self.folder, name, launcher)
             except JavaSlow:
-                log.warning("java_slow", run=self._run.id, number=number)
-                self._told("waiting for Java: the machine is overloaded")
-        return driver_command(self._hub.spark, self.folder, name, java)
+                log.warning("java_slow", run=self._run.id, attempt=attempt)
+                self._report("waiting for Java: the machine is overloaded")
+        return driver_command(self._settings.spark, self.folder, name, launcher)
 
-    def _heard_of(self, said: DriverProgress) -> None:
-        self._say(RunProgress(said.phase, **said.counts, engine=self._engine))
+    def _report_driver(self, progress: DriverProgress) -> None:
+        self._set(RunProgress(progress.phase, **progress.counts, engine=self._engine))
 
-    def _told(self, phase: str, rows_done: int = 0) -> None:
-        """Raises Stopped."""
-        self._watch.stop.check()
-        counts = {} if rows_done else self.beat.counts()
-        self._say(RunProgress(phase, rows_done, engine=self._engine, **counts))
+    def _report(self, phase: str, rows_done: int = 0) -> None:
+        """Report a phase. Raises RunStopped."""
+        self._observer.stop.check()
+        counts = {} if rows_done else self.heartbeat.counts()
+        self._set(RunProgress(phase, rows_done, engine=self._engine, **counts))
 
-    def _say(self, heard: RunProgress) -> None:
-        self.beat.heard = heard
-        self._watch.hear(heard)
+    def _set(self, progress: RunProgress) -> None:
+        self.heartbeat.progress = progress
+        self._observer.report(progress)
 
 
 def _finite(figure: float | int | str | None) -> float | int | str | None:
-    """None for what JSON has no number for."""
+    """Replace numbers that JSON cannot represent by None."""
     return None if isinstance(figure, float) and not math.isfinite(figure) else figure
 
 
-def _checked(folder: Path) -> StoredResult:
-    """The result, if it and its files are what it says. Raises BadResult, ResultTooLarge."""
+def _verified(folder: Path) -> StoredResult:
+    """Read a result and verify its files. Raises BadResult, ResultTooLarge."""
     try:
         stored = read_result(folder)
         for file in stored.files:
             with (folder / file.name).open("rb") as content:
                 if hashlib.file_digest(content, "sha256").hexdigest() != file.sha256:
-                    raise BadResult(f"{file.name} is not what the job has written.")
+                    raise BadResult(f"The SHA-256 of {file.name} differs from the job's.")
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise BadResult() from error
     size = sum(file.bytes for file in stored.files)
     if size > limits.JOB_RESULT_BYTES_MAX:
-        told = (
-            f"It has {size:,} bytes, of {limits.JOB_RESULT_BYTES_MAX:,} that the hub keeps of one"
-        )
-        raise ResultTooLarge(f"{told}. {ResultTooLarge().message}")
+        sizes = f"The result has {size:,} bytes; the maximum is {limits.JOB_RESULT_BYTES_MAX:,}"
+        raise ResultTooLarge(f"{sizes}. {ResultTooLarge().message}")
     return stored
 
 
-def _noted(hub: RunnerSettings, run: Run, ending: Ending) -> bool:
-    """Note the end. False if the run was taken for gone. Raises DatabaseUnavailable."""
+def _recorded(settings: RunnerSettings, run: Run, ending: Ending) -> bool:
+    """Record the end; False if the run counted as dead. Raises DatabaseUnavailable."""
 
-    def note(connection: rows.Connection) -> bool:
+    def record(connection: rows.Connection) -> bool:
         if rows.end(connection, run, ending):
             return True
-        found = rows.find(connection, run.id)  # it may have been noted after all
+        found = rows.find(connection, run.id)  # an earlier attempt may have committed
         return found is not None and found.state == ending.state
 
-    return _kept_asking(hub, note)
+    return _retrying(settings, record)
 
 
-def _kept_asking(hub: RunnerSettings, ask: Callable[[rows.Connection], bool]) -> bool:
-    """What the database answers, waited for as long as the lease may be ours. Raises
+def _retrying(settings: RunnerSettings, action: Callable[[rows.Connection], bool]) -> bool:
+    """Call the action with a connection, retrying for as long as the lease may be ours. Raises
     DatabaseUnavailable.
     """
     pause = threading.Event()
-    tries = int(limits.JOB_LEASE_S / _NOTE_INTERVAL_S)
-    for _ in range(tries - 1):
+    attempts = int(limits.JOB_LEASE_S / _RETRY_INTERVAL_S)
+    for _ in range(attempts - 1):
         try:
-            with blocking(hub.database_url, name="job") as connection:
-                return ask(connection)
+            with blocking(settings.database_url, name="job") as connection:
+                return action(connection)
         except DatabaseUnavailable:
-            pause.wait(_NOTE_INTERVAL_S)
-    with blocking(hub.database_url, name="job") as connection:
-        return ask(connection)
+            pause.wait(_RETRY_INTERVAL_S)
+    with blocking(settings.database_url, name="job") as connection:
+        return action(connection)

@@ -1,4 +1,4 @@
-"""Reads of jobs and their runs. Django module."""
+"""Selectors of jobs and their runs. Django module."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import NotFound
 from sparkjobs.result import File, read_result
 from sparkjobs.runs import rows
-from sparkjobs.runs.errors import JavaSlow, NoJava, ResultGone, UnknownRun
+from sparkjobs.runs.errors import JavaSlow, NoJava, ResultDeleted, UnknownRun
 from sparkjobs.runs.folders import RunFolder, folder_of
 from sparkjobs.runs.java import find_java
 from sparkjobs.runs.jobs import JOBS, job_named
@@ -21,13 +21,13 @@ from sparkjobs.runs.rows import Run
 
 
 def list_runs(after: tuple[Any, ...] | None, count: int, *, job: str) -> list[Run]:
-    """The newest first. Raises UnknownJob."""
+    """Return a job's runs, newest first. Raises UnknownJob."""
     [before] = after or (None,)
     return rows.runs(raw_connection(), job=job_named(job).name, before=before, count=count)
 
 
 def find_run(*, job: str, run: int) -> Run:
-    """Raises UnknownJob, UnknownRun."""
+    """Return a run. Raises UnknownJob, UnknownRun."""
     found = rows.runs(raw_connection(), job=job_named(job).name, ids=[run])
     if not found:
         raise UnknownRun(field="run")
@@ -35,17 +35,17 @@ def find_run(*, job: str, run: int) -> Run:
 
 
 def list_jobs(*, clock: Clock) -> dict[str, Any]:
-    """All jobs, each with its newest runs, and how this process finds Spark."""
-    kinds = {"running": "running", "waiting": "repeat"}  # any other is over
+    """Return all jobs with their newest runs, and whether this process can run Spark."""
+    kinds = {"running": "running", "waiting": "retry"}  # any other state: `last`
     found = rows.newest(raw_connection())
     newest = {(run.job, kinds.get(run.state, "last")): run for run in found}
     jobs = [
         {
             "name": kind.name,
             "about": kind.about,
-            "timetable": kind.timetable and kind.timetable.text(),
-            "next_at": kind.timetable and kind.timetable.next_us(clock.now_us()),
-            **{name: newest.get((kind.name, name)) for name in ("running", "last", "repeat")},
+            "schedule": kind.schedule and kind.schedule.text(),
+            "next_at": kind.schedule and kind.schedule.next_us(clock.now_us()),
+            **{name: newest.get((kind.name, name)) for name in ("running", "last", "retry")},
         }
         for kind in JOBS.values()
     ]
@@ -62,23 +62,21 @@ def _spark() -> dict[str, Any]:
 
 
 def with_result(run: Run) -> Any:
-    """The run with what it left: `details` and `files`. Nothing is left of a run that did not
-    complete, whose result is gone, or whose folder is on another machine.
+    """Return a run with its `details` and `files`. They are empty if it did not complete, if its
+    result was deleted, or if its folder is on another machine.
     """
-    shown = SimpleNamespace(**run._asdict(), details={}, files=())
-    if run.state == "completed" and not run.result_gone:
+    detailed = SimpleNamespace(**run._asdict(), details={}, files=())
+    if run.state == "completed" and not run.result_deleted:
         with suppress(OSError, ValueError, TypeError, KeyError):
             stored = read_result(_folder(run).result)
-            shown.details, shown.files = dict(stored.result.details), stored.files
-    return shown
+            detailed.details, detailed.files = dict(stored.result.details), stored.files
+    return detailed
 
 
 def find_file(run: Run, *, name: str) -> tuple[Path, File]:
-    """One of the files that the run's result names. Raises ResultGone, and NotFound for any other
-    file.
-    """
-    if run.result_gone:
-        raise ResultGone(run=run.id)
+    """Return a file of a run's result. Raises ResultDeleted, and NotFound for any other file."""
+    if run.result_deleted:
+        raise ResultDeleted(run=run.id)
     for file in with_result(run).files:
         path = _folder(run).result / file.name
         if file.name == name and path.is_file():
@@ -87,7 +85,7 @@ def find_file(run: Run, *, name: str) -> tuple[Path, File]:
 
 
 def read_log(run: Run) -> bytes:
-    """The end of the run's log; empty if there is none."""
+    """Return the end of a run's log; empty if there is none."""
     try:
         with _folder(run).log.open("rb") as file:
             file.seek(0, 2)

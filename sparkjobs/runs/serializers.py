@@ -1,4 +1,4 @@
-"""The shapes of bodies and answers about jobs. Django module."""
+"""Serializers of jobs, runs and plans. Django module."""
 
 from typing import Any, get_args
 
@@ -14,36 +14,34 @@ from sparkjobs.runs.rows import Run
 
 
 class RunSerializer(AnswerSerializer):
-    """A run of a job: asked for, under way, or over."""
+    """A run of a job: waiting, running or ended."""
 
     state = serializers.ChoiceField(
         choices=JobRun.State.choices,
-        help_text="`waiting` for a worker; `interrupted`: its process has gone or was told to end.",
+        help_text="`waiting`: for a worker; `interrupted`: its process died or was terminated.",
     )
-    phase = serializers.CharField(help_text="What it is at; empty if it is not under way.")
-    params = serializers.SerializerMethodField(help_text="As they were asked for.")
+    phase = serializers.CharField(help_text="The current phase; empty if the run is not running.")
+    params = serializers.SerializerMethodField(help_text="The parameters as requested.")
     verdict = serializers.ChoiceField(
-        choices=["", "ok", "problems"], help_text="Of a job that judges, once it has completed."
+        choices=["", "ok", "problems"], help_text="Of a completed audit; empty for other jobs."
     )
-    figures = ObjectField(help_text="Numbers and texts by name.")
+    figures = ObjectField(help_text="Figures of the result by name.")
 
     class Meta:
         model = JobRun
         fields: tuple[str, ...] = (
-            *("id", "job", "state", "requested_by", "requested_at", "attempt", "repeats"),
+            *("id", "job", "state", "requested_by", "requested_at", "attempt", "retry_of"),
             *("not_before", "started_at", "ended_at", "phase", "rows_done", "stages_done"),
             *("stages", "tasks_done", "tasks", "params", "engine", "verdict", "summary"),
-            *("figures", "reason", "detail", "result_bytes", "result_gone"),
+            *("figures", "reason", "detail", "result_bytes", "result_deleted"),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
-            "attempt": {
-                "help_text": "1; more for a repeat of a run of the timetable that did not end well."
-            },
-            "repeats": {"help_text": "The first run of these attempts; null: this is the first."},
-            "rows_done": {"help_text": "While inputs are written: of this table."},
-            "result_gone": {
-                "help_text": "Its files and details had to make room for newer ones; its figures"
-                " are kept."
+            "attempt": {"help_text": "1, or more for a retry of a failed scheduled run."},
+            "retry_of": {"help_text": "The run of the first attempt; null: this is the first."},
+            "rows_done": {"help_text": "Exported rows of the current table."},
+            "result_deleted": {
+                "help_text": "The files and details were deleted to make space for newer ones; the"
+                " figures remain."
             },
         }
 
@@ -52,16 +50,16 @@ class RunSerializer(AnswerSerializer):
 
 
 class FileSerializer(Serializer):
-    name = serializers.CharField(help_text="Its path below `files/`.")
+    name = serializers.CharField(help_text="The path below `files/`.")
     bytes = serializers.IntegerField()
     sha256 = serializers.CharField()
-    about = serializers.CharField(help_text="What is in it.")
+    about = serializers.CharField(help_text="A description of the contents.")
 
 
-class RunShownSerializer(RunSerializer):
-    """With what it left, if it has completed."""
+class RunDetailSerializer(RunSerializer):
+    """A run with the details and files of its result."""
 
-    details = ObjectField(help_text="What the job found, for screens; see docs/jobs.md.")
+    details = ObjectField(help_text="Details of the result, by job; see docs/jobs.md.")
     files = FileSerializer(many=True)
 
     class Meta(RunSerializer.Meta):
@@ -70,24 +68,24 @@ class RunShownSerializer(RunSerializer):
 
 class JobSerializer(Serializer):
     name = serializers.CharField()
-    about = serializers.CharField(help_text="What it is for.")
-    timetable = serializers.CharField(
-        allow_null=True, help_text="When it is asked for by itself; null: never."
+    about = serializers.CharField(help_text="The purpose of the job.")
+    schedule = serializers.CharField(
+        allow_null=True, help_text="When the job runs; null: only on request."
     )
     next_at = MomentField(allow_null=True)
-    running = RunSerializer(allow_null=True, help_text="The run that is under way.")
-    last = RunSerializer(allow_null=True, help_text="The last run that is over.")
-    repeat = RunSerializer(
-        allow_null=True, help_text="The repeat of a failed run of the timetable, if one waits."
+    running = RunSerializer(allow_null=True, help_text="The running run.")
+    last = RunSerializer(allow_null=True, help_text="The last run that ended.")
+    retry = RunSerializer(
+        allow_null=True, help_text="The waiting retry of a failed scheduled run, if any."
     )
 
 
 class SparkSerializer(Serializer):
-    """As the process that answers finds it; workers may have another environment."""
+    """Spark as the web process finds it; workers may have another environment."""
 
     master = serializers.CharField()
-    java = serializers.CharField(allow_null=True, help_text="Its version.")
-    problem = serializers.CharField(help_text="Why jobs cannot run, in words; empty: they can.")
+    java = serializers.CharField(allow_null=True, help_text="The version of Java.")
+    problem = serializers.CharField(help_text="Why jobs cannot run; empty: they can.")
 
 
 class JobsSerializer(Serializer):
@@ -96,9 +94,9 @@ class JobsSerializer(Serializer):
 
 
 class ParamsField(ObjectField):
-    """An object; params.py checks what is in it, by job."""
+    """An object of parameters, which params.py validates by job."""
 
-    default_error_messages = {"invalid": "This is an object."}  # noqa: RUF012 (DRF's own form)
+    default_error_messages = {"invalid": "This must be an object."}  # noqa: RUF012 (DRF's own form)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
@@ -106,34 +104,34 @@ class ParamsField(ObjectField):
         return dict(data)
 
 
-class AskSerializer(Serializer):
+class RunRequestSerializer(Serializer):
     params = ParamsField(
         required=False,
         default=dict,
         help_text="audit: `zone`, `streams`, `since`, `until`; backtest: `zone`, `stream`,"
-        " `language`, `filter`, `since`, `until`, `shown_max`; match_index: `zone`, `stream`,"
+        " `language`, `filter`, `since`, `until`, `sample_max`; match_index: `zone`, `stream`,"
         " `engine`; retention: `zone`, `policies`. See docs/jobs.md.",
     )
 
 
-class NothingSerializer(Serializer):
-    """Nothing is to be said."""
+class EmptySerializer(Serializer):
+    """An empty object."""
 
 
 class OutcomeSerializer(Serializer):
-    """What came of one act of the plan."""
+    """The outcome of one planned action."""
 
-    zone = serializers.CharField(help_text="Empty for the hub's own stream.")
+    zone = serializers.CharField(help_text="Empty for the hub-wide stream.")
     stream = serializers.CharField()
-    segment = serializers.CharField(help_text="Its UUID.")
-    first = serializers.IntegerField(help_text="Sequence of its first event ...")
-    last = serializers.IntegerField(help_text="... and of its last.")
+    segment = serializers.CharField(help_text="The segment's UUID.")
+    first = serializers.IntegerField(help_text="The segment's first sequence.")
+    last = serializers.IntegerField(help_text="The segment's last sequence.")
     action = serializers.ChoiceField(choices=("drop", "archive", "compact"))
     bytes = serializers.IntegerField(help_text="Stored bytes of the segment.")
     outcome = serializers.ChoiceField(choices=get_args(Done))
-    why = serializers.CharField(
-        help_text="Why it was refused, or is so already: `hold`, `needed`, `not_archived`, `open`,"
-        " `no_archive`, `archive_damaged`, `archive_unavailable`, `archive_policy`, `gone`,"
+    reason = serializers.CharField(
+        help_text="Why the action was refused or not needed: `hold`, `needed`, `not_archived`,"
+        " `open`, `no_archive`, `archive_damaged`, `archive_unavailable`, `archive_policy`, `gone`,"
         " `archived`; empty if it was done."
     )
 
@@ -142,12 +140,12 @@ class AppliedSerializer(Serializer):
     run = serializers.IntegerField()
     done = serializers.IntegerField()
     refused = serializers.IntegerField()
-    unchanged = serializers.IntegerField(help_text="What the plan wants was so already.")
-    left = serializers.IntegerField(
-        help_text=f"Not looked at yet: a request ends after {limits.PLAN_APPLY_S_MAX:.0f} s; the"
-        " next one goes on."
+    unchanged = serializers.IntegerField(help_text="Segments already in the planned state.")
+    remaining = serializers.IntegerField(
+        help_text="Actions not attempted yet: a request ends after"
+        f" {limits.PLAN_APPLY_S_MAX:.0f} s, and the next one continues."
     )
     outcomes = OutcomeSerializer(
         many=True,
-        help_text=f"At most {limits.PLAN_OUTCOMES_SHOWN_MAX}, refused ones first.",
+        help_text=f"At most {limits.PLAN_OUTCOMES_SHOWN_MAX} outcomes, refused ones first.",
     )

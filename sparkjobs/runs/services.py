@@ -1,6 +1,4 @@
-"""Asks for runs of jobs, which a worker does (job.py), cancels them, and carries out a plan.
-Django module.
-"""
+"""Services of jobs: request and cancel runs, and apply retention plans. Django module."""
 
 import asyncio
 from collections import Counter
@@ -38,33 +36,31 @@ APPLIED = "retention.applied"
 
 
 class ApplyOptions(NamedTuple):
-    """How a plan is carried out."""
+    """The options of applying a plan."""
 
     dry_run: bool = False
-    seconds: float = float("inf")  # as long as it takes
-    report: Callable[[ActionOutcome], None] = lambda _: (
-        None
-    )  # called with the outcome of each segment
+    seconds: float = float("inf")  # time limit
+    report: Callable[[ActionOutcome], None] = lambda _: None  # called with each outcome
 
 
 def request_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
-    """A run that begins as soon as a worker is free. Raises UnknownJob, TooManyRuns, RedisOff, and
-    what the parameters are refused with.
+    """Request a run, which starts as soon as a worker is free. Raises UnknownJob, TooManyRuns,
+    RedisOff, and the errors of the parameters.
     """
     require_workers()
-    asked = RunRequest(job, check_params(job, params), requested_by)
+    requested = RunRequest(job, check_params(job, params), requested_by)
     with transaction.atomic():
         if JobRun.objects.filter(state="waiting").count() >= limits.JOB_RUNS_WAITING_MAX:
             raise TooManyRuns(limit=limits.JOB_RUNS_WAITING_MAX)
-        run = rows.request(raw_connection(), asked)
-        zone, announcement = rows.request_announcement(run, asked)
+        run = rows.request(raw_connection(), requested)
+        zone, announcement = rows.request_announcement(run, requested)
         announce_all(zone=zone, announcements=[announcement])
     request_task(RUN_JOBS)
     return find_run(job=job, run=run)
 
 
 def cancel_run(*, job: str, run: int) -> Run:
-    """One that waits ends at once, one that is under way soon. Raises UnknownRun, RunOver,
+    """Cancel a run: a waiting one at once, a running one soon. Raises UnknownRun, RunOver,
     RunPublishing.
     """
     find_run(job=job, run=run)
@@ -81,7 +77,7 @@ def cancel_run(*, job: str, run: int) -> Run:
 
 
 def read_run_plan(env: Env, run: Run) -> list[PlannedAction]:
-    """What the run's plan wants done. Raises NoPlan."""
+    """Return the actions of a run's plan. Raises NoPlan."""
     if run.state != "completed":
         raise NoPlan(state=run.state)
     try:
@@ -91,46 +87,47 @@ def read_run_plan(env: Env, run: Run) -> list[PlannedAction]:
 
 
 def apply_plan(
-    *, env: Env, run: Run, by: str, course: ApplyOptions
+    *, env: Env, run: Run, by: str, options: ApplyOptions
 ) -> tuple[list[ActionOutcome], int]:
-    """Carry out the plan of a run of the job `retention`, after an event of `system` has said who
-    wants it. The outcomes, and for how many acts the time was not enough. Raises NoPlan,
-    DatabaseUnavailable; what was reported is done then.
+    """Announce in `system` who applies the plan of a retention run, then apply it. Return the
+    outcomes, and the number of actions for which the time did not suffice. Raises NoPlan,
+    DatabaseUnavailable; the reported outcomes are final even then.
     """
-    acts = read_run_plan(env, run)
-    if not course.dry_run:
+    actions = read_run_plan(env, run)
+    if not options.dry_run:
         with transaction.atomic():
-            lock_system(raw_connection())  # a transaction begins with its first statement
-            attributes = {"run": run.id, "by": by, "acts": len(acts)}
+            lock_system(raw_connection())  # must be the transaction's first statement
+            attributes = {"run": run.id, "by": by, "actions": len(actions)}
             announce(zone=run.params.get("zone"), type=APPLIED, attributes=attributes)
     try:
-        outcomes = asyncio.run(_carried_out(env, acts, course))
+        outcomes = asyncio.run(_apply(env, actions, options))
     except CONNECTION_ERRORS as error:
         raise DatabaseUnavailable() from error
-    return outcomes, len(acts) - len(outcomes)
+    return outcomes, len(actions) - len(outcomes)
 
 
 def counts(outcomes: Iterable[ActionOutcome]) -> dict[str, int]:
-    """How many are `done`, `refused` and `unchanged`."""
-    found = Counter(one.outcome for one in outcomes)
+    """Count the outcomes `done`, `refused` and `unchanged`."""
+    found = Counter(each.outcome for each in outcomes)
     return {name: found[name] for name in get_args(Done)}
 
 
-async def _carried_out(
-    env: Env, acts: list[PlannedAction], course: ApplyOptions
+async def _apply(
+    env: Env, actions: list[PlannedAction], options: ApplyOptions
 ) -> list[ActionOutcome]:
     hooks = RetentionHooks(needs=log_retention.needs, zones=zone_names)
     clock = SystemClock()
-    ends_s = clock.monotonic_s() + course.seconds
+    ends_s = clock.monotonic_s() + options.seconds
     outcomes: list[ActionOutcome] = []
     connection = await connect(env.database_direct_url, name="eventhub retention")
     try:
         archive = ArchiveFolder(env.archive_url) if env.archive_url else None
-        hub = ApplyTarget(connection, hooks, clock, archive)
-        async with aclosing(apply_actions(hub, acts, dry_run=course.dry_run)) as done:
-            async for outcome in done:
+        target = ApplyTarget(connection, hooks, clock, archive)
+        applied = apply_actions(target, actions, dry_run=options.dry_run)
+        async with aclosing(applied):
+            async for outcome in applied:
                 outcomes.append(outcome)
-                course.report(outcome)
+                options.report(outcome)
                 if clock.monotonic_s() >= ends_s:
                     break
     finally:

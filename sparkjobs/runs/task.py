@@ -1,5 +1,5 @@
-"""Runs of jobs as a task of a worker: a process of its own does each, so that it takes neither
-memory nor turns from what else the worker does. SQL module.
+"""The worker task that performs job runs, each in a process of its own, so that a run takes neither
+memory nor time from the worker's other tasks. SQL module.
 """
 
 from typing import Any
@@ -17,21 +17,21 @@ throttled = ThrottledLog(log)
 
 
 class RunJob:
-    """Does what waits, one run after the other, and one at a time in this process. Of one job one
-    run is under way in the whole hub (rows.py).
+    """The performer of waiting runs, one at a time in this process. Of each job one run is running
+    in the whole hub (rows.py).
     """
 
     def __init__(self) -> None:
         self._child = ChildProcess()
-        self._run: Run | None = None  # under way
+        self._run: Run | None = None  # the running one
 
     def at_work(self) -> dict[str, Any]:
-        """For people: the run that is under way."""
+        """Describe the running run."""
         run = self._run
         return {} if run is None else {"run": run.id, "job": run.job}
 
     def run(self, database_url: str) -> None:
-        """Returns at once if a run is under way here, and soon after `stop`."""
+        """Perform waiting runs; return at once if a run is running here, and soon after `stop`."""
         with self._child.exclusive() as ours:
             if not ours:
                 return
@@ -41,27 +41,27 @@ class RunJob:
                 throttled.info("jobs_postponed", reason=error.code)
 
     def stop(self) -> None:
-        """End the run's process, if there is one; the run is noted as interrupted."""
+        """End the run's process, if there is one; the run becomes interrupted."""
         self._child.stop()
 
     def _perform_all(self, database_url: str) -> None:
-        """Also what is asked for meanwhile: a word of it came while this process was at work."""
-        tried: set[int] = set()
-        while found := set(_waiting(database_url)) - tried:
+        """Perform waiting runs, including those requested meanwhile, whose wake-ups were missed."""
+        attempted: set[int] = set()
+        while found := set(_waiting(database_url)) - attempted:
             for run in sorted(found):
                 if self._child.is_stopped:
                     return
                 self._perform(database_url, run)
-            tried |= found
+            attempted |= found
 
     def _perform(self, database_url: str, run: int) -> None:
-        """A process that dies without a word leaves a lease, which runs out."""
+        """Perform a run in a process; the lease of one that dies expires."""
         with blocking(database_url, name="jobs") as connection:
             self._run = rows.find(connection, run)
         with self._child.started("sparkjobs.runs", str(run)) as process:
             process.communicate()
         if process.returncode and not self._child.is_stopped:
-            log.warning("job_died", run=run, status=process.returncode)
+            log.warning("job_process_died", run=run, status=process.returncode)
         self._run = None
         with blocking(database_url, name="jobs") as connection:
             found = rows.find(connection, run)
@@ -70,17 +70,17 @@ class RunJob:
 
 
 def _waiting(database_url: str) -> list[int]:
-    """The runs that may begin, after those whose runner has gone were ended."""
+    """End the runs whose lease has expired, and return those that may start."""
     with blocking(database_url, name="jobs") as connection:
-        gone = rows.interrupt_lapsed(connection)
+        lapsed = rows.interrupt_lapsed(connection)
         waiting = rows.waiting(connection)
-    for lapsed in gone:
-        _count(lapsed)
+    for run in lapsed:
+        _count(run)
     return waiting
 
 
 def request_scheduled_run(database_url: str, job: str) -> None:
-    """Ask for a run of the whole hub, unless one of the timetable waits already. Raises
+    """Request a run of the whole hub, unless a scheduled one is waiting. Raises
     DatabaseUnavailable.
     """
     with blocking(database_url, name="jobs") as connection:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, get_args
 from django.urls import URLPattern, get_resolver
 
 from delivery.listening import messages
-from delivery.listening.operations import LISTEN_ROUTES
+from delivery.listening.route_table import LISTEN_ROUTES
 from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
@@ -116,7 +116,7 @@ class World:
 
     def _interest(self, zone: LiveZone) -> None:
         """Registrations and endpoints: of the zone's admin, of another client, of another zone."""
-        wanted = {"streams": ["orders"], "attributes": {"never": True}}
+        body = {"streams": ["orders"], "attributes": {"never": True}}
         self.marks: dict[str, str] = {}
         them = zone.key("listen:*", client="them")
         for kind, owner, key in (
@@ -126,13 +126,13 @@ class World:
         ):
             streams = ["theirs"] if owner is self.other else ["orders"]
             endpoint = owner.endpoint("https://hooks.example/", key=key)["id"]
-            [made] = owner.register({**wanted, "streams": streams, "endpoint": endpoint}, key=key)
+            [made] = owner.register({**body, "streams": streams, "endpoint": endpoint}, key=key)
             self.marks[f"<{kind}ticket>"] = str(made["id"])
             self.marks[f"<{kind}endpoint>"] = str(endpoint)
         for kind, key, name in (("", zone.admin, "used"), ("their", them, "theirs")):
             made = zone.hub.call("POST", "/v1/registration-groups", {"name": name}, key=key).json
             self.marks[f"<{kind}group>"] = str(made["id"])
-            zone.register({**wanted, "streams": ["orders"], "group": name, "key": "taken"}, key=key)
+            zone.register({**body, "streams": ["orders"], "group": name, "key": "taken"}, key=key)
 
     def _settle(self) -> None:
         """Until what is to be expired is, and the maintainer has made its partition."""
@@ -204,10 +204,10 @@ _HOT = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_R
 
 
 def routes() -> frozenset[str]:
-    """Every door there is, as `METHOD /path/{parameter}`: the table of the hot doors, Django's
+    """Return every route as `METHOD /path/{parameter}`: the table of the hot routes, Django's
     routes, and the messages of the websocket. The back office has its own tests.
     """
-    found = {f"{door.method} {door.path}" for door in _HOT}
+    found = {f"{route.method} {route.path}" for route in _HOT}
     found.update(
         route
         for route in _django_routes(get_resolver().url_patterns, "/")

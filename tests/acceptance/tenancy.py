@@ -1,7 +1,7 @@
 """Two zones and three clients, and every route with what one of them would ask of the other's.
 
 `VAULT` stands for what is the owner's: its markers are in events, states, filters, URLs, labels
-and names, so that an answer that holds one has told something.
+and names, so that a response that contains one has leaked something.
 """
 
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ from tests.sink import Sink
 SECRET = "sesame-47b1"  # in what the owner stored: events, states, filters, URLs, labels, schemas
 NAME = "vault"  # in the names of the owner's streams, clients, channels, groups and types
 ACTIONS = ("emit", "listen", "manage")
-# Routes that tell nothing of a zone, whoever asks.
+# Routes whose responses contain nothing of a zone, for any caller.
 ZONELESS = frozenset(
     {
         *("GET /", "GET /console", "GET /console/", "GET /console/{path}"),
         *("GET /docs/api", "GET /docs/errors", "GET /docs/openapi.json"),
         *("GET /healthz", "GET /readyz", "GET /metrics"),
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
-        *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS still"),
+        *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
         "WS stop",  # these name a listen of the same socket
     }
 )
@@ -30,7 +30,7 @@ class Row(NamedTuple):
     """One request for what is the owner's; marks such as `<delivery>` stand for its ids.
 
     `may`: which of the owner's zone are answered: keys of the owner's client with one action
-    (emit, listen, manage), `peer`, another client that may listen to everything. Whoever else asks
+    (emit, listen, manage), `peer`, another client that may listen to everything. Any other caller
     is refused, or, with `own`, is answered from what is its own. A stranger, who may do everything
     in another zone, always is.
     """
@@ -200,10 +200,10 @@ class Tenants:
         ask("PUT", f"/v1/types/{NAME}/order.placed", {"schema": schema})
         endpoint = zone.endpoint(sink.url(f"/{SECRET}/{zone.name}"), key=key)["id"]
         group = ask("POST", "/v1/registration-groups", {"name": f"{NAME}-group"})
-        wanted = {"streams": [NAME], "endpoint": endpoint, "attributes": {"code": SECRET}}
-        [made] = zone.register({**wanted, "group": f"{NAME}-group"}, key=key)
+        body = {"streams": [NAME], "endpoint": endpoint, "attributes": {"code": SECRET}}
+        [made] = zone.register({**body, "group": f"{NAME}-group"}, key=key)
         event = {"domain": NAME, "type": "order.placed", "attributes": {"code": SECRET}}
-        for state_key in ("shelf", "shelf", f"{SECRET}-key"):
+        for state_key in ("sku-7", "sku-7", f"{SECRET}-key"):
             assert zone.emit(NAME, {**event, "key": state_key}, key=key).status == 200
         page = zone.hub.call("GET", f"/v1/streams/{NAME}/segments", key=key).json
         params = {"zone": zone.name, "stream": NAME, "filter": "(> code 1)"}
@@ -221,7 +221,7 @@ class Tenants:
             "<groupname>": f"{NAME}-group",
             "<delivery>": delivered[0]["id"],
             "<segment>": page["items"][0]["uuid"],
-            "<statekey>": "shelf",
+            "<statekey>": "sku-7",
             "<type>": f"{NAME}/order.placed",
             "<run>": run["id"],
             "<zone>": zone.name,
@@ -252,7 +252,7 @@ class Tenants:
             value = value.replace(mark, str(text))
         return value
 
-    def told(self, row: Row, who: str, answer: Answer) -> set[str]:
+    def leaked(self, row: Row, who: str, answer: Answer) -> set[str]:
         """The owner's markers that an answer holds, and that were not in the request. To the
         owner's client it may say which stream's grant is missing.
         """

@@ -1,4 +1,4 @@
-"""Keys, tokens and grants at the hot doors of both processes, and the stream `system`."""
+"""Keys, tokens and grants on the hot routes of both web processes, and the stream `system`."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ MEASURED_S = 0.5  # what the test's own calls may take on a busy machine
 
 
 async def closed(reader: Session) -> tuple[int, str]:
-    """Code and reason of the close that comes next, after whatever the hub still says."""
+    """Return code and reason of the next close, after any other messages."""
     try:
         while True:
             reader.heard.append(await reader.hear())
@@ -48,7 +48,7 @@ async def test_a_revoked_key_closes_its_sockets_with_4401_within_a_second(
     assert caught.value.response.status_code == 401
 
 
-def test_a_revoked_key_is_refused_by_the_emit_door_of_both_processes_within_a_second(
+def test_a_revoked_key_is_refused_by_the_emit_route_of_both_processes_within_a_second(
     zone: LiveZone,
 ) -> None:
     zone.create_stream("orders")

@@ -59,11 +59,11 @@ async def test_an_operators_token_listens_to_the_zones_streams_and_system(
         assert [frame["sequence"] for frame in await reader.events(1)] == [1]
     async with session(hub, token, web=1) as reader:
         await reader.listen("system", start="oldest")
-        told = {"zone": None}
-        while told["zone"] is None:  # what concerns the whole hub is shown too
+        announced = {"zone": None}
+        while announced["zone"] is None:  # events of the whole hub are delivered too
             first = (await reader.events(1))[0]["event"]
-            told = {"zone": None, **first["attributes"]}
-        assert (first["type"], told["zone"]) == ("zone.created", zone.name)
+            announced = {"zone": None, **first["attributes"]}
+        assert (first["type"], announced["zone"]) == ("zone.created", zone.name)
 
 
 def dismissed(hub: LiveHub, login: Login) -> None:

@@ -34,8 +34,13 @@ def zone(hub: LiveHub) -> Iterator[LiveZone]:
     endpoint = hub.call("POST", "/v1/endpoints", body, key=zone.admin).json["id"]
     group = hub.call("POST", "/v1/registration-groups", {"name": "night"}, key=zone.admin)
     assert group.status == 201
-    wanted = {"streams": ["orders"], "attributes": {"n": 1}, "endpoint": endpoint, "group": "night"}
-    zone.register(wanted)
+    registration = {
+        "streams": ["orders"],
+        "attributes": {"n": 1},
+        "endpoint": endpoint,
+        "group": "night",
+    }
+    zone.register(registration)
     path = f"/v1/registration-groups/{group.json['id']}"
     assert hub.call("PATCH", path, {"suspended": True}, key=zone.admin).status == 200
     schema = {"properties": {"n": {"type": "integer"}}}

@@ -1,5 +1,5 @@
-"""What endpoints do not get: it is bounded for one that takes nothing, so that others go on, and
-everybody concerned is told.
+"""Deliveries that endpoints do not receive: the backlog of a disabled endpoint is bounded, so that
+others continue, and losses are announced.
 """
 
 import secrets
@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_rows_retention import MIB, told, wait_for
+from tests.acceptance.test_retention import MIB, announced, wait_for
 from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Called, Sink
 
 EVENT = {"domain": "shop", "type": "order.placed"}
 LARGE = {**EVENT, "body": secrets.token_urlsafe(15_000)}  # 20 KB that no compression makes smaller
-WAITING_MAX = 40
+PENDING_MAX = 40
 
 
 @pytest.mark.timeout(240)
-def test_a_disabled_endpoint_keeps_nobody_from_emitting_and_gets_a_notice_and_what_was_kept(
+def test_a_disabled_endpoint_does_not_block_emits_and_later_gets_a_notice_and_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its deliveries took the hub's quota with the bytes of their events, which outlive the log's,
-    until emits were answered 507 in every zone and for ever.
+    """Its deliveries filled the hub's quota with the bytes of their events, which outlive those of
+    the log, until emits were answered 507 in every zone for ever.
     """
     monkeypatch.setenv("EVENTHUB_QUOTA_BYTES", str(32 * MIB))
-    monkeypatch.setenv("EVENTHUB_BACKLOG_EVENTS", str(WAITING_MAX))
+    monkeypatch.setenv("EVENTHUB_BACKLOG_EVENTS", str(PENDING_MAX))
     with live_hub(tmp_path) as hub, Sink().serving() as sink:
         hub.start_callbacks()
         one, two = hub.new_zone(), hub.new_zone()
@@ -41,17 +41,17 @@ def test_a_disabled_endpoint_keeps_nobody_from_emitting_and_gets_a_notice_and_wh
                 wait_for(lambda zone=zone, batch=batch: taken(zone, batch), "an emit to be taken")
         last = rounds * 50
         wait_for(lambda: matched(one) == last, "all to be matched")
-        wait_for(lambda: waiting(hub, endpoint) <= WAITING_MAX, "the oldest to go")
+        wait_for(lambda: pending(hub, endpoint) <= PENDING_MAX, "the oldest to be dropped")
         listed = hub.call("GET", "/v1/deliveries?state=dropped&limit=1", key=one.admin).json
         assert listed["items"][0]["endpoint"] == endpoint
-        dropped = told(one, "delivery.dropped")
+        dropped = announced(one, "delivery.dropped")
         assert dropped[0].items() >= {
             "zone": one.name, "client": "tester", "endpoint": endpoint, "level": "warning",
             "bound": "endpoint",
         }.items()  # fmt: skip
-        assert told(two, "delivery.dropped") == []
+        assert announced(two, "delivery.dropped") == []
         change(one, endpoint, enabled=True)
-        wait_for(lambda: reached(sink.at("/late")) == last, "what was kept")
+        wait_for(lambda: reached(sink.at("/late")) == last, "the remaining deliveries")
         called = sink.at("/late")
         notices = [one for one in called if one.json.get("gap", {}).get("why") == "backlog"]
         assert notices
@@ -60,7 +60,7 @@ def test_a_disabled_endpoint_keeps_nobody_from_emitting_and_gets_a_notice_and_wh
             assert notice.json["registrations"] == [made["id"]]
             assert notice.json["gap"]["resume"]["sequence"] == notice.json["gap"]["last"]
         events = [one for one in called if "event" in one.json]
-        assert WAITING_MAX * 0.8 <= len(events) <= WAITING_MAX
+        assert PENDING_MAX * 0.8 <= len(events) <= PENDING_MAX
         assert events[0].json["event"]["body"] == LARGE["body"]
 
 
@@ -87,8 +87,8 @@ def matched(zone: LiveZone) -> int | None:
     return found[0]
 
 
-def waiting(hub: LiveHub, endpoint: int) -> int:
-    """Events that wait. A forwarder that fell behind the quota adds notices of its own."""
+def pending(hub: LiveHub, endpoint: int) -> int:
+    """Return the pending events. A forwarder that lags behind the quota adds notices of its own."""
     [(count,)] = hub.sql(
         "SELECT count(*) FROM deliveries"
         " WHERE endpoint_id = %s AND state = 'pending' AND gap_first IS NULL",
@@ -98,7 +98,9 @@ def waiting(hub: LiveHub, endpoint: int) -> int:
 
 
 def reached(called: list[Called]) -> int:
-    """Up to where an endpoint was told everything, in order: as events, or as gone."""
+    """Return the sequence up to which an endpoint received everything, in order: as events or as
+    gaps.
+    """
     last = 0
     for each in called:
         gap = each.json.get("gap")
@@ -108,52 +110,52 @@ def reached(called: list[Called]) -> int:
     return last
 
 
-def test_what_is_given_up_is_announced_counted_and_listed(
+def test_dead_letters_are_announced_counted_and_listed(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    """A dead delivery left no trace but its own row: nobody who did not look at the endpoint knew.
-    Of a storm there is one event for the endpoint.
+    """A dead letter was only visible in its own row, to those who looked at the endpoint. A mass
+    failure produces one event for each endpoint.
     """
-    before = given_up(hub)
+    before = dead_letter_count(hub)
     sink.answer = lambda _called: (500, {})
     zone.create_stream("orders")
     endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
     zone.register({"streams": ["orders"], "endpoint": endpoint})
     zone.emit("orders", [EVENT] * 50)
 
-    def last_try() -> bool:
-        """The hours of the tries between are over, and the endpoint as a whole is tried again."""
+    def last_attempt() -> bool:
+        """Skip the hours of earlier attempts and the backoff; return True once all have failed."""
         hub.sql(
             "UPDATE deliveries SET attempts = 14, uncounted_attempts = 0, next_attempt_at = now()"
             " WHERE endpoint_id = %s AND state = 'pending' AND claim IS NULL",
             endpoint,
         )
         hub.sql("DELETE FROM backoffs WHERE endpoint_id = %s", endpoint)
-        return len(dead(zone)) == 50
+        return len(dead_letters(zone)) == 50
 
-    wait_for(last_try, "the last tries to fail")
-    assert {item["endpoint"] for item in dead(zone)} == {endpoint}
-    wait_for(lambda: bool(told(zone, "delivery.dead_lettered")), "the event")
-    [event] = told(zone, "delivery.dead_lettered")
+    wait_for(last_attempt, "the last attempts to fail")
+    assert {item["endpoint"] for item in dead_letters(zone)} == {endpoint}
+    wait_for(lambda: bool(announced(zone, "delivery.dead_lettered")), "the event")
+    [event] = announced(zone, "delivery.dead_lettered")
     assert event.items() >= {
         "zone": zone.name, "client": "tester", "endpoint": endpoint, "level": "warning",
     }.items()  # fmt: skip
     assert 1 <= event["deliveries"] <= 50
     assert 1 <= event["first"]["sequence"] <= event["last"]["sequence"] <= 50
     assert event["first"]["stream"] == "orders"
-    assert event["first"]["segment"] == dead(zone)[0]["segment"]
-    assert given_up(hub) - before == 50
+    assert event["first"]["segment"] == dead_letters(zone)[0]["segment"]
+    assert dead_letter_count(hub) - before == 50
 
 
-def dead(zone: LiveZone) -> list[dict[str, Any]]:
+def dead_letters(zone: LiveZone) -> list[dict[str, Any]]:
     answer = zone.hub.call("GET", "/v1/deliveries?state=dead_lettered&limit=100", key=zone.admin)
     assert answer.status == 200, answer
     items: list[dict[str, Any]] = answer.json["items"]
     return items
 
 
-def given_up(hub: LiveHub) -> float:
-    """The metric, of all processes of the hub."""
+def dead_letter_count(hub: LiveHub) -> float:
+    """Return the metric, of all processes of the hub."""
     lines = hub.call("GET", "/metrics").body.decode().splitlines()
     return sum(float(line.split()[1]) for line in lines
                if line.startswith("eventhub_callback_dead_lettered_total"))  # fmt: skip

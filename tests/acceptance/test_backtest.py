@@ -1,4 +1,4 @@
-"""A back-test finds what a dry run of the same filter finds, wherever the events lie by now."""
+"""A back-test finds the same as a dry run, wherever the events are stored."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def declare(zone: LiveZone, name: str, **more: Any) -> None:
 
 
 def fill(zone: LiveZone) -> None:
-    """50 events: in the archive alone, in both places, and in the database alone."""
+    """Emit 50 events: archived only, archived and live, and live only."""
     declare(zone, "order.placed")
     declare(zone, "order.gift", parent="order.placed")
     zone.create_stream("orders", segment_events_max=10, archive=True)
@@ -46,16 +46,16 @@ def fill(zone: LiveZone) -> None:
     )
 
 
-def dry_run(zone: LiveZone, **wanted: Any) -> dict[str, Any]:
-    body = {"stream": "orders", "samples": 10, **wanted}
+def dry_run(zone: LiveZone, **filter: Any) -> dict[str, Any]:
+    body = {"stream": "orders", "samples": 10, **filter}
     answer = zone.hub.call("POST", "/v1/filters/dry-run", body, key=zone.admin)
     assert answer.status == 200, answer
     return dict(answer.json)
 
 
 def back_test(zone: LiveZone, **params: Any) -> dict[str, Any]:
-    wanted = {"zone": zone.name, "stream": "orders", **params}
-    zone.hub.manage("sparkjob", "backtest", "--params", json.dumps(wanted))
+    given = {"zone": zone.name, "stream": "orders", **params}
+    zone.hub.manage("sparkjob", "backtest", "--params", json.dumps(given))
     [run] = zone.hub.operate("GET", "/v1/jobs/backtest/runs?limit=1").json["items"]
     shown = zone.hub.operate("GET", f"/v1/jobs/backtest/runs/{run['id']}").json
     assert shown["state"] == "completed"
@@ -66,21 +66,21 @@ def back_test(zone: LiveZone, **params: Any) -> dict[str, Any]:
     return dict(shown["details"])
 
 
-def test_a_back_test_and_a_dry_run_find_the_same(hub: LiveHub, zone: LiveZone) -> None:
+def test_a_backtest_and_a_dry_run_find_the_same(hub: LiveHub, zone: LiveZone) -> None:
     fill(zone)
-    wanted = {
+    filter = {
         "language": "predicate",
         "filter": '(and (type "shop::order.placed") (or (= vip true) (> n 45)))',
     }
-    dry = dry_run(zone, **wanted, last=50)
-    found = back_test(zone, **wanted, shown_max=10)
-    assert found["count"] == dry["matched"] == 20
+    dry = dry_run(zone, **filter, last=50)
+    found = back_test(zone, **filter, sample_max=10)
+    assert found["matched_events"] == dry["matched"] == 20
     assert found["searched_events"] == dry["looked_at"] == 50
     assert found["skipped"] == []
     first = dry["samples"]["first"][:10]
-    for mine, other in zip(found["shown"], first, strict=True):
+    for mine, other in zip(found["sample"], first, strict=True):
         assert mine["sequence"] == other["sequence"]
         assert mine["segment"] == other["segment"]
         assert mine["appended_at"] == other["appended_at"]
         assert mine["attributes"] == other["event"]["attributes"]
-    assert {one["type"] for one in found["shown"]} == {"order.placed", "order.gift"}
+    assert {one["type"] for one in found["sample"]} == {"order.placed", "order.gift"}

@@ -1,4 +1,4 @@
-"""All bad inputs together: no door is left out, there are many, they are of many kinds, and what
+"""All bad inputs together: no route is left out, there are many, they are of many kinds, and what
 they are tried on stays as it was.
 """
 
@@ -53,17 +53,17 @@ NOT_TRIED = {
     "log_hole",
     "storage_full",  # a full disk: see test_full_disk.py
     "transient_unavailable",  # Redis is away
-    "archive_unavailable",  # and what happens to files: see test_rows_archive.py
+    "archive_unavailable",  # and what happens to files: see test_archive.py
     "archive_damaged",
     "archive_conflict",
     "segment_unreadable",
-    "type_too_costly",  # see test_rows_types.py
-    "transient_stream",  # see test_rows_delivery.py
+    "type_too_costly",  # see test_types.py
+    "transient_stream",  # see test_recipients.py
     "immutable_property",  # the relay's, see test_transform.py
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many
     "listener_exists",  # see test_listen_of_a_name_that_is_taken
-    "match_index_damaged",  # no door reads one
+    "match_index_damaged",  # no route reads one
     "match_index_absent",
     "match_index_refused",
     "match_index_disk_full",  # of a build: see test_index_builds.py
@@ -81,7 +81,7 @@ NOT_TRIED = {
     "run_under_way",  # of the command
     "run_over",  # see test_jobs.py
     "run_publishing",  # likewise
-    "result_gone",  # likewise
+    "result_deleted",  # likewise
     "no_plan",  # of a run that left none: see test_retention_apply.py
     "too_many_runs",
     "redis_off",  # see test_without_redis.py
@@ -110,8 +110,8 @@ def test_every_refusal_is_in_the_openapi_document() -> None:
         method = (getattr(case, "method", "") or method).lower()
         if path in paths and case.status != 405:
             answers = paths[path][method]["responses"]
-            told = answers.get(str(case.status), answers.get(case.status, {}))
-            if f"`{case.code}`" not in told.get("description", ""):
+            described = answers.get(str(case.status), answers.get(case.status, {}))
+            if f"`{case.code}`" not in described.get("description", ""):
                 missing.add(f"{method} {path} {case.status} {case.code}")
     assert missing == set()
 

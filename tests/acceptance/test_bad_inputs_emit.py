@@ -1,4 +1,4 @@
-"""Bad input at the emit door: who, where, how, and what."""
+"""Bad input of the emit route: credentials, path, headers and body."""
 
 import json
 from typing import Any

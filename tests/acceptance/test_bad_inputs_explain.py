@@ -1,5 +1,5 @@
-"""Bad input at the doors that look at the log: dry runs, and what an event matched; and what is bad
-at one of the doors that explain. What every route must refuse is tried with the management API.
+"""Bad input of the routes that read the log (dry runs, registrations that an event matched) and of
+those that explain. Common refusals of all routes are tested with the management API.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bad input at the doors to registration groups and many registrations at once, and in what of a
+"""Bad input of the routes of registration groups and many registrations at once, and in what of a
 registration belongs to its life: its key, its group, what it reports, whether it is suspended.
 """
 

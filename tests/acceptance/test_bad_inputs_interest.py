@@ -1,4 +1,4 @@
-"""Bad input at the doors that tell producers what is wanted."""
+"""Bad input of the routes that report interest to producers."""
 
 from typing import Any
 

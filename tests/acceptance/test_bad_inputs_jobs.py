@@ -1,4 +1,4 @@
-"""Bad input at the doors to jobs and their runs."""
+"""Bad input of the routes of jobs and their runs."""
 
 from typing import Any
 
@@ -62,8 +62,8 @@ CASES = (
     ask("no stream", "backtest", "400 missing_field", "stream", zone="default", filter="(> a 1)"),
     ask("no such language", "backtest", "400 invalid_field", "language", **STREAM,
         language="sql", filter="a > 1"),
-    ask("more shown than there may be", "backtest", "400 invalid_field", "shown_max", **STREAM,
-        filter="(> a 1)", shown_max=1_001),
+    ask("more shown than there may be", "backtest", "400 invalid_field", "sample_max", **STREAM,
+        filter="(> a 1)", sample_max=1_001),
     ask("an engine that there is not", "match_index", "400 invalid_field", "engine", **STREAM,
         engine="gpu"),
     ask("policies of no zone", "retention", "400 missing_field", "zone", policies={}),

@@ -1,4 +1,4 @@
-"""Bad input at the listen doors over HTTP: events and raw segments."""
+"""Bad input of the listen routes over HTTP: events and raw segments."""
 
 from typing import Any
 
@@ -135,5 +135,5 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")
-def test_bad_request_at_a_listen_door(world: World, case: Bad) -> None:
+def test_bad_request_of_a_listen_route(world: World, case: Bad) -> None:
     world.check(case)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from delivery.listening.operations import LISTEN_ROUTES
+from delivery.listening.route_table import LISTEN_ROUTES
 from eventhub.base import limits
 from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
@@ -49,8 +49,8 @@ TEXTS = {"key", "domain", "type", "version", "path"}  # no names: nearly any tex
 OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
 TAKES_BODY = ("POST", "PUT", "PATCH")
 PUT_STATE = "PUT /v1/streams/{stream}/state/{key}"  # its body is an event
-_DOORS = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
-HOT = {f"{door.method} {door.path}" for door in _DOORS}
+_ROUTES = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
+HOT = {f"{route.method} {route.path}" for route in _ROUTES}
 MANAGED = sorted(
     route for route in routes() - HOT if " /v1/" in route and route not in (EMIT, "GET /v1/ws")
 )

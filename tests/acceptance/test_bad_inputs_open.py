@@ -1,5 +1,5 @@
-"""Bad input at the doors that ask for no key: health, readiness, metrics, the pages about the API
-and the console; and at no door at all.
+"""Bad input of the routes without a key: health, readiness, metrics, the pages about the API and
+the console; and of paths without a route.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ NOWHERE = tuple(
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")
-def test_bad_request_at_an_open_door(world: World, case: Bad) -> None:
+def test_bad_request_at_a_public_route(world: World, case: Bad) -> None:
     world.check(case)
 
 

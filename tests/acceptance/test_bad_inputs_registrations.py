@@ -1,4 +1,4 @@
-"""Bad input at the doors to registrations and endpoints, and to clients that end; what every route
+"""Bad input of the routes of registrations and endpoints, and to clients that end; what every route
 must refuse is tried with the other routes of the management API.
 """
 

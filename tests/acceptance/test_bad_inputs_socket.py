@@ -65,7 +65,7 @@ HANDSHAKES = (
     shake("unknown subprotocol", 400, "invalid_field", at="sec-websocket-protocol",
           headers={"Sec-WebSocket-Protocol": "mqtt, soap"}),
     shake("another path", 404, "not_found", at="path", path="/v1/socket"),
-    shake("a door that is none", 404, "not_found", at="path", path="/healthz"),
+    shake("an unknown route", 404, "not_found", at="path", path="/healthz"),
     Bad("no upgrade", ROUTE, "/v1/ws", 404, "not_found"),
     Bad("a post", ROUTE, "/v1/ws", 404, "not_found", method="POST", body={}),
 )  # fmt: skip
@@ -173,7 +173,7 @@ MESSAGES = (
     bad("unknown stream", "interest", {**INTEREST, "stream": "nowhere"}, "unknown_stream"),
     bad("no shape", "interest", {**INTEREST, "shape": []}, "invalid_field", "shape"),
     bad("no audience", "interest", {**INTEREST, "audience": []}, "invalid_field", "audience"),
-    bad("nobody's", "still", {"op": "still", "interest": "i"}, "unknown_interest"),
+    bad("nobody's", "confirm", {"op": "confirm", "interest": "i"}, "unknown_interest"),
     bad("nobody's", "forget", {"op": "forget", "interest": "i"}, "unknown_interest"),
     bad("a number", "ping", {"op": "ping", "id": 17}, "invalid_field", "id"),
     bad("long", "ping", {"op": "ping", "id": "x" * 65}, "field_too_long", "id"),

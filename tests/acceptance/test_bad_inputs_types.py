@@ -1,4 +1,4 @@
-"""Bad input at the doors of types, and in the emit door's other forms."""
+"""Bad input of the routes of types, and in the other formats of emits."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ def interest(zone: LiveZone, stream: str = "log", **shape: Any) -> str:
     path = f"/v1/streams/{stream}/interest"
     answer = zone.hub.call("POST", path, {"shape": shape}, key=zone.admin)
     assert answer.status == 200, answer
-    found: str = answer.json["wanted"]
+    found: str = answer.json["interested"]
     return found
 
 

@@ -31,7 +31,7 @@ def test_by_default_no_origin_is_allowed(hub: LiveHub, zone: LiveZone, path: str
     assert "access-control-allow-origin" not in real.headers
 
 
-def test_the_origins_of_the_setting_are_allowed_at_all_doors(
+def test_the_origins_of_the_setting_are_allowed_on_all_routes(
     hub: LiveHub, zone: LiveZone, tmp_path: Path
 ) -> None:
     """One more web process of the hub has the setting."""

@@ -1,4 +1,4 @@
-"""Deliveries as the management API shows them, on the running hub."""
+"""Deliveries in the management API of a running hub."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from tests.sink import Sink
 def finished(
     hub: LiveHub, key: str, endpoint: int, count: int, state: str = "delivered"
 ) -> list[dict[str, Any]]:
-    """The endpoint's deliveries once so many are delivered, or ended otherwise."""
+    """Return the endpoint's deliveries once this many are delivered or have ended otherwise."""
     until = time.monotonic() + 20
     while True:
         path = f"/v1/deliveries?endpoint={endpoint}&state={state}"
@@ -51,7 +51,7 @@ def test_deliveries_of_an_endpoint_come_in_pages_newest_first(zone: LiveZone, si
     assert hub.call("GET", path, key=key).json == {"items": [], "next": None}
 
 
-def test_a_delivery_shows_its_event_and_every_try(zone: LiveZone, sink: Sink) -> None:
+def test_a_delivery_shows_its_event_and_every_attempt(zone: LiveZone, sink: Sink) -> None:
     zone.create_stream("orders")
     endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
     zone.register({"streams": ["orders"], "endpoint": endpoint})
@@ -59,16 +59,18 @@ def test_a_delivery_shows_its_event_and_every_try(zone: LiveZone, sink: Sink) ->
     [item] = finished(zone.hub, zone.admin, endpoint, 1)
     found = zone.hub.call("GET", f"/v1/deliveries/{item['id']}", key=zone.admin).json
     assert found["event"]["attributes"] == {"n": 1}
-    [tried] = found["attempts"]
-    assert (tried["number"], tried["outcome"]) == (1, "delivered")
-    assert 200 <= tried["status"] < 300
-    assert tried["url"] == sink.url(f"/{zone.name}")
-    assert f"webhook-id: msg_{item['segment'].replace('-', '')}_1_{endpoint}" in tried["request"]
-    assert "webhook-signature" not in tried["request"]
-    assert tried["response"].startswith(str(tried["status"]))
+    [attempted] = found["attempts"]
+    assert (attempted["number"], attempted["outcome"]) == (1, "delivered")
+    assert 200 <= attempted["status"] < 300
+    assert attempted["url"] == sink.url(f"/{zone.name}")
+    assert (
+        f"webhook-id: msg_{item['segment'].replace('-', '')}_1_{endpoint}" in attempted["request"]
+    )
+    assert "webhook-signature" not in attempted["request"]
+    assert attempted["response"].startswith(str(attempted["status"]))
 
 
-def test_a_delivery_whose_event_expired_before_a_try_succeeded_says_so(
+def test_a_delivery_whose_event_expired_before_a_success_is_expired(
     zone: LiveZone, sink: Sink
 ) -> None:
     sink.answer = lambda _called: (503, {})
@@ -84,7 +86,7 @@ def test_a_delivery_whose_event_expired_before_a_try_succeeded_says_so(
     assert len(found["attempts"]) == found["attempt_count"] == len(sink.at(f"/{zone.name}"))
 
 
-def test_deliveries_are_seen_by_their_client_and_by_managers(zone: LiveZone, sink: Sink) -> None:
+def test_deliveries_are_visible_to_their_client_and_to_managers(zone: LiveZone, sink: Sink) -> None:
     hub = zone.hub
     zone.create_stream("orders")
     own = zone.key("listen:orders", client="own")
@@ -106,8 +108,8 @@ def test_deliveries_are_seen_by_their_client_and_by_managers(zone: LiveZone, sin
     hub.operate("GET", path).refused(404, "unknown_delivery")
 
 
-def dead(hub: LiveHub, endpoint: int, sequences: list[int]) -> None:
-    """As after the last try: two hours of retries are over."""
+def dead_letter(hub: LiveHub, endpoint: int, sequences: list[int]) -> None:
+    """Set deliveries to their state after the last attempt, two hours later."""
     hub.sql(
         "UPDATE deliveries SET state = 'dead_lettered', attempts = 15,"
         " finished_at = now(), claim = NULL"
@@ -117,8 +119,8 @@ def dead(hub: LiveHub, endpoint: int, sequences: list[int]) -> None:
 
 
 def test_failed_deliveries_of_all_endpoints_are_listed(zone: LiveZone, sink: Sink) -> None:
-    """Whoever looks for what was given up need not know where; a client sees its own, a zone its
-    own, and a key what it may listen to.
+    """Nobody has to know the endpoint to find dead letters. A client sees its own, a zone its own,
+    and a key those of streams that it may listen to.
     """
     hub, other = zone.hub, zone.hub.new_zone()
     zone.create_stream("orders")
@@ -136,7 +138,7 @@ def test_failed_deliveries_of_all_endpoints_are_listed(zone: LiveZone, sink: Sin
     finished(hub, zone.admin, endpoints[0], 5)
     finished(hub, own, endpoints[1], 3)
     for endpoint in endpoints:
-        dead(hub, endpoint, [1, 3])
+        dead_letter(hub, endpoint, [1, 3])
 
     def listed(query: str, key: str = zone.admin) -> list[tuple[str, int, int]]:
         """All pages."""

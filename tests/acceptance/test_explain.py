@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.acceptance.test_rows_archive import archive
+from tests.acceptance.test_archive import archive
 from tests.live import Answer, LiveHub, LiveZone
 
 JOE = "(and (or (= type 'error) (= type 'warning)) (= user 'Joe))"

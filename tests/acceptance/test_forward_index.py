@@ -1,5 +1,5 @@
-"""A hub whose forwarders stand on a match index calls back for exactly the registrations that hold,
-whatever was made, changed, ended or put to sleep before the index was built and after.
+"""Callbacks of a hub whose forwarders use a match index reach exactly the registrations in force,
+whether created, changed, ended or suspended before the index was built or after.
 """
 
 from typing import Any
@@ -17,23 +17,23 @@ COUNT = 60
 KINDS = 4
 
 
-def expected(zone: LiveZone, asleep: bool) -> list[list[int]]:
-    """For an event of each kind, the registrations that the API says are live."""
+def expected(zone: LiveZone, suspended: bool) -> list[list[int]]:
+    """Return, for an event of each kind, the registrations that the API lists as live."""
     page = zone.hub.call("GET", "/v1/registrations?limit=1000", key=zone.admin).json
     assert page["next"] is None
-    awake = [
+    active = [
         one
         for one in page["items"]
-        if not one["suspended"] and not (asleep and one["group"] is not None)
+        if not one["suspended"] and not (suspended and one["group"] is not None)
     ]
     return [
-        sorted(one["id"] for one in awake if one["attributes"] in ({"n": kind}, {}))
+        sorted(one["id"] for one in active if one["attributes"] in ({"n": kind}, {}))
         for kind in range(KINDS)
     ]
 
 
 def emitted(zone: LiveZone, sink: Sink, path: str, before: int) -> list[list[int]]:
-    """One event of each kind, and for which registrations it came."""
+    """Emit one event of each kind; return the registrations that each was delivered for."""
     events = [{"domain": "shop", "type": "t", "attributes": {"n": n}} for n in range(KINDS)]
     assert zone.emit("orders", events).status == 200
     called: list[Called] = sink.wait(before + KINDS, path)[before:]
@@ -48,16 +48,16 @@ def change(zone: LiveZone, *lines: dict[str, Any]) -> None:
 
 @pytest.mark.req("SUN-11")
 @pytest.mark.req("SUN-10")
-def test_callbacks_from_an_index_are_those_that_are_owed(
+def test_callbacks_with_an_index_reach_the_registrations_in_force(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
     zone.create_stream("orders")
     path = f"/{zone.name}"
     endpoint = zone.endpoint(sink.url(path))["id"]
     group = hub.call("POST", GROUPS, {"name": "night"}, key=zone.admin).json["id"]
-    wanted = {"op": "create", "streams": ["orders"], "endpoint": endpoint}
+    template = {"op": "create", "streams": ["orders"], "endpoint": endpoint}
     lines = [
-        {**wanted, "key": f"k{n}", "attributes": {"n": n % KINDS}}
+        {**template, "key": f"k{n}", "attributes": {"n": n % KINDS}}
         | ({"group": "night"} if n % 5 == 0 else {})
         | ({"report": ["n"]} if n % 7 == 0 else {})
         for n in range(COUNT)
@@ -70,21 +70,21 @@ def test_callbacks_from_an_index_are_those_that_are_owed(
         {"op": "end", "key": "k3"},
     )
     first = build(hub, zone)
-    assert first.ids == COUNT - 2  # the one asleep and the one that ended are not in
+    assert first.ids == COUNT - 2  # without the suspended one and the one that ended
     change(
         zone,
         {"op": "change", "key": "k4", "attributes": {"n": 3}},
         {"op": "change", "key": "k2", "suspended": False},
         {"op": "change", "key": "k6", "suspended": True},
         {"op": "end", "key": "k7"},
-        {**wanted, "key": "new", "attributes": {}},
+        {**template, "key": "new", "attributes": {}},
     )
     assert hub.call("PATCH", f"{GROUPS}/{group}", {"suspended": True}, key=zone.admin).json
     for process in hub.forwarders:
         process.kill()
     for process in hub.forwarders:
         process.start()
-    assert emitted(zone, sink, path, 0) == expected(zone, asleep=True)
+    assert emitted(zone, sink, path, 0) == expected(zone, suspended=True)
     eventually(lambda: took(hub, first), "the index is opened")
 
     second = build(hub, zone)
@@ -96,4 +96,4 @@ def test_callbacks_from_an_index_are_those_that_are_owed(
         {"op": "end", "key": "new"},
         {"op": "end", "key": "k4"},
     )
-    assert emitted(zone, sink, path, KINDS) == expected(zone, asleep=False)
+    assert emitted(zone, sink, path, KINDS) == expected(zone, suspended=False)

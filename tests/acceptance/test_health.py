@@ -1,5 +1,5 @@
-"""The hub's health through its public routes: what does not work is told, by name to everybody and
-with the reason to those who hold a key.
+"""The hub's health in its public routes: what does not work, by name for everybody, and with the
+reason for a key.
 """
 
 import time
@@ -12,7 +12,7 @@ from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
 
 WAIT_S = 30.0
-HEARD = (
+HEARTBEATS = (
     "INSERT INTO heartbeats (part, last_seen_at) SELECT unnest(%s::text[]), now()"
     " ON CONFLICT (part) DO UPDATE SET last_seen_at = now()"
 )
@@ -21,29 +21,29 @@ TIMED = ["beat", "archiver", "indexer"]
 EVENT = {"domain": "shop", "type": "order.placed"}
 
 
-def eventually(found: Callable[[], Any], wanted: Any) -> None:
-    """The hub looks every two seconds."""
+def eventually(found: Callable[[], Any], expected: Any) -> None:
+    """Wait for a check, which the hub makes every two seconds."""
     until = time.monotonic() + WAIT_S
-    while (last := found()) != wanted:
+    while (last := found()) != expected:
         assert time.monotonic() < until, last
         time.sleep(0.1)
 
 
 def component(hub: LiveHub, name: str) -> dict[str, Any]:
-    """One component as `/readyz` shows it to everybody."""
+    """Return one component as `/readyz` shows it to everybody."""
     found = hub.call("GET", "/readyz").json["components"]
     return next(each for each in found if each["name"] == name)
 
 
 def overall(hub: LiveHub) -> tuple[int, str]:
-    """The status for machines, and the word; a busy machine is not ready for a moment."""
+    """Return the overall status; a busy machine is not ready for a moment."""
     answer = hub.call("GET", "/readyz")
     return answer.status, answer.json["status"]
 
 
-def word_of_the_whole(hub: LiveHub) -> tuple[int, str, str]:
-    """What the hub says of itself, and what its components come to: what other tests left behind
-    may be degraded.
+def status_of_the_hub(hub: LiveHub) -> tuple[int, str, str]:
+    """Return the hub's status and the one expected from its components: what other tests left may
+    be degraded.
     """
     answer = hub.call("GET", "/readyz")
     wrong = [each for each in answer.json["components"] if each["status"] not in WELL]
@@ -51,7 +51,7 @@ def word_of_the_whole(hub: LiveHub) -> tuple[int, str, str]:
 
 
 def reason(hub: LiveHub, name: str, key: str) -> dict[str, Any]:
-    """The component as somebody with a key is told of it."""
+    """Return the component's reason, as shown to a key."""
     eventually(lambda: "reason" in hub.call("GET", "/readyz", key=key).json["components"][0], True)
     found = hub.call("GET", "/readyz", key=key).json["components"]
     return next(each for each in found if each["name"] == name)
@@ -68,7 +68,7 @@ def gauge(hub: LiveHub, name: str) -> str:
 
 @pytest.fixture
 def idle(hub: LiveHub, sink: Sink) -> Iterator[LiveHub]:
-    """All workers are stopped, and were not heard for a minute."""
+    """Stop all workers, without a heartbeat for a minute."""
     eventually(lambda: component(hub, "workers")["status"], "ok")
     for process in hub.workers:
         process.stop()
@@ -83,15 +83,15 @@ def idle(hub: LiveHub, sink: Sink) -> Iterator[LiveHub]:
 def test_without_workers_the_hub_is_degraded_and_says_why(
     idle: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    """All workers were stopped, nothing was delivered, and every probe and badge said ok."""
+    """All workers were stopped, nothing was delivered, and every probe and badge showed ok."""
     eventually(lambda: component(idle, "workers"), {"name": "workers", "status": "degraded"})
     eventually(lambda: overall(idle), (200, "degraded"))
-    told = reason(idle, "workers", zone.admin)
-    assert "No worker is alive" in told["reason"]
-    assert told["since"]
+    shown = reason(idle, "workers", zone.admin)
+    assert "No worker is alive" in shown["reason"]
+    assert shown["since"]
     idle.call("GET", "/readyz", key="ehk_unknown_unknown").refused(401, "invalid_credentials")
     overview = idle.call("GET", "/v1/overview", key=zone.admin).json
-    assert told in overview["health"]["components"]
+    assert shown in overview["health"]["components"]
     assert overview["processes"]["workers"] == 0
     eventually(lambda: gauge(idle, "workers"), "0.0")
 
@@ -110,16 +110,16 @@ def test_without_workers_the_hub_is_degraded_and_says_why(
     sink.wait(1, "/health")
     eventually(lambda: component(idle, "deliveries")["status"], "ok")
     eventually(lambda: component(idle, "workers")["status"], "ok")
-    idle.sql(HEARD, TIMED)
+    idle.sql(HEARTBEATS, TIMED)
     eventually(lambda: component(idle, "beat")["status"], "ok")
-    status, told, expected = word_of_the_whole(idle)
-    assert (status, told) == (200, expected)
+    status, overall_status, expected = status_of_the_hub(idle)
+    assert (status, overall_status) == (200, expected)
 
 
-def test_an_endpoint_that_fails_says_so_and_since_when(
+def test_a_failing_endpoint_shows_its_state_and_since_when(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    """It answered 500 to everything, and the API knew of it only that it was enabled."""
+    """It answered 500 to everything, and the API only said that it was enabled."""
 
     def health() -> dict[str, Any]:
         path = f"/v1/endpoints/{made['id']}"

@@ -1,5 +1,5 @@
-"""What is for others is hidden at doors that count, measure, compare and cut into pages, too:
-whoever is outside learns that numbers were taken, and nothing else.
+"""Events for others are also hidden in counts, sizes, comparisons and pages: a client outside of
+the audience learns that sequences were used, and nothing else.
 """
 
 import hashlib
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_rows_audience import put_into
+from tests.acceptance.test_audience import put_into
 from tests.acceptance.wire import EVENT
 from tests.live import Answer, LiveHub, LiveZone
 
@@ -27,7 +27,7 @@ def outside(zone: LiveZone) -> str:
 
 
 @pytest.mark.req("OIF-32")
-def test_sizes_and_times_of_what_is_hidden_are_not_told(
+def test_sizes_and_times_of_hidden_events_are_not_revealed(
     hub: LiveHub, zone: LiveZone, outside: str
 ) -> None:
     """Segments tell their bytes to who may see all that is in them; a dry run counts over time what
@@ -35,7 +35,7 @@ def test_sizes_and_times_of_what_is_hidden_are_not_told(
     """
 
     def sizes(stream: str, key: str) -> set[bool]:
-        """Whether bytes are told, by both doors."""
+        """Return whether both routes report bytes."""
         path = f"/v1/streams/{stream}/segments"
         [*_, last] = hub.call("GET", path, key=key).json["items"]
         current = hub.call("GET", f"{path}/current", key=key).json
@@ -66,8 +66,8 @@ def test_sizes_and_times_of_what_is_hidden_are_not_told(
     run = dry_run("system", zone.admin, 40)
     begin = f"{run['from']['segment']}:{run['from']['sequence']}"
     path = f"/v1/streams/system/events?from={begin}&limit=100"
-    told = hub.call("GET", path, key=zone.admin).json["events"]
-    assert run["looked_at"] == len([one for one in told if one["sequence"] <= run["to"]]) < 40
+    visible = hub.call("GET", path, key=zone.admin).json["events"]
+    assert run["looked_at"] == len([one for one in visible if one["sequence"] <= run["to"]]) < 40
 
 
 @pytest.mark.req("OIF-32")
@@ -115,7 +115,7 @@ def test_a_key_that_is_hidden_is_not_there_for_changes_either(
 def test_pages_of_the_state_tell_nothing_of_keys_between_them(
     hub: LiveHub, zone: LiveZone, outside: str
 ) -> None:
-    """Each page is full whatever lies between, and where it ends names no key's digest."""
+    """Each page is full, regardless of hidden keys, and `next` reveals no key's digest."""
     own = [f"own-{number}" for number in range(5)]
     events = [*map(hidden, SECRETS), *({**EVENT, "key": key} for key in own)]
     assert zone.emit("hid", events).status == 200

@@ -1,4 +1,4 @@
-"""What jobs read: the tables that are exported for them are what the public doors did."""
+"""The exported inputs of jobs, compared with what was done through the public API."""
 
 import time
 from pathlib import Path
@@ -22,18 +22,18 @@ def zone_id(zone: LiveZone) -> int:
 
 
 def exported(zone: LiveZone, folder: Path) -> Rows:
-    """All tables of the zone, and its events that no archive has, by the segment's id."""
+    """Export all tables of a zone, and check their schemas and counts."""
     hub = zone.hub
-    place = hub.env["EVENTHUB_ARCHIVE_URL"]
-    wanted = ExportRequest(
-        hub.database_url, place, folder, frozenset(TABLES), zone_id(zone), events=True
+    archive = hub.env["EVENTHUB_ARCHIVE_URL"]
+    request = ExportRequest(
+        hub.database_url, archive, folder, frozenset(TABLES), zone_id(zone), events=True
     )
-    made = export_inputs(wanted, lambda _table, _rows: None)
-    assert isinstance(made, ExportedSnapshot)
+    snapshot = export_inputs(request, lambda _table, _rows: None)
+    assert isinstance(snapshot, ExportedSnapshot)
     found = {name: pq.read_table(folder / name) for name in TABLES}
     for name, table in found.items():
         assert table.schema.remove_metadata().equals(TABLES[name]), name
-        assert table.num_rows == made.rows[name], name
+        assert table.num_rows == snapshot.rows[name], name
     return {name: table.to_pylist() for name, table in found.items()}
 
 
@@ -47,8 +47,8 @@ def test_versions_have_their_bounds_as_sequences(zone: LiveZone, tmp_path: Path)
     zone.create_stream("returns")
     zone.emit("orders", [EVENT] * 3)
     group = hub.call("POST", "/v1/registration-groups", {"name": "night"}, key=zone.admin).json
-    wanted = {"language": "predicate", "filter": "(= size 7)"}
-    [first] = zone.register({"streams": ["orders", "returns"], **wanted})
+    filter = {"language": "predicate", "filter": "(= size 7)"}
+    [first] = zone.register({"streams": ["orders", "returns"], **filter})
     [second] = zone.register({"streams": ["orders"], "group": "night"})
     zone.emit("orders", [EVENT] * 2)
     path = f"/v1/registrations/{first['id']}"

@@ -1,14 +1,19 @@
-"""Listens in every language of filters, through every door; the same events, the same refusals."""
+"""Listeners in every filter language, on every transport: the same events, the same refusals."""
 
 from typing import Any
 
 import pytest
 from eventhub_client.sync import SyncHubClient
 
-from tests.acceptance.doors import Door
 from tests.acceptance.shell import Shell
-from tests.acceptance.test_doors_contract import asked_of, chain, each_door, refusal, take
 from tests.acceptance.test_registration_languages import EVENTS, EXPECTED, FILTERS, order
+from tests.acceptance.test_transports_contract import (
+    chain,
+    listener_spec,
+    refusal,
+    take,
+)
+from tests.acceptance.transports import Transport, each_transport
 from tests.live import LiveZone
 
 PAIRS = {"language": "pairs", "attributes": {"total": 12}}
@@ -63,25 +68,27 @@ def told_before(sequences: list[int]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.req("OIF-04")
-@each_door
+@each_transport
 async def test_a_listen_gets_what_its_filter_lets_through_whatever_the_language(
-    orders: LiveZone, door: Door
+    orders: LiveZone, transport: Transport
 ) -> None:
     for language, filter in FILTERS.items():
-        asked = asked_of(orders, language=language, filter=filter)
+        spec = listener_spec(orders, language=language, filter=filter)
         expected = EXPECTED[language]
-        found = await take(door, asked, len(expected))
+        found = await take(transport, spec, len(expected))
         assert chain(found) == told_before(expected), language
-    assert chain(await take(door, asked_of(orders, **PAIRS), 1)) == [(0, 4)]
-    masked = asked_of(orders, mask="1", language="predicate", filter="true")
+    assert chain(await take(transport, listener_spec(orders, **PAIRS), 1)) == [(0, 4)]
+    masked = listener_spec(orders, mask="1", language="predicate", filter="true")
     orders.emit("orders", {**order({}), "mask": 1})
-    assert chain(await take(door, masked, 1)) == [(0, 5)]
+    assert chain(await take(transport, masked, 1)) == [(0, 5)]
 
 
-@each_door
-async def test_a_wrong_filter_is_refused_with_its_place(orders: LiveZone, door: Door) -> None:
+@each_transport
+async def test_a_wrong_filter_is_refused_with_its_place(
+    orders: LiveZone, transport: Transport
+) -> None:
     for wanted, code, place in REFUSED:
-        problem = (await refusal(door, asked_of(orders, **wanted))).problem
+        problem = (await refusal(transport, listener_spec(orders, **wanted))).problem
         at = {**problem["position"], **{k: problem[k] for k in place if k in problem}}
         assert (problem["code"], {name: at.get(name) for name in place}) == (code, place), wanted
 

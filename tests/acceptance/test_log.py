@@ -1,4 +1,4 @@
-"""The log through the doors: producers at both processes, cursors, gaps and holes."""
+"""The log through the public API: producers at both processes, cursors, gaps and holes."""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ WINDOW = limits.PRODUCER_WINDOW
 
 
 def made(number: int, incarnation: int = 0) -> dict[str, Any]:
-    """An event with a producer's number."""
+    """Build an event with a producer's number."""
     return {**EVENT, "id": {"sequence": number, "incarnation": incarnation}}
 
 
@@ -29,9 +29,9 @@ def test_a_producers_number_posted_at_both_processes_at_once_is_stored_once(
             posts = [pool.submit(e.post, "orders", made(number)) for e in (one, two)]
             answers = [post.result() for post in posts]
             assert [status for status, _ in answers] == [200, 200]
-            told = sorted((a for _, a in answers), key=lambda answer: len(answer["duplicates"]))
-            [run], [again] = told[0]["ranges"], told[1]["duplicates"]
-            assert (run["first"], told[0]["duplicates"], told[1]["ranges"]) == (number, [], [])
+            first, second = sorted((a for _, a in answers), key=lambda one: len(one["duplicates"]))
+            [run], [again] = first["ranges"], second["duplicates"]
+            assert (run["first"], first["duplicates"], second["ranges"]) == (number, [], [])
             assert (again["segment"], again["sequence"]) == (run["segment"], number)
 
 
@@ -43,7 +43,7 @@ def test_duplicates_inside_one_request_are_named_by_index(zone: LiveZone) -> Non
     assert [(d["index"], d["sequence"]) for d in answer["duplicates"]] == [(2, 1), (4, 2)]
 
 
-def test_below_the_window_409_stores_nothing_and_a_new_incarnation_begins_anew(
+def test_below_the_window_409_stores_nothing_and_a_new_incarnation_starts_over(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders")
@@ -57,7 +57,7 @@ def test_below_the_window_409_stores_nothing_and_a_new_incarnation_begins_anew(
     assert zone.emit("orders", made(1, incarnation=1)).json["ranges"][0]["first"] == 4
 
 
-async def test_a_listen_begins_at_oldest_now_or_a_cursor(hub: LiveHub, zone: LiveZone) -> None:
+async def test_a_listener_starts_at_oldest_now_or_a_cursor(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders", segment_events_max=4)
     ranges = zone.emit("orders", numbered(1, 10)).json["ranges"]
     async with session(hub, zone.admin) as reader:
@@ -132,7 +132,7 @@ def drop(hub: LiveHub, *segments: str) -> None:
         hub.sql("UPDATE segments SET tier = 'dropped' WHERE uuid = %s::uuid", segment)
 
 
-async def test_a_cursor_into_a_dropped_segment_is_a_gap_that_names_the_first_event_left(
+async def test_a_cursor_into_a_dropped_segment_is_a_gap_with_the_first_available_event(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders", segment_events_max=4)
@@ -190,7 +190,7 @@ async def test_a_row_missing_from_the_log_is_reported_as_log_hole_and_never_skip
                     assert delivered.sequence < 7
 
 
-def test_two_zones_with_a_stream_of_the_same_name_do_not_meet(hub: LiveHub) -> None:
+def test_streams_of_the_same_name_in_two_zones_are_independent(hub: LiveHub) -> None:
     one, two = hub.new_zone(), hub.new_zone()
     for number, zone in enumerate((one, two), 1):
         zone.create_stream("orders")
@@ -205,7 +205,7 @@ def test_two_zones_with_a_stream_of_the_same_name_do_not_meet(hub: LiveHub) -> N
 
 
 @pytest.mark.parametrize("field", ["recipients", "hop_limit"])
-def test_fields_of_later_times_are_refused_and_not_swallowed(zone: LiveZone, field: str) -> None:
+def test_fields_of_later_versions_are_refused_and_not_ignored(zone: LiveZone, field: str) -> None:
     zone.create_stream("orders")
     problem = zone.emit("orders", [EVENT, {**EVENT, field: ["x"]}]).refused(400, "unknown_field")
     assert problem["position"] == {"index": 1, "field": field}

@@ -115,7 +115,7 @@ def test_an_index_is_asked_for_built_changed_verified_and_mended(
     assert shown(zone)["index"]["registrations"] == 24
     assert command("verify", *where) == (
         0,
-        f"{zone.name}/orders: good\n1 looked at, 0 wrong\n",
+        f"{zone.name}/orders: good\n1 verified, 0 wrong\n",
     )
     _, said = command("show", "--zone", zone.name)
     row = said.splitlines()[1].split()
@@ -256,7 +256,7 @@ def test_the_command_says_what_is_wrong_with_what_it_was_given(
         status, told = command(*words)
         assert (status, told.count("\n"), said in told) == (1, 1, True), told
     status, told = command("build", "--zone", zone.name)
-    assert (status, "Nothing is asked for, and nothing is due." in told) == (0, True)
+    assert (status, "No index is requested or due." in told) == (0, True)
     assert "No stream has an index." in command("show", "--zone", zone.name)[1]
     monkeypatch.setenv("EVENTHUB_DATA", str(tmp_path / "none"))
     status, told = command("show")

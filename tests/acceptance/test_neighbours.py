@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from delivery.listening.catchup import CatchUp
+from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.frames import Frame, frames_for
-from delivery.listening.listener import Sources
-from delivery.listening.pump import Outlet, Pump
-from delivery.listening.record import recording
+from delivery.listening.listener_recorder import recording_listeners
+from delivery.listening.pump import SocketPump, SocketWriter
+from delivery.listening.services import ListenerServices
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
@@ -46,14 +46,14 @@ NOBODY = {"username": "nobody", "password": "x"}
 
 
 @asynccontextmanager
-async def sources_of(hub: LiveHub) -> AsyncIterator[Sources]:
+async def services_of(hub: LiveHub) -> AsyncIterator[ListenerServices]:
     async with Log.open(database_url=hub.database_url) as log:
         authorizer = Authorizer(log, secret="of this process", clock=SystemClock())
         following = asyncio.create_task(authorizer.run())
         try:
             await until(authorizer.fresh)
             feed = Feed(log)
-            async with recording(hub.database_url) as record:
+            async with recording_listeners(hub.database_url) as record:
                 parts = (
                     log,
                     authorizer,
@@ -63,7 +63,7 @@ async def sources_of(hub: LiveHub) -> AsyncIterator[Sources]:
                     Closures(log, feed),
                     record,
                 )
-                yield Sources(*parts, CatchUp())
+                yield ListenerServices(*parts, CatchUpScheduler())
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
@@ -93,8 +93,8 @@ async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
 
         await route(scope, receive, send)
 
-    async with sources_of(hub) as sources:
-        log, authorizer, _, _, types, *_ = sources
+    async with services_of(hub) as services:
+        log, authorizer, _, _, types, *_ = services
         places = Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT)
         route = Router(
             nowhere, HTTP_ROUTES, RouteServices(log, authorizer, types, "", Admission(places))
@@ -140,16 +140,16 @@ class Socket:
     def __init__(self, name: str, told: list[str]) -> None:
         self.name = name
         self._told = told
-        self.pump: Pump
+        self.pump: SocketPump
         self.running: asyncio.Task[None]
 
     async def _send(self, frames: list[Frame]) -> None:
         self._told.extend(self.name for frame in frames if b'"op":"event"' in _bytes(frame)[:20])
 
-    async def open(self, sources: Sources, key: str) -> "Socket":
-        principal = await sources.authorizer.authenticate(key)
-        outlet = Outlet(frames_for(None), self._send)
-        self.pump = Pump(sources, outlet, key, principal)
+    async def open(self, services: ListenerServices, key: str) -> "Socket":
+        principal = await services.authorizer.authenticate(key)
+        writer = SocketWriter(frames_for(None), self._send)
+        self.pump = SocketPump(services, writer, key, principal)
         self.running = asyncio.create_task(self.pump.run())
         return self
 
@@ -186,10 +186,10 @@ async def test_sockets_that_catch_up_leave_the_event_loop_and_each_other_room(
             await asyncio.sleep(0)
             rounds.append(len(told) - before)
 
-    async with sources_of(hub) as sources:
+    async with services_of(hub) as services:
         opened = [Socket("hog", told) for _ in range(READERS)]
-        sockets = [await each.open(sources, keys["hog"]) for each in opened]
-        victim = await Socket("victim", told).open(sources, keys["victim"])
+        sockets = [await each.open(services, keys["hog"]) for each in opened]
+        victim = await Socket("victim", told).open(services, keys["victim"])
         counting = asyncio.create_task(count_rounds())
         try:
             async with asyncio.timeout(TIMEOUT_S):
@@ -266,9 +266,9 @@ async def test_many_requests_with_one_wrong_key_do_not_stop_a_process(
             with pytest.raises(InvalidCredentials):
                 await authorizer.authenticate(wrong)
 
-    async with sources_of(hub) as sources, asyncio.TaskGroup() as requests:
+    async with services_of(hub) as services, asyncio.TaskGroup() as requests:
         for _ in range(1_000):
-            requests.create_task(ask(sources.authorizer))
+            requests.create_task(ask(services.authorizer))
             await asyncio.sleep(0)
 
 

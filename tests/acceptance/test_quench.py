@@ -148,27 +148,27 @@ async def test_a_socket_is_told_when_the_answer_changes(hub: LiveHub, log: LiveZ
         await producer.say("interest", interest="a", stream="log", shape={"type": "debug.sql"})
         await producer.say("interest", interest="b", stream="log")
         first = {told["interest"]: told for told in [await _told(producer) for _ in "ab"]}
-        assert (first["a"]["wanted"], first["a"]["quench"]) == ("no", True)
+        assert (first["a"]["interested"], first["a"]["quench"]) == ("no", True)
         assert first["b"]["filter"] == '(= @type "error")'
         [made] = log.register({"streams": ["log"], "type": "debug.sql", "attributes": {"a": 1}})
         changed = {told["interest"]: told for told in [await _told(producer) for _ in "ab"]}
-        assert changed["a"]["wanted"] == "maybe"
+        assert changed["a"]["interested"] == "maybe"
         assert len(changed["b"]["alternatives"]) == 2
-        await producer.say("still", interest="b", id="7")
-        still = await producer.hear_op("still")
-        assert (still["id"], still["tag"]) == ("7", changed["b"]["tag"])
+        await producer.say("confirm", interest="b", id="7")
+        confirmed = await producer.hear_op("confirmed")
+        assert (confirmed["id"], confirmed["tag"]) == ("7", changed["b"]["tag"])
         await producer.say("forget", interest="b")
         assert (await producer.hear())["op"] == "forgotten"
         log.register({"streams": ["log"], "type": "trace"})
         hub.call("DELETE", f"/v1/registrations/{made['id']}", key=log.admin)
-        assert (await _told(producer))["wanted"] == "no"
+        assert (await _told(producer))["interested"] == "no"
         async with session(hub, log.admin, web=1) as reader:
             await reader.listen("log", type="debug.sql")
-            assert (await _told(producer))["wanted"] == "yes"
+            assert (await _told(producer))["interested"] == "yes"
     key = log.key("emit:log", client="emitter")
     async with session(hub, key) as producer:
         await producer.say("interest", interest="a", stream="log", shape={})
-        assert (await _told(producer))["wanted"] == "maybe"
+        assert (await _told(producer))["interested"] == "maybe"
         log.revoke(key)
         assert (await producer.hear_op("error"))["code"] == "invalid_credentials"
 

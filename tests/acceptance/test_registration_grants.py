@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.test_deliveries import finished
-from tests.acceptance.test_rows_retention import wait_for
+from tests.acceptance.test_retention import wait_for
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
 

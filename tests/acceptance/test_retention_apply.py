@@ -1,5 +1,5 @@
-"""A retention plan made by Spark and carried out: what is kept by then is refused, the rest is
-done, and readers below the floor get the archive or a gap.
+"""A retention plan made by Spark and applied: forbidden actions are refused, the others are done,
+and readers of dropped events get the archive or a gap.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_rows_retention import first_of, get, read_all, told
+from tests.acceptance.test_retention import announced, first_of, get, read_all
 from tests.acceptance.wire import numbered
 from tests.live import LiveHub, LiveZone
 
@@ -25,7 +25,7 @@ def no_runs(hub: LiveHub) -> Iterator[None]:
 
 
 def fill(zone: LiveZone, stream: str, **policy: Any) -> None:
-    """Three sealed segments, and an open one of five events."""
+    """Create a stream with three sealed segments and an open one of five events."""
     zone.create_stream(stream, **SEGMENT, **policy)
     for first in range(1, 36, 5):  # a batch goes into one segment
         events = numbered(first, first + 4)
@@ -35,7 +35,7 @@ def fill(zone: LiveZone, stream: str, **policy: Any) -> None:
 
 
 def plan(zone: LiveZone, *streams: str) -> int:
-    """The run of a plan that lets everything sealed of these streams go."""
+    """Make a plan that drops all sealed segments of these streams; return its run."""
     policies = {stream: {"retain_events": 1} for stream in streams}
     zone.hub.manage("retention", "plan", "--zone", zone.name,
                     "--params", json.dumps({"policies": policies}))  # fmt: skip
@@ -50,9 +50,9 @@ def apply(hub: LiveHub, run: int) -> dict[str, Any]:
     return dict(answer.json)
 
 
-def came_of(applied: dict[str, Any], stream: str) -> list[tuple[int, str, str, str]]:
+def outcomes_of(applied: dict[str, Any], stream: str) -> list[tuple[int, str, str, str]]:
     return [
-        (one["first"], one["action"], one["outcome"], one["why"])
+        (one["first"], one["action"], one["outcome"], one["reason"])
         for one in applied["outcomes"]
         if one["stream"] == stream
     ]
@@ -70,7 +70,7 @@ def fill_all(zone: LiveZone) -> None:
 
 
 def damage(hub: LiveHub, stream: str) -> None:
-    """The archive's second file is cut, the manifest of the third is gone."""
+    """Truncate the second archived file, and delete the third manifest."""
     root = Path(hub.env["EVENTHUB_ARCHIVE_URL"])
     _, cut, lost = sorted(root.rglob(f"stream={stream}/*.json"))
     [file] = cut.parent.glob(f"{cut.stem}-*.parquet")
@@ -79,7 +79,7 @@ def damage(hub: LiveHub, stream: str) -> None:
 
 
 @pytest.mark.req("EMC-28")
-def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
+def test_a_hold_set_after_the_plan_is_respected_and_the_rest_is_done(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     fill_all(zone)
@@ -89,26 +89,28 @@ def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
     assert {name: one["segments"] for name, one in shown.items()} == {
         "drop": 15, "archive": 3, "compact": 0, "keep": 10,
     }  # fmt: skip
-    assert first_of(zone, "plain") == 1  # a plan is no act
+    assert first_of(zone, "plain") == 1  # a plan changes nothing
 
     hold = hub.call("PUT", "/v1/streams/held", {"hold": "case 7"}, key=zone.admin)
     assert hold.status == 200
     damage(hub, "torn")
     said = hub.manage("retention", "apply", str(run), "--dry-run")
-    assert "13 done, 5 refused, 0 unchanged (nothing was done: --dry-run)" in said
-    assert said.count("the stream is under a hold") == 3
-    assert said.count("its file in the archive is damaged") == 2
+    assert "13 done, 5 refused, 0 unchanged (dry run: nothing was changed)" in said
+    assert said.count("the stream has a hold") == 3
+    assert said.count("the archived file is damaged") == 2
     assert first_of(zone, "plain") == 1
 
     applied = apply(hub, run)
-    assert (applied["done"], applied["refused"], applied["left"]) == (13, 5, 0)
+    assert (applied["done"], applied["refused"], applied["remaining"]) == (13, 5, 0)
     dropped = [(first, "drop", "done", "") for first in (1, 11, 21)]
-    assert came_of(applied, "plain") == came_of(applied, "keyed") == dropped
-    assert came_of(applied, "kept") == dropped
-    assert came_of(applied, "held") == [(first, "drop", "refused", "hold") for first in (1, 11, 21)]
+    assert outcomes_of(applied, "plain") == outcomes_of(applied, "keyed") == dropped
+    assert outcomes_of(applied, "kept") == dropped
+    assert outcomes_of(applied, "held") == [
+        (first, "drop", "refused", "hold") for first in (1, 11, 21)
+    ]
     damaged = [(first, "drop", "refused", "archive_damaged") for first in (11, 21)]
-    assert came_of(applied, "torn") == [*damaged, (1, "drop", "done", "")]
-    assert came_of(applied, "late") == [(first, "archive", "done", "") for first in (1, 11, 21)]
+    assert outcomes_of(applied, "torn") == [*damaged, (1, "drop", "done", "")]
+    assert outcomes_of(applied, "late") == [(first, "archive", "done", "") for first in (1, 11, 21)]
     firsts = {name: first_of(zone, name) for name in ("plain", "held", "kept", "late", "others")}
     assert firsts == {"plain": 31, "held": 1, "kept": 1, "late": 1, "others": 1}
 
@@ -116,28 +118,26 @@ def test_a_hold_after_the_plan_keeps_its_stream_and_the_rest_is_done(
     gap = hub.call("GET", old, key=zone.admin).refused(410, "gap")
     assert gap["missed"] == {"first": 2, "last": 30}
     assert len(read_all(zone, "kept")) == len(read_all(zone, "held")) == 35
-    assert {one["reason"] for one in told(zone, "stream.trimmed")} == {"plan"}
-    assert sum(one["events"] for one in told(zone, "stream.trimmed")) == 60  # plain, keyed
+    assert {one["reason"] for one in announced(zone, "stream.trimmed")} == {"plan"}
+    assert sum(one["events"] for one in announced(zone, "stream.trimmed")) == 60  # plain, keyed
     tiers = get(zone, "/v1/streams/kept/segments")["items"]
     assert [one["tier"] for one in tiers] == ["archived"] * 3 + ["live"]
     assert {one["removal_reason"] for one in tiers} == {"plan", None}
     assert len(get(zone, "/v1/streams/keyed/state")["items"]) == 7
-    [announced] = told(zone, "retention.applied")
-    assert announced == {"zone": zone.name, "run": run, "by": announced["by"], "acts": 18}
+    [applied] = announced(zone, "retention.applied")
+    assert applied == {"zone": zone.name, "run": run, "by": applied["by"], "actions": 18}
 
     hub.manage("archive", "run", "--stream", "late")
     again = apply(hub, run)
     assert (again["done"], again["refused"], again["unchanged"]) == (0, 5, 13)
-    refused = [one["why"] for one in again["outcomes"][:5]]  # they come first
+    refused = [one["reason"] for one in again["outcomes"][:5]]  # they come first
     assert sorted(refused) == ["archive_damaged"] * 2 + ["hold"] * 3
     assert {one["outcome"] for one in again["outcomes"][5:]} == {"unchanged"}
-    assert len(told(zone, "stream.trimmed")) == 6
+    assert len(announced(zone, "stream.trimmed")) == 6
     assert len(read_all(zone, "torn")) == 35
 
 
-def test_a_plan_is_carried_out_by_operators_alone_and_only_if_there_is_one(
-    hub: LiveHub, zone: LiveZone
-) -> None:
+def test_only_operators_apply_plans_and_only_existing_ones(hub: LiveHub, zone: LiveZone) -> None:
     path = "/v1/jobs/retention/runs/{}/apply"
     hub.call("POST", path.format(1), {}, key=zone.admin).refused(403, "forbidden")
     hub.operate("POST", path.format(10**9), {}).refused(404, "unknown_run")

@@ -15,14 +15,14 @@ from eventhub_client.errors import (
     Changed,
     GapError,
     InvalidRequest,
+    Missing,
     NotAllowed,
-    NotThere,
     SegmentMismatchError,
 )
 from eventhub_client.relation import Relation, relation
 from eventhub_client.remote import HubClient
-from eventhub_client.sources import Via
 from eventhub_client.sync import SyncHubClient
+from eventhub_client.transports import Transport
 from eventhub_client.typecache import Newer, TypeCache, TypeMismatch
 from eventhub_client.types import At, Cursor, Delivered, Start
 
@@ -30,7 +30,7 @@ from tests.acceptance.cut import way
 from tests.acceptance.wire import EVENT, numbered, until
 from tests.live import LiveHub, LiveZone
 
-DOORS: tuple[Via, ...] = ("websocket", "sse", "poll")
+DOORS: tuple[Transport, ...] = ("websocket", "sse", "poll")
 each_door = pytest.mark.parametrize("via", DOORS)
 WAIT_S = 30.0
 
@@ -78,13 +78,13 @@ async def test_the_relation_of_events_to_an_own_put_follows_from_the_numbers_alo
 
 @each_door
 async def test_a_listen_goes_on_over_every_loss_of_its_connection(
-    hub: LiveHub, zone: LiveZone, via: Via
+    hub: LiveHub, zone: LiveZone, via: Transport
 ) -> None:
     zone.create_stream("orders")
     async with (
         way(hub) as between,
         HubClient(between.url, zone.admin) as client,
-        aclosing(client.listen("orders", start="oldest", via=via, domain="shop")) as listen,  # type: ignore[type-var]
+        aclosing(client.listen("orders", start="oldest", transport=via, domain="shop")) as listen,  # type: ignore[type-var]
     ):
         seen: list[int] = []
         for turn in range(4):
@@ -98,14 +98,14 @@ async def test_a_listen_goes_on_over_every_loss_of_its_connection(
 
 @each_door
 async def test_what_comes_while_the_hub_is_away_is_recovery_then_live(
-    hub: LiveHub, zone: LiveZone, via: Via
+    hub: LiveHub, zone: LiveZone, via: Transport
 ) -> None:
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 1))
     async with (
         way(hub) as between,
         HubClient(between.url, zone.admin) as client,
-        aclosing(client.listen("orders", start="oldest", via=via)) as listen,  # type: ignore[type-var]
+        aclosing(client.listen("orders", start="oldest", transport=via)) as listen,  # type: ignore[type-var]
     ):
         [first] = await take(listen, 1)
         await between.cut()
@@ -133,17 +133,17 @@ async def drop_first_segments(zone: LiveZone, stream: str, last: int) -> Cursor:
 
 @each_door
 async def test_a_gap_is_raised_with_what_is_missing_and_where_to_go_on(
-    zone: LiveZone, via: Via
+    zone: LiveZone, via: Transport
 ) -> None:
     zone.create_stream("orders", segment_events_max=10)
     zone.emit("orders", numbered(1, 35))
     first = await drop_first_segments(zone, "orders", 20)
     async with zone.client() as client:
         with pytest.raises(GapError) as caught:
-            await take(client.listen("orders", start=first, via=via), 1)
+            await take(client.listen("orders", start=first, transport=via), 1)
         assert caught.value.missing is not None
         assert (caught.value.missing.first, caught.value.missing.last) == (2, 20)
-        on = client.listen("orders", start=caught.value.resume, via=via)
+        on = client.listen("orders", start=caught.value.resume, transport=via)
         assert ns(await take(on, 2)) == [21, 22]
         told: list[GapError | SegmentMismatchError] = []
 
@@ -152,21 +152,21 @@ async def test_a_gap_is_raised_with_what_is_missing_and_where_to_go_on(
             return error.resume
 
         for on_gap in ("continue", hook):
-            listen = client.listen("orders", start=first, via=via, on_gap=on_gap)
+            listen = client.listen("orders", start=first, transport=via, on_gap=on_gap)
             assert ns(await take(listen, 2)) == [21, 22]
         assert len(told) == 1
 
 
 @each_door
-async def test_another_log_behind_the_cursor_is_raised(zone: LiveZone, via: Via) -> None:
+async def test_another_log_behind_the_cursor_is_raised(zone: LiveZone, via: Transport) -> None:
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 2))
     other = Cursor("00000000-0000-4000-8000-000000000000", 5)
     async with zone.client() as client:
         with pytest.raises(SegmentMismatchError) as caught:
-            await take(client.listen("orders", start=other, via=via), 1)
+            await take(client.listen("orders", start=other, transport=via), 1)
         assert caught.value.current["first"] == 1
-        listen = client.listen("orders", start=other, via=via, on_gap="continue")
+        listen = client.listen("orders", start=other, transport=via, on_gap="continue")
         assert ns(await take(listen, 2)) == [1, 2]
 
 
@@ -289,7 +289,7 @@ async def test_refusals_are_exceptions_of_their_own(zone: LiveZone) -> None:
     zone.create_stream("orders")
     reader = zone.key("listen:*", client="reader")
     async with zone.client() as client, zone.client(key=reader) as only_reads:
-        with pytest.raises(NotThere):
+        with pytest.raises(Missing):
             await client.emit("other", EVENT)
         with pytest.raises(NotAllowed):
             await only_reads.emit("orders", EVENT)
@@ -323,7 +323,7 @@ def test_the_same_calls_without_async(zone: LiveZone) -> None:
         assert hub.event("prices", 3)["sequence"] == 3
         assert "prices" in {stream["name"] for stream in hub.streams()}
         assert hub.segments("prices")[0]["first"] == 1
-        with pytest.raises(NotThere):
+        with pytest.raises(Missing):
             next(hub.listen("other"))
 
 

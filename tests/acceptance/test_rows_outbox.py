@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eventhub_client.outbox import Outbox, Terms
+from eventhub_client.outbox import Outbox, OutboxOptions
 from eventhub_client.outbox_file import OutboxBusy
 from eventhub_client.sync import SyncOutbox
 from eventhub_client.types import Delivered
@@ -17,7 +17,7 @@ from tests.acceptance.cut import way
 from tests.acceptance.wire import EVENT, until
 from tests.live import LiveHub, LiveZone
 
-QUICK = Terms(interval_s=0.05, timeout_s=5.0)
+QUICK = OutboxOptions(interval_s=0.05, timeout_s=5.0)
 WAIT_S = 30.0
 
 
@@ -54,12 +54,12 @@ async def test_three_events_made_offline_appear_in_order_with_their_ids_at_the_r
     async with way(hub, cut=True) as between:
         async with Outbox(tmp_path / "box", between.url, zone.admin, terms) as outbox:
             ids = [(await outbox.emit("fox", event))[0] for event in numbered(1, 2)]
-            assert (await outbox.status()).waiting == 2
+            assert (await outbox.status()).pending == 2
         async with Outbox(tmp_path / "box", between.url, zone.admin, QUICK) as outbox:
             ids += await outbox.emit("fox", numbered(3)[0])
             assert not (await outbox.flush(0.2)).attached
             await between.mend()
-            assert (await outbox.flush(WAIT_S)).waiting == 0
+            assert (await outbox.flush(WAIT_S)).pending == 0
             profile = outbox.profile
     events = await stored(zone, "fox", 3)
     assert values(events) == [1, 2, 3]
@@ -80,7 +80,7 @@ async def test_the_incarnation_rises_with_each_reconnection_and_is_kept(
             for number in (1, 2, 3):
                 assert outbox.profile.incarnation == number
                 await outbox.emit("fox", numbered(number)[0])
-                assert (await outbox.flush(WAIT_S)).waiting == 0
+                assert (await outbox.flush(WAIT_S)).pending == 0
                 if number < 3:
                     await lose(outbox, between)
         async with Outbox(path, between.url, zone.admin, QUICK) as outbox:
@@ -93,9 +93,9 @@ async def lose(outbox: Outbox, between: Any) -> None:
     """Lose the connection, notice it by an emit, and get it back."""
     await between.cut()
     await outbox.emit("fox", numbered(0)[0])
-    assert (await outbox.flush(0.3)).waiting == 1
+    assert (await outbox.flush(0.3)).pending == 1
     await between.mend()
-    assert (await outbox.flush(WAIT_S)).waiting == 0
+    assert (await outbox.flush(WAIT_S)).pending == 0
 
 
 @pytest.mark.req("FOX-84")
@@ -114,10 +114,10 @@ async def test_an_event_whose_storer_was_killed_before_it_could_say_so_arrives_o
                 await outbox.emit("fox", numbered(1, 2))
                 await until(lambda: between.swallowed == 1)
                 await outbox.emit("fox", numbered(3)[0])
-                assert (await outbox.flush(0.3)).waiting == 3
+                assert (await outbox.flush(0.3)).pending == 3
                 assert values(await stored(zone, "fox", 2)) == [1, 2], "stored, and nobody said so"
                 web.start()
-                assert (await outbox.flush(WAIT_S)).waiting == 0
+                assert (await outbox.flush(WAIT_S)).pending == 0
         finally:
             if not web.running:
                 web.start()
@@ -129,12 +129,12 @@ async def test_an_answer_that_never_comes_makes_the_outbox_send_again(
     hub: LiveHub, zone: LiveZone, tmp_path: Path
 ) -> None:
     zone.create_stream("fox")
-    terms = Terms(interval_s=0.1, timeout_s=0.3)
+    terms = OutboxOptions(interval_s=0.1, timeout_s=0.3)
     async with way(hub) as between:
         between.swallow = lambda: None
         async with Outbox(tmp_path / "box", between.url, zone.admin, terms) as outbox:
             await outbox.emit("fox", numbered(1)[0])
-            assert (await outbox.flush(WAIT_S)).waiting == 0
+            assert (await outbox.flush(WAIT_S)).pending == 0
     assert between.swallowed == 1
     assert values(await stored(zone, "fox", 1)) == [1]
 
@@ -149,7 +149,7 @@ async def test_an_outbox_that_starts_anew_makes_ids_that_no_event_had(
     for path in (tmp_path / "box", tmp_path / "box", tmp_path / "other"):
         async with Outbox(path, zone.hub.url, zone.admin, QUICK) as outbox:
             made += await outbox.emit("fox", numbered(1, 2))
-            assert (await outbox.flush(WAIT_S)).waiting == 0
+            assert (await outbox.flush(WAIT_S)).pending == 0
     await stored(zone, "fox", 6)
     assert [(id.incarnation, id.sequence) for id in made] == [
         *((1, 1), (1, 2), (2, 1), (2, 2)),
@@ -163,18 +163,18 @@ async def test_an_event_the_hub_will_never_take_is_reported_and_blocks_nothing(
 ) -> None:
     zone.create_stream("fox")
     reported: list[int] = []
-    terms = QUICK._replace(on_dead=lambda dead: reported.append(dead.number))
+    terms = QUICK._replace(on_dead_letter=lambda dead: reported.append(dead.number))
     async with Outbox(tmp_path / "box", zone.hub.url, zone.admin, terms) as outbox:
         poison = {"domain": "shop", "attributes": {"n": 2}}
         await outbox.emit("fox", [*numbered(1), poison, *numbered(3)])
         status = await outbox.flush(WAIT_S)
-        assert (status.waiting, status.dead) == (0, 1)
-        [dead] = await outbox.dead()
+        assert (status.pending, status.dead_letters) == (0, 1)
+        [dead] = await outbox.dead_letters()
         assert reported == [dead.number]
         assert dead.problem["code"] == "missing_field"
         assert (dead.stream, dead.event["attributes"]) == ("fox", {"n": 2})
         await outbox.requeue(dead.number, {**poison, "type": "order.placed"})
-        assert (await outbox.flush(WAIT_S)).dead == 0
+        assert (await outbox.flush(WAIT_S)).dead_letters == 0
     assert values(await stored(zone, "fox", 3)) == [1, 3, 2]
 
 
@@ -187,9 +187,9 @@ async def test_what_an_operator_may_mend_is_held_and_other_streams_go_on(
         await outbox.emit("later", numbered(1)[0])
         await outbox.emit("fox", numbered(1)[0])
         status = await outbox.flush(WAIT_S)
-        while "later" not in status.held:
+        while "later" not in status.blocked:
             status = await outbox.flush(0.1)
-        assert (status.waiting, status.held["later"].code) == (1, "unknown_stream")
+        assert (status.pending, status.blocked["later"].code) == (1, "unknown_stream")
         zone.create_stream("later")
         async with zone.client() as reader:
             async for delivered in reader.listen("later", start="oldest"):
@@ -209,7 +209,7 @@ async def test_an_id_below_its_window_gets_a_new_one(zone: LiveZone, tmp_path: P
         ahead = {**id.wire(), "sequence": id.sequence + 5_000}
         assert zone.emit("fox", {**EVENT, "attributes": {"n": 0}, "id": ahead}).status == 200
         await between.mend()
-        assert (await outbox.flush(WAIT_S)).waiting == 0
+        assert (await outbox.flush(WAIT_S)).pending == 0
     assert values(await stored(zone, "fox", 2)) == [0, 1]
 
 
@@ -226,12 +226,12 @@ def test_the_same_outbox_without_async(hub: LiveHub, zone: LiveZone, tmp_path: P
         [id] = outbox.emit("fox", numbered(1)[0])
         outbox.emit("fox", {"domain": "shop"})
         status = outbox.flush(WAIT_S)
-        assert (status.waiting, status.dead) == (0, 1)
-        [dead] = outbox.dead()
+        assert (status.pending, status.dead_letters) == (0, 1)
+        [dead] = outbox.dead_letters()
         outbox.requeue(dead.number, numbered(2)[0])
         assert outbox.flush(WAIT_S) == outbox.status()
         assert outbox.drop(dead.number) is None
-        assert outbox.keep(interests=({"stream": "fox"},)).incarnation == 1
+        assert outbox.save_profile(interests=({"stream": "fox"},)).incarnation == 1
     with SyncOutbox(tmp_path / "box", hub.url, zone.admin) as outbox:
         assert outbox.profile.interests == ({"stream": "fox"},)
         with pytest.raises(OutboxBusy):
@@ -247,4 +247,4 @@ async def test_an_event_with_an_id_is_refused_before_it_is_queued(
     async with Outbox(tmp_path / "box", zone.hub.url, zone.admin) as outbox:
         with pytest.raises(ValueError, match="Leave out `id`"):
             await outbox.emit("fox", [{**EVENT, "id": {"sequence": 1}}])
-        assert (await outbox.status()).waiting == 0
+        assert (await outbox.status()).pending == 0

@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 from eventhub_client.callbacks import UnverifiedCallback
 
-from tests.acceptance import doors
-from tests.acceptance.doors import Door
-from tests.acceptance.test_doors_contract import asked_of, take
+from tests.acceptance.test_transports_contract import listener_spec, take
+from tests.acceptance.transports import Transport, each_transport
 from tests.acceptance.wire import until
 from tests.live import Answer, LiveHub, LiveZone
 from tests.sink import Sink
 
-each_door = pytest.mark.parametrize("door", doors.DOORS, ids=lambda door: door.__name__)
 JOE = {"user": "Joe", "type": "error", "cause": {"file": "maknam"}}
 EVENT: dict[str, Any] = {
     "domain": "shop",
@@ -118,8 +116,10 @@ def test_what_cannot_be_read_is_refused_at_its_place(
 
 
 @pytest.mark.req("OIF-06")
-@each_door
-async def test_a_listen_gets_what_its_registrations_report(zone: LiveZone, door: Door) -> None:
+@each_transport
+async def test_a_listen_gets_what_its_registrations_report(
+    zone: LiveZone, transport: Transport
+) -> None:
     """Exactly the two; under other names; the whole event where there is no report; the fields of
     all that matched, and the whole if one of them wants it; by the version that matched.
     """
@@ -141,7 +141,7 @@ async def test_a_listen_gets_what_its_registrations_report(zone: LiveZone, door:
     emit(zone, sent(4, n=1))
     assert zone.hub.call("PATCH", path, {"report": None}, key=zone.admin).status == 200
     emit(zone, sent(5, n=1))
-    told = await take(door, asked_of(zone, registrations=ids), 5)
+    told = await take(transport, listener_spec(zone, registrations=ids), 5)
     assert [one.registrations for one in told] == [
         (ids[0],), (ids[1], ids[2]), (ids[3], ids[4]), (ids[0],), (ids[0],)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who is told what, and who may change what: every route, asked for what is another's, by ids,
+"""Tenancy: every route, requested for what belongs to another zone or client, by ids,
 names and cursors.
 """
 
@@ -43,11 +43,11 @@ def tenants(hub: LiveHub) -> Iterator[Tenants]:
 
 
 def refused(row: Row, tenants: Tenants, who: str, *, zone: str = "") -> str:
-    """What is wrong with the answer to who must not be told, or nothing."""
+    """Return the leak in the response to a caller without access; "" if there is none."""
     answer = tenants.send(row, who, zone=zone)
-    told = tenants.told(row, who, answer)
+    leaked = tenants.leaked(row, who, answer)
     done = answer.status < 400 and not (row.own and not zone)
-    return f"{row.route} {row.path} {who} {answer.status} {told}" if told or done else ""
+    return f"{row.route} {row.path} {who} {answer.status} {leaked}" if leaked or done else ""
 
 
 def test_every_route_has_its_row() -> None:
@@ -75,7 +75,7 @@ async def test_a_socket_tells_nothing_of_another_zone_or_client(tenants: Tenants
         assert answer["op"] == "error"
 
 
-def test_another_zone_is_told_nothing_and_changes_nothing(tenants: Tenants) -> None:
+def test_another_zone_learns_nothing_and_changes_nothing(tenants: Tenants) -> None:
     before = shown(tenants)
     wrong = []
     for zone in (tenants.zone.name, ""):
@@ -84,7 +84,7 @@ def test_another_zone_is_told_nothing_and_changes_nothing(tenants: Tenants) -> N
     assert shown(tenants) == before
 
 
-def test_another_client_of_the_zone_is_told_what_is_the_zones_alone(tenants: Tenants) -> None:
+def test_another_client_of_the_zone_learns_only_what_belongs_to_the_zone(tenants: Tenants) -> None:
     before = shown(tenants)
     wrong = []
     for row in (*READS, *WRITES):

@@ -37,23 +37,23 @@ class _Audited:
         assert found.result.verdict == "ok", found.result.summary
         events = int(found.result.figures["events"] or 0)
         assert events == self._events
-        owed = float(found.result.figures["owed"] or 0)
-        return Reading(events / found.seconds, {**found.figures, "owed": owed})
+        deliveries = float(found.result.figures["deliveries"] or 0)
+        return Reading(events / found.seconds, {**found.figures, "deliveries": deliveries})
 
     def by_one(self) -> Reading:
         """The first segments, as many as take some seconds."""
         history = self._history()
-        where = ExecutorPaths(str(history.inputs), str(self._folder / "one"), 0)
-        shutil.rmtree(where.work, ignore_errors=True)
+        paths = ExecutorPaths(str(history.inputs), str(self._folder / "one"), 0)
+        shutil.rmtree(paths.work, ignore_errors=True)
         versions = pq.read_table(history.inputs / "versions").to_pylist()
         for stream_id in {row["stream_id"] for row in versions}:
             rows = (row for row in versions if row["stream_id"] == stream_id)
-            build_matcher(where.root(stream_id), rows)
+            build_matcher(paths.matcher(stream_id), rows)
         began, events = time.monotonic(), 0
         for row in pq.read_table(history.inputs / "segments").to_pylist()[:4]:
             asked = {**row, "zone_id": 1, "forwarded": row["last"]}
             assert set(SegmentToScan._fields) <= set(asked)
-            for _ in facts_of(asked, where, history.archive.as_uri()):
+            for _ in facts_of(asked, paths, history.archive.as_uri()):
                 pass
             events += row["last"] - row["first"] + 1
         return Reading(events / (time.monotonic() - began))

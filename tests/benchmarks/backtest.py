@@ -20,7 +20,7 @@ from tests.benchmarks.world import World
 FILTER = "(> load 95)"
 PARAMS = {
     "zone": "default", "zone_id": 1, "stream": "stream-100", "stream_id": 100,
-    "language": "predicate", "filter": FILTER, "shown_max": 100,
+    "language": "predicate", "filter": FILTER, "sample_max": 100,
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ ENDPOINTS = 3
 OWED_SHARE = 0.25  # of the events have a registration that matches
 RETRIED = 50  # one delivery of so many had an attempt that failed
 RATE_PER_S = 10_000  # at which the events were appended
-BEGAN_US = 1_760_000_000_000_000
+STARTED_US = 1_760_000_000_000_000
 CLIENT = "plant"
 
 
@@ -60,7 +60,7 @@ class History(NamedTuple):
             work=work,
             result=result,
             archive_url=self.archive.as_uri(),
-            now_us=BEGAN_US + self.events * 1_000_000 // RATE_PER_S + 60_000_000,
+            now_us=STARTED_US + self.events * 1_000_000 // RATE_PER_S + 60_000_000,
         )
 
 
@@ -79,7 +79,7 @@ class Piece(NamedTuple):
 
     @property
     def times_us(self) -> np.ndarray[Any, Any]:
-        return BEGAN_US + self.numbers * (1_000_000 // RATE_PER_S)
+        return STARTED_US + self.numbers * (1_000_000 // RATE_PER_S)
 
 
 def make_history(folder: Path, events: int, processes: int = 2) -> History:
@@ -207,7 +207,7 @@ def _versions(history: History) -> list[dict[str, Any]]:
             "since": 0,
             "suspended": False,
             "report": False,
-            "began_at_us": BEGAN_US,
+            "started_at_us": STARTED_US,
         }
         for stream in range(STREAMS)
         for device in range(history.asked)

@@ -36,7 +36,7 @@ class Driven(NamedTuple):
 def driven(history: History, job: str, params: dict[str, Any], folder: Path) -> Driven:
     """Raises SparkFailed."""
     run = RunFolder(folder / "run")
-    run.make()
+    run.create()
     order = history.order(job, params, str(run.work), str(run.unfinished))
     write_spec(run.work, order)
     spark = SparkSettings(f"local[{CORES}]", MEMORY, "", os.environ.get("JAVA_HOME", ""))

@@ -80,7 +80,7 @@ class _Built:
 
     def _by(self, spark: SparkSettings, cluster: tuple[int, ...] = ()) -> Reading:
         inputs, run = self._inputs(), RunFolder(self._folder / "run")
-        run.make()
+        run.create()
         root = self._folder / "spark"
         params = {"stream": "fleet", "stream_id": spark_built.STREAM}
         order = JobSpec(

@@ -17,7 +17,7 @@ from tests.browser.desk import Desk
 from tests.browser.test_look import WIDER, violations
 from tests.live import LiveHub
 
-SPARK_MS = 300_000  # a driver begins within seconds where the machine is free
+SPARK_MS = 300_000  # a driver starts within seconds on an idle machine
 ORDERS = {"domain": "shop", "type": "order.placed"}
 
 
@@ -27,21 +27,21 @@ def no_runs(hub: LiveHub, without_workers: None) -> Iterator[None]:
     hub.sql("DELETE FROM job_runs")
 
 
-def begun(desk: Desk, run: int, **env: str) -> subprocess.Popen[bytes]:
-    """The process of a run that waits."""
+def runner(desk: Desk, run: int, **env: str) -> subprocess.Popen[bytes]:
+    """Start the process of a waiting run."""
     argv = [sys.executable, "-m", "sparkjobs.runs", str(run)]
     return subprocess.Popen(argv, env={**os.environ, **desk.hub.env, **env})
 
 
 def shown(page: Page, title: str) -> int:
-    """The number of the run whose page it is."""
+    """Return the number of the run on the page."""
     heading = page.get_by_role("heading", level=1, name=re.compile(rf"{title} \d+"))
     expect(heading).to_be_visible()
     return int(heading.inner_text().split()[-1])
 
 
-def ask_backtest(desk: Desk) -> int:
-    """From the page of a filter, by the form."""
+def request_backtest(desk: Desk) -> int:
+    """Request a back-test from the page of a filter, with the form."""
     page = desk.open("filters?language=predicate&stream=orders&filter=(> n 6)", "Filters")
     page.get_by_role("link", name="Back-test this filter").click()
     expect(desk.heading("Back-test")).to_be_visible()
@@ -55,25 +55,25 @@ def fill(desk: Desk) -> None:
     desk.zone.emit("orders", [{**ORDERS, "attributes": {"n": n}} for n in range(10)])
 
 
-def test_a_run_that_failed_says_why_and_another_is_cancelled(desk: Desk) -> None:
+def test_a_failed_run_shows_its_reason_and_another_is_cancelled(desk: Desk) -> None:
     fill(desk)
     page = desk.page
-    with begun(desk, ask_backtest(desk), JAVA_HOME="/nowhere") as process:
+    with runner(desk, request_backtest(desk), JAVA_HOME="/nowhere") as process:
         expect(page.get_by_role("alert")).to_contain_text("The run failed", timeout=SPARK_MS)
         process.wait()
     expect(page.get_by_role("alert")).to_contain_text("JAVA_HOME is /nowhere")
     expect(page.get_by_role("alert")).to_contain_text("no_java")
     assert violations(page, "best-practice") == []
 
-    run = ask_backtest(desk)
-    expect(page.get_by_role("status", name="Progress")).to_contain_text("A worker begins")
+    run = request_backtest(desk)
+    expect(page.get_by_role("status", name="Progress")).to_contain_text("A worker starts")
     desk.button("Cancel").press("Enter")
     question = page.get_by_role("dialog", name=f"Cancel Back-test {run}?")
     question.get_by_role("button", name="Let it run").click()
     expect(question).to_be_hidden()
     desk.button("Cancel").click()
     question.get_by_role("button", name="Cancel the run").click()
-    expect(page.get_by_text("It was cancelled.")).to_be_visible()
+    expect(page.get_by_text("The run was cancelled.")).to_be_visible()
     expect(desk.button("Cancel")).to_have_count(0)
     page.get_by_role("link", name="Jobs").first.click()
     card = page.get_by_role("region", name="Back-test")
@@ -86,15 +86,15 @@ def test_a_run_that_failed_says_why_and_another_is_cancelled(desk: Desk) -> None
 
 
 @pytest.mark.timeout(700)
-def test_a_back_test_is_followed_read_and_narrowed(desk: Desk) -> None:
+def test_a_backtest_is_followed_read_and_narrowed(desk: Desk) -> None:
     fill(desk)
     page = desk.page
-    with begun(desk, ask_backtest(desk)):
+    with runner(desk, request_backtest(desk)):
         progress = page.get_by_role("status", name="Progress")
         expect(progress).to_contain_text(re.compile("starting spark", re.I), timeout=SPARK_MS)
         verdict = page.get_by_role("region", name="Verdict")
-        expect(verdict).to_contain_text("3 of 10 events match.", timeout=SPARK_MS)
-    expect(page.get_by_role("region", name="Matched", exact=True)).to_contain_text("3")
+        expect(verdict).to_contain_text("Matched: 3 of 10 events.", timeout=SPARK_MS)
+    expect(page.get_by_role("region", name="Events matched", exact=True)).to_contain_text("3")
     expect(page.get_by_role("img", name="Matches over time: 3 in")).to_be_visible()
     matched = page.get_by_role("region", name="What matched").get_by_role("button")
     expect(matched).to_have_count(3)
@@ -107,7 +107,7 @@ def test_a_back_test_is_followed_read_and_narrowed(desk: Desk) -> None:
     report = page.get_by_role("link", name="Report", exact=True).get_attribute("href")
     answer = desk.context.request.get(f"{desk.hub.url}{report}")
     assert "sandbox" in answer.headers["content-security-policy"]
-    assert "3 of 10 events match." in answer.text()
+    assert "Matched: 3 of 10 events." in answer.text()
     with page.expect_download() as kept:
         page.get_by_role("link", name="matches.csv").click()
     assert kept.value.path().read_text().count("\n") == 1 + 3

@@ -18,7 +18,7 @@ from tests.chaos.readers import Seen, take
 from tests.chaos.until import NeverCame, until
 
 CLOSE_RESUME = 4408
-TOLD = "slow_reader_told_to_resume"
+DISCONNECTED = "slow_reader_disconnected"
 GIVEN_UP_S_MAX = 60.0
 DRAIN_S_MAX = 10.0
 TEXT, CLOSE = 1, 8
@@ -92,7 +92,7 @@ class SlowReader:
         await until(lambda: self._told_lines(line) > known, "the hub to give up", GIVEN_UP_S_MAX)
 
     def _told_lines(self, line: str) -> int:
-        return sum(1 for said in self._hub.lines() if TOLD in said and line in said)
+        return sum(1 for said in self._hub.lines() if DISCONNECTED in said and line in said)
 
     async def _drain(self, connection: socket.socket) -> None:
         """Read the rest as fast as can be; it ends with the word to resume and the close."""

@@ -15,9 +15,9 @@ import aiohttp
 from tests.chaos import memory, report
 from tests.chaos.callbacks.receivers import (
     SINKS,
-    Asked,
     Endpoint,
     Receivers,
+    RequestedEndpoints,
     SinkProcess,
     create_receivers,
 )
@@ -46,7 +46,7 @@ SLOW: tuple[tuple[str, float | None], ...] = (("reads-nothing", None), ("a-byte-
 CREW = Crew(web=len(WEB_PARTS), forwarders=2, workers=2)
 TICK: dict[str, Any] = {"type": "tick"}
 # a third of the events: most of them to endpoints that are good, some to one that often is not
-CALLBACKS = Asked(
+CALLBACKS = RequestedEndpoints(
     STREAMS,
     {
         "good": Endpoint(),
@@ -186,8 +186,8 @@ def _ill_treated(slow: list[SlowReader], for_s: float) -> list[str]:
     """Each slow reader was told to resume, more than once in a long run, and saw its events in
     order."""
     problems = [problem for reader in slow for problem in (*reader.problems, *reader.seen.problems)]
-    rarely = [reader for reader in slow if reader.told < min(TOLD_MIN, for_s // TOLD_S)]
-    return problems + [f"{r.seen.name} was told to resume {r.told} times" for r in rarely]
+    rarely = [reader for reader in slow if reader.reported < min(TOLD_MIN, for_s // TOLD_S)]
+    return problems + [f"{r.seen.name} was told to resume {r.reported} times" for r in rarely]
 
 
 def _latency(seen: Seen) -> dict[str, float]:
@@ -208,7 +208,7 @@ def _delayed(latencies: dict[str, dict[str, float]]) -> list[str]:
 def _about(reader: SlowReader) -> dict[str, int]:
     return {
         "connections": reader.connections,
-        "told_to_resume": reader.told,
+        "told_to_resume": reader.reported,
         "bytes_read": reader.bytes_read,
         "events": reader.seen.count,
     }

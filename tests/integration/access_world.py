@@ -1,4 +1,4 @@
-"""Zones, clients and keys for the tests of the management API, and a door to call it by."""
+"""Zones, clients and keys for the tests of the management API, and a caller of it."""
 
 import json
 from typing import Any
@@ -20,8 +20,8 @@ def grants_of(*texts: str) -> tuple[Grant, ...]:
     return tuple(Grant(*text.split(":", 1)) for text in texts)
 
 
-class Door:
-    """Calls the API as one key, as an operator's browser, or as nobody."""
+class ApiCaller:
+    """Calls the API with a key, as an operator's browser, or without credentials."""
 
     def __init__(self, key: str = "", http: HttpClient | None = None) -> None:
         self.http = http or HttpClient()
@@ -62,7 +62,7 @@ def client(zone_name: str, name: str) -> Client:
 
 
 def key(*grants: str, zone_name: str = "default", client_name: str = "tester", **terms: Any) -> str:
-    """The text of a new key, made by an operator."""
+    """Issue a key as an operator, and return its text."""
     owner = client(zone_name, client_name)
     home = selectors.find_zone(name=zone_name)
     issued = keys.issue_key(
@@ -74,8 +74,8 @@ def key(*grants: str, zone_name: str = "default", client_name: str = "tester", *
     return issued.text
 
 
-def door(*grants: str, **more: Any) -> Door:
-    return Door(key(*grants, **more))
+def caller_with(*grants: str, **more: Any) -> ApiCaller:
+    return ApiCaller(key(*grants, **more))
 
 
 def public_id(text: str) -> str:
@@ -83,7 +83,7 @@ def public_id(text: str) -> str:
 
 
 def refused(response: HttpResponse, status: int, code: str) -> dict[str, Any]:
-    """The problem document of a refusal, after checking its form."""
+    """Return the problem document of a refusal, after checking its form."""
     assert response["Content-Type"] == "application/problem+json", response.content
     problem: dict[str, Any] = json.loads(response.content)
     assert (response.status_code, problem["code"]) == (status, code), problem

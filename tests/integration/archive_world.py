@@ -28,7 +28,7 @@ TIME_US = 1_700_000_000_000_000
 
 
 def archived_stream(url: str, name: str, *, zone_id: int = 1, events_max: int = 100) -> int:
-    """The id of a new stream with policy `archive`."""
+    """Create a stream with the policy `archive`; return its id."""
     with psycopg.connect(url) as connection:
         policy = StreamPolicy(segment_events_max=events_max, archive=True)
         made = streams.create_stream(connection, zone_id, name, policy)
@@ -37,7 +37,7 @@ def archived_stream(url: str, name: str, *, zone_id: int = 1, events_max: int = 
 
 
 def event(number: int, *, size: int = 20) -> Event:
-    """An event with something in every column."""
+    """Build an event with a value in every column."""
     attributes: dict[str, Any] = {
         "n": number,
         "price": number / 2,
@@ -67,29 +67,29 @@ def event(number: int, *, size: int = 20) -> Event:
 
 
 def fill(url: str, stream_id: int, count: int, *, begin: int = 1, size: int = 20) -> list[bytes]:
-    """Append events numbered from `begin` on; their stored bytes."""
+    """Append events numbered from `begin` on; return their stored bytes."""
     made = [encode(event(number, size=size)) for number in range(begin, begin + count)]
     put(url, stream_id, made)
     return made
 
 
 def put(url: str, stream_id: int, payloads: list[bytes]) -> None:
-    """Append stored bytes; each is on its own place's channels and the default one."""
+    """Append stored bytes, each on a channel of its own and the default one."""
     drafts = [Draft(stream_id, (1 << 63) | at, payload) for at, payload in enumerate(payloads)]
     for at in range(0, len(drafts), 1_000):
         append_now(url, *drafts[at : at + 1_000])
 
 
 def archive(
-    url: str, place: str | Path, choice: SegmentFilter = EVERYTHING, *, anyway: bool = False
+    url: str, place: str | Path, choice: SegmentFilter = EVERYTHING, *, retry_failed: bool = False
 ) -> list[ArchiveResult]:
-    """One run of the archiver."""
+    """Run the archiver once."""
     with open_archiver(str(place), url, SystemClock()) as archiver:
-        return list(archiver.run(choice, anyway=anyway))
+        return list(archiver.run(choice, retry_failed=retry_failed))
 
 
 def archived(url: str, stream_id: int) -> list[ArchivedSegment]:
-    """The stream's archived segments, in order."""
+    """Return the stream's archived segments, in order."""
     with psycopg.connect(url) as connection:
         rows = connection.execute(
             "SELECT uuid::text, archive_path, first, last FROM segments"
@@ -100,21 +100,22 @@ def archived(url: str, stream_id: int) -> list[ArchivedSegment]:
 
 
 def free_lease(url: str) -> None:
-    """As if the time of whoever holds it were over."""
+    """Expire the lease of the holder."""
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE archiver SET until = now() - interval '1 second'")
 
 
 def files(place: Path) -> list[str]:
-    """The names of all files of a local archive, but what is being written."""
+    """Return the paths of all files of a local archive, except unfinished ones."""
     found = (path for path in place.rglob("*") if path.is_file())
     return sorted(path.name for path in found if path.parent.name != "_unfinished")
 
 
 @contextmanager
-def dying(module: str, url: str) -> Iterator[Callable[[Path, str], list[str]]]:
-    """Ask for processes that die, see archive_dying: (place, moment) to the lines of the answer, of
-    which the last is the exit status."""
+def crashing(module: str, url: str) -> Iterator[Callable[[Path, str], list[str]]]:
+    """Start a server of crashing processes (archive_crash.py). Yield a function from (folder,
+    moment) to the lines of the answer, of which the last is the exit status.
+    """
     with subprocess.Popen(
         [sys.executable, "-m", f"tests.integration.{module}", url],
         cwd=HOME,
@@ -122,11 +123,11 @@ def dying(module: str, url: str) -> Iterator[Callable[[Path, str], list[str]]]:
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        told, answers = process.stdin, process.stdout
-        assert told is not None and answers is not None
+        commands, answers = process.stdin, process.stdout
+        assert commands is not None and answers is not None
 
         def ask(place: Path, moment: str) -> list[str]:
-            print(place / moment, file=told, flush=True)
+            print(place / moment, file=commands, flush=True)
             lines = []
             for line in answers:
                 lines += re.findall(r"^(?:-?\d+|\d+ \w+)$", line)  # the rest is of the log
@@ -135,4 +136,4 @@ def dying(module: str, url: str) -> Iterator[Callable[[Path, str], list[str]]]:
             return lines
 
         yield ask
-        told.close()
+        commands.close()

@@ -1,7 +1,7 @@
-"""A database of its own with streams, endpoints and deliveries in it, and receivers on loopback,
-for the tests of the drain.
+"""A database with streams, endpoints and deliveries, and receivers on loopback, for tests of the
+drain.
 
-Deliveries are inserted as a forwarder writes them, so that these tests need none.
+Deliveries are inserted as a forwarder writes them, so these tests need no forwarder.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _names = itertools.count(1)
 
 
 class Sent(NamedTuple):
-    """Events of one stream as they lie in the log."""
+    """Events of one stream as they are stored."""
 
     stream_id: int
     name: str
@@ -67,17 +67,17 @@ class CallbacksWorld:
     def one(self, query: str, *args: Any) -> Any:
         return self.sql(query, *args)[0][0]
 
-    def partition(self, wanted: Any) -> None:
-        if wanted.name in self._partitions:
+    def partition(self, partition: Any) -> None:
+        if partition.name in self._partitions:
             return
         statement = sql.SQL("CREATE TABLE IF NOT EXISTS {} PARTITION OF {} FOR VALUES {}").format(
-            sql.Identifier(wanted.name), sql.Identifier(wanted.parent), wanted.bound
+            sql.Identifier(partition.name), sql.Identifier(partition.parent), partition.bound
         )
         self.connection.execute(statement)
-        self._partitions.add(wanted.name)
+        self._partitions.add(partition.name)
 
     def events(self, count: int, *, stream_id: int = 0, **fields: Any) -> Sent:
-        """New events, in a new stream if none is given."""
+        """Append events, to a new stream if none is given."""
         if not stream_id:
             with self.connection.transaction():
                 zone_id = self.one("SELECT id FROM zones WHERE name = 'default'")
@@ -109,8 +109,8 @@ class CallbacksWorld:
         )
         return found
 
-    def owe(self, sent: Sent, endpoint_id: int, *, registrations: Sequence[int] = (7,)) -> None:
-        """Deliveries of those events to that endpoint."""
+    def deliver(self, sent: Sent, endpoint_id: int, *, registrations: Sequence[int] = (7,)) -> None:
+        """Insert deliveries of these events to the endpoint."""
         self.partition(deliveries_partition(sent.partition_id))
         self.sql(
             "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
@@ -132,12 +132,12 @@ class CallbacksWorld:
         return [row[0] for row in rows]
 
     def enabled(self, endpoint_id: int) -> tuple[bool, str | None]:
-        """Whether it is, and why not."""
+        """Return whether the endpoint is enabled, and the reason if not."""
         [found] = self.sql("SELECT enabled, reason FROM endpoints WHERE id = %s", endpoint_id)
         return found[0], found[1]
 
     def fan_out(self, sent: Sent, sequence: int) -> None:
-        """An event whose deliveries are still to be written."""
+        """Insert a fan-out: an event whose deliveries are still to be written."""
         values = {
             "partition_id": sent.partition_id,
             "stream_id": sent.stream_id,
@@ -156,7 +156,7 @@ class CallbacksWorld:
         return found
 
     def outcomes(self, endpoint_id: int) -> list[tuple[int, str, int | None]]:
-        """(number, outcome, status) of all tries."""
+        """Return (number, outcome, status) of all attempts."""
         return self.sql(
             "SELECT number, outcome, status FROM attempts WHERE endpoint_id = %s"
             " ORDER BY sequence, number",
@@ -164,7 +164,7 @@ class CallbacksWorld:
         )
 
     def settle(self, endpoint_id: int, count: int) -> None:
-        """Wait until so many deliveries of the endpoint are finished."""
+        """Wait until this many deliveries of the endpoint have ended."""
         self.until(lambda: len([s for s in self.states(endpoint_id) if s != "pending"]) >= count)
 
     def until(self, holds: Callable[[], bool], seconds: float = 40.0) -> None:
@@ -184,7 +184,7 @@ def callbacks_world() -> Iterator[CallbacksWorld]:
 
 
 class Posted(NamedTuple):
-    """A request as it came in. Header names are lower-case."""
+    """A request as received. Header names are lower-case."""
 
     path: str
     headers: dict[str, str]
@@ -198,13 +198,13 @@ OK = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
 def answer(status: str, *headers: str, body: bytes = b"") -> bytes:
-    """An answer's bytes: `answer("410 Gone", "retry-after: 3")`."""
+    """Return the bytes of a response: `answer("410 Gone", "retry-after: 3")`."""
     lines = [f"HTTP/1.1 {status}", f"content-length: {len(body)}", *headers, "", ""]
     return "\r\n".join(lines).encode() + body
 
 
 class Receiver:
-    """An HTTP server that keeps what it is sent and answers as the script says."""
+    """An HTTP server that stores its requests and responds as the script says."""
 
     def __init__(self, script: Script = lambda _: OK) -> None:
         self.script = script
@@ -267,7 +267,7 @@ async def receiver(script: Script = lambda _: OK) -> AsyncIterator[Receiver]:
 async def draining(
     world: CallbacksWorld, *, allow: Sequence[str] = LOOPBACK
 ) -> AsyncIterator[Drain]:
-    """A drain in this test's own loop."""
+    """Run a drain in this test's own loop."""
     settings = DrainSettings(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
     units: set[asyncio.Task[int]] = set()
     drain = Drain(settings, request_unit=lambda: units.add(asyncio.create_task(drain.unit())))
@@ -282,7 +282,7 @@ async def draining(
 
 
 async def until(holds: Callable[[], bool], seconds: float = 40.0) -> None:
-    """Wait for something that happens beside the test."""
+    """Wait for something that happens in the background."""
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 - it is in a database or in another process
             await asyncio.sleep(0.01)

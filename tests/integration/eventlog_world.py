@@ -19,13 +19,13 @@ Connection = psycopg.Connection[Any]
 
 
 def log_database() -> Iterator[str]:
-    """A fixture: the URL of a new database."""
+    """Create a new database, and yield its URL (a fixture)."""
     with migrated_database("log") as url:
         yield url
 
 
 def new_stream(url: str, **policy: int) -> int:
-    """The id of a new stream in zone 1."""
+    """Create a stream in zone 1; return its id."""
     with psycopg.connect(url) as connection:
         made = streams.create_stream(connection, 1, next(_names), StreamPolicy(**policy))
         assert made is not None
@@ -33,7 +33,7 @@ def new_stream(url: str, **policy: int) -> int:
 
 
 def payload(number: int, size: int = 0) -> bytes:
-    """Stored bytes that can be told apart, of at least a size."""
+    """Build distinguishable stored bytes of at least a size."""
     return encode(Event("d", "t", {"n": number}, body=b"x" * size, content_type="x/y"))
 
 
@@ -42,18 +42,18 @@ def draft(stream_id: int, number: int = 0, *, size: int = 0) -> Draft:
 
 
 def produced(stream_id: int, number: int, *, client: int = 1, incarnation: int = 1) -> Draft:
-    """A draft with a producer's number."""
+    """Build a draft with a producer's number."""
     return Draft(stream_id, 1, payload(number), DraftProducer(client, incarnation, number))
 
 
 def append_now(url: str, *drafts: Draft) -> list[Appended]:
-    """Append in a transaction of its own, and tell nobody."""
+    """Append in a transaction of its own, without a NOTIFY."""
     with psycopg.connect(url) as connection, connection.transaction():
         return append_in(connection, list(drafts))
 
 
 def stored(connection: Connection, stream_id: int) -> list[tuple[int, bytes]]:
-    """(sequence, payload) of all events of a stream, in order."""
+    """Return (sequence, payload) of all events of a stream, in order."""
     rows = connection.execute(
         "SELECT e.sequence, e.payload FROM events e JOIN segments s ON s.id = e.segment_id"
         " WHERE s.stream_id = %s ORDER BY e.sequence, e.segment_id",
@@ -63,7 +63,7 @@ def stored(connection: Connection, stream_id: int) -> list[tuple[int, bytes]]:
 
 
 def segments(connection: Connection, stream_id: int) -> list[tuple[int, int | None, int | None]]:
-    """(first, last, bytes) of the segments of a stream, in order; None while open."""
+    """Return (first, last, bytes) of the segments of a stream, in order; None while open."""
     return connection.execute(
         "SELECT first, last, bytes FROM segments WHERE stream_id = %s ORDER BY first, id",
         (stream_id,),

@@ -1,8 +1,8 @@
-"""A migrated database, streams, endpoints and registrations in it, and real forwarders, for the
-tests of forwarding.
+"""A migrated database with streams, endpoints and registrations, and real forwarders, for tests of
+forwarding.
 
-Registrations are written here as a change of registrations does it: the head of `system`, the
-heads of the streams, the barrier, and the event last.
+Registrations are written here as the product changes them: the head of `system`, the heads of the
+streams, the barrier, and the event last.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class World:
         )
 
     def sql(self, query: str, *args: Any) -> list[Row]:
-        """The rows of a statement, committed."""
+        """Return the rows of a statement, committed."""
         cursor = self._connection().execute(query.encode(), args)
         return cursor.fetchall() if cursor.description else []
 
@@ -83,7 +83,7 @@ class World:
         return [row[0] for row in rows]
 
     def emit(self, stream_id: int, *types: str, **fields: Any) -> list[Appended]:
-        """One event of each type."""
+        """Append one event of each type."""
         drafts = [
             Draft(stream_id, DEFAULT_MASK, encode(Event("d", type, {"n": at}, **fields)))
             for at, type in enumerate(types)
@@ -118,7 +118,7 @@ class World:
         type: str | None = None,
         group: int | None = None,
     ) -> list[int]:
-        """A registration for each endpoint, in one change; their tickets."""
+        """Create a registration for each endpoint, in one change; return their ids."""
         ids = [on] if isinstance(on, int) else on
         filter = orjson.dumps({"type": type} if type else {}).decode()
         with self._transaction() as connection:
@@ -141,11 +141,11 @@ class World:
             return tickets
 
     def begin(self) -> "LateChange":
-        """A change that has begun, and nothing more."""
+        """Begin a change, without doing more."""
         return LateChange(self)
 
     def change(self, ticket: int, on: int, type: str | None) -> None:
-        """A new version with another type; None ends the registration."""
+        """Write a new version with another type; None ends the registration."""
         with self._transaction() as connection:
             barrier = self._barrier(connection, [on])
             [[endpoint, number]] = connection.execute(
@@ -165,7 +165,7 @@ class World:
             self._announce(connection, name, [ticket], barrier)
 
     def deliveries(self, stream_id: int) -> list[Row]:
-        """(sequence, endpoint, registrations) of what is owed from a stream, in order."""
+        """Return (sequence, endpoint, registrations) of a stream's deliveries, in order."""
         return self.sql(
             "SELECT sequence, endpoint_id, registrations FROM deliveries WHERE stream_id = %s"
             " ORDER BY sequence, endpoint_id",
@@ -173,7 +173,7 @@ class World:
         )
 
     def passed(self, stream_id: int) -> int:
-        """The stream's checkpoint; -1 while it has none."""
+        """Return the stream's checkpoint; -1 while it has none."""
         rows = self.sql("SELECT sequence FROM forwarding WHERE stream_id = %s", stream_id)
         return int(rows[0][0]) if rows else -1
 
@@ -182,7 +182,7 @@ class World:
             connection.close()
 
     def _connection(self) -> psycopg.Connection[Any]:
-        """The calling thread's: to make one costs more than most statements."""
+        """Return the calling thread's connection: opening one costs more than most statements."""
         if not hasattr(self._own, "connection"):
             self._own.connection = psycopg.connect(self.url, autocommit=True)
             self._open.append(self._own.connection)
@@ -219,12 +219,12 @@ class World:
     def _tell(
         self, connection: psycopg.Connection[Any], type: str, what: dict[str, int], barrier: int
     ) -> None:
-        told = Event("eventhub", type, {**what, "barrier": barrier})
-        append_in(connection, [Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, encode(told))])
+        announcement = Event("eventhub", type, {**what, "barrier": barrier})
+        append_in(connection, [Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, encode(announcement))])
 
 
 class LateChange:
-    """A registration whose transaction has its number, and is to be committed much later."""
+    """A registration whose transaction has its number, and is committed much later."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -235,7 +235,7 @@ class LateChange:
         self._barrier = int(row[0])
 
     def register(self, on: int, endpoint: int) -> int:
-        """Made and committed now; the ticket."""
+        """Create and commit it now; return its id."""
         world, connection = self._world, self._connection
         streams.lock_system(connection)
         connection.execute(
@@ -296,7 +296,7 @@ class ForwardProcess:
 
 
 def eventually(true: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S) -> None:
-    """Ask until it is so."""
+    """Wait until the condition is true."""
     until = time.monotonic() + timeout_s
     while not true():
         assert time.monotonic() < until, f"not within {timeout_s} s: {what}"
@@ -304,7 +304,7 @@ def eventually(true: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S)
 
 
 def world_database() -> Iterator[World]:
-    """A fixture: a migrated database."""
+    """Yield a migrated database, as a fixture."""
     with migrated_database("forward") as url, closing(World(url)) as world:
         yield world
 
@@ -313,7 +313,9 @@ Start = Callable[[], ForwardProcess]
 
 
 def forwarders(world: World, tmp_path: Path) -> Iterator[Start]:
-    """A fixture: starts forwarders; those that still run at the end of the test are stopped."""
+    """Yield a function that starts forwarders, as a fixture; stop those still running at
+    the end.
+    """
     started: list[ForwardProcess] = []
 
     def one_more() -> ForwardProcess:
@@ -327,8 +329,8 @@ def forwarders(world: World, tmp_path: Path) -> Iterator[Start]:
 
 
 async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interests]:
-    """A fixture: nothing applies changes or looks for indexes by itself here, so what is in must
-    have come through `current`.
+    """Yield interests, as a fixture, to which nothing applies changes or indexes by itself: what is
+    in them came through `current`.
     """
     async with Log.open(database_url=world.url) as log:
         feed = Feed(log)
@@ -342,7 +344,7 @@ async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interes
 
 
 def place(world: World, stream_id: int, sequence: int) -> None:
-    """The stream is matched up to here, as its forwarder wrote it."""
+    """Set the stream's checkpoint, as its forwarder writes it."""
     world.sql(
         "INSERT INTO forwarding (stream_id, segment, sequence)"
         " SELECT stream_id, segment, %s FROM heads WHERE stream_id = %s"

@@ -1,5 +1,5 @@
-"""What tests of jobs share: a hub's database and data folder, with a tiny job in the place of
-`backtest` (stand_in/).
+"""Shared parts of the tests of jobs: a hub's database and data folder, with a tiny stand-in for the
+job `backtest` (stand_in/).
 """
 
 import os
@@ -25,21 +25,21 @@ from tests.integration.forward_world import World, eventually
 
 STAND_IN = Path(__file__).parent / "stand_in"
 JOB = "backtest"
-SPARK_S = 150.0  # until a driver is at work, on a busy machine
+SPARK_S = 150.0  # until a driver runs, on a busy machine
 
 
 class Jobs:
-    """Runs of the tiny job. The environment names the database and the folder."""
+    """Runs of the stand-in job. The environment names the database and the folder."""
 
     def __init__(self, world: World, data: Path) -> None:
         self.world = world
         self.data = data
 
-    def ask(self, **params: Any) -> int:
+    def request(self, **params: Any) -> int:
         with blocking(self.world.url, name="test") as connection:
             return rows.request(connection, RunRequest(JOB, params, "tester"))
 
-    def begun(self, **params: Any) -> Run:
+    def start(self, **params: Any) -> Run:
         with blocking(self.world.url, name="test") as connection:
             run = rows.start_now(connection, RunRequest(JOB, params, "tester"))
             assert run is not None, "another run is under way"
@@ -51,36 +51,36 @@ class Jobs:
         [found] = self.runs(ids=[run])
         return found
 
-    def runs(self, **asked: Any) -> list[Run]:
+    def runs(self, **selection: Any) -> list[Run]:
         with blocking(self.world.url, name="test") as connection:
-            return rows.runs(connection, **asked)
+            return rows.runs(connection, **selection)
 
-    def repeats(self) -> list[Run]:
-        """Those that wait for their time."""
-        return [run for run in self.runs() if run.state == "waiting" and run.repeats is not None]
+    def retries(self) -> list[Run]:
+        """Return the waiting retries."""
+        return [run for run in self.runs() if run.state == "waiting" and run.retry_of is not None]
 
-    def done(self, run: Run, stop: StopSignal | None = None) -> tuple[Run, list[RunProgress]]:
-        """Done here; and what was heard meanwhile."""
-        heard: list[RunProgress] = []
-        watch = RunObserver(stop or StopSignal(), heard.append, SystemClock())
-        return perform(RunnerSettings.of(read_env()), run, watch), heard
+    def perform(self, run: Run, stop: StopSignal | None = None) -> tuple[Run, list[RunProgress]]:
+        """Perform a run in this process; return its final row and its progress."""
+        reported: list[RunProgress] = []
+        observer = RunObserver(stop or StopSignal(), reported.append, SystemClock())
+        return perform(RunnerSettings.of(read_env()), run, observer), reported
 
     def folder(self, run: int) -> RunFolder:
         return folder_of(self.data, JOB, run)
 
     def left(self, run: int) -> set[str]:
-        """What is in the run's folder."""
+        """Return the names in the run's folder."""
         return {path.name for path in self.folder(run).root.iterdir()}
 
     @contextmanager
-    def hanging(self, run: int) -> Iterator["Hanging"]:
-        """A runner of the run, whose driver is at work and never ends."""
+    def hanging(self, run: int) -> Iterator["HangingRunner"]:
+        """Start a runner whose driver never ends."""
         process = subprocess.Popen([sys.executable, "-m", "sparkjobs.runs", str(run)])
         mark = self.folder(run).work / "pid"
         try:
             eventually(lambda: mark.is_file() and mark.read_text(), "a driver", SPARK_S)
             below = [psutil.Process(pid) for pid in descendants(process.pid)]
-            yield Hanging(process, int(mark.read_text()), below)
+            yield HangingRunner(process, int(mark.read_text()), below)
         finally:
             if process.poll() is None:
                 process.kill()
@@ -91,17 +91,17 @@ class Jobs:
             assert rows.cancel(connection, run)
 
     def lapse(self, run: int) -> None:
-        """The run's lease has run out."""
+        """Let the run's lease expire."""
         query = "UPDATE job_runs SET lease_expires_at = now() WHERE id = %s"
         self.world.sql(query, run)
 
 
-class Hanging:
+class HangingRunner:
     def __init__(
         self, process: subprocess.Popen[bytes], driver: int, below: list[psutil.Process]
     ) -> None:
         self.process = process
-        self.driver = driver  # the process of Python below the JVM
+        self.driver = driver  # the Python process below the JVM
         self.below = below
 
     @property
@@ -109,7 +109,7 @@ class Hanging:
         return psutil.Process(self.driver).ppid()
 
     def wait_gone(self) -> None:
-        """Until nothing that the runner started is there."""
+        """Wait until all processes that the runner started have ended."""
         eventually(lambda: not any(_alive(one) for one in self.below), "an empty tree", SPARK_S)
 
 
@@ -121,7 +121,7 @@ def _alive(process: psutil.Process) -> bool:
 
 
 def environment(world: World, data: Path) -> dict[str, str]:
-    """Of runners."""
+    """Return the environment of runners."""
     return {
         **spark_environment(),
         "DATABASE_URL": world.url,
@@ -132,7 +132,7 @@ def environment(world: World, data: Path) -> dict[str, str]:
 
 
 def spark_environment() -> dict[str, str]:
-    """With the tiny job; the JVM takes little and starts soon."""
+    """Return settings for Spark with the stand-in job and a small JVM that starts fast."""
     return {
         "SPARK_MASTER": "local[1]",
         "EVENTHUB_SPARK_MEMORY": "512m",

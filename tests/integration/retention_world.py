@@ -37,20 +37,20 @@ def ask(url: str, query: str, *args: Any) -> list[tuple[Any, ...]]:
 
 
 def fill(url: str, stream_id: int, first: int, last: int, *, size: int = 0) -> None:
-    """Append numbered events, each in a transaction of its own batch of a hundred."""
+    """Append numbered events, in transactions of a hundred."""
     for start in range(first, last + 1, 100):
         numbers = range(start, min(start + 100, last + 1))
         append_now(url, *(draft(stream_id, number, size=size) for number in numbers))
 
 
 def tiers(url: str, stream_id: int) -> list[str]:
-    """Of a stream's segments, in order."""
+    """Return the tiers of a stream's segments, in order."""
     rows = ask(url, "SELECT tier FROM segments WHERE stream_id = %s ORDER BY first, id", stream_id)
     return [row[0] for row in rows]
 
 
 def announced(url: str, kind: str) -> list[dict[str, Any]]:
-    """The attributes of the events of `system` of a type, in order."""
+    """Return the attributes of the events of a type in `system`, in order."""
     rows = ask(
         url,
         "SELECT e.payload FROM events e JOIN segments s ON s.id = e.segment_id"
@@ -61,7 +61,7 @@ def announced(url: str, kind: str) -> list[dict[str, Any]]:
 
 
 async def read_all(connection: Connection, stream_id: int, after: Cursor) -> list[StoredEvent]:
-    """Everything after a cursor, page by page."""
+    """Read everything after a cursor, page by page."""
     found: list[StoredEvent] = []
     while True:
         page = await read(connection, stream_id, after)
@@ -73,7 +73,7 @@ async def read_all(connection: Connection, stream_id: int, after: Cursor) -> lis
 
 
 def oldest(url: str, stream_id: int) -> Cursor:
-    """The cursor before the first event that can be read."""
+    """Return the cursor before the first readable event."""
     [[segment, first]] = ask(
         url,
         "SELECT uuid::text, first FROM segments WHERE stream_id = %s AND tier <> 'dropped'"
@@ -88,7 +88,7 @@ def numbers(events: list[StoredEvent]) -> list[int]:
 
 
 async def next_group(url: str) -> int:
-    """Segments rolled from now on go to a new group; its number."""
+    """Create a partition for the segments rolled from now on; return its number."""
     [[newest]] = ask(url, "SELECT max(id) FROM event_partitions")
     async with connected(url) as connection, connection.transaction():
         await create_partition(connection, newest + 1)
@@ -99,7 +99,7 @@ async def next_group(url: str) -> int:
 async def clean_all(
     connection: Connection, hooks: RetentionHooks = NO_HOOKS, budget: StorageBudget = ENOUGH
 ) -> int:
-    """Clean until nothing is worth it; how many groups went."""
+    """Clean until nothing is worth it; return how many partitions were dropped."""
     fence, went = Fence(), 0
     while await clean(connection, hooks, budget, fence):
         went += 1

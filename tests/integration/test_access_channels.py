@@ -3,7 +3,7 @@
 import pytest
 
 from eventhub.access.models import Channel
-from tests.integration.access_world import EVERYTHING, door, refused
+from tests.integration.access_world import EVERYTHING, caller_with, refused
 from tests.integration.test_streams_api import system_head
 
 pytestmark = pytest.mark.django_db
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.req("EMC-19")
 def test_a_channel_is_a_power_of_two() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     problem = refused(manager.put("/v1/channels/odd", {"mask": 3}), 400, "not_power_of_two")
     assert problem["position"] == {"field": "mask"}
     assert not Channel.objects.exists()
@@ -29,20 +29,20 @@ def test_a_channel_is_a_power_of_two() -> None:
 
 
 def test_the_same_definition_again_changes_nothing() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     assert manager.put("/v1/channels/disk", {"mask": 1}).status_code == 201
     assert manager.put("/v1/channels/disk", {"mask": "1"}).status_code == 200
 
 
 @pytest.mark.parametrize("mask", [0, -1, -4, 3, 5, 6, 1 << 63, (1 << 64) - 1, "0", "3", "12"])
 def test_what_is_no_power_of_two_below_the_default_bit_is_refused(mask: object) -> None:
-    response = door(*EVERYTHING).put("/v1/channels/disk", {"mask": mask})
+    response = caller_with(*EVERYTHING).put("/v1/channels/disk", {"mask": mask})
     refused(response, 400, "not_power_of_two")
 
 
 @pytest.mark.parametrize("mask", [1.0, True, None, [], ["disk"], {}, "", "0x4", "4 ", "-4", "４"])
 def test_what_is_no_mask_is_refused(mask: object) -> None:
-    response = door(*EVERYTHING).put("/v1/channels/disk", {"mask": mask})
+    response = caller_with(*EVERYTHING).put("/v1/channels/disk", {"mask": mask})
     assert response.json()["code"] in ("invalid_mask", "invalid_field")
     assert response.json()["position"] == {"field": "mask"}
 
@@ -52,7 +52,7 @@ def test_what_is_no_mask_is_refused(mask: object) -> None:
     [("disk", 2, "mask"), ("other", 1, "mask"), ("default", 8, "name")],
 )
 def test_a_taken_name_or_bit_is_a_conflict(name: str, mask: int, field: str) -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/channels/disk", {"mask": 1})
     problem = refused(manager.put(f"/v1/channels/{name}", {"mask": mask}), 409, "channel_conflict")
     assert problem["position"] == {"field": field}

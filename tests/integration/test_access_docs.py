@@ -16,7 +16,7 @@ from tests.integration.test_access_hostile import routes
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
-def test_every_route_and_door_is_in_one_valid_document() -> None:
+def test_every_route_is_in_one_valid_document() -> None:
     response = Client().get("/docs/openapi.json")
     assert (response.status_code, response["Content-Type"]) == (200, "application/json")
     document = response.json()
@@ -24,8 +24,8 @@ def test_every_route_and_door_is_in_one_valid_document() -> None:
     assert [str(error) for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
     paths = set(document["paths"])
     assert {re.sub(r"<(?:str|path|key|name):(\w+)>", r"{\1}", route) for route in routes()} <= paths
-    for door in HTTP_ROUTES:
-        assert door.method.lower() in document["paths"][door.path]
+    for route in HTTP_ROUTES:
+        assert route.method.lower() in document["paths"][route.path]
 
 
 def test_two_schemas_of_one_name_are_refused() -> None:
@@ -40,13 +40,13 @@ def test_every_operation_states_its_errors_and_every_reference_exists() -> None:
     for path, item in document["paths"].items():
         for method in METHODS:
             answers = item.get(method, {}).get("responses", {})
-            told = {
+            described = {
                 str(status): answer.get("description", "") for status, answer in answers.items()
             }
             if method in item and path.startswith("/v1"):
-                assert any(status.startswith("4") for status in told), (method, path)
-                assert any(status.startswith("503") for status in told), (method, path)
-            for code in re.findall(r"`(\w+)`", " ".join(told.values())):
+                assert any(status.startswith("4") for status in described), (method, path)
+                assert any(status.startswith("503") for status in described), (method, path)
+            for code in re.findall(r"`(\w+)`", " ".join(described.values())):
                 assert code in codes, (method, path, code)
     for name in set(re.findall(r"#/components/schemas/(\w+)", str(document))):
         assert name in document["components"]["schemas"], name

@@ -14,7 +14,14 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from eventhub.api.resource import PUT
 from eventhub.base import limits
 from eventhub.streams.api import Streams
-from tests.integration.access_world import EVERYTHING, Door, door, key, public_id, refused
+from tests.integration.access_world import (
+    EVERYTHING,
+    ApiCaller,
+    caller_with,
+    key,
+    public_id,
+    refused,
+)
 
 pytestmark = pytest.mark.django_db
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
@@ -140,13 +147,13 @@ def check(response: Any, what: str) -> str:
 
 
 @pytest.fixture
-def manager() -> Door:
-    made = door(*EVERYTHING)
+def manager() -> ApiCaller:
+    made = caller_with(*EVERYTHING)
     assert made.put("/v1/streams/orders").status_code == 201
     return made
 
 
-def test_hostile_names_in_every_path(manager: Door) -> None:
+def test_hostile_names_in_every_path(manager: ApiCaller) -> None:
     before = digest()
     for name in NAMES:
         for path in paths(name):
@@ -156,7 +163,7 @@ def test_hostile_names_in_every_path(manager: Door) -> None:
     assert digest() == before
 
 
-def test_hostile_bodies_at_every_endpoint(manager: Door) -> None:
+def test_hostile_bodies_at_every_endpoint(manager: ApiCaller) -> None:
     before, codes = digest(), set()
     for path in paths("tester"):
         for method in ("POST", "PUT", "PATCH"):
@@ -181,7 +188,7 @@ def test_hostile_bodies_at_every_endpoint(manager: Door) -> None:
     }
 
 
-def test_hostile_values_in_every_field(manager: Door) -> None:
+def test_hostile_values_in_every_field(manager: ApiCaller) -> None:
     before = digest()
     for method, path, field in FIELDS:
         for value in VALUES:
@@ -206,13 +213,13 @@ KINDS = "text/plain application/xml application/x-www-form-urlencoded multipart/
 
 
 @pytest.mark.parametrize("query", QUERIES.split())
-def test_hostile_queries(manager: Door, query: str) -> None:
+def test_hostile_queries(manager: ApiCaller, query: str) -> None:
     for path in ("clients", "clients/tester/keys", "streams", "streams/orders/segments"):
         check(manager.get(f"/v1/{path}?{query}"), f"{path}?{query}"[:100])
 
 
 @pytest.mark.parametrize("after", ["x", "1", "1.", "1.1.1", "9" * 19 + ".1", "-1.1"])
-def test_hostile_marks_of_pages(manager: Door, after: str) -> None:
+def test_hostile_marks_of_pages(manager: ApiCaller, after: str) -> None:
     check(manager.get(f"/v1/streams/orders/segments?after={after}"), after)
 
 
@@ -220,13 +227,13 @@ def test_hostile_marks_of_pages(manager: Door, after: str) -> None:
     "kind",
     [*KINDS.split(), "", "x" * 5000, "multipart/form-data; boundary=\0", "application/json5"],
 )
-def test_other_kinds_of_bodies_are_refused(manager: Door, kind: str) -> None:
+def test_other_kinds_of_bodies_are_refused(manager: ApiCaller, kind: str) -> None:
     for method, path in (("POST", "/v1/clients"), ("PUT", "/v1/streams/new")):
         response = manager.call(method, path, b'{"name": "x"}', content_type=kind)
         refused(response, 415, "unsupported_media_type")
 
 
-def test_a_media_type_may_have_parameters_and_accept_may_say_anything(manager: Door) -> None:
+def test_a_media_type_may_have_parameters_and_accept_may_say_anything(manager: ApiCaller) -> None:
     kind = "Application/JSON; charset=utf-8"
     headers = {"Accept": "text/html;q=x, \0"}
     response = manager.call(
@@ -238,10 +245,10 @@ def test_a_media_type_may_have_parameters_and_accept_may_say_anything(manager: D
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/nope", "/v1/%00", "/v1/clients/", "/%ff"])
 def test_unknown_paths_are_problems_too(path: str) -> None:
-    refused(Door().get(path), 404, "not_found")
+    refused(ApiCaller().get(path), 404, "not_found")
 
 
-def test_a_body_without_its_length_counts(manager: Door) -> None:
+def test_a_body_without_its_length_counts(manager: ApiCaller) -> None:
     """DRF takes a chunked body for none: a policy would be ignored and the stream still made."""
     headers = {
         "authorization": f"Bearer {manager.key}",
@@ -262,13 +269,13 @@ def test_a_body_without_its_length_counts(manager: Door) -> None:
 
 def test_a_wrong_host_is_a_problem() -> None:
     for host in ("evil.example", "evil example\0", "x" * 5000):
-        problem = refused(Door().get("/v1/zones", headers={"Host": host}), 400, "bad_request")
+        problem = refused(ApiCaller().get("/v1/zones", headers={"Host": host}), 400, "bad_request")
         assert "EVENTHUB_ALLOWED_HOSTS" in problem["detail"]
 
 
-def test_a_key_of_a_shape_like_a_key_but_of_nobody(manager: Door) -> None:
+def test_a_key_of_a_shape_like_a_key_but_of_nobody(manager: ApiCaller) -> None:
     text = key("listen:*")
     swapped = text[:-1] + ("a" if text[-1] != "a" else "b")
-    refused(Door(swapped).get("/v1/channels"), 401, "invalid_credentials")
+    refused(ApiCaller(swapped).get("/v1/channels"), 401, "invalid_credentials")
     other = f"ehk_{public_id(manager.key)}_{text.split('_', 2)[2]}"
-    refused(Door(other).get("/v1/channels"), 401, "invalid_credentials")
+    refused(ApiCaller(other).get("/v1/channels"), 401, "invalid_credentials")

@@ -18,9 +18,9 @@ from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from tests.integration.access_world import (
     EVERYTHING,
-    Door,
+    ApiCaller,
+    caller_with,
     client,
-    door,
     key,
     public_id,
     refused,
@@ -32,7 +32,7 @@ EMIT = [{"action": "emit", "streams": "orders"}]
 
 
 def test_a_client_and_its_key_are_made_and_the_key_is_shown_once() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     assert manager.post("/v1/clients", {"name": "shop"}).status_code == 201
     made = manager.post("/v1/clients/shop/keys", {"grants": EMIT, "label": "till 1"})
     assert made.status_code == 201
@@ -48,20 +48,20 @@ def test_a_client_and_its_key_are_made_and_the_key_is_shown_once() -> None:
 
 
 def test_a_revoked_key_is_refused_and_revoking_again_changes_nothing() -> None:
-    manager, text = door(*EVERYTHING), key("manage:*")
-    assert Door(text).get("/v1/clients").status_code == 200
+    manager, text = caller_with(*EVERYTHING), key("manage:*")
+    assert ApiCaller(text).get("/v1/clients").status_code == 200
     for _ in range(2):
         assert manager.delete(f"/v1/keys/{public_id(text)}").status_code == 204
-    response = Door(text).get("/v1/clients")
+    response = ApiCaller(text).get("/v1/clients")
     refused(response, 401, "invalid_credentials")
     assert response["WWW-Authenticate"].startswith("Bearer")
 
 
 def test_an_expired_key_is_refused() -> None:
     text = key("manage:*", expires_at=timezone.now() + timedelta(seconds=60))
-    assert Door(text).get("/v1/clients").status_code == 200
+    assert ApiCaller(text).get("/v1/clients").status_code == 200
     ApiKey.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    refused(Door(text).get("/v1/clients"), 401, "invalid_credentials")
+    refused(ApiCaller(text).get("/v1/clients"), 401, "invalid_credentials")
 
 
 @pytest.mark.parametrize(
@@ -77,19 +77,19 @@ def test_an_expired_key_is_refused() -> None:
     ],
 )
 def test_wrong_credentials_are_401(header: str) -> None:
-    response = Door().get("/v1/clients", headers={"Authorization": header})
+    response = ApiCaller().get("/v1/clients", headers={"Authorization": header})
     refused(response, 401, "invalid_credentials")
 
 
 def test_no_credentials_are_401_and_say_what_to_send() -> None:
-    response = Door().get("/v1/clients")
+    response = ApiCaller().get("/v1/clients")
     refused(response, 401, "unauthenticated")
     assert response["WWW-Authenticate"] == 'Bearer realm="eventhub"'
 
 
 @pytest.mark.parametrize("grants", [(), ("emit:*", "listen:*"), ("manage:orders.*",)])
 def test_managing_the_zone_needs_manage_on_everything(grants: tuple[str, ...]) -> None:
-    someone = door(*grants)
+    someone = caller_with(*grants)
     for method, path, body in [
         ("GET", "/v1/clients", None),
         ("POST", "/v1/clients", {"name": "x"}),
@@ -107,7 +107,10 @@ def test_managing_the_zone_needs_manage_on_everything(grants: tuple[str, ...]) -
 
 
 def test_a_manager_of_one_zone_finds_nothing_in_another() -> None:
-    ours, theirs = door(*EVERYTHING), key(*EVERYTHING, zone_name="other", client_name="their")
+    ours, theirs = (
+        caller_with(*EVERYTHING),
+        key(*EVERYTHING, zone_name="other", client_name="their"),
+    )
     their_key = f"/v1/keys/{public_id(theirs)}"
     for method, path, body in [
         ("GET", "/v1/clients/their", None),
@@ -121,20 +124,20 @@ def test_a_manager_of_one_zone_finds_nothing_in_another() -> None:
         ("PUT", "/v1/channels/disk?zone=other", {"mask": 1}),
     ]:
         refused(ours.call(method, path, body), 404, "not_found")
-    assert Door(theirs).get(their_key).json()["label"] == ""
+    assert ApiCaller(theirs).get(their_key).json()["label"] == ""
     names = [item["name"] for item in ours.get("/v1/clients").json()["items"]]
     assert names == ["tester"]
 
 
 def test_zones_may_use_the_same_names() -> None:
     for name in ("default", "other"):
-        manager = door(*EVERYTHING, zone_name=name)
+        manager = caller_with(*EVERYTHING, zone_name=name)
         assert manager.post("/v1/clients", {"name": "twin"}).status_code == 201
         assert manager.put("/v1/channels/disk", {"mask": 1}).status_code == 201
 
 
 @pytest.mark.parametrize(
-    ("own", "wanted"),
+    ("own", "requested"),
     [
         (["manage:*"], {"action": "emit", "streams": "orders"}),
         (["manage:*", "emit:orders.*"], {"action": "emit", "streams": "*"}),
@@ -145,17 +148,17 @@ def test_zones_may_use_the_same_names() -> None:
         (["manage:*", "emit:a", "emit:b"], {"action": "emit", "streams": "?"}),
     ],
 )
-def test_a_key_cannot_give_more_than_it_has(own: list[str], wanted: dict[str, str]) -> None:
-    manager = door(*own)
+def test_a_key_cannot_give_more_than_it_has(own: list[str], requested: dict[str, str]) -> None:
+    manager = caller_with(*own)
     mine = f"/v1/keys/{public_id(manager.key)}"
     before = ApiKey.objects.count()
     for response in (
-        manager.post("/v1/clients/tester/keys", {"grants": [wanted]}),
-        manager.patch(mine, {"grants": [{"action": "manage", "streams": "*"}, wanted]}),
-        manager.post("/v1/connection-tokens", {"grants": [wanted]}),
+        manager.post("/v1/clients/tester/keys", {"grants": [requested]}),
+        manager.patch(mine, {"grants": [{"action": "manage", "streams": "*"}, requested]}),
+        manager.post("/v1/connection-tokens", {"grants": [requested]}),
     ):
         assert response.status_code in (400, 403), response.content
-        if "?" not in wanted["streams"]:
+        if "?" not in requested["streams"]:
             problem = refused(response, 403, "wider_grant")
             assert problem["position"]["field"].startswith("grants.")
     assert ApiKey.objects.count() == before
@@ -163,7 +166,7 @@ def test_a_key_cannot_give_more_than_it_has(own: list[str], wanted: dict[str, st
 
 
 def test_a_key_gives_what_lies_within_its_own() -> None:
-    manager = door("manage:*", "emit:orders.*")
+    manager = caller_with("manage:*", "emit:orders.*")
     grants = [{"action": "emit", "streams": "orders.*.new"}, {"action": "manage", "streams": "x*"}]
     made = manager.post("/v1/clients/tester/keys", {"grants": grants})
     assert made.status_code == 201
@@ -172,7 +175,7 @@ def test_a_key_gives_what_lies_within_its_own() -> None:
 
 def test_a_key_cannot_outlive_the_key_that_makes_it() -> None:
     end = timezone.now() + timedelta(hours=1)
-    manager = door(*EVERYTHING, expires_at=end)
+    manager = caller_with(*EVERYTHING, expires_at=end)
     later = (end + timedelta(seconds=1)).isoformat()
     response = manager.post("/v1/clients/tester/keys", {"grants": [], "expires_at": later})
     assert refused(response, 403, "wider_grant")["position"] == {"field": "expires_at"}
@@ -181,7 +184,7 @@ def test_a_key_cannot_outlive_the_key_that_makes_it() -> None:
 
 
 def test_a_revoked_key_cannot_be_changed_back_to_life() -> None:
-    manager, text = door(*EVERYTHING), key("emit:a")
+    manager, text = caller_with(*EVERYTHING), key("emit:a")
     path = f"/v1/keys/{public_id(text)}"
     manager.delete(path)
     refused(manager.patch(path, {"label": "again"}), 404, "not_found")
@@ -190,7 +193,7 @@ def test_a_revoked_key_cannot_be_changed_back_to_life() -> None:
 
 def test_a_token_names_its_key_and_its_narrower_grants() -> None:
     text = key("listen:orders.*")
-    minted = Door(text).post(
+    minted = ApiCaller(text).post(
         "/v1/connection-tokens",
         {"grants": [{"action": "listen", "streams": "orders.eu"}], "lifetime_s": 30},
     )
@@ -200,18 +203,18 @@ def test_a_token_names_its_key_and_its_narrower_grants() -> None:
     assert claims.public_id == public_id(text)
     assert claims.grants is not None
     assert [grant.pattern for grant in claims.grants] == ["orders.eu"]
-    refused(Door(minted.json()["token"]).get("/v1/channels"), 401, "invalid_credentials")
+    refused(ApiCaller(minted.json()["token"]).get("/v1/channels"), 401, "invalid_credentials")
 
 
 @pytest.mark.parametrize("lifetime_s", [0, -1, 86_401, 1.5, "60", True, None, 1 << 64])
 def test_a_token_lives_for_a_whole_number_of_seconds(lifetime_s: object) -> None:
-    response = door("listen:*").post("/v1/connection-tokens", {"lifetime_s": lifetime_s})
+    response = caller_with("listen:*").post("/v1/connection-tokens", {"lifetime_s": lifetime_s})
     assert response.status_code == 400
 
 
 def test_every_change_is_announced_in_its_transaction_and_without_secrets() -> None:
     zone("other")
-    manager = door(*EVERYTHING, zone_name="other")
+    manager = caller_with(*EVERYTHING, zone_name="other")
     manager.post("/v1/clients", {"name": "shop"})
     made = manager.post("/v1/clients/shop/keys", {"grants": EMIT}).json()
     path = f"/v1/keys/{made['public_id']}"
@@ -251,7 +254,7 @@ def test_a_commit_tells_the_other_processes(
         [], AbstractContextManager[list[Callable[[], None]]]
     ],
 ) -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     with django_capture_on_commit_callbacks() as callbacks:
         manager.put("/v1/channels/disk", {"mask": 1})
         manager.put("/v1/channels/disk", {"mask": 1})
@@ -260,7 +263,7 @@ def test_a_commit_tells_the_other_processes(
 
 
 def test_a_refused_change_announces_nothing() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     before = len(system_events())
     manager.put("/v1/channels/disk", {"mask": 3})
     manager.post("/v1/clients", {"name": "tester"})
@@ -270,7 +273,7 @@ def test_a_refused_change_announces_nothing() -> None:
 
 
 def test_pages_hold_every_client_once() -> None:
-    manager = door(*EVERYTHING, client_name="c0")
+    manager = caller_with(*EVERYTHING, client_name="c0")
     for number in range(1, 8):
         client("default", f"c{number}")
     names, after = [], ""

@@ -18,7 +18,7 @@ from eventhub.access.tokens import LoginClaims, read_token
 from eventhub.accounts.services import ensure_demo
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
-from tests.integration.access_world import Door, door, key, public_id, refused, zone
+from tests.integration.access_world import ApiCaller, caller_with, key, public_id, refused, zone
 
 pytestmark = pytest.mark.django_db
 LOGIN = {"username": "olga", "password": "a long password"}
@@ -30,19 +30,19 @@ def fast_passwords(settings: Any) -> None:
 
 
 @pytest.fixture
-def operator() -> Door:
+def operator() -> ApiCaller:
     User.objects.create_superuser(LOGIN["username"], password=LOGIN["password"])
-    return Door(http=HttpClient(enforce_csrf_checks=True))
+    return ApiCaller(http=HttpClient(enforce_csrf_checks=True))
 
 
-def log_in(browser: Door) -> dict[str, str]:
+def log_in(browser: ApiCaller) -> dict[str, str]:
     """The headers that a logged-in browser's page sends with a write."""
     response = browser.post("/v1/session", LOGIN)
     assert response.status_code == 200
     return {"X-CSRFToken": response.json()["csrf_token"]}
 
 
-def test_an_operator_logs_in_acts_in_any_zone_and_logs_out(operator: Door) -> None:
+def test_an_operator_logs_in_acts_in_any_zone_and_logs_out(operator: ApiCaller) -> None:
     refused(operator.get("/v1/session"), 401, "unauthenticated")
     headers = log_in(operator)
     assert operator.get("/v1/session").json()["username"] == "olga"
@@ -60,7 +60,7 @@ def test_an_operator_logs_in_acts_in_any_zone_and_logs_out(operator: Door) -> No
     refused(operator.get("/v1/zones"), 401, "unauthenticated")
 
 
-def test_an_operators_token_names_the_zone_and_the_login_and_no_secret(operator: Door) -> None:
+def test_an_operators_token_names_the_zone_and_the_login_and_no_secret(operator: ApiCaller) -> None:
     headers = log_in(operator)
     plant = zone("plant")
     minted = operator.post("/v1/connection-tokens?zone=plant", {"lifetime_s": 30}, headers=headers)
@@ -72,11 +72,11 @@ def test_an_operators_token_names_the_zone_and_the_login_and_no_secret(operator:
     payload = jwt.decode(token, options={"verify_signature": False})
     cookie = operator.http.cookies["sessionid"].value
     assert cookie not in str(payload)
-    refused(Door(token).get("/v1/streams"), 401, "invalid_credentials")  # not for management
+    refused(ApiCaller(token).get("/v1/streams"), 401, "invalid_credentials")  # not for management
 
 
 @pytest.mark.parametrize("grant", ["emit:orders", "emit:*"])
-def test_an_operators_token_is_for_reading(operator: Door, grant: str) -> None:
+def test_an_operators_token_is_for_reading(operator: ApiCaller, grant: str) -> None:
     headers = log_in(operator)
     action, streams = grant.split(":")
     body = {"grants": [{"action": action, "streams": streams}]}
@@ -86,21 +86,21 @@ def test_an_operators_token_is_for_reading(operator: Door, grant: str) -> None:
     assert problem["position"] == {"field": "grants.0"}
 
 
-def test_an_operators_token_needs_csrf_and_a_zone_that_exists(operator: Door) -> None:
+def test_an_operators_token_needs_csrf_and_a_zone_that_exists(operator: ApiCaller) -> None:
     headers = log_in(operator)
     refused(operator.post("/v1/connection-tokens", {}), 403, "csrf_failed")
     nowhere = operator.post("/v1/connection-tokens?zone=nowhere", {}, headers=headers)
     refused(nowhere, 404, "not_found")
 
 
-def test_a_write_without_the_csrf_token_is_refused(operator: Door) -> None:
+def test_a_write_without_the_csrf_token_is_refused(operator: ApiCaller) -> None:
     log_in(operator)
     refused(operator.post("/v1/zones", {"name": "plant"}), 403, "csrf_failed")
     refused(operator.delete("/v1/session"), 403, "csrf_failed")
     assert operator.get("/v1/zones").status_code == 200
 
 
-def test_a_wrong_password_is_refused_and_says_nothing_of_the_username(operator: Door) -> None:
+def test_a_wrong_password_is_refused_and_says_nothing_of_the_username(operator: ApiCaller) -> None:
     wrong = operator.post("/v1/session", {**LOGIN, "password": "b"})
     unknown = operator.post("/v1/session", {**LOGIN, "username": "nobody"})
     assert wrong.content == unknown.content
@@ -109,17 +109,17 @@ def test_a_wrong_password_is_refused_and_says_nothing_of_the_username(operator: 
 
 def test_a_user_who_is_no_operator_may_not_log_in() -> None:
     User.objects.create_user("guest", password="a long password")
-    response = Door().post("/v1/session", {"username": "guest", "password": "a long password"})
+    response = ApiCaller().post("/v1/session", {"username": "guest", "password": "a long password"})
     refused(response, 401, "invalid_login")
 
 
-def test_an_operator_who_is_dismissed_is_out_at_once(operator: Door) -> None:
+def test_an_operator_who_is_dismissed_is_out_at_once(operator: ApiCaller) -> None:
     log_in(operator)
     User.objects.update(is_staff=False)
     refused(operator.get("/v1/zones"), 401, "unauthenticated")
 
 
-def test_guessing_is_slowed_down_and_ends_with_the_window(operator: Door) -> None:
+def test_guessing_is_slowed_down_and_ends_with_the_window(operator: ApiCaller) -> None:
     for _ in range(limits.LOGIN_ATTEMPTS_PER_USER_MAX):
         refused(operator.post("/v1/session", {**LOGIN, "password": "b"}), 401, "invalid_login")
     response = operator.post("/v1/session", LOGIN)
@@ -131,9 +131,9 @@ def test_guessing_is_slowed_down_and_ends_with_the_window(operator: Door) -> Non
     log_in(operator)
 
 
-def test_a_hostile_session_cookie_is_nobody(operator: Door) -> None:
+def test_a_hostile_session_cookie_is_nobody(operator: ApiCaller) -> None:
     for cookie in ('"abcdefgh\\000xyz"', "x" * 5000, "abc", "é" * 20, "' OR 1=1 --------"):
-        browser = Door()
+        browser = ApiCaller()
         headers = {"Cookie": f"sessionid={cookie}"}
         refused(browser.get("/v1/zones", headers=headers), 401, "unauthenticated")
         response = browser.post("/v1/session", LOGIN, headers=headers)
@@ -145,12 +145,12 @@ def test_the_demo_is_made_once_and_kept(tmp_path: Path) -> None:
     made = ensure_demo(file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert ensure_demo(file) == made
-    assert Door(made.key).get("/v1/clients").status_code == 200
-    streams = [item["name"] for item in Door(made.key).get("/v1/streams").json()["items"]]
+    assert ApiCaller(made.key).get("/v1/clients").status_code == 200
+    streams = [item["name"] for item in ApiCaller(made.key).get("/v1/streams").json()["items"]]
     assert streams == ["github", "host", "system"]
     assert Channel.objects.get(name="memory").bit == 2
     login = {"username": made.username, "password": made.password}
-    assert Door().post("/v1/session", login).status_code == 200
+    assert ApiCaller().post("/v1/session", login).status_code == 200
     assert ApiKey.objects.count() == 1
 
 
@@ -179,39 +179,39 @@ def test_no_transaction_waits_while_the_demos_password_is_hashed(
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"operator":{},"client":{}}', b"\xff"])
-def test_a_damaged_or_lost_demo_file_is_made_anew(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_or_lost_demo_file_is_created_again(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "credentials.json"
     first = ensure_demo(file)
     file.write_bytes(damage)
     second = ensure_demo(file)
     assert second.password != first.password
     login = {"username": second.username, "password": second.password}
-    assert Door().post("/v1/session", login).status_code == 200
-    assert Door(second.key).get("/v1/clients").status_code == 200
+    assert ApiCaller().post("/v1/session", login).status_code == 200
+    assert ApiCaller(second.key).get("/v1/clients").status_code == 200
 
 
 def test_a_revoked_demo_key_is_replaced_and_the_password_stays(tmp_path: Path) -> None:
     file = tmp_path / "credentials.json"
     first = ensure_demo(file)
-    Door(first.key).delete(f"/v1/keys/{public_id(first.key)}")
+    ApiCaller(first.key).delete(f"/v1/keys/{public_id(first.key)}")
     second = ensure_demo(file)
     assert second.password == first.password
     assert second.key != first.key
-    assert Door(second.key).get("/v1/clients").status_code == 200
+    assert ApiCaller(second.key).get("/v1/clients").status_code == 200
 
 
 def test_createkey_prints_a_key_that_works(capsys: pytest.CaptureFixture[str]) -> None:
     zone("plant")
     call_command("createkey", "robot", "--zone", "plant", "--grant", "manage:*")
     text = capsys.readouterr().out.strip()
-    assert Door(text).get("/v1/clients").json()["items"][0]["name"] == "robot"
+    assert ApiCaller(text).get("/v1/clients").json()["items"][0]["name"] == "robot"
     for wrong in (["a b"], ["x", "--zone", "nowhere"], ["x", "--grant", "fly:*"]):
         with pytest.raises(CommandError):
             call_command("createkey", *wrong)
 
 
-def test_a_key_does_not_become_an_operator_by_naming_one(operator: Door) -> None:
+def test_a_key_does_not_become_an_operator_by_naming_one(operator: ApiCaller) -> None:
     log_in(operator)
     operator.key = key("listen:*")
     refused(operator.get("/v1/zones"), 403, "forbidden")
-    refused(door("manage:*").get("/v1/zones"), 403, "forbidden")
+    refused(caller_with("manage:*").get("/v1/zones"), 403, "forbidden")

@@ -1,4 +1,4 @@
-"""An archive beside the hub's data does not take the last room of their disk."""
+"""An archive on the disk of the hub's data does not use its last free space."""
 
 from pathlib import Path
 
@@ -12,13 +12,13 @@ from tests.chaos.disk import MountRefused, mounted
 LARGE_MIB = 1024
 
 
-def test_nothing_is_archived_on_a_disk_that_is_low_until_there_is_room(tmp_path: Path) -> None:
+def test_nothing_is_archived_on_a_low_disk_until_there_is_space(tmp_path: Path) -> None:
     try:
         with mounted(tmp_path / "disk", LARGE_MIB):
             root = tmp_path / "disk" / "archive"
             root.mkdir()
             filler = root.parent / "filler"
-            space = disk.look(root)
+            space = disk.measure(root)
             assert space.state == "ok", "the disk of this test is too small"
             place = ArchiveFolder(str(root))
             with filler.open("wb") as file:

@@ -1,4 +1,4 @@
-"""The worker's job: archives what is due in a process of its own, and keeps the metrics."""
+"""The worker's job: archives due segments in a process of its own, and updates the metrics."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ database = pytest.fixture(log_database)
 
 @pytest.fixture(autouse=True)
 def of_the_archiver(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment that the archiver's process gets."""
+    """Set the environment of the archiver's process."""
     monkeypatch.setenv("DATABASE_URL", database)
     monkeypatch.delenv("DATABASE_DIRECT_URL", raising=False)
     monkeypatch.setenv("EVENTHUB_ARCHIVE_URL", str(tmp_path))
@@ -26,7 +26,7 @@ def sample(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(f"eventhub_{name}", labels) or 0.0
 
 
-def test_what_is_due_is_archived_and_counted(database: str, tmp_path: Path) -> None:
+def test_due_segments_are_archived_and_counted(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 30)
     before = sample("archived_events_total"), sample("archived_bytes_total")
@@ -39,7 +39,7 @@ def test_what_is_due_is_archived_and_counted(database: str, tmp_path: Path) -> N
     assert sample("archive_configured") == 1
 
 
-def test_what_fails_is_counted_by_reason_and_waits(database: str, tmp_path: Path) -> None:
+def test_failures_are_counted_by_reason_and_retried_later(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 20)
     execute(database, "DELETE FROM events WHERE sequence = 14")
@@ -49,7 +49,7 @@ def test_what_fails_is_counted_by_reason_and_waits(database: str, tmp_path: Path
     assert sample("archive_waiting_events") == 10
 
 
-def test_without_an_archive_what_waits_is_in_the_metrics(database: str) -> None:
+def test_without_an_archive_waiting_segments_are_in_the_metrics(database: str) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 20)
     execute(database, "UPDATE segments SET sealed_at = now() - interval '1 hour' WHERE first = 1")
@@ -60,7 +60,7 @@ def test_without_an_archive_what_waits_is_in_the_metrics(database: str) -> None:
     assert 3_600 <= sample("archive_lag_seconds") < 3_700
 
 
-def test_a_job_that_is_told_to_stop_starts_nothing_more(database: str, tmp_path: Path) -> None:
+def test_a_stopped_job_starts_no_process(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 30)
     job = ArchiveJob()
@@ -69,9 +69,9 @@ def test_a_job_that_is_told_to_stop_starts_nothing_more(database: str, tmp_path:
     assert archived(database, stream) == []
 
 
-def test_a_database_that_is_away_is_no_error(tmp_path: Path) -> None:
+def test_an_unreachable_database_is_no_error(tmp_path: Path) -> None:
     ArchiveJob().run("postgresql://127.0.0.1:1/none", str(tmp_path))
 
 
-def test_the_timetable_starts_it() -> None:
+def test_the_timetable_starts_the_archiver() -> None:
     assert TIMETABLE["archive"]["task"] in app.tasks

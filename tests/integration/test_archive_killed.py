@@ -1,4 +1,4 @@
-"""An archiver that is killed or stopped, at any moment: nothing half-done is ever in sight, and the
+"""An archiver that is killed or suspended at any moment leaves nothing incomplete visible, and the
 next run finishes.
 """
 
@@ -21,7 +21,7 @@ from tests.integration.archive_world import (
     archive,
     archived,
     archived_stream,
-    dying,
+    crashing,
     files,
     fill,
     free_lease,
@@ -34,28 +34,30 @@ TIMEOUT_S = 60
 
 
 def chosen(moments: list[str]) -> list[str]:
-    """All but the writes, and of them the first, one in the middle and the last of each file."""
+    """Return all moments except writes, and of each file the first, a middle and the last write."""
     writes = [moment for moment in moments if moment.endswith("write")]
     kept = {writes[0], writes[len(writes) // 2], *writes[-2:]}
     return [moment for moment in moments if not moment.endswith("write") or moment in kept]
 
 
 def in_sight_is_whole(place: Path) -> bool:
-    """Every manifest is of a whole file, and every file can be read to its end."""
+    """Check that every manifest names a complete file, and that every file can be read to
+    its end.
+    """
     root = ArchiveFolder(str(place))
     manifests = [path.relative_to(place) for path in place.rglob("zone=*/**/*.json")]
     return all(not examine(root, str(path)).problems for path in manifests)
 
 
-def test_killed_at_any_moment_nothing_half_done_is_seen_and_the_next_run_finishes(
+def test_a_killed_archiver_leaves_nothing_incomplete_and_the_next_run_finishes(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=EVENTS)
     payloads = fill(database, stream, EVENTS)
-    with dying("archive_dying", database) as ask:
+    with crashing("archive_crash", database) as ask:
         *listed, status = ask(tmp_path / "list", "list")
         assert status == "0"
-        wanted = files(tmp_path / "list")
+        expected = files(tmp_path / "list")
         moments = chosen(listed)
         assert len(moments) >= 10
         for moment in moments:
@@ -66,7 +68,7 @@ def test_killed_at_any_moment_nothing_half_done_is_seen_and_the_next_run_finishe
             assert in_sight_is_whole(place), moment
             free_lease(database)
             assert [done.reason for done in archive(database, place)] == [""], moment
-            assert files(place) == wanted, moment
+            assert files(place) == expected, moment
             assert list((place / "_unfinished").iterdir()) == [], moment
             [segment] = archived(database, stream)
             found = Archive(str(place)).read(segment, 0, EVENTS, 1 << 30)
@@ -102,7 +104,7 @@ class Process:
         return status
 
 
-def test_killed_again_and_again_it_gets_everything_there(database: str, tmp_path: Path) -> None:
+def test_an_archiver_killed_repeatedly_archives_everything(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=50)
     payloads = fill(database, stream, 1_000)
     for lines in (4, 6):
@@ -123,7 +125,9 @@ def test_killed_again_and_again_it_gets_everything_there(database: str, tmp_path
     assert [one.payload for page in found for one in page] == payloads
 
 
-def test_stopped_while_another_takes_over_it_ends_by_itself(database: str, tmp_path: Path) -> None:
+def test_a_suspended_archiver_ends_after_another_has_taken_over(
+    database: str, tmp_path: Path
+) -> None:
     stream = archived_stream(database, "orders", events_max=50)
     fill(database, stream, 2_000)
     process = Process(database, tmp_path)
@@ -139,7 +143,7 @@ def test_stopped_while_another_takes_over_it_ends_by_itself(database: str, tmp_p
     assert in_sight_is_whole(tmp_path)
 
 
-def test_told_to_stop_it_lets_the_lease_go(database: str, tmp_path: Path) -> None:
+def test_a_stopped_archiver_releases_the_lease(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 1_000)
     process = Process(database, tmp_path)

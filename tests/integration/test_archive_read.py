@@ -1,4 +1,4 @@
-"""Reading the archive: the same bytes, within bounds, from few row groups; damage is said."""
+"""Reading the archive: the same bytes, within limits, from few row groups; damage is reported."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ MIB = 1024 * 1024
 def read_on(
     source: Archive, segments: list[ArchivedSegment], events_max: int, bytes_max: int
 ) -> list[StoredEvent]:
-    """Everything, page by page."""
+    """Read everything, page by page."""
     found: list[StoredEvent] = []
     for segment in segments:
         after = segment.first - 1
@@ -58,7 +58,7 @@ def parts(found: list[StoredEvent]) -> list[tuple[int, int, int, bytes]]:
 @pytest.mark.parametrize(
     ("events_max", "bytes_max"), [(512, PAGE_BYTES), (7, PAGE_BYTES), (10_000, 3_000)]
 )
-def test_what_is_read_is_what_was_stored(
+def test_archived_events_equal_the_stored_ones(
     database: str, tmp_path: Path, events_max: int, bytes_max: int
 ) -> None:
     stream = archived_stream(database, "orders", events_max=500)
@@ -100,7 +100,7 @@ def test_one_event_is_found(database: str, tmp_path: Path) -> None:
         source.find(segment, 5_001)
 
 
-class CountingPlace(ArchiveFolder):
+class CountingFolder(ArchiveFolder):
     """A place that knows how many bytes were read from it."""
 
     count = 0
@@ -128,7 +128,7 @@ def test_an_event_in_the_middle_costs_one_row_group(database: str, tmp_path: Pat
     archive(database, tmp_path)
     [segment] = archived(database, stream)
     source = Archive(str(tmp_path))
-    place = source._place = CountingPlace(str(tmp_path))
+    place = source._folder = CountingFolder(str(tmp_path))
     assert source.find(segment, 20_000).payload == made[19_999]
     size = parquet_of(tmp_path).stat().st_size
     assert 0 < place.count < size / 5  # one of ten, the footer, the manifest
@@ -169,7 +169,7 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], None]]] = {
 }
 
 
-def test_a_damaged_file_is_an_error_with_its_segment_and_read_again_when_mended(
+def test_a_damaged_file_is_an_error_naming_its_segment_and_is_read_after_repair(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=100)
@@ -195,7 +195,7 @@ def test_a_damaged_file_is_an_error_with_its_segment_and_read_again_when_mended(
         assert [one.payload for one in found] == made, name
 
 
-def test_every_altered_byte_is_found_or_changes_nothing(database: str, tmp_path: Path) -> None:
+def test_every_altered_byte_is_detected_or_has_no_effect(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=20)
     payloads = fill(database, stream, 20)
     archive(database, tmp_path)
@@ -216,7 +216,7 @@ def test_every_altered_byte_is_found_or_changes_nothing(database: str, tmp_path:
     assert found > 10
 
 
-def test_an_archive_that_is_away_is_unavailable_and_not_damaged(
+def test_an_unreachable_archive_is_unavailable_and_not_damaged(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=10)
@@ -259,7 +259,7 @@ def test_descriptors_and_memory_of_many_segments_are_bounded(
     source.close()
 
 
-def test_threads_share_few_files_without_harm(
+def test_threads_share_a_few_open_files(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "ARCHIVE_FILES_OPEN_MAX", 2)
@@ -309,9 +309,7 @@ async def test_a_file_of_50_mb_is_sent_in_constant_memory(database: str, tmp_pat
     assert most - before < 10 * MIB
 
 
-async def test_a_download_that_is_given_up_leaves_nothing_open(
-    database: str, tmp_path: Path
-) -> None:
+async def test_an_aborted_download_leaves_no_file_open(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=100)
     fill(database, stream, 100)
     archive(database, tmp_path)
@@ -354,7 +352,7 @@ async def test_an_altered_file_is_never_sent_to_its_end(database: str, tmp_path:
     assert _open_in(tmp_path) == 0
 
 
-def test_an_archive_in_memory_is_read_likewise(database: str) -> None:
+def test_an_archive_in_memory_is_read(database: str) -> None:
     place = f"memory://read-{os.getpid()}"
     stream = archived_stream(database, "orders", events_max=100)
     fill(database, stream, 300)
@@ -363,6 +361,6 @@ def test_an_archive_in_memory_is_read_likewise(database: str) -> None:
     assert parts(found) == hot(database)
 
 
-def test_a_url_that_names_no_filesystem_is_said_at_once() -> None:
+def test_a_url_without_a_filesystem_is_refused_at_once() -> None:
     with pytest.raises(EventHubError, match="EVENTHUB_ARCHIVE_URL"):
         Archive("nowhere://bucket")

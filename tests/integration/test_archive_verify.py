@@ -1,4 +1,4 @@
-"""`verify` names each problem of the archive, and nothing else; the command says it in words."""
+"""`verify` reports each problem of the archive, and no other; the command prints them."""
 
 import hashlib
 import json
@@ -29,13 +29,13 @@ database = pytest.fixture(log_database)
 
 @pytest.fixture
 def whole_database() -> Iterator[str]:
-    """With the tables of all rooms."""
+    """Create a database with the tables of all packages."""
     with migrated_database("verify") as url:
         yield url
 
 
 def problems(url: str, place: Path) -> list[tuple[int, str]]:
-    """(first sequence of the segment, kind of problem)."""
+    """Return (first sequence of the segment, kind of problem)."""
     with psycopg.connect(url) as connection:
         rows = catalog.archived_segments(connection, SegmentFilter())
     return [
@@ -46,19 +46,19 @@ def problems(url: str, place: Path) -> list[tuple[int, str]]:
 
 
 class Segment(NamedTuple):
-    """The second of three segments, of sequences 11 to 20."""
+    """The second of three segments, with sequences 11 to 20."""
 
     url: str
     file: Path
     manifest: Path
 
     def say(self, **changed: Any) -> None:
-        """Write the manifest anew with other fields and a right checksum."""
+        """Write the manifest again with other fields and a right checksum."""
         made = manifest.load(self.manifest.read_bytes(), "")
         self.manifest.write_bytes(manifest.dump(made._replace(**changed)))
 
     def rewrite(self, change: Callable[[pa.Table], pa.Table]) -> None:
-        """Put another file in place, whose digest the manifest has."""
+        """Replace the file by another one whose digest the manifest has."""
         pq.write_table(change(pq.read_table(self.file, partitioning=None)), self.file)
         content = self.file.read_bytes()
         self.say(file_bytes=len(content), file_sha256=hashlib.sha256(content).hexdigest())
@@ -87,7 +87,7 @@ HARM: dict[str, Callable[[Segment], object]] = {
 }
 
 
-def test_each_problem_is_named_with_its_segment_and_nothing_else(
+def test_each_problem_is_reported_with_its_segment_and_no_other(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=10)
@@ -113,7 +113,7 @@ def _bytes(path: Path) -> int:
     return manifest.load(path.read_bytes(), "").payload_bytes
 
 
-def test_a_segment_that_does_not_follow_the_one_before_is_named(
+def test_a_segment_that_does_not_continue_its_predecessor_is_reported(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=10)
@@ -123,7 +123,7 @@ def test_a_segment_that_does_not_follow_the_one_before_is_named(
     assert (11, "not_continuous") in problems(database, tmp_path)
 
 
-def test_a_damaged_segment_that_is_still_in_the_database_is_written_anew(
+def test_a_damaged_segment_still_in_the_database_is_archived_again(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=10)
@@ -150,7 +150,7 @@ def manage(url: str, place: str | Path, *words: str) -> subprocess.CompletedProc
     )
 
 
-def test_the_command_archives_verifies_and_says_how_it_stands(
+def test_the_command_archives_verifies_and_prints_the_status(
     whole_database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(whole_database, "orders", events_max=10)
@@ -173,9 +173,7 @@ def test_the_command_archives_verifies_and_says_how_it_stands(
     assert "1 problems" in bad.stdout
 
 
-def test_what_failed_is_in_the_status_and_the_exit_code(
-    whole_database: str, tmp_path: Path
-) -> None:
+def test_failures_are_in_the_status_and_the_exit_code(whole_database: str, tmp_path: Path) -> None:
     stream = archived_stream(whole_database, "orders", events_max=10)
     fill(whole_database, stream, 20)
     execute(whole_database, "DELETE FROM events WHERE sequence = 14")
@@ -184,10 +182,10 @@ def test_what_failed_is_in_the_status_and_the_exit_code(
     assert "segment_unreadable" in run.stdout
     assert "1 segments archived, 1 failed" in run.stdout
     status = manage(whole_database, tmp_path, "status").stdout
-    assert "1 tries" in status and "segment_unreadable: Event 14" in status
+    assert "1 attempts" in status and "segment_unreadable: Event 14" in status
 
 
-def test_every_word_of_the_command_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_of_the_command_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     def help_of(*words: str) -> str:
         with pytest.raises(SystemExit):
             execute_from_command_line(["manage.py", "archive", *words, "--help"])
@@ -197,7 +195,7 @@ def test_every_word_of_the_command_is_explained(capsys: pytest.CaptureFixture[st
     assert "--segment UUID" in help_of("verify")
 
 
-def test_a_manifest_is_json_for_anybody(database: str, tmp_path: Path) -> None:
+def test_a_manifest_is_plain_json(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 10)
     archive(database, tmp_path)

@@ -1,4 +1,4 @@
-"""Sealed segments go to the archive: what lies there, what is due, and what fails."""
+"""Archiving sealed segments: the files, the due segments, and failures."""
 
 import hashlib
 import itertools
@@ -47,7 +47,7 @@ def only_manifest(place: Path) -> manifest.SegmentManifest:
     return manifest.load(found.read_bytes(), found.name)
 
 
-def test_a_sealed_segment_lies_in_the_archive_with_every_byte_and_column(
+def test_a_sealed_segment_is_archived_with_every_byte_and_column(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=100)
@@ -78,7 +78,7 @@ def test_a_sealed_segment_lies_in_the_archive_with_every_byte_and_column(
     assert row["attributes_bool"] == {"paid": False}
 
 
-def test_the_manifest_says_what_the_file_is(database: str, tmp_path: Path) -> None:
+def test_the_manifest_describes_the_file(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", zone_id=7, events_max=100)
     payloads = fill(database, stream, 100)
     archive(database, tmp_path)
@@ -101,7 +101,7 @@ def test_the_manifest_says_what_the_file_is(database: str, tmp_path: Path) -> No
     assert described[b"eventhub.stream"] == b"orders"
 
 
-def test_files_of_different_attributes_have_one_schema_together(
+def test_files_with_different_attributes_have_a_common_schema(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "mixed", events_max=2)
@@ -124,7 +124,7 @@ def test_files_of_different_attributes_have_one_schema_together(
     assert [(row["attributes_text"] or {}).get("a") for row in rows[2:3]] == ["text"]
 
 
-def test_a_column_of_an_attribute_holds_all_its_values_or_is_not_there(
+def test_a_column_holds_all_values_of_an_attribute_or_does_not_exist(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "odd", events_max=4)
@@ -148,13 +148,13 @@ def test_a_filter_on_an_attribute_reads_few_row_groups(database: str, tmp_path: 
     file = only_file(tmp_path)
     assert pq.ParquetFile(file).num_row_groups == 3
     [fragment] = ds.dataset(file, format="parquet").get_fragments()
-    wanted = ds.field("attributes_int", "n") == 9_000
-    kept = fragment.subset(wanted)
+    condition = ds.field("attributes_int", "n") == 9_000
+    kept = fragment.subset(condition)
     assert [group.id for group in kept.row_groups] == [2]
-    assert kept.to_table(filter=wanted, columns=["sequence"]).column(0).to_pylist() == [9_000]
+    assert kept.to_table(filter=condition, columns=["sequence"]).column(0).to_pylist() == [9_000]
 
 
-def test_any_name_of_a_stream_is_a_folder(database: str, tmp_path: Path) -> None:
+def test_any_stream_name_is_a_folder(database: str, tmp_path: Path) -> None:
     names = ["..", "a/b", "ä ö", "x" * 200, "語" * 200, "語" * 199 + "x", "a%2Fb", "A/B"]
     streams = [archived_stream(database, name, events_max=1) for name in names]
     for stream in streams:
@@ -183,7 +183,9 @@ def test_only_sealed_segments_of_streams_with_the_policy_are_archived_and_once(
     assert archived(database, other.id) == []
 
 
-def test_a_choice_of_stream_or_segment_archives_no_more(database: str, tmp_path: Path) -> None:
+def test_a_run_for_one_stream_or_segment_archives_nothing_else(
+    database: str, tmp_path: Path
+) -> None:
     one = archived_stream(database, "one", events_max=10)
     two = archived_stream(database, "two", events_max=10)
     fill(database, one, 30)
@@ -228,10 +230,10 @@ def test_a_segment_with_a_hole_is_not_archived_and_the_others_are(
     with psycopg.connect(database) as connection:
         found = catalog.status(connection)
     assert found.waiting.segments == 1
-    assert [(failure.reason, failure.tries) for failure in found.failures] == [
+    assert [(failure.reason, failure.attempts) for failure in found.failures] == [
         ("segment_unreadable", 1)
     ]
-    assert [again.reason for again in archive(database, tmp_path, anyway=True)] == [
+    assert [again.reason for again in archive(database, tmp_path, retry_failed=True)] == [
         "segment_unreadable"
     ]
 
@@ -268,7 +270,7 @@ def test_one_archiver_at_a_time(database: str, tmp_path: Path) -> None:
     assert archive(database, tmp_path) == []
 
 
-def test_an_archiver_that_slept_too_long_ends_and_does_no_harm(
+def test_an_archiver_suspended_beyond_its_lease_ends_without_harm(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=10)
@@ -285,7 +287,7 @@ def test_an_archiver_that_slept_too_long_ends_and_does_no_harm(
     assert len(archived(database, stream)) == 3
 
 
-def test_what_a_try_left_over_that_did_not_finish_is_removed(database: str, tmp_path: Path) -> None:
+def test_leftovers_of_an_unfinished_attempt_are_removed(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 20)
     [[uuid], [other]] = _segments(database, stream)
@@ -309,7 +311,7 @@ def test_what_a_try_left_over_that_did_not_finish_is_removed(database: str, tmp_
     assert kept.exists() and len(files(tmp_path)) == 5
 
 
-def test_the_archive_may_be_any_filesystem(database: str) -> None:
+def test_any_filesystem_can_be_the_archive(database: str) -> None:
     place = f"memory://archive-{os.getpid()}-{next(_numbers)}"
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 20)
@@ -317,7 +319,9 @@ def test_the_archive_may_be_any_filesystem(database: str) -> None:
     assert len(archived(database, stream)) == 2
 
 
-def test_an_archive_that_takes_nothing_fails_with_its_reason(database: str, tmp_path: Path) -> None:
+def test_an_archive_that_cannot_be_written_fails_with_the_reason(
+    database: str, tmp_path: Path
+) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 30)
     (tmp_path / "file").write_text("no folder")
@@ -326,7 +330,7 @@ def test_an_archive_that_takes_nothing_fails_with_its_reason(database: str, tmp_
     assert archived(database, stream) == []
 
 
-def test_what_a_restored_database_knows_less_of_is_not_overwritten(
+def test_an_archived_segment_is_not_overwritten_after_a_restore(
     database: str, tmp_path: Path
 ) -> None:
     stream = archived_stream(database, "orders", events_max=10)
@@ -339,7 +343,7 @@ def test_what_a_restored_database_knows_less_of_is_not_overwritten(
     assert {path: path.read_bytes() for path in tmp_path.rglob("zone=*/**/*.*")} == before
 
 
-def test_a_segment_is_read_right_while_it_moves_between_partitions(
+def test_a_segment_is_read_correctly_while_it_moves_between_partitions(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = archived_stream(database, "orders", events_max=12_000)
@@ -366,7 +370,7 @@ def _second_group(url: str) -> None:
 
 
 def _move(url: str, segment_id: int) -> None:
-    """What the cleaner does: to the other of two groups."""
+    """Move segments to the other of two partitions, as the cleaning does."""
     with psycopg.connect(url) as connection:
         connection.execute(
             "WITH gone AS (DELETE FROM events WHERE segment_id = %s RETURNING *)"

@@ -1,4 +1,6 @@
-"""What waits for endpoints that take nothing: the oldest goes, and who is owed is told so."""
+"""The backlog of endpoints that take nothing: the oldest deliveries are dropped, and gap notices
+say so.
+"""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -39,8 +41,10 @@ async def connection(world: World) -> AsyncIterator[Connection]:
     await connection.close()
 
 
-def owe(world: World, stream_id: int, endpoint: int, first: int, last: int, **more: Any) -> None:
-    """Deliveries of a stream's sequences, the older ones written before; `more`: columns."""
+def add_deliveries(
+    world: World, stream_id: int, endpoint: int, first: int, last: int, **more: Any
+) -> None:
+    """Insert deliveries of a stream's sequences, the older ones first; `more`: columns."""
     columns = {"created_at": None, **more}
     names = "".join(f", {name}" for name in columns if name != "created_at")
     values = "".join(", %s" for name in columns if name != "created_at")
@@ -61,69 +65,71 @@ def narrow(events: int) -> Any:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-async def test_the_oldest_become_one_notice_of_their_lane(
+async def test_the_oldest_deliveries_become_one_gap_notice_of_their_lane(
     world: World, connection: Connection, ordered: bool
 ) -> None:
-    """What is posted just now stays; what comes later goes into the same notice."""
-    stream_id, beside = world.stream(), world.stream()
+    """Deliveries being posted stay; later drops extend the same notice."""
+    stream_id, second_stream = world.stream(), world.stream()
     [full, other] = world.endpoints(2, ordered=ordered)
-    owe(world, stream_id, full, 1, 30)
-    owe(world, stream_id, full, 31, 31, claim="9c5b94b1-35ad-49bb-b118-8e8fc24abf80",
+    add_deliveries(world, stream_id, full, 1, 30)
+    add_deliveries(world, stream_id, full, 31, 31, claim="9c5b94b1-35ad-49bb-b118-8e8fc24abf80",
         next_attempt_at="infinity")  # fmt: skip
-    owe(world, beside, full, 100, 101)
-    owe(world, stream_id, other, 1, 20)
-    assert await enforce_bounds(connection, narrow(20)) == 15  # of 33 18 stay
+    add_deliveries(world, second_stream, full, 100, 101)
+    add_deliveries(world, stream_id, other, 1, 20)
+    assert await enforce_bounds(connection, narrow(20)) == 15  # 18 of 33 remain
     kept = [(at, "pending", None) for at in range(16, 32)]
     later = [(100, "pending", None), (101, "pending", None)]
     assert world.sql(OWED, full) == [(15, "pending", 1), *kept, *later]
     assert len(world.sql(OWED, other)) == 20
-    assert await enforce_bounds(connection, narrow(20)) == 0  # a notice is none of them
-    owe(world, stream_id, full, 32, 36)
+    assert await enforce_bounds(connection, narrow(20)) == 0  # a notice does not count
+    add_deliveries(world, stream_id, full, 32, 36)
     assert await enforce_bounds(connection, narrow(20)) == 5
     [first, *rest] = world.sql(OWED, full)
     assert first == (20, "pending", 1)
     assert len(rest) == 18
-    told = world.sql("SELECT registrations, gap_reason, payload, claim FROM deliveries"
+    announcement = world.sql("SELECT registrations, gap_reason, payload, claim FROM deliveries"
                      " WHERE endpoint_id = %s AND gap_first = 1", full)  # fmt: skip
-    assert told == [([7], "backlog", None, None)]
-    # the rest stay listed as what they are, also what the first notice was
+    assert announcement == [([7], "backlog", None, None)]
+    # the rest keep their states, also the first notice
     states = "SELECT count(*) FROM deliveries WHERE endpoint_id = %s AND state = 'dropped'"
     assert world.sql(states, full) == [(19,)]
 
 
-async def test_notices_of_a_lane_follow_one_another(world: World, connection: Connection) -> None:
-    """One of what forwarders lost is in the middle of what is dropped."""
+async def test_notices_of_a_lane_stay_in_order(world: World, connection: Connection) -> None:
+    """A notice of a forwarder's gap is in the middle of the dropped deliveries."""
     stream_id = world.stream()
     [endpoint] = world.endpoints(ordered=True)
-    owe(world, stream_id, endpoint, 1, 4)
-    owe(world, stream_id, endpoint, 8, 8, gap_first=5, gap_reason="quota")
-    owe(world, stream_id, endpoint, 9, 20)
+    add_deliveries(world, stream_id, endpoint, 1, 4)
+    add_deliveries(world, stream_id, endpoint, 8, 8, gap_first=5, gap_reason="quota")
+    add_deliveries(world, stream_id, endpoint, 9, 20)
     assert await enforce_bounds(connection, narrow(10)) == 7
-    owe(world, stream_id, endpoint, 21, 23)
+    add_deliveries(world, stream_id, endpoint, 21, 23)
     assert await enforce_bounds(connection, narrow(10)) == 3
     notices = [(4, "pending", 1), (8, "pending", 5), (14, "pending", 9)]
     assert world.sql(OWED, endpoint)[:3] == notices
 
 
-async def test_bytes_count_with_those_of_the_events(world: World, connection: Connection) -> None:
-    """Also those that a delivery would only get once its event's partition goes."""
+async def test_bytes_include_those_of_the_events(world: World, connection: Connection) -> None:
+    """Including the bytes that a delivery would receive only when its event's partition
+    is dropped.
+    """
     stream_id = world.stream()
     world.emit(stream_id, *["a"] * 10, body=b"x" * 10_000)
     [light, heavy] = world.endpoints(2)
-    owe(world, stream_id, light, 1, 2)
-    owe(world, stream_id, heavy, 1, 10)
-    owe(world, stream_id, heavy, 11, 20, payload=b"x" * 20_000)
+    add_deliveries(world, stream_id, light, 1, 2)
+    add_deliveries(world, stream_id, heavy, 1, 10)
+    add_deliveries(world, stream_id, heavy, 11, 20, payload=b"x" * 20_000)
     settings = bounds_of(ANY._replace(bytes=200_000), None)
     await enforce_bounds(connection, settings)
     assert len(world.sql(OWED, light)) == 2
-    # of 310,000 bytes 180,000 stay, as a notice and what is newest
+    # 180,000 of 310,000 bytes remain, as a notice and the newest
     assert [row[0] for row in world.sql(OWED, heavy)] == list(range(12, 21))
 
 
-async def test_what_has_waited_too_long_goes(world: World, connection: Connection) -> None:
+async def test_overdue_deliveries_are_dropped(world: World, connection: Connection) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
-    owe(world, stream_id, endpoint, 1, 5)
+    add_deliveries(world, stream_id, endpoint, 1, 5)
     world.sql("UPDATE deliveries SET created_at = now() - interval '3 days' WHERE sequence < 4")
     settings = bounds_of(ANY._replace(age_s=2 * 24 * 3600), None)
     assert await enforce_bounds(connection, settings) == 3
@@ -131,9 +137,7 @@ async def test_what_has_waited_too_long_goes(world: World, connection: Connectio
         (3, "pending", 1), (4, "pending", None), (5, "pending", None),
     ]  # fmt: skip
     world.sql("UPDATE deliveries SET created_at = now() - interval '9 days' WHERE sequence = 3")
-    assert (
-        await enforce_bounds(connection, settings) == 0
-    )  # the notice waits for as long as it takes
+    assert await enforce_bounds(connection, settings) == 0  # a notice is never dropped
 
 
 async def test_losses_are_announced_at_once_and_then_together(
@@ -141,11 +145,11 @@ async def test_losses_are_announced_at_once_and_then_together(
 ) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
-    owe(world, stream_id, endpoint, 1, 20)
+    add_deliveries(world, stream_id, endpoint, 1, 20)
     before = len(announced(world.url, "delivery.dropped"))
     assert await enforce_bounds(connection, narrow(10)) == 11
     assert await announce_losses(connection) == 1
-    owe(world, stream_id, endpoint, 21, 40)
+    add_deliveries(world, stream_id, endpoint, 21, 40)
     assert await enforce_bounds(connection, narrow(10)) == 20
     assert await announce_losses(connection) == 0
     monkeypatch.setattr(limits, "LOSSES_INTERVAL_S", 0.0)

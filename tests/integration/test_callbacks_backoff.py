@@ -1,7 +1,8 @@
-"""Endpoints that fail as a whole: what they cost, and what is delivered when they answer again.
+"""The backoff of endpoints that fail as a whole: what they cost, and what is delivered when they
+recover.
 
-The story: 300 deliveries pending for an endpoint that answers 500 at once made 1,667 requests in
-20 s, and each of them used up its own tries.
+The story: 300 deliveries pending for an endpoint that answered 500 at once made 1,667 requests in
+20 s, and each of them used up its own attempts.
 """
 
 import asyncio
@@ -32,16 +33,16 @@ def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CALLBACK_SCAN_INTERVAL_S", 0.1)
 
 
-def owe(world: CallbacksWorld, url: str, *, ordered: bool) -> int:
-    """The endpoint, with 300 deliveries of ten streams pending."""
+def add_deliveries(world: CallbacksWorld, url: str, *, ordered: bool) -> int:
+    """Create the endpoint, with 300 pending deliveries of ten streams."""
     endpoint = world.endpoint(url, ordered=ordered)
     for _ in range(STREAMS):
-        world.owe(world.events(WAITING // STREAMS), endpoint)
+        world.deliver(world.events(WAITING // STREAMS), endpoint)
     return endpoint
 
 
 def pause_s(world: CallbacksWorld, endpoint: int) -> float:
-    """How long the endpoint as a whole backs off."""
+    """Return the pause of the endpoint's backoff."""
     found = world.sql("SELECT pause_s FROM backoffs WHERE endpoint_id = %s", endpoint)
     return float(found[0][0]) if found else 0.0
 
@@ -54,11 +55,11 @@ def fail_counted(world: CallbacksWorld, endpoint: int) -> list[int]:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-async def test_an_endpoint_that_fails_costs_a_few_requests_and_what_waits_drains_when_it_answers(
+async def test_a_failing_endpoint_costs_a_few_requests_and_its_backlog_drains_on_recovery(
     world: CallbacksWorld, ordered: bool
 ) -> None:
     async with receiver(lambda _: FAILS) as sink:
-        endpoint = owe(world, sink.url, ordered=ordered)
+        endpoint = add_deliveries(world, sink.url, ordered=ordered)
         async with draining(world), draining(world):
             await until(lambda: pause_s(world, endpoint) >= 1.6)  # three probes failed
             assert len(sink.posted) <= 2 * (limits.CALLBACK_FAILURES_MIN + STREAMS) + 4
@@ -67,7 +68,7 @@ async def test_an_endpoint_that_fails_costs_a_few_requests_and_what_waits_drains
             sink.script = lambda _: OK
             await until(lambda: world.states(endpoint) == ["delivered"] * WAITING)
     again = sink.posted[failed:]
-    assert again[0].at_s - answered_s < 3.5  # of the last pause, and a scan
+    assert again[0].at_s - answered_s < 3.5  # the last pause, and a scan
     assert again[-1].at_s - again[0].at_s < 5
     assert len(again) == WAITING
     if ordered:
@@ -76,33 +77,33 @@ async def test_an_endpoint_that_fails_costs_a_few_requests_and_what_waits_drains
             assert own == sorted(own, key=lambda id: int(id.split("_")[2]))
 
 
-async def test_a_pause_outlives_the_workers_and_is_one_for_all(
+async def test_a_backoff_survives_the_workers_and_is_shared_by_all(
     world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 60.0)
     async with receiver(lambda _: FAILS) as sink, receiver() as healthy:
-        endpoint = owe(world, sink.url, ordered=False)
+        endpoint = add_deliveries(world, sink.url, ordered=False)
         async with draining(world):
             await until(lambda: pause_s(world, endpoint) > 0)
         seen = len(sink.posted)
         async with draining(world), draining(world):
             other = world.endpoint(healthy.url)
-            world.owe(world.events(20), other)
+            world.deliver(world.events(20), other)
             await until(lambda: world.states(other) == ["delivered"] * 20)
         assert len(sink.posted) == seen
 
 
-async def test_tries_are_not_used_up_while_the_endpoint_backs_off(
+async def test_attempts_do_not_count_while_the_endpoint_backs_off(
     world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three deliveries whose last try would be the next but one wait through twelve probes."""
+    """Three deliveries with one attempt left but one stay pending through twelve probes."""
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
     monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_ATTEMPTS_MAX", 7)
     async with receiver(lambda _: FAILS) as sink:
         endpoint = world.endpoint(sink.url)
-        world.owe(world.events(3), endpoint)
+        world.deliver(world.events(3), endpoint)
         async with draining(world):
             await until(lambda: len(sink.posted) >= 8 + 12)
             assert world.states(endpoint) == ["pending"] * 3
@@ -115,10 +116,10 @@ async def test_tries_are_not_used_up_while_the_endpoint_backs_off(
     assert numbers == [(len(sink.posted), len(sink.posted))]
 
 
-async def test_an_event_that_an_endpoint_cannot_take_keeps_nothing_but_its_own_lane(
+async def test_an_event_that_an_endpoint_rejects_delays_only_its_own_lane(
     world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And that not for ever: after some hours in which nothing else failed, its tries count."""
+    """But not for ever: after some hours without another failure its attempts count."""
     monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
     monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
@@ -133,15 +134,15 @@ async def test_an_event_that_an_endpoint_cannot_take_keeps_nothing_but_its_own_l
 
     async with receiver(refuses) as sink, draining(world):
         lanes = world.endpoint(sink.url, ordered=True)
-        world.owe(poison, lanes)
-        world.owe(world.events(30), lanes)
+        world.deliver(poison, lanes)
+        world.deliver(world.events(30), lanes)
         await until(lambda: world.states(lanes).count("delivered") >= 30)
         await until(lambda: sorted(world.states(lanes)) == ["dead_lettered"] + ["delivered"] * 32)
 
 
-async def test_the_whole_endpoint_waits_as_long_as_it_asked(world: CallbacksWorld) -> None:
+async def test_the_whole_endpoint_obeys_retry_after(world: CallbacksWorld) -> None:
     async with receiver(lambda _: answer("429 Slow Down", "Retry-After: 1200")) as sink:
-        endpoint = owe(world, sink.url, ordered=False)
+        endpoint = add_deliveries(world, sink.url, ordered=False)
         async with draining(world):
             await until(lambda: pause_s(world, endpoint) > 0)
     [(left,)] = world.sql("SELECT extract(epoch FROM paused_until - now()) FROM backoffs")
@@ -152,10 +153,10 @@ async def test_the_whole_endpoint_waits_as_long_as_it_asked(world: CallbacksWorl
 async def test_an_endpoint_that_is_changed_while_it_backs_off_is_called_at_once(
     world: CallbacksWorld,
 ) -> None:
-    """Its old URL had asked for an hour, and the new one was not called before."""
+    """Its old URL had sent a Retry-After of an hour, and the new one was not called before."""
     asks = answer("429 Slow Down", "Retry-After: 3600")
     async with receiver(lambda _: asks) as old, receiver() as new, draining(world):
-        endpoint = owe(world, old.url, ordered=False)
+        endpoint = add_deliveries(world, old.url, ordered=False)
         await until(lambda: pause_s(world, endpoint) > 0)
         change = "UPDATE endpoints SET url = %s, changed_at = now() WHERE id = %s"
         world.sql(change, new.url, endpoint)
@@ -167,7 +168,7 @@ async def test_a_healthy_endpoint_that_refuses_one_in_five_never_backs_off(
 ) -> None:
     numbers = iter(range(10_000))
     async with receiver(lambda _: FAILS if next(numbers) % 5 == 0 else OK) as sink:
-        endpoint = owe(world, sink.url, ordered=False)
+        endpoint = add_deliveries(world, sink.url, ordered=False)
         async with draining(world):
             await until(lambda: world.states(endpoint).count("delivered") > 200, 15)
             assert pause_s(world, endpoint) == 0
@@ -176,8 +177,8 @@ async def test_a_healthy_endpoint_that_refuses_one_in_five_never_backs_off(
 async def test_failures_that_are_written_together_with_a_delivery_do_not_count_for_ever(
     world: CallbacksWorld,
 ) -> None:
-    """One delivered and 31 refused within the time of one write: the worker took the 31 for not
-    written yet, and never called the endpoint again.
+    """One success and 31 failures fell within one write: the worker took the 31 for unwritten, and
+    never called the endpoint again.
     """
     bad = iter(range(32))
 
@@ -189,8 +190,8 @@ async def test_failures_that_are_written_together_with_a_delivery_do_not_count_f
 
     async with receiver() as sink, draining(world):
         endpoint = world.endpoint(sink.url)
-        world.owe(world.events(64), endpoint)
+        world.deliver(world.events(64), endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"] * 64)
         sink.script = refuses
-        world.owe(world.events(32), endpoint)
+        world.deliver(world.events(32), endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"] * 96, 10)

@@ -1,4 +1,4 @@
-"""The drain against a real database and real receivers: claims, posts, results."""
+"""The drain with a real database and real receivers: claims, requests, results."""
 
 import json
 import time
@@ -24,11 +24,11 @@ from tests.integration.callbacks_world import (
 )
 
 
-async def test_what_is_due_is_posted_signed_and_written(world: CallbacksWorld) -> None:
+async def test_due_deliveries_are_posted_signed_and_recorded(world: CallbacksWorld) -> None:
     sent = world.events(3)
     async with receiver() as sink, draining(world):
         endpoint = world.endpoint(sink.url)
-        world.owe(sent, endpoint, registrations=(7, 9))
+        world.deliver(sent, endpoint, registrations=(7, 9))
         await until(lambda: world.states(endpoint) == ["delivered"] * 3)
     assert sorted(sink.sequences()) == sent.sequences
     for posted in sink.posted:
@@ -48,12 +48,12 @@ async def test_what_is_due_is_posted_signed_and_written(world: CallbacksWorld) -
     assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 3
 
 
-async def test_a_failed_delivery_is_tried_again_with_the_same_id(world: CallbacksWorld) -> None:
+async def test_a_failed_delivery_is_retried_with_the_same_id(world: CallbacksWorld) -> None:
     answers = iter([answer("500 Oops", body=b"why\0 not"), answer("302 Found", "location: /x")])
     ok = answer("200 OK")
     async with receiver(lambda _: next(answers, ok)) as sink, draining(world):
         endpoint = world.endpoint(sink.url)
-        world.owe(world.events(1), endpoint)
+        world.deliver(world.events(1), endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"])
     assert len(sink.posted) == 3
     assert len(set(sink.ids())) == 1
@@ -79,20 +79,20 @@ async def test_an_ordered_lane_keeps_its_order_across_retries(world: CallbacksWo
     async with receiver(flaky) as sink, draining(world), draining(world):
         endpoint = world.endpoint(sink.url, ordered=True)
         sent = world.events(12)
-        world.owe(sent, endpoint)
+        world.deliver(sent, endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"] * 12, 60)
     assert sink.sequences() == [n for n in sent.sequences for _ in range(n % 3 + 1)]
 
 
-async def test_a_lane_with_a_backlog_goes_on_as_soon_as_it_is_left(world: CallbacksWorld) -> None:
-    """The story: nobody looked again before the next second, so that a lane of thousands drained at
-    one claim a second.
+async def test_a_lane_with_a_backlog_continues_as_soon_as_it_is_free(world: CallbacksWorld) -> None:
+    """The story: the next scan came a second later, so a lane of thousands was drained at one claim
+    a second.
     """
     claim = limits.CALLBACK_LANE_DELIVERIES_MAX
     sent = world.events(5 * claim)
     async with receiver() as sink:
         endpoint = world.endpoint(sink.url, ordered=True)
-        world.owe(sent, endpoint)
+        world.deliver(sent, endpoint)
         async with draining(world):
             await until(lambda: world.count("delivered") == 5 * claim, 60)
     assert sink.sequences() == sent.sequences
@@ -108,16 +108,18 @@ async def test_two_drains_share_parallel_deliveries_without_posting_any_twice(
         endpoints = [world.endpoint(url) for url in (sink.url, other.url) for _ in range(4)]
         sent = world.events(100)
         for endpoint in endpoints:
-            world.owe(sent, endpoint)
+            world.deliver(sent, endpoint)
         await until(lambda: world.count("delivered") == 800, 60)
     assert len(set(sink.ids())) == len(sink.posted) == 400
     assert len(set(other.ids())) == len(other.posted) == 400
 
 
-async def test_gone_disables_the_endpoint_and_what_is_owed_waits(world: CallbacksWorld) -> None:
+async def test_gone_disables_the_endpoint_and_its_deliveries_stay_pending(
+    world: CallbacksWorld,
+) -> None:
     async with receiver(lambda _: answer("410 Gone")) as sink:
         endpoint = world.endpoint(sink.url, ordered=True)
-        world.owe(world.events(5), endpoint)
+        world.deliver(world.events(5), endpoint)
         async with draining(world):
             await until(lambda: world.enabled(endpoint) == (False, "gone"))
         seen = len(sink.posted)
@@ -126,7 +128,7 @@ async def test_gone_disables_the_endpoint_and_what_is_owed_waits(world: Callback
         sink.script = lambda _: answer("200 OK")
         async with draining(world):
             other = world.endpoint(sink.url.replace("hook", "other"))
-            world.owe(world.events(1), other)
+            world.deliver(world.events(1), other)
             await until(lambda: world.states(other) == ["delivered"])
             assert [p.path for p in sink.posted[seen:]] == ["/other"]
             world.sql("UPDATE endpoints SET enabled = true, reason = NULL WHERE id = %s", endpoint)
@@ -139,7 +141,7 @@ async def test_a_deleted_endpoints_deliveries_are_cancelled(world: CallbacksWorl
         endpoints = [world.endpoint(sink.url, ordered=ordered) for ordered in (False, True)]
         world.sql("UPDATE endpoints SET enabled = false, deleted_at = now()")
         for endpoint in endpoints:
-            world.owe(world.events(3), endpoint)
+            world.deliver(world.events(3), endpoint)
         await until(lambda: world.count("cancelled") == 6)
     assert sink.posted == []
 
@@ -147,34 +149,34 @@ async def test_a_deleted_endpoints_deliveries_are_cancelled(world: CallbacksWorl
 async def test_retry_after_is_obeyed(world: CallbacksWorld) -> None:
     async with receiver(lambda _: answer("429 Slow Down", "Retry-After: 1200")) as sink:
         endpoint = world.endpoint(sink.url)
-        world.owe(world.events(1), endpoint)
+        world.deliver(world.events(1), endpoint)
         async with draining(world):
             await until(lambda: len(world.outcomes(endpoint)) == 1)
     [(seconds,)] = world.sql("SELECT extract(epoch FROM next_attempt_at - now()) FROM deliveries")
     assert 1100 < seconds <= 1200
 
 
-async def test_a_delivery_is_dead_after_its_last_try(world: CallbacksWorld) -> None:
+async def test_a_delivery_is_dead_lettered_after_its_last_attempt(world: CallbacksWorld) -> None:
     async with receiver(lambda _: answer("500 Oops")) as sink:
         endpoint = world.endpoint(sink.url, ordered=True)
-        world.owe(world.events(2), endpoint)
+        world.deliver(world.events(2), endpoint)
         world.sql("UPDATE deliveries SET attempts = %s", limits.CALLBACK_ATTEMPTS_MAX - 1)
         async with draining(world):
             await until(lambda: world.states(endpoint) == ["dead_lettered"] * 2)
-    assert len(sink.posted) == 2  # a dead one does not keep its lane
+    assert len(sink.posted) == 2  # a dead letter does not hold its lane
 
 
-async def test_an_ended_claim_is_taken_by_another_and_its_late_result_is_not_written(
+async def test_an_expired_claim_is_replaced_and_its_late_result_is_not_written(
     world: CallbacksWorld,
 ) -> None:
     async with receiver() as sink:
         endpoint = world.endpoint(sink.url)
-        world.owe(world.events(1), endpoint)
+        world.deliver(world.events(1), endpoint)
         connection = await claims.open_connection(world.url, "test")
         async with connection:
             [late] = await claims.claim_parallel(connection, {endpoint: 9})
             assert await claims.claim_parallel(connection, {endpoint: 9}) == []
-            world.sql("UPDATE deliveries SET next_attempt_at = now()")  # its time is over
+            world.sql("UPDATE deliveries SET next_attempt_at = now()")  # the claim has expired
             async with draining(world):
                 await until(lambda: world.states(endpoint) == ["delivered"])
             attempt = AttemptRecord("status", 500, time.monotonic(), 1, sink.url, "", "")
@@ -191,10 +193,10 @@ async def test_an_ordered_lane_waits_for_a_fan_out_that_is_not_written_yet(
         endpoint = world.endpoint(sink.url, ordered=True)
         sent = world.events(6)
         world.fan_out(sent, sent.sequences[3])
-        world.owe(sent._replace(sequences=[1, 2, 3, 5, 6]), endpoint)
+        world.deliver(sent._replace(sequences=[1, 2, 3, 5, 6]), endpoint)
         drain.wake()
         await until(lambda: len(sink.posted) == 3)
-        world.owe(sent._replace(sequences=[4]), endpoint)
+        world.deliver(sent._replace(sequences=[4]), endpoint)
         world.sql("DELETE FROM fanouts")
         await until(lambda: world.states(endpoint) == ["delivered"] * 6)
     assert sink.sequences() == [1, 2, 3, 4, 5, 6]
@@ -206,16 +208,16 @@ async def test_results_are_written_without_a_partition_for_attempts(world: Callb
         world.sql(f"DROP TABLE {name}")
     async with receiver() as sink, draining(world):
         endpoint = world.endpoint(sink.url)
-        world.owe(world.events(2), endpoint)
+        world.deliver(world.events(2), endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"] * 2)
 
 
-async def test_the_drain_outlives_its_connections(world: CallbacksWorld) -> None:
+async def test_the_drain_survives_the_loss_of_its_connections(world: CallbacksWorld) -> None:
     async with receiver() as sink, draining(world):
         endpoint = world.endpoint(sink.url)
         sent = world.events(5)
         for _ in range(5):
-            world.owe(sent, endpoint)
+            world.deliver(sent, endpoint)
             world.sql(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -227,15 +229,15 @@ async def test_the_drain_outlives_its_connections(world: CallbacksWorld) -> None
 
 
 @pytest.mark.parametrize("format", ["cloudevents_structured", "cloudevents_binary"])
-async def test_a_callback_is_a_cloudevent_if_the_endpoint_wants_it(
+async def test_a_callback_is_a_cloudevent_if_the_endpoint_requests_it(
     world: CallbacksWorld, format: str
 ) -> None:
-    """Read by the package of CloudEvents itself; signed over the bytes that are sent."""
+    """The CloudEvents package reads it; the signature covers the bytes sent."""
     sent = world.events(2, body=b'{"total":12}', content_type="application/json")
     async with receiver() as sink, draining(world):
         native, cloud = world.endpoint(sink.url), world.endpoint(sink.url, format=format)
         for endpoint in (native, cloud):
-            world.owe(sent, endpoint, registrations=(7, 9))
+            world.deliver(sent, endpoint, registrations=(7, 9))
         await until(lambda: world.states(cloud) == world.states(native) == ["delivered"] * 2)
     posts = [each for each in sink.posted if each.headers["webhook-id"].endswith(f"_{cloud}")]
     for posted in posts:
@@ -253,12 +255,12 @@ async def test_a_callback_is_a_cloudevent_if_the_endpoint_wants_it(
     }
 
 
-async def test_a_cloudevent_without_a_body_has_a_content_type_all_the_same(
+async def test_a_cloudevent_without_a_body_has_a_content_type(
     world: CallbacksWorld,
 ) -> None:
     async with receiver() as sink, draining(world):
         endpoint = world.endpoint(sink.url, format="cloudevents_binary")
-        world.owe(world.events(1), endpoint)
+        world.deliver(world.events(1), endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"])
     [posted] = sink.posted
     assert posted.headers["content-type"] == "application/cloudevents+json"
@@ -266,8 +268,8 @@ async def test_a_cloudevent_without_a_body_has_a_content_type_all_the_same(
 
 
 @pytest.mark.parametrize("format", ["native", "cloudevents_structured", "cloudevents_binary"])
-async def test_an_event_that_is_gone_is_told_as_a_gap(world: CallbacksWorld, format: str) -> None:
-    """Its delivery is tried like any other, with the id it always had."""
+async def test_a_removed_event_is_reported_as_a_gap(world: CallbacksWorld, format: str) -> None:
+    """Its delivery is attempted like any other, with its own id."""
     sent = world.events(3)
     world.sql("SELECT count(*) FROM roll_segments(ARRAY[%s]::bigint[], false)", sent.stream_id)
     [[current]] = world.sql("SELECT segment::text FROM heads WHERE stream_id = %s", sent.stream_id)
@@ -283,16 +285,16 @@ async def test_an_event_that_is_gone_is_told_as_a_gap(world: CallbacksWorld, for
     answers = iter([answer("500 Oops")])
     async with receiver(lambda _: next(answers, OK)) as sink, draining(world):
         endpoint = world.endpoint(sink.url, ordered=True, format=format)
-        world.owe(sent, endpoint, registrations=(7,))
+        world.deliver(sent, endpoint, registrations=(7,))
         await until(lambda: world.states(endpoint) == ["delivered"] * 3)
     assert sink.sequences() == [1, 1, 2, 3]
     for posted in sink.posted:
         sequence = int(posted.headers["webhook-id"].split("_")[2])
         resume = {"segment": current, "sequence": 3}
         gap = {"first": sequence, "last": sequence, "resume": resume, "why": "quota"}
-        told = json.loads(posted.body)
+        body = json.loads(posted.body)
         if format == "native":
-            assert told == {"stream": sent.name, "gap": gap, "registrations": [7]}
+            assert body == {"stream": sent.name, "gap": gap, "registrations": [7]}
             continue
         event = from_http(posted.headers, posted.body)
         assert event["type"] == "delivery.gap"

@@ -1,6 +1,6 @@
-"""Events whose time is over: looked at before every post.
+"""Expired events: checked before every request.
 
-The story: an event whose `expires_at` had passed was posted all the same, the first try included.
+The story: an event was posted after its `expires_at`, even at the first attempt.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ def in_us(seconds: float) -> int:
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("format", ["native", "cloudevents_binary"])
-async def test_what_expired_is_not_posted_and_ends_as_expired(
+async def test_an_expired_event_is_not_posted_and_ends_as_expired(
     world: CallbacksWorld, ordered: bool, format: str
 ) -> None:
     over = world.events(2, expires_at_us=in_us(-1))
     later = world.events(2, stream_id=over.stream_id, expires_at_us=in_us(3_600))
     async with receiver() as sink, draining(world):
         endpoint = world.endpoint(sink.url, ordered=ordered, format=format)
-        world.owe(over, endpoint)
-        world.owe(later, endpoint)
+        world.deliver(over, endpoint)
+        world.deliver(later, endpoint)
         await until(lambda: world.states(endpoint) == ["expired"] * 2 + ["delivered"] * 2)
     assert sorted(sink.sequences()) == later.sequences
     assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 2
@@ -41,18 +41,22 @@ async def test_what_expired_is_not_posted_and_ends_as_expired(
     assert rows == [(0, True), (0, True), (1, True), (1, True)]
 
 
-async def test_what_expires_between_two_tries_is_not_tried_again(world: CallbacksWorld) -> None:
+async def test_an_event_that_expires_between_two_attempts_is_not_retried(
+    world: CallbacksWorld,
+) -> None:
     async with receiver(lambda _: answer("500 Oops")) as sink, draining(world):
         endpoint = world.endpoint(sink.url)
         ends_s = time.monotonic() + 2
-        world.owe(world.events(1, expires_at_us=in_us(2)), endpoint)
+        world.deliver(world.events(1, expires_at_us=in_us(2)), endpoint)
         await until(lambda: world.states(endpoint) == ["expired"])
     assert sink.posted
     assert sink.posted[-1].at_s < ends_s + 0.5
     assert len(world.outcomes(endpoint)) == len(sink.posted)
 
 
-async def test_what_expires_while_its_lane_is_held_up_is_not_posted(world: CallbacksWorld) -> None:
+async def test_an_event_that_expires_while_its_lane_waits_is_not_posted(
+    world: CallbacksWorld,
+) -> None:
     async def slowly(posted: Posted) -> bytes:
         if posted.headers["webhook-id"].split("_")[2] == "1":
             await asyncio.sleep(1.2)
@@ -64,20 +68,20 @@ async def test_what_expires_while_its_lane_is_held_up_is_not_posted(world: Callb
         short = world.events(1, stream_id=first.stream_id, expires_at_us=in_us(1))
         last = world.events(1, stream_id=first.stream_id)
         for sent in (first, short, last):
-            world.owe(sent, endpoint)
+            world.deliver(sent, endpoint)
         await until(lambda: world.states(endpoint) == ["delivered", "expired", "delivered"])
     assert sink.sequences() == [1, 3]
 
 
-async def test_a_probe_that_finds_its_event_expired_is_made_with_another(
+async def test_a_probe_with_an_expired_event_is_repeated_with_another(
     world: CallbacksWorld,
 ) -> None:
-    """The endpoint backs off; what expired meanwhile says nothing of it, and holds up nothing."""
+    """Events that expire during a backoff say nothing about the endpoint, and delay nothing."""
     over = world.events(3, expires_at_us=in_us(-1))
     async with receiver() as sink:
         for ordered in (False, True):
             endpoint = world.endpoint(sink.url, ordered=ordered)
-            world.owe(over, endpoint)
+            world.deliver(over, endpoint)
             world.sql(
                 "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
                 " segment_id, sequence,"
@@ -85,21 +89,21 @@ async def test_a_probe_that_finds_its_event_expired_is_made_with_another(
                 " 60, now())",
                 endpoint,
             )
-            world.owe(world.events(3, stream_id=over.stream_id), endpoint)
+            world.deliver(world.events(3, stream_id=over.stream_id), endpoint)
             async with draining(world):
                 done = ["expired"] * 3 + ["delivered"] * 3
                 await until(lambda: world.states(endpoint) == done, 15)  # noqa: B023
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-async def test_much_that_expired_while_an_endpoint_was_away_holds_up_nothing(
+async def test_many_expired_events_of_an_unavailable_endpoint_delay_nothing(
     world: CallbacksWorld, ordered: bool
 ) -> None:
-    """Each of them took the one request of a second: 100,000 took a day."""
+    """Each took the one request of a second: 100,000 took a day."""
     over = world.events(200, expires_at_us=in_us(-1))
     async with receiver() as sink:
         endpoint = world.endpoint(sink.url, ordered=ordered)
-        world.owe(over, endpoint)
+        world.deliver(over, endpoint)
         world.sql(
             "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
             " segment_id, sequence,"
@@ -107,6 +111,6 @@ async def test_much_that_expired_while_an_endpoint_was_away_holds_up_nothing(
             " now())",
             endpoint,
         )
-        world.owe(world.events(1, stream_id=over.stream_id), endpoint)
+        world.deliver(world.events(1, stream_id=over.stream_id), endpoint)
         async with draining(world):
             await until(lambda: "delivered" in world.states(endpoint), 5)

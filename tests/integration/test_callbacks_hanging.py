@@ -1,4 +1,4 @@
-"""Many endpoints that never answer, and what others see of it: the real drain, real receivers.
+"""Many endpoints that never answer, and their effect on others, with real drains and receivers.
 
 The story: 64 endpoints at a silent server were tried again and again, hundreds of others never, and
 a new healthy endpoint waited with them.
@@ -26,7 +26,9 @@ HANGING = 100
 
 @pytest.fixture(autouse=True)
 def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All times a sixth or less, shares a quarter, and pages that hold a part of the endpoints."""
+    """Reduce all times to a sixth or less, shares to a quarter, and pages to a part of the
+    endpoints.
+    """
     lowered = {
         "CALLBACK_SLOTS_MAX": 144,
         "CALLBACK_SLOTS_UNPROVEN_MAX": 96,
@@ -49,19 +51,19 @@ async def never(_: Posted) -> bytes:
 def hanging(world: CallbacksWorld, sink: Receiver, *, ordered: bool) -> None:
     sent = world.events(3)
     for number in range(HANGING):
-        world.owe(sent, world.endpoint(f"{sink.url}/{number}", ordered=ordered))
+        world.deliver(sent, world.endpoint(f"{sink.url}/{number}", ordered=ordered))
 
 
 async def seconds_to_deliver(world: CallbacksWorld, url: str, *, ordered: bool = False) -> float:
     endpoint = world.endpoint(url, ordered=ordered)
     began_s = time.monotonic()
-    world.owe(world.events(1), endpoint)
+    world.deliver(world.events(1), endpoint)
     await until(lambda: world.states(endpoint) == ["delivered"], 30)
     return time.monotonic() - began_s
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-async def test_every_endpoint_is_tried_in_turn_and_a_new_one_soon(
+async def test_every_endpoint_is_tried_in_rotation_and_a_new_one_soon(
     world: CallbacksWorld, ordered: bool
 ) -> None:
     async with receiver(never) as sink, receiver() as healthy:
@@ -86,7 +88,7 @@ async def test_every_endpoint_is_tried_in_turn_and_a_new_one_soon(
                 assert await seconds_to_deliver(world, healthy.url, ordered=kind) < 10
 
 
-async def test_two_workers_try_all_and_those_in_trouble_take_turns(world: CallbacksWorld) -> None:
+async def test_two_workers_try_all_endpoints_and_rotate_failing_ones(world: CallbacksWorld) -> None:
     async with receiver(never) as sink, receiver() as healthy:
         hanging(world, sink, ordered=False)
         async with draining(world), draining(world):
@@ -98,7 +100,7 @@ async def test_two_workers_try_all_and_those_in_trouble_take_turns(world: Callba
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-async def test_good_endpoints_that_hang_together_hold_up_the_others_for_a_moment(
+async def test_healthy_endpoints_that_hang_together_delay_others_only_briefly(
     world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch, ordered: bool
 ) -> None:
     """The story: they held all slots of a worker until their requests timed out."""
@@ -112,12 +114,12 @@ async def test_good_endpoints_that_hang_together_hold_up_the_others_for_a_moment
         good = [world.endpoint(f"{sink.url}/{number}") for number in range(20)]
         sent = world.events(20)
         for endpoint in good:
-            world.owe(sent, endpoint)
+            world.deliver(sent, endpoint)
         await until(lambda: world.count("delivered") == 400)
         hangs, seen = True, len(sink.posted)
         sent = world.events(20)
         for endpoint in good:
-            world.owe(sent, endpoint)
+            world.deliver(sent, endpoint)
         await until(lambda: len(sink.posted) - seen >= limits.CALLBACK_SLOTS_MAX / 2)
         assert await seconds_to_deliver(world, healthy.url, ordered=ordered) < 5
         world.client_id = world.one(

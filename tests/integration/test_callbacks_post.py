@@ -1,4 +1,4 @@
-"""Single posts to receivers of every kind: hostile, slow, redirecting, at forbidden addresses."""
+"""Single requests to receivers of every kind: hostile, slow, redirecting, at refused addresses."""
 
 import asyncio
 import gc
@@ -69,7 +69,7 @@ async def test_nothing_is_sent_to_a_listener_at_a_refused_address() -> None:
 async def test_a_name_that_changes_between_look_ups_is_checked_where_it_is_connected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What the name server says is the outside world: an address that is allowed, then another."""
+    """The name server is the outside world: it returns an allowed address, then another."""
     said = iter(["127.0.0.1", "127.0.0.2"])
 
     def look_up(host: str, port: Any, **more: Any) -> list[Any]:
@@ -121,12 +121,12 @@ async def test_a_cookie_is_not_sent_back() -> None:
     ],
     ids=["no HTTP", "long header", "many headers", "endless header", "two lengths"],
 )
-async def test_what_is_no_bounded_http_is_a_failed_try(sent: bytes) -> None:
+async def test_unbounded_or_malformed_http_is_a_failed_attempt(sent: bytes) -> None:
     async with receiver(lambda _: sent) as sink:
         assert (await post_to(sink.url)).outcome.code == "protocol"
 
 
-async def test_of_an_endless_body_only_the_beginning_is_taken() -> None:
+async def test_only_the_start_of_an_endless_body_is_read() -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n"
     async with receiver(lambda _: head + b"x" * 10_000_000) as sink:
         ended = await post_to(sink.url)
@@ -134,7 +134,7 @@ async def test_of_an_endless_body_only_the_beginning_is_taken() -> None:
     assert len(ended.attempt.response) < 2 * limits.CALLBACK_ANSWER_CHARS_STORED_MAX + 10
 
 
-async def test_a_body_that_never_ends_does_not_change_what_the_status_said() -> None:
+async def test_a_body_that_never_ends_does_not_change_the_outcome() -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nx"
     async with receiver(lambda _: head) as sink:
         began_s = time.monotonic()
@@ -142,14 +142,14 @@ async def test_a_body_that_never_ends_does_not_change_what_the_status_said() -> 
         assert time.monotonic() - began_s < limits.CALLBACK_BODY_S_MAX + 2
 
 
-async def test_an_interim_answer_is_skipped() -> None:
+async def test_an_interim_response_is_skipped() -> None:
     hints = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"
     async with receiver(lambda _: hints + answer("503 Busy")) as sink:
         ended = await post_to(sink.url)
     assert (ended.outcome.code, ended.outcome.status) == ("status", 503)
 
 
-async def test_an_answer_of_a_byte_a_second_times_out() -> None:
+async def test_a_response_of_a_byte_a_second_times_out() -> None:
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for byte in b"HTTP/1.1 200 OK\r\n" + b"x" * 1_000:
             writer.write(bytes([byte]))
@@ -163,7 +163,7 @@ async def test_an_answer_of_a_byte_a_second_times_out() -> None:
     assert ended.attempt.duration_ms < (limits.CALLBACK_TIMEOUT_S_MAX + 2) * 1000
 
 
-async def test_a_kept_connection_that_was_closed_costs_no_try() -> None:
+async def test_a_reused_connection_that_was_closed_costs_no_attempt() -> None:
     connections = []
 
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -196,10 +196,12 @@ async def test_a_kept_connection_that_was_closed_costs_no_try() -> None:
     ],
     ids=["no answer", "half of one", "no HTTP", "the last answer", "an answer", "no TLS"],
 )
-def test_nothing_is_left_of_a_connection_that_was_closed(sent: bytes, scheme: str) -> None:
-    """Each left itself and its parser in a cycle. A worker collects its oldest garbage after some
-    10,000 of them, so one whose receivers do not keep connections grew by tens of megabytes. The
-    event loop is the worker's: asyncio's own leaves a cycle for each failed handshake."""
+def test_a_closed_connection_leaves_no_garbage(sent: bytes, scheme: str) -> None:
+    """Each connection left a reference cycle with its parser. A worker collects its oldest garbage
+    after some 10,000 of these, so a worker whose receivers do not keep connections alive grew by
+    tens of megabytes. The event loop is the worker's: asyncio's own leaves a cycle for each failed
+    handshake.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
@@ -225,7 +227,7 @@ def test_nothing_is_left_of_a_connection_that_was_closed(sent: bytes, scheme: st
         gc.enable()
 
 
-async def test_failures_to_connect_have_their_words() -> None:
+async def test_failures_to_connect_have_their_outcomes() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
@@ -241,13 +243,13 @@ async def test_failures_to_connect_have_their_words() -> None:
         assert (await post_to(f"https://127.0.0.1:{port}/")).outcome.code == "tls"
 
 
-async def test_the_request_is_what_the_url_says() -> None:
+async def test_the_request_follows_the_url() -> None:
     async with receiver() as sink:
         ended = await post_to(f"http://127.0.0.1:{sink.port}/a%20b?c=d", body=b'{"a":1}')
         [posted] = sink.posted
     assert isinstance(posted, Posted)
     assert (posted.path, posted.body) == ("/a%20b?c=d", b'{"a":1}')
     assert posted.headers["host"] == f"127.0.0.1:{sink.port}"
-    told = "POST /a%20b?c=d\ncontent-type: application/json\ncontent-length: 7\nwebhook-id: msg_1"
-    assert ended.attempt.request.startswith(told)
+    lines = "POST /a%20b?c=d\ncontent-type: application/json\ncontent-length: 7\nwebhook-id: msg_1"
+    assert ended.attempt.request.startswith(lines)
     assert "signature" not in ended.attempt.request

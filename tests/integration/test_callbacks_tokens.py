@@ -1,7 +1,7 @@
-"""What a worker says of a claim that another has taken meanwhile is not written.
+"""A worker's results are not written if another worker has claimed the delivery meanwhile.
 
-The story: with the token taken out of one of these statements every test stayed green, while late
-results overwrote others', events came twice and lanes lost their order.
+The story: with the token removed from one of these statements every test stayed green, while late
+results overwrote others, events came twice and lanes lost their order.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from delivery.partitions.create import deliveries_partition
 from eventhub.postgresql.connections import Connection
 from tests.integration.callbacks_world import CallbacksWorld, draining, receiver, until
 
-END_WHO_WAITS = """
+END_WAITING = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'eventhub drain'
        AND wait_event_type = 'Lock'
 """
 
-WHO_WAITS = """
+WAITING = """
     SELECT count(*) FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'eventhub test'
        AND wait_event_type = 'Lock'
@@ -40,9 +40,9 @@ async def connection(world: CallbacksWorld) -> AsyncIterator[Connection]:
 
 
 async def claimed_twice(world: CallbacksWorld, connection: Connection) -> tuple[Claimed, Claimed]:
-    """A delivery whose claim ended and was taken by another: the late claim, and the other."""
+    """Return the expired claim of a delivery, and the later claim that replaced it."""
     endpoint = world.endpoint("http://127.0.0.1:9/")
-    world.owe(world.events(1), endpoint)
+    world.deliver(world.events(1), endpoint)
     [late] = await claims.claim_parallel(connection, {endpoint: 9})
     world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
     [holder] = await claims.claim_parallel(connection, {endpoint: 9})
@@ -72,7 +72,7 @@ async def test_a_late_result_is_not_written_while_another_posts(
     assert [outcome for _, outcome, _ in world.outcomes(holder.endpoint_id)] == ["delivered"]
 
 
-async def test_what_is_given_back_late_stays_with_the_one_who_posts_it(
+async def test_a_claim_given_back_late_stays_with_its_new_holder(
     world: CallbacksWorld, connection: Connection
 ) -> None:
     late, holder = await claimed_twice(world, connection)
@@ -82,12 +82,12 @@ async def test_what_is_given_back_late_stays_with_the_one_who_posts_it(
     assert len(await claims.claim_parallel(connection, {holder.endpoint_id: 9})) == 1
 
 
-async def test_a_lane_that_is_left_late_stays_with_the_one_who_holds_it(
+async def test_a_lane_freed_late_stays_with_its_new_holder(
     world: CallbacksWorld, connection: Connection
 ) -> None:
     endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
     sent = world.events(2)
-    world.owe(sent, endpoint)
+    world.deliver(sent, endpoint)
     lane = LaneKey(endpoint, sent.stream_id, 0)
     [[late, _]] = await claims.claim_ordered(connection, [lane])
     world.sql("UPDATE lanes SET expires_at = now() WHERE endpoint_id = %s", endpoint)
@@ -103,19 +103,19 @@ async def test_a_lane_that_is_left_late_stays_with_the_one_who_holds_it(
 async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
     world: CallbacksWorld, connection: Connection
 ) -> None:
-    """A partition was retired while its lane was claimed: what lay in the next one was posted, and
-    what had moved came after it.
+    """A partition was retired while its lane was claimed: deliveries of the next partition were
+    posted before those that had moved.
     """
     endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
     sent = world.events(4)
-    world.owe(sent, endpoint)
+    world.deliver(sent, endpoint)
     lane = LaneKey(endpoint, sent.stream_id, 0)
     world.partition(deliveries_partition(newest := sent.partition_id + 1))
     move = {"partition_id": sent.partition_id, "newest": newest, "rows_max": 2, "claim_s": 45}
     with psycopg.connect(world.url) as other:
         assert other.execute(retire.SQL["move_pending"], move).rowcount == 2
         claiming = asyncio.create_task(claims.claim_ordered(connection, [lane]))
-        await until(lambda: world.sql(WHO_WAITS) == [(1,)], 20)
+        await until(lambda: world.sql(WAITING) == [(1,)], 20)
     assert await claiming == []
     [found] = await claims.claim_ordered(connection, [lane])
     assert [each.sequence for each in found] == sent.sequences
@@ -125,16 +125,16 @@ async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
 async def test_a_claim_is_free_again_when_its_worker_lost_the_connection(
     world: CallbacksWorld, ordered: bool
 ) -> None:
-    """PostgreSQL ended between the claim and the answer. The worker lived, so nobody freed what it
-    did not know that it held, and a lane waited for 45 s.
+    """PostgreSQL ended between the claim and the answer. The worker was alive, so nobody freed a
+    claim that it did not know of, and a lane waited for 45 s.
     """
     async with receiver() as sink, draining(world):
         endpoint = world.endpoint(sink.url, ordered=ordered)
         sent = world.events(3)
         with psycopg.connect(world.url) as other:
             other.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
-            world.owe(sent, endpoint)
-            await until(lambda: world.sql(END_WHO_WAITS) == [(True,)], 20)
+            world.deliver(sent, endpoint)
+            await until(lambda: world.sql(END_WAITING) == [(True,)], 20)
         await until(lambda: world.states(endpoint) == ["delivered"] * 3, 15)
         assert sink.sequences() == sent.sequences or not ordered
         assert len(sink.posted) == 3

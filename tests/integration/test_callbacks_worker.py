@@ -36,7 +36,7 @@ from tests.integration.callbacks_world import (
 
 
 class Broker:
-    """A Redis of its own, that a test may kill and start empty."""
+    """A Redis that a test may kill and start again empty."""
 
     def __init__(self, folder: Path) -> None:
         self.socket = folder / "r.sock"
@@ -107,8 +107,9 @@ def worker(
 async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the_same_ids(
     world: CallbacksWorld, tmp_path: Path
 ) -> None:
-    """What it held is due as soon as it was silent for some seconds, not at the end of its claims.
-    Nor is anything lost by the next one, whose Redis goes and comes, and which is stopped."""
+    """Its claims are due some seconds after its last heartbeat, not when they expire. Nor does the
+    next worker lose anything, whose Redis comes and goes, and which is stopped.
+    """
 
     async def slowly(_: Posted) -> bytes:
         await asyncio.sleep(0.2)
@@ -118,9 +119,9 @@ async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the
     async with receiver(slowly) as sink:
         endpoint = world.endpoint(sink.url)
         sent = world.events(60)
-        world.owe(sent, endpoint)
+        world.deliver(sent, endpoint)
         lane = world.endpoint(sink.url.replace("hook", "lane"), ordered=True)
-        world.owe(world.events(6), lane)
+        world.deliver(world.events(6), lane)
         with worker(world, "", tmp_path / "w1.log") as process:
             await until(lambda: world.count("delivered") > 0 and len(sink.posted) > 8)
             process.kill()
@@ -141,17 +142,15 @@ async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the
              if posted.path == "/lane"]  # fmt: skip
     assert list(dict.fromkeys(order)) == [1, 2, 3, 4, 5, 6]
     steps = [after - before for before, after in pairwise(order)]
-    assert sum(step != 1 for step in steps) <= 1  # from the oldest whose result was not written on
+    assert sum(step != 1 for step in steps) <= 1  # from the oldest without a written result
     times = Counter(sink.ids())
     assert len(times) == 60 + 6
-    assert 1 < max(times.values()) <= 2  # what was under way came twice, and nothing else did
+    assert 1 < max(times.values()) <= 2  # only deliveries under way came twice
     assert sum(times.values()) - 66 <= left
 
 
-async def test_a_worker_that_was_stopped_writes_nothing_over_what_others_did(
-    world: CallbacksWorld, tmp_path: Path
-) -> None:
-    """It goes on in the middle of a request, with more of a lane in its hands."""
+async def test_a_suspended_worker_overwrites_nothing(world: CallbacksWorld, tmp_path: Path) -> None:
+    """It continues in the middle of a request, holding more of a lane."""
     gate = asyncio.Event()
 
     async def first_waits(posted: Posted) -> bytes:
@@ -162,7 +161,7 @@ async def test_a_worker_that_was_stopped_writes_nothing_over_what_others_did(
 
     async with receiver(first_waits) as sink:
         endpoint = world.endpoint(sink.url, ordered=True)
-        world.owe(world.events(5), endpoint)
+        world.deliver(world.events(5), endpoint)
         with worker(world, "", tmp_path / "w1.log") as process:
             await until(lambda: len(sink.posted) == 1)
             process.send_signal(signal.SIGSTOP)
@@ -173,17 +172,20 @@ async def test_a_worker_that_was_stopped_writes_nothing_over_what_others_did(
                 process.send_signal(signal.SIGCONT)
             gate.set()
             other = world.endpoint(sink.url)
-            world.owe(world.events(1), other)  # it posts again, so what it had is written or not
+            world.deliver(
+                world.events(1), other
+            )  # it posts again, so its earlier results are written or refused
             await until(lambda: world.states(other) == ["delivered"], 20)
     assert sink.sequences() == [1, 1, 2, 3, 4, 5, 1]
     assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 5
 
 
-async def test_a_redis_that_answers_errors_ends_no_worker(
+async def test_a_redis_that_returns_errors_ends_no_worker(
     world: CallbacksWorld, tmp_path: Path
 ) -> None:
-    """The story: with its memory full, Redis ended the workers again and again, and callbacks stood
-    still for 40 s. Tasks go on when it takes some again."""
+    """The story: a Redis without memory ended the workers again and again, and callbacks stopped
+    for 40 s. Tasks continue when it accepts messages again.
+    """
     redis_server, log = Broker(tmp_path), tmp_path / "w1.log"
     redis_server.start()
     client = redis_server.client()
@@ -192,7 +194,7 @@ async def test_a_redis_that_answers_errors_ends_no_worker(
         with worker(world, redis_server.url, log) as process:
             async with receiver() as sink:
                 endpoint = world.endpoint(sink.url)
-                world.owe(world.events(3), endpoint)
+                world.deliver(world.events(3), endpoint)
                 await until(lambda: "tasks_wait_for_redis" in log.read_text(), 40)
                 await until(lambda: world.states(endpoint) == ["delivered"] * 3)
             client.config_set("maxmemory", "0")
@@ -211,13 +213,13 @@ async def losing_redis_with_everything_in_it_loses_nothing(
     async with receiver() as sink:
         endpoint = world.endpoint(sink.url)
         sent = world.events(5)
-        world.owe(sent, endpoint)  # Redis is not there yet
+        world.deliver(sent, endpoint)  # Redis is not running yet
         await until(lambda: world.states(endpoint) == ["delivered"] * 5, 40)
         for number, loss in enumerate(
             (redis_server.start, redis_server.flush, redis_server.kill, redis_server.start), 2
         ):
             loss()
-            world.owe(world.events(5, stream_id=sent.stream_id), endpoint)
+            world.deliver(world.events(5, stream_id=sent.stream_id), endpoint)
             await until(partial(delivered, world, endpoint, 5 * number), 40)
         assert len(set(sink.ids())) == len(sink.posted) == 25
 
@@ -235,7 +237,7 @@ async def what_a_stopped_one_did_not_finish_is_given_back(
 
     async with receiver(never) as sink:
         endpoint = world.endpoint(sink.url)
-        world.owe(world.events(4), endpoint)
+        world.deliver(world.events(4), endpoint)
         await until(lambda: len(sink.posted) == 4)
         began_s = time.monotonic()
         process.terminate()
@@ -249,10 +251,12 @@ async def what_a_stopped_one_did_not_finish_is_given_back(
 
 
 @pytest.mark.parametrize("has_redis", [True, False])
-async def test_a_notice_has_a_worker_at_rest_deliver_before_it_would_look(
+async def test_a_notification_wakes_an_idle_worker_before_its_next_scan(
     world: CallbacksWorld, tmp_path: Path, has_redis: bool
 ) -> None:
-    """With Redis the unit is a task from the worker's own queue, without it the worker runs it."""
+    """With Redis the unit is a task from the worker's own queue; without it the worker runs the
+    unit.
+    """
     redis_server = Broker(tmp_path)
     redis_server.start()
     try:
@@ -269,8 +273,8 @@ async def test_a_notice_has_a_worker_at_rest_deliver_before_it_would_look(
                 took = []
                 for number in range(1, 12):
                     began_s = time.monotonic()
-                    world.owe(world.events(1, stream_id=stream.stream_id), endpoint)
-                    await until(lambda wanted=number: len(sink.posted) >= wanted, 40)  # type: ignore[misc]
+                    world.deliver(world.events(1, stream_id=stream.stream_id), endpoint)
+                    await until(lambda partition=number: len(sink.posted) >= partition, 40)  # type: ignore[misc]
                     took.append(time.monotonic() - began_s)
                     await asyncio.sleep(0.15 * (number % 3))
         assert median(took) < limits.CALLBACK_SCAN_INTERVAL_S / 4, took
@@ -278,10 +282,10 @@ async def test_a_notice_has_a_worker_at_rest_deliver_before_it_would_look(
         redis_server.kill()
 
 
-async def test_archiving_and_the_building_of_indexes_leave_a_thread_for_what_is_short(
+async def test_archiving_and_index_builds_leave_a_thread_for_short_tasks(
     world: CallbacksWorld, tmp_path: Path
 ) -> None:
-    """Both may take hours; meanwhile the hourly tasks of a worker would be forgotten."""
+    """Both may take hours; the hourly tasks of a worker must not wait for them."""
     redis_server, log = Broker(tmp_path), tmp_path / "w1.log"
     redis_server.start()
     task = Celery(broker=f"redis+socket://{redis_server.socket}").send_task
@@ -311,8 +315,10 @@ async def test_archiving_and_the_building_of_indexes_leave_a_thread_for_what_is_
         redis_server.kill()
 
 
-async def test_the_log_says_why_the_database_is_away(world: CallbacksWorld, tmp_path: Path) -> None:
-    """Of a database's name that was wrong a worker said DatabaseUnavailable, and nothing else."""
+async def test_the_log_says_why_the_database_is_unavailable(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    """For a wrong database name a worker logged DatabaseUnavailable, and nothing else."""
     log, url = tmp_path / "w1.log", make_conninfo(world.url, dbname="nosuchdb")
     with worker(world, "", log, DATABASE_URL=url, DATABASE_DIRECT_URL=url):
         await until(lambda: "callbacks_wait_for_database" in log.read_text(), 40)

@@ -1,4 +1,4 @@
-"""Celery's own commands on the hub's application, as its users type them."""
+"""Celery's own commands with the hub's application."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ from tests.integration.callbacks_world import (
     receiver,
     until,
 )
-from tests.integration.test_callbacks_tokens import END_WHO_WAITS
+from tests.integration.test_callbacks_tokens import END_WAITING
 from tests.integration.test_callbacks_worker import Broker, delivered, ready
 
 CELERY = (sys.executable, "-m", "celery", "-A", "eventhub")
@@ -81,7 +81,7 @@ def running(env: dict[str, str], log: Path, *words: str) -> Iterator["subprocess
 
 
 async def asked(env: dict[str, str], *words: str) -> dict[str, Any]:
-    """What a command says of the one worker that runs."""
+    """Return a command's answer for the only running worker."""
     process = await asyncio.create_subprocess_exec(
         *CELERY, *words, *ANSWERED, cwd=HOME, env=env, stdout=subprocess.PIPE
     )
@@ -95,7 +95,7 @@ async def asked(env: dict[str, str], *words: str) -> dict[str, Any]:
 async def test_tools_of_celery_show_what_is_at_work(
     world: CallbacksWorld, env: dict[str, str], broker: Broker, tmp_path: Path
 ) -> None:
-    """What is long holds threads of its own: deliveries go on beside all of it."""
+    """Long tasks have threads of their own: deliveries continue meanwhile."""
 
     async def slowly(_: Posted) -> bytes:
         await asyncio.sleep(1.5)
@@ -119,7 +119,7 @@ async def test_tools_of_celery_show_what_is_at_work(
             endpoints = [world.endpoint(f"{sink.url}/{number}") for number in range(4)]
             sent = world.events(400)
             for endpoint in endpoints:
-                world.owe(sent, endpoint)
+                world.deliver(sent, endpoint)
             await until(lambda: len(sink.posted) > 8)
             active = {each["name"]: each for each in await asked(env, "inspect", "active")}
         assert active.keys() == {*LONG, "delivery.deliver", RUN_JOBS}
@@ -151,7 +151,7 @@ async def test_a_worker_says_what_it_is_and_takes_orders(
 
 
 async def test_second_worker_of_a_name_says_so(env: dict[str, str], tmp_path: Path) -> None:
-    """They take units from each other, and `inspect` shows one of them."""
+    """They would take units from each other, and `inspect` shows only one of them."""
     first, second = tmp_path / "w1.log", tmp_path / "w2.log"
     with running(env, first, "worker", "-n", NAME) as process:
         await until(partial(ready, first), 40)
@@ -165,8 +165,8 @@ async def test_second_worker_of_a_name_says_so(env: dict[str, str], tmp_path: Pa
 async def test_arguments_of_a_newer_release_are_left_out(
     world: CallbacksWorld, env: dict[str, str], broker: Broker, tmp_path: Path
 ) -> None:
-    """While two releases run side by side. The task raised TypeError, and the run of the job was
-    never asked for; it comes again as it was sent when the worker has no slot for it."""
+    """Two releases run side by side. The task raised TypeError, and the run of the job was
+    never requested; the message is retried unchanged when the worker has no free slot."""
     log = tmp_path / "w1.log"
     task = Celery(broker=f"redis+socket://{broker.socket}").send_task
     with running(env, log, "worker", "-n", NAME):
@@ -177,7 +177,7 @@ async def test_arguments_of_a_newer_release_are_left_out(
                 task("registrations.purge_versions", queue="upkeep")
             await until(lambda: world.one(LOCKED) == SLOTS["upkeep"], 40)
             task("jobs.ask", ["audit", "first"], {"since": "yesterday"}, queue="upkeep")
-            await until(lambda: "task_arguments_left_out" in log.read_text(), 20)
+            await until(lambda: "task_arguments_ignored" in log.read_text(), 20)
         await until(lambda: world.one("SELECT count(*) FROM job_runs WHERE job = 'audit'") == 1, 20)
     assert "names=['since']" in log.read_text()
     assert "yesterday" not in log.read_text()
@@ -187,7 +187,7 @@ async def test_arguments_of_a_newer_release_are_left_out(
 async def test_a_unit_that_lost_the_database_is_tried_again(
     world: CallbacksWorld, env: dict[str, str], tmp_path: Path, by: str
 ) -> None:
-    """By Celery, as the task's policy says; without a broker by the worker itself."""
+    """Celery retries by the task's policy; without a broker the worker itself retries."""
     (metrics := tmp_path / "metrics").mkdir()
     env = {**env, "PROMETHEUS_MULTIPROC_DIR": str(metrics)}
     log = tmp_path / "w1.log"
@@ -199,8 +199,8 @@ async def test_a_unit_that_lost_the_database_is_tried_again(
                 sent = world.events(3)
                 with psycopg.connect(world.url) as holder:
                     holder.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
-                    world.owe(sent, endpoint)
-                    await until(lambda: world.sql(END_WHO_WAITS) == [(True,)], 20)
+                    world.deliver(sent, endpoint)
+                    await until(lambda: world.sql(END_WAITING) == [(True,)], 20)
                 await until(partial(delivered, world, endpoint, 3 * number), 20)
                 if by == "worker" or counted(metrics, "unit_retries_total"):
                     break
@@ -215,7 +215,7 @@ async def test_a_unit_that_lost_the_database_is_tried_again(
 
 
 def counted(folder: Path, name: str, **labels: str) -> float:
-    """A counter of callbacks, as the processes of the hub wrote it."""
+    """Return a counter of callbacks, as the hub's processes wrote it."""
     registry = CollectorRegistry()
     MultiProcessCollector(registry, str(folder))
     return registry.get_sample_value(f"eventhub_callback_{name}", labels) or 0.0
@@ -229,7 +229,7 @@ async def test_a_worker_of_other_queues_delivers_nothing(
         endpoint = world.endpoint(sink.url)
         with running(env, other, "worker", "-n", "other@here", "-Q", "jobs,indexes"):
             await until(partial(ready, other), 40)
-            world.owe(world.events(1), endpoint)
+            world.deliver(world.events(1), endpoint)
             assert not world.one("SELECT count(*) FROM callback_workers")
             with running(env, own, "worker", "-n", "own@here", "-Q", "deliveries"):
                 await until(lambda: world.states(endpoint) == ["delivered"])

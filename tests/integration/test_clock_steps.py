@@ -52,7 +52,7 @@ async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
         endpoints = {kind: world.endpoint(sink.url, ordered=ordered) for kind in kinds}
         for kind, endpoint in endpoints.items():
             sent = world.events(40)
-            world.owe(sent, endpoint)
+            world.deliver(sent, endpoint)
             if kind == "held":
                 held_by_a_dead_worker(world, endpoint, sent)
             elif kind == "claimed":
@@ -94,12 +94,12 @@ async def test_many_endpoints_are_looked_at_in_pieces_while_their_worker_lives(
     )
     sent = world.events(1)
     for _ in range(100):
-        world.owe(sent, world.endpoint("http://127.0.0.1:9/"))
+        world.deliver(sent, world.endpoint("http://127.0.0.1:9/"))
     world.sql("UPDATE deliveries SET attempts = 9, next_attempt_at = now() + interval '100 s'")
     async with receiver() as sink:
         left, held = (world.endpoint(sink.url) for _ in range(2))
         for endpoint in (left, held):
-            world.owe(sent, endpoint)
+            world.deliver(sent, endpoint)
         held_by_a_dead_worker(world, held, sent)
         world.sql("UPDATE callback_workers SET last_seen_at = now()")
         ahead = "UPDATE deliveries SET next_attempt_at = {} WHERE endpoint_id = %s"

@@ -1,4 +1,4 @@
-"""The door that serves the console: what may be stored, what may run, what is not there."""
+"""The caller_with that serves the console: what may be stored, what may run, what is not there."""
 
 import gzip
 import re

@@ -1,4 +1,6 @@
-"""The list of failed deliveries of all endpoints costs what its page does, whoever looks."""
+"""The list of failed deliveries of all endpoints costs only what its page does, for every
+reader.
+"""
 
 from itertools import chain
 
@@ -6,16 +8,18 @@ import pytest
 
 from eventhub.access.models import Client
 from eventhub.base import limits
-from tests.integration.access_world import EVERYTHING, door
+from tests.integration.access_world import EVERYTHING, caller_with
 from tests.integration.test_overview import endpoint, run
 
 pytestmark = pytest.mark.django_db
 
 
-def test_a_page_looks_at_so_many_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 20 dead deliveries three are of the client that looks, and none of them are new."""
+def test_a_page_scans_a_bounded_number_and_the_next_continues(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 20 dead-lettered deliveries three belong to the reading client, none of them recent."""
     monkeypatch.setattr(limits, "DELIVERIES_SCANNED_MAX", 6)
-    manager = door(*EVERYTHING, zone_name="plant")
+    manager = caller_with(*EVERYTHING, zone_name="plant")
     assert manager.put("/v1/streams/lines", {}).status_code == 201
     owner = Client.objects.get(zone__name="plant")
     theirs, own = endpoint(owner.zone), endpoint(owner.zone)

@@ -1,5 +1,5 @@
-"""Deliveries and the log's retention: what forwarders need is said, and what is pending outlives
-the events it is owed for.
+"""Deliveries and the log's retention: forwarders state what they need, and pending deliveries
+outlive their events.
 """
 
 import json
@@ -51,8 +51,8 @@ async def new_group(world: World) -> int:
     return group
 
 
-def owe(world: World, stream_id: int, sequence: int, state: str = "pending") -> None:
-    """A delivery of an event that is there."""
+def add_delivery(world: World, stream_id: int, sequence: int, state: str = "pending") -> None:
+    """Insert a delivery of an existing event."""
     world.sql(
         "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
         " registrations, state) SELECT s.partition_id, 7, s.id, %s, s.stream_id, '{1}', %s"
@@ -68,7 +68,7 @@ def drop(world: World, stream_id: int) -> None:
 
 
 async def clean_all(connection: Connection, *, pressed: bool = False) -> None:
-    """Clean and shed until nothing is left to do, as the upkeep does."""
+    """Clean and shed until nothing is left to do, as the maintenance does."""
     fence = Fence()
     while await clean(connection, HOOKS, StorageBudget(0), fence) or await SHED(
         connection, pressed
@@ -114,14 +114,14 @@ async def test_forwarders_need_what_they_have_not_passed(
         world.sql("DELETE FROM forwarding")
 
 
-async def test_a_pending_delivery_gets_its_events_bytes_before_they_go(
+async def test_a_pending_delivery_gets_a_copy_before_its_event_is_removed(
     world: World, connection: Connection
 ) -> None:
     group = await new_group(world)
     stream_id = world.stream(segment_events_max=5)
     for appended in world.emit(stream_id, *["a"] * 5):
         state = "delivered" if appended.sequence == 2 else "pending"
-        owe(world, stream_id, appended.sequence, state)
+        add_delivery(world, stream_id, appended.sequence, state)
     rows = world.sql(
         "SELECT sequence, payload FROM events WHERE partition_id = %s AND segment_id = (SELECT"
         " id FROM"
@@ -145,14 +145,16 @@ async def test_a_pending_delivery_gets_its_events_bytes_before_they_go(
     assert all(one.payload for one in due(world, stream_id))
 
 
-async def test_an_event_that_goes_between_the_claim_and_the_post_is_posted(
+async def test_an_event_removed_between_claim_and_post_is_posted(
     world: World, connection: Connection
 ) -> None:
-    """Its delivery got its bytes and was not looked at again: a gap was told of what was there."""
+    """Its delivery had received a copy of the event after the claim, and a gap was reported
+    instead.
+    """
     group = await new_group(world)
     stream_id = world.stream(segment_events_max=2)
     world.emit(stream_id, "before", "between")
-    owe(world, stream_id, 2)
+    add_delivery(world, stream_id, 2)
     [claimed] = [one for one in await claims.claim_parallel(connection, {7: 100})
                  if one.stream_id == stream_id]  # fmt: skip
     await new_group(world)
@@ -163,16 +165,16 @@ async def test_an_event_that_goes_between_the_claim_and_the_post_is_posted(
     loader = Loader("key", SystemClock())
     [(body, _)] = await loader.load(connection, [claimed], {7: endpoint})
     assert body is not None
-    told = json.loads(body.content([1]).body)
-    assert (told["sequence"], told["event"]["type"]) == (2, "between")
+    posted = json.loads(body.content([1]).body)
+    assert (posted["sequence"], posted["event"]["type"]) == (2, "between")
 
 
-async def test_a_notice_of_a_gap_gets_no_bytes(world: World, connection: Connection) -> None:
-    """It takes the place of an event, and told nothing of it."""
+async def test_a_gap_notice_gets_no_copy(world: World, connection: Connection) -> None:
+    """It has the key of an event, but does not describe it."""
     group = await new_group(world)
     stream_id = world.stream(segment_events_max=5)
     world.emit(stream_id, *["a"] * 5)
-    owe(world, stream_id, 3)
+    add_delivery(world, stream_id, 3)
     world.sql(
         "UPDATE deliveries SET gap_first = 1, gap_reason = 'backlog' WHERE stream_id = %s",
         stream_id,
@@ -185,14 +187,14 @@ async def test_a_notice_of_a_gap_gets_no_bytes(world: World, connection: Connect
     assert due(world, stream_id) == [Due(later, 3, None)]
 
 
-async def test_the_event_of_a_delivery_is_found_where_its_segment_moved(
+async def test_the_event_of_a_delivery_is_found_after_its_segment_moved(
     world: World, connection: Connection
 ) -> None:
     group = await new_group(world)
     gone, kept = world.stream(segment_events_max=50), world.stream(segment_events_max=2)
     world.emit(gone, *["a"] * 100)
     world.emit(kept, "a", "a")
-    owe(world, kept, 1)
+    add_delivery(world, kept, 1)
     later = await new_group(world)
     drop(world, gone)
     await clean_all(connection)
@@ -210,7 +212,7 @@ async def test_the_event_of_a_delivery_is_found_where_its_segment_moved(
     assert (found.segment_id, found.sequence, found.payload) == (claimed.segment_id, 1, payload)
 
 
-async def test_deliveries_partitions_that_nothing_is_in_go_with_their_events(
+async def test_empty_partitions_of_deliveries_are_dropped_with_their_events(
     world: World, connection: Connection
 ) -> None:
     group = await new_group(world)
@@ -224,11 +226,11 @@ async def test_deliveries_partitions_that_nothing_is_in_go_with_their_events(
     assert world.sql(TABLES, group, group) == []  # and is not made again
 
 
-async def test_a_group_is_full_with_the_deliveries_of_its_events(
+async def test_deliveries_count_towards_the_size_of_their_partition(
     world: World, connection: Connection
 ) -> None:
-    """Only its events counted: the deliveries of a few events, each to many endpoints, took the
-    whole quota in the current group, which nothing cleans.
+    """Only its events counted: the deliveries of a few events to many endpoints took the whole
+    quota in the current partition, which nothing cleans.
     """
     small = StorageBudget(0, quota=32 * 1024 * 1024)
     group = await new_group(world)

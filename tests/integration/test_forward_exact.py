@@ -1,5 +1,5 @@
-"""Exactness under change: what forwarders wrote equals what the tables say is owed, event by event,
-whatever raced with what and whatever was killed or cut off.
+"""Exactness under change: the deliveries that forwarders write equal those expected from the
+tables, event by event, whatever races, is killed or disconnected.
 """
 
 import random
@@ -21,8 +21,10 @@ CUT = """
 """
 
 
-def owed(world: World, stream_id: int) -> Owed:
-    """By a scan of all versions for every event, from the tables alone."""
+def expected_deliveries(world: World, stream_id: int) -> Owed:
+    """Return the expected deliveries by a scan of all versions for every event, from the tables
+    alone.
+    """
     versions = world.sql(
         "SELECT v.registration_id, v.endpoint_id, v.filter->>'type',"
         " f.sequences[array_position(f.streams, %s)], u.sequences[array_position(u.streams, %s)]"
@@ -46,7 +48,7 @@ def owed(world: World, stream_id: int) -> Owed:
 
 
 def change_at_random(world: World, stream_id: int, done: threading.Event) -> None:
-    """Create, change and end registrations until told."""
+    """Create, change and end registrations until stopped."""
     chance = random.Random(7)
     endpoints = world.endpoints(5)
     live: list[int] = []
@@ -86,13 +88,15 @@ def test_changes_that_race_with_events_while_forwarders_die(world: World, start:
         done.set()
         changes.join()
     eventually(lambda: world.passed(stream_id) == 1_000, "all is matched")
-    expected = owed(world, stream_id)
+    expected = expected_deliveries(world, stream_id)
     assert len({row[0] for row in expected}) > 500
     assert world.deliveries(stream_id) == expected
 
 
-def test_registrations_are_taken_in_without_a_rebuild(world: World, start: Start) -> None:
-    """The matcher is made once, when the lease is taken; later registrations are added in place."""
+def test_registrations_are_added_without_a_rebuild(world: World, start: Start) -> None:
+    """The matcher is built once, when the lease is taken; later registrations are added
+    in place.
+    """
     stream_id = world.stream()
     [endpoint] = world.endpoints()
     tickets = world.register(stream_id, [endpoint])

@@ -1,4 +1,6 @@
-"""What real forwarders that are behind lose to retention, and what endpoints are told of it."""
+"""Events that retention removes before real forwarders match them, and the gap notices to
+endpoints.
+"""
 
 from typing import Any
 
@@ -16,7 +18,7 @@ GAPS = (
 
 
 def drop(world: World, stream_id: int, upto: int, why: str) -> None:
-    """As retention does it: the row first, the events later."""
+    """Drop events as retention does: the row first, the events later."""
     for group, segment in world.sql(
         "UPDATE segments SET tier = 'dropped', removed_at = now(), removal_reason = %s"
         " WHERE stream_id = %s AND last <= %s RETURNING partition_id, id",
@@ -26,7 +28,7 @@ def drop(world: World, stream_id: int, upto: int, why: str) -> None:
 
 
 def announced(world: World, stream_id: int) -> list[dict[str, Any]]:
-    """The attributes of `forward.gap` of a stream, in order."""
+    """Return the attributes of the `forward.gap` events of a stream, in order."""
     [[name]] = world.sql("SELECT name FROM streams WHERE id = %s", stream_id)
     rows = world.sql(
         "SELECT e.payload FROM events e JOIN segments s ON s.id = e.segment_id"
@@ -40,9 +42,10 @@ def announced(world: World, stream_id: int) -> list[dict[str, Any]]:
     ]
 
 
-def test_who_was_owed_what_is_gone_is_told_once(world: World, start: Start) -> None:
-    """Two endpoints were owed some of it; a third began later, a fourth ended before. Of another
-    stream nobody was owed what is gone: that is passed in silence."""
+def test_each_endpoint_that_lost_events_gets_one_gap_notice(world: World, start: Start) -> None:
+    """Two endpoints lost some of it; a third started later, a fourth ended before. No endpoint lost
+    events of another stream, which is skipped without a notice.
+    """
     stream_id = world.stream(segment_events_max=10)
     one, two, later, ended = world.endpoints(4)
     [past] = world.register(stream_id, [ended])
@@ -72,8 +75,8 @@ def test_who_was_owed_what_is_gone_is_told_once(world: World, start: Start) -> N
         (one, first, 2, 20, "quota", "pending"),
         (two, [gone_by_now], 2, 20, "quota", "pending"),
     ]
-    told = [row for row in world.deliveries(stream_id) if row[0] > 20]
-    assert told == [(21, one, first), (22, one, first), (23, one, first), (23, later, [late])]
+    notices = [row for row in world.deliveries(stream_id) if row[0] > 20]
+    assert notices == [(21, one, first), (22, one, first), (23, one, first), (23, later, [late])]
     [[segment]] = world.sql("SELECT uuid::text FROM segments WHERE first = 21 AND stream_id = %s",
                             stream_id)  # fmt: skip
     resume = {"segment": segment, "sequence": 20}
@@ -85,14 +88,14 @@ def test_who_was_owed_what_is_gone_is_told_once(world: World, start: Start) -> N
     assert announced(world, silent) == []
 
 
-def test_a_forwarder_that_is_not_behind_tells_nobody_anything(world: World, start: Start) -> None:
+def test_a_forwarder_without_lag_writes_no_notice(world: World, start: Start) -> None:
     start()
     follows_through_a_gap(world)
-    goes_on_after_the_database_crashed(world)
+    continues_after_a_crash_of_the_database(world)
 
 
 def follows_through_a_gap(world: World) -> None:
-    """What is dropped was forwarded."""
+    """Check that a forwarder follows through the removal of events that it has forwarded."""
     stream_id = world.stream(segment_events_max=10)
     [endpoint] = world.endpoints()
     world.register(stream_id, [endpoint])
@@ -104,9 +107,10 @@ def follows_through_a_gap(world: World) -> None:
     assert world.sql(GAPS, stream_id) == []
 
 
-def goes_on_after_the_database_crashed(world: World) -> None:
-    """Of an `async` stream numbers may have been lost: a new segment begins, and the forwarder goes
-    on there."""
+def continues_after_a_crash_of_the_database(world: World) -> None:
+    """Check that a forwarder continues in a new segment: an `async` stream may have lost
+    sequences.
+    """
     stream_id = world.stream(durability="async")
     [endpoint] = world.endpoints()
     world.register(stream_id, [endpoint])

@@ -37,14 +37,14 @@ TESTS = limits.FILTER_FOUND_FREE
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lease of test length, and all that belongs to it."""
+    """Set a lease of test length, and the times that depend on it."""
     for name in ("LEASE_S", "RENEW_INTERVAL_S", "ACQUIRE_INTERVAL_S"):
         monkeypatch.setattr(limits, f"FORWARD_{name}", getattr(limits, f"FORWARD_{name}") / 2)
 
 
 @asynccontextmanager
-async def held(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Connection]]:
-    """A stream in the hands of a running forwarder, and another forwarder's connection."""
+async def forwarded_stream(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Connection]]:
+    """Yield a stream leased by a running forwarder, and another forwarder's connection."""
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
         leases, clock = Leases(SystemClock()), SystemClock()
         interests = Interests(
@@ -63,17 +63,20 @@ async def held(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Conne
             await add_streams(connection, [CallbackStream(stream_id, segment, 0)])
             await holder._renew_and_acquire(connection)
             running = asyncio.create_task(holder.run())
-            await asyncio.sleep(0)  # it has begun
+            await asyncio.sleep(0)  # it has started
             try:
-                yield next(one for one in leases.held if one.stream_id == stream_id), connection
+                yield (
+                    next(one for one in leases.held if one.stream_id == stream_id),
+                    connection,
+                )
             finally:
                 running.cancel()
                 await holder.stop()
 
 
 def matched_for(seconds: float) -> int:
-    """Match one event against filters that all hang behind one value and are free of the budget,
-    for as long; how many of them.
+    """Match one event for a given time, against filters that share one value and are free of the
+    budget; return how many.
     """
     matcher, count = Matching().new(), 0
     event = Event("d", "t", {"kind": "x", "notes": [f"a{n}b" * 20 for n in range(300)]})
@@ -92,10 +95,10 @@ def matched_for(seconds: float) -> int:
 
 @pytest.mark.usefixtures("short")
 async def test_a_long_match_keeps_its_lease(world: World, tmp_path: Path) -> None:
-    """Many small filters behind one popular value are free of the budget; together they held the
-    loop for longer than the lease, and the other forwarder began the event again, and so on.
+    """Many small filters with one common value are free of the budget. Together they blocked the
+    loop for longer than the lease; the other forwarder started the event again, and so on.
     """
-    async with held(world, tmp_path) as (lease, connection):
+    async with forwarded_stream(world, tmp_path) as (lease, connection):
         assert matched_for(2 * limits.FORWARD_LEASE_S) > 0  # in the event loop: nothing is awaited
         other = Leases(SystemClock())
         assert await other.acquire(connection) == {}
@@ -108,7 +111,7 @@ async def test_a_loop_that_hangs_loses_its_leases(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "FORWARD_HELD_S_MAX", 0.3)
-    async with held(world, tmp_path) as (lease, connection):
+    async with forwarded_stream(world, tmp_path) as (lease, connection):
         matched_for(0.3 + 1.5 * limits.FORWARD_LEASE_S)
         other = Leases(SystemClock())
         assert lease.stream_id in {one.stream_id for one in await other.acquire(connection)}

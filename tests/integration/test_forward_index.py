@@ -1,5 +1,5 @@
-"""A forwarder that stands on a match index: nothing that changed before, while or after it was
-built is missed or doubled, and what may not be used is not.
+"""A forwarder with a match index: no change before, during or after its build is missed or doubled,
+and an index that may not be used is not used.
 """
 
 import shutil
@@ -31,7 +31,12 @@ from tests.integration.forward_world import (
     place,
     world_database,
 )
-from tests.integration.test_forward_exact import CUT, change_at_random, emit_at_random, owed
+from tests.integration.test_forward_exact import (
+    CUT,
+    change_at_random,
+    emit_at_random,
+    expected_deliveries,
+)
 
 world = pytest.fixture(scope="module")(world_database)
 interests = pytest.fixture(interests_alone)
@@ -56,19 +61,19 @@ def refused(reason: str) -> float:
 async def opened(
     interests: Interests, stream_id: int, passed: int = 0, epoch: int = 1
 ) -> CallbackInterest:
-    """The stream's interest, of a lease that is new."""
+    """Return the stream's interest, under a new lease."""
     lease = Lease(stream_id, epoch)
     await interests.open(lease, passed)
     return await interests.current(lease)
 
 
-# --- what changes when ---
+# --- changes around a build ---
 
 
-async def test_only_what_changed_since_is_loaded_also_of_a_transaction_that_was_open(
+async def test_only_changes_since_the_build_are_loaded_also_of_an_open_transaction(
     world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
-    """Its number and its barrier are older than what the index has, and it is committed later."""
+    """Its number and its barrier are older than those in the index, and it is committed later."""
     stream_id, group = world.stream(), world.group()
     [endpoint] = world.endpoints()
     gone, ends, _ = made = world.register(stream_id, [endpoint] * 3)
@@ -98,7 +103,7 @@ async def test_only_what_changed_since_is_loaded_also_of_a_transaction_that_was_
 async def test_a_newer_index_takes_over_what_changed_while_it_was_built(
     world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
-    """Ends that have been passed are forgotten by then, and not by the new index's snapshot."""
+    """Ends that the stream has passed are forgotten, but not by the new index's snapshot."""
     stream_id = world.stream()
     [endpoint] = world.endpoints()
     first = world.register(stream_id, [endpoint] * 5)
@@ -130,7 +135,7 @@ async def test_a_newer_index_takes_over_what_changed_while_it_was_built(
     assert tickets(interest, 2, endpoint) == first[1:] + new
 
 
-async def test_another_strategy_has_all_in_memory_and_an_indexed_one_takes_the_index_again(
+async def test_another_strategy_loads_memory_and_an_indexed_one_reopens_the_index(
     world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     stream_id = world.stream()
@@ -147,17 +152,17 @@ async def test_another_strategy_has_all_in_memory_and_an_indexed_one_takes_the_i
         assert tickets(interest, 1, endpoint) == made
 
 
-# --- what may not be used ---
+# --- unusable indexes ---
 
 
 def mend(manifest: Manifest, root: Path, **facts: Any) -> None:
-    """The same epoch with other facts, properly sealed."""
+    """Write the same epoch with other facts, properly sealed."""
     changed = manifest._replace(facts={**manifest.facts, **facts})
     write_manifest(root / manifest.folder, changed, durable=False)
     write_manifest(root, changed, durable=False)
 
 
-async def test_an_index_that_may_not_be_used_is_not_and_the_tables_have_it_all(
+async def test_an_unusable_index_is_refused_and_the_tables_are_read(
     world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     stream_id = world.stream()
@@ -209,8 +214,10 @@ async def test_an_index_that_may_not_be_used_is_not_and_the_tables_have_it_all(
     assert (await opened(interests, stream_id, epoch=next(leases))).sizes == (3, 0, 0)
 
 
-@pytest.mark.parametrize("section", ["dense_at", "by_id"])  # read by matching, and by changing
-async def test_an_index_that_is_damaged_while_it_is_used_stops_nothing(
+@pytest.mark.parametrize(
+    "section", ["dense_at", "by_id"]
+)  # found damaged by a match, and by a change
+async def test_an_index_damaged_in_use_stops_nothing(
     world: World, tmp_path: Path, start: Start, section: str
 ) -> None:
     stream_id = world.stream()
@@ -226,7 +233,7 @@ async def test_an_index_that_is_damaged_while_it_is_used_stops_nothing(
         spoil(part, section)
         world.change(made[0], stream_id, None)
         world.emit(stream_id, "a")
-        eventually(lambda: world.deliveries(stream_id) == [(1, endpoint, made[1:])], "it is owed")
+        eventually(lambda: world.deliveries(stream_id) == [(1, endpoint, made[1:])], "the delivery")
         assert "index_refused" in running.log()
         assert "reason=damaged" in running.log()
         assert state_of(connection, tmp_path, stream_id).epoch is None
@@ -234,7 +241,7 @@ async def test_an_index_that_is_damaged_while_it_is_used_stops_nothing(
         eventually(lambda: "how=swapped" in running.log(), "the next one is taken")
         world.emit(stream_id, "a")
         expected = [(1, endpoint, made[1:]), (2, endpoint, made[1:])]
-        eventually(lambda: world.deliveries(stream_id) == expected, "it is owed")
+        eventually(lambda: world.deliveries(stream_id) == expected, "the delivery")
 
 
 def spoil(part: Path, section: str) -> None:
@@ -277,7 +284,7 @@ def test_indexes_come_while_registrations_change_events_flow_and_forwarders_die(
         for thread in threads:
             thread.join()
     eventually(lambda: world.passed(stream_id) == 350, "all is matched")
-    expected = owed(world, stream_id)
+    expected = expected_deliveries(world, stream_id)
     assert len({row[0] for row in expected}) > 150
     assert world.deliveries(stream_id) == expected
     assert len(built) > 3

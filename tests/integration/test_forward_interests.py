@@ -1,4 +1,4 @@
-"""What a forwarder matches against is up to date when it says so, however late its news come."""
+"""A forwarder's interests are current when it says so, however late notifications arrive."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 
 from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
-from delivery.listening.interest import Interest as Listened
+from delivery.listening.registration_matcher import RegistrationMatcher
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.stored import StoredEvent
@@ -17,18 +17,16 @@ world = pytest.fixture(scope="module")(world_database)
 interests = pytest.fixture(interests_alone)
 EVENT = Event("d", "a", {})
 FILTERS = 100
-COMPILED_S = 1.6  # so long they take at least
+COMPILED_S = 1.6  # at least
 
 
-async def test_a_change_counts_although_nobody_has_told_of_it(
-    world: World, interests: Interests
-) -> None:
+async def test_a_change_applies_without_a_notification(world: World, interests: Interests) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
     assert (await interests.current(lease)).match(EVENT, 1).endpoints == {}
-    for _ in range(10):  # no NOTIFY is sent, and the look at the heads comes four times a second
+    for _ in range(10):  # no NOTIFY is sent, and heads are polled four times a second
         [ticket] = world.register(stream_id, [endpoint], "a")
         assert (await interests.current(lease)).match(EVENT, 1).endpoints == {endpoint: [ticket]}
         world.change(ticket, stream_id, None)
@@ -47,17 +45,15 @@ async def test_an_ended_version_stays_until_the_stream_has_passed_its_end(
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
     interest = await interests.current(lease)
-    owed = [interest.match(EVENT, sequence).endpoints for sequence in (1, 2, 3)]
-    assert owed == [{endpoint: [ticket]}, {endpoint: [ticket]}, {}]
+    matches = [interest.match(EVENT, sequence).endpoints for sequence in (1, 2, 3)]
+    assert matches == [{endpoint: [ticket]}, {endpoint: [ticket]}, {}]
     interest.advance(1)
     assert len(interest) == 1
     interest.advance(2)
     assert len(interest) == 0
 
 
-async def test_a_gap_in_system_makes_it_read_the_tables_again(
-    world: World, interests: Interests
-) -> None:
+async def test_a_gap_in_system_reloads_the_tables(world: World, interests: Interests) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
     lease = Lease(stream_id, 1)
@@ -71,9 +67,7 @@ async def test_a_gap_in_system_makes_it_read_the_tables_again(
     assert await interests.current(lease) is after
 
 
-async def test_changes_while_the_tables_are_read_are_not_lost(
-    world: World, interests: Interests
-) -> None:
+async def test_changes_during_a_load_are_not_lost(world: World, interests: Interests) -> None:
     stream_id = world.stream()
     endpoints = world.endpoints(3_000)
     world.register(stream_id, endpoints, "a")
@@ -83,14 +77,14 @@ async def test_changes_while_the_tables_are_read_are_not_lost(
     tickets: list[int] = []
     while not opening.done():
         tickets += await asyncio.to_thread(world.register, stream_id, [endpoint], "a")
-    owed = (await interests.current(lease)).match(EVENT, 1).endpoints
+    matches = (await interests.current(lease)).match(EVENT, 1).endpoints
     assert tickets
-    assert owed[endpoint] == tickets
-    assert len(owed) == 3_001
+    assert matches[endpoint] == tickets
+    assert len(matches) == 3_001
 
 
 def long_filters(world: World, on: int, endpoints: list[int], name: str) -> list[int]:
-    """Registrations of a group whose filters take at least COMPILED_S."""
+    """Create registrations of a group whose filters take at least COMPILED_S."""
     tickets = world.register(on, endpoints, "a", world.group())
     for ticket in tickets:
         tests = " ".join(f"(> {name}_{at:03} {ticket})" for at in range(320))
@@ -102,11 +96,11 @@ def long_filters(world: World, on: int, endpoints: list[int], name: str) -> list
     return tickets
 
 
-async def test_filters_that_take_long_are_compiled_in_nobodys_time(
+async def test_slow_filters_delay_no_other_stream(
     world: World, interests: Interests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """400 filters of 10 KB took longer than the database may: every stream of the process stood
-    still, for ever; and a listen that names so many never began.
+    """400 filters of 10 KB took longer than a read from the database may: every stream of the
+    process stopped for ever, and a listener that named so many never started.
     """
     monkeypatch.setitem(reading.__wrapped__.__kwdefaults__, "seconds", COMPILED_S / 4)
     slow, quick = Lease(world.stream(), 1), Lease(world.stream(), 1)
@@ -116,14 +110,14 @@ async def test_filters_that_take_long_are_compiled_in_nobodys_time(
     tickets = long_filters(world, slow.stream_id, endpoints[:-1], "number")
     world.register(quick.stream_id, endpoints[-1:], "a")
     applying = asyncio.create_task(interests.current(slow))
-    owed = (await interests.current(quick)).match(EVENT, 1).endpoints
-    assert list(owed) == endpoints[-1:]
+    matches = (await interests.current(quick)).match(EVENT, 1).endpoints
+    assert list(matches) == endpoints[-1:]
     assert interests._entries[slow].changes, "who has nothing to do with it does not wait"
     assert sorted((await applying).match(EVENT, 1).endpoints) == endpoints[:-1]
 
     tickets = long_filters(world, slow.stream_id, endpoints[:-1], "amount")
     log, feed = interests._log, interests._feed
-    async with Listened.open(log, feed, tickets, slow.stream_id) as listened:
+    async with RegistrationMatcher.open(log, feed, tickets, slow.stream_id) as listened:
         await listened.catch_up(0)
         event = StoredEvent("", 1, DEFAULT_MASK, 0, encode(EVENT))
         assert listened.matching(event) == tickets
@@ -132,21 +126,23 @@ async def test_filters_that_take_long_are_compiled_in_nobodys_time(
 async def test_a_group_is_known_with_the_first_of_its_registrations(
     world: World, interests: Interests
 ) -> None:
-    """It sleeps for those that join it asleep, and has never slept where none was meanwhile."""
+    """Its suspensions apply to registrations that join it while suspended, and not to earlier
+    events.
+    """
     here, there, group = world.stream(), world.stream(), world.group()
     [endpoint] = world.endpoints()
     leases = Lease(here, 1), Lease(there, 1)
     for lease in leases:
         await interests.open(lease, 0)
 
-    async def owed(lease: Lease, sequence: int) -> list[int]:
+    async def matches(lease: Lease, sequence: int) -> list[int]:
         return (await interests.current(lease)).match(EVENT, sequence).endpoints.get(endpoint, [])
 
     world.suspend(group, [])
     [one] = world.register(here, [endpoint], group=group)
-    assert await owed(leases[0], 1) == []
+    assert await matches(leases[0], 1) == []
     world.emit(here, "a")
     world.suspend(group, [here], resume=True)
     [other] = world.register(there, [endpoint], group=group)
-    assert [await owed(leases[0], sequence) for sequence in (1, 2)] == [[], [one]]
-    assert await owed(leases[1], 1) == [other]
+    assert [await matches(leases[0], sequence) for sequence in (1, 2)] == [[], [one]]
+    assert await matches(leases[1], 1) == [other]

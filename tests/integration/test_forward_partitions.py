@@ -1,5 +1,5 @@
-"""Partitions of deliveries and attempts: made ahead, retired with what is pending moved on, while
-readers hold snapshots and appends and forwarders go on.
+"""Partitions of deliveries and attempts: created ahead, and retired after pending deliveries moved,
+while readers hold snapshots and appends and forwarders continue.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from eventhub.postgresql.connections import Connection, connect
 from tests.integration.forward_world import World, world_database
 
 database = pytest.fixture(scope="module")(world_database)
-MOMENT_S = 2.0  # nothing that appends or forwards waits longer; who is stalled waits for 3 s
+MOMENT_S = 2.0  # appends and forwarders wait no longer; a blocked one would wait for 3 s
 TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ %s ORDER BY oid"
 
 
@@ -44,7 +44,7 @@ def tables(world: World, pattern: str) -> list[str]:
 
 
 async def next_group(world: World, connection: Connection) -> int:
-    """Segments rolled from now on go to a new group, and its deliveries have their partition."""
+    """Roll to a new partition of events, whose deliveries have their partition."""
     [[newest]] = world.sql("SELECT max(id) FROM event_partitions")
     async with connection.transaction():
         await create_partition(connection, newest + 1)
@@ -53,8 +53,12 @@ async def next_group(world: World, connection: Connection) -> int:
     return int(newest) + 1
 
 
-def owe(world: World, stream_id: int, state: str, *, claim_s: int | None = None) -> tuple[int, int]:
-    """A delivery of a new event; (group, sequence). `claim_s`: claimed for so long."""
+def add_delivery(
+    world: World, stream_id: int, state: str, *, claim_s: int | None = None
+) -> tuple[int, int]:
+    """Insert a delivery of a new event; return (partition, sequence). `claim_s`: claimed for this
+    long.
+    """
     [appended] = world.emit(stream_id, "a")
     [[group]] = world.sql(
         "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
@@ -68,9 +72,7 @@ def owe(world: World, stream_id: int, state: str, *, claim_s: int | None = None)
     return group, appended.sequence
 
 
-async def test_partitions_are_there_before_they_are_needed(
-    world: World, connection: Connection
-) -> None:
+async def test_partitions_exist_ahead_of_need(world: World, connection: Connection) -> None:
     assert await create_partitions(connection)
     made = tables(world, r"^(deliveries_p|attempts_)\d")
     assert len([name for name in made if name.startswith("attempts_")]) == 2
@@ -87,12 +89,12 @@ async def test_pending_deliveries_move_with_their_events_bytes(
 ) -> None:
     old = await next_group(world, connection)
     stream_id = world.stream(segment_events_max=5)
-    owed = [
-        owe(world, stream_id, state)
+    added = [
+        add_delivery(world, stream_id, state)
         for state in ("pending", "delivered", "dead_lettered", "pending")
     ]
-    expired = owe(world, stream_id, "pending", claim_s=0)
-    assert {group for group, _ in (*owed, expired)} == {old}
+    expired = add_delivery(world, stream_id, "pending", claim_s=0)
+    assert {group for group, _ in (*added, expired)} == {old}
     new = await next_group(world, connection)
     [[payload]] = world.sql(
         "SELECT payload FROM events WHERE partition_id = %s AND sequence = 1", old
@@ -110,13 +112,13 @@ async def test_pending_deliveries_move_with_their_events_bytes(
     assert world.sql(first, stream_id) == [(payload,)]
 
 
-async def test_claimed_deliveries_wait_for_the_end_of_their_claim(
+async def test_claimed_deliveries_move_when_their_claim_expires(
     world: World, connection: Connection
 ) -> None:
     old = await next_group(world, connection)
     stream_id = world.stream(segment_events_max=2)
-    owe(world, stream_id, "pending", claim_s=40)
-    owe(world, stream_id, "pending")
+    add_delivery(world, stream_id, "pending", claim_s=40)
+    add_delivery(world, stream_id, "pending")
     await next_group(world, connection)
     assert not await retire_deliveries_partition(connection, old, None)
     groups = "SELECT partition_id = %s FROM deliveries WHERE stream_id = %s ORDER BY sequence"
@@ -126,20 +128,20 @@ async def test_claimed_deliveries_wait_for_the_end_of_their_claim(
     assert world.sql(groups, old, stream_id) == [(False,)]
 
 
-async def test_the_newest_group_stays(world: World, connection: Connection) -> None:
+async def test_the_newest_partition_stays(world: World, connection: Connection) -> None:
     newest = await next_group(world, connection)
     with pytest.raises(ValueError, match="newest"):
         await retire_deliveries_partition(connection, newest, None)
 
 
-async def test_a_reader_with_an_old_snapshot_stalls_nobody(
+async def test_a_reader_with_an_old_snapshot_delays_nothing_else(
     world: World, connection: Connection
 ) -> None:
     old = await next_group(world, connection)
     stream_id = world.stream(segment_events_max=1)
-    owe(world, stream_id, "delivered")
+    add_delivery(world, stream_id, "delivered")
     new = await next_group(world, connection)
-    owe(world, stream_id, "delivered")  # in the segment that was open before
+    add_delivery(world, stream_id, "delivered")  # in the segment that was open before
     with psycopg.connect(world.url) as reader:
         reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         count = "SELECT count(*) FROM deliveries WHERE stream_id = %s"
@@ -159,26 +161,28 @@ async def test_a_reader_with_an_old_snapshot_stalls_nobody(
 
 
 def work(world: World, stream_id: int) -> float:
-    """Append and write deliveries for two seconds; the longest that one took."""
+    """Append and write deliveries for two seconds; return the longest time that one took."""
     longest_s, until_s = 0.0, time.monotonic() + 2
     while time.monotonic() < until_s:
         began_s = time.monotonic()
-        owe(world, stream_id, "pending")
+        add_delivery(world, stream_id, "pending")
         longest_s = max(longest_s, time.monotonic() - began_s)
     return longest_s
 
 
-async def test_what_is_over_goes_by_itself(world: World, connection: Connection) -> None:
+async def test_expired_partitions_are_retired(world: World, connection: Connection) -> None:
     old = await next_group(world, connection)
     stream_id = world.stream(segment_events_max=1)
     young = world.stream(segment_events_max=1)
-    owe(world, stream_id, "delivered")
+    add_delivery(world, stream_id, "delivered")
     late = await next_group(world, connection)
-    owe(world, young, "delivered")  # its first segment is of the old group, its next of the late
-    owe(world, stream_id, "delivered")
+    add_delivery(
+        world, young, "delivered"
+    )  # its first segment is in the old partition, its next in the late one
+    add_delivery(world, stream_id, "delivered")
     await next_group(world, connection)
-    owe(world, stream_id, "delivered")
-    owe(world, young, "delivered")
+    add_delivery(world, stream_id, "delivered")
+    add_delivery(world, young, "delivered")
     day = "attempts_20200101"
     world.sql(f"CREATE TABLE {day} (LIKE attempts INCLUDING ALL)")
     world.sql(
@@ -196,11 +200,11 @@ async def test_what_is_over_goes_by_itself(world: World, connection: Connection)
     left = tables(world, r"^deliveries_p\d")
     assert f"deliveries_p{old}" not in left
     assert f"deliveries_p{late}" in left
-    assert await create_partitions(connection)  # it is not made again
+    assert await create_partitions(connection)  # it is not created again
     assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
 
 
-async def test_a_group_that_is_not_wholly_forwarded_stays(
+async def test_a_partition_that_is_not_fully_forwarded_stays(
     world: World, connection: Connection
 ) -> None:
     old = await next_group(world, connection)
@@ -220,11 +224,11 @@ async def test_a_group_that_is_not_wholly_forwarded_stays(
     assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
 
 
-async def test_a_group_whose_fan_out_is_being_written_stays(
+async def test_a_partition_with_an_unfinished_fan_out_stays(
     world: World, connection: Connection
 ) -> None:
-    """Also when its events have gone and space is short: its deliveries would have nowhere to go,
-    and the pieces that are written already would be dropped before the rest.
+    """Even when its events are removed and space is low: its deliveries would have no partition,
+    and the batches already written would be dropped before the rest.
     """
     old = await next_group(world, connection)
     stream_id = world.stream(segment_events_max=1)
@@ -249,14 +253,14 @@ async def test_a_group_whose_fan_out_is_being_written_stays(
     assert not await log_retention.shed(None, connection, True)
     assert table in tables(world, r"^deliveries_p\d")
     assert await expand(connection) == 1
-    owed = "SELECT count(*) FROM deliveries WHERE stream_id = %s"
-    assert world.sql(owed, stream_id) == [(count,)]
+    added = "SELECT count(*) FROM deliveries WHERE stream_id = %s"
+    assert world.sql(added, stream_id) == [(count,)]
     await run_retirement(world.url, "")
     assert table not in tables(world, r"^deliveries_p\d")
-    assert world.sql(owed, stream_id) == [(count,)]  # in the newest group
+    assert world.sql(added, stream_id) == [(count,)]  # in the newest partition
 
 
-async def test_a_table_that_is_held_is_not_waited_for(world: World, connection: Connection) -> None:
+async def test_a_locked_table_is_not_waited_for(world: World, connection: Connection) -> None:
     [[newest]] = world.sql("SELECT max(id) FROM event_partitions")
     async with connection.transaction():
         await create_partition(connection, newest + 1)

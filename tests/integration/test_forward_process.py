@@ -1,4 +1,4 @@
-"""Real forwarders: takeover after a kill, fencing after a stop, bounds of versions under lag."""
+"""Real forwarders: takeover after a kill, fencing after a suspension, version bounds under lag."""
 
 import os
 import signal
@@ -20,7 +20,9 @@ from tests.integration.forward_world import (
     world_database,
 )
 
-world = pytest.fixture(world_database)  # one each: a forwarder loads what all streams have
+world = pytest.fixture(
+    world_database
+)  # one each: a forwarder loads the registrations of all its streams
 start = pytest.fixture(forwarders)
 TAKEOVER_S = 3.0  # what the documentation promises, on a machine that is not busy with tests
 BUSY = 3
@@ -38,13 +40,14 @@ def sequences(world: World, stream_id: int) -> list[int]:
     return [row[0] for row in world.deliveries(stream_id)]
 
 
-def test_what_is_owed_is_the_same_whether_a_forwarder_is_prompt_stopped_or_late(
+def test_deliveries_are_the_same_whether_a_forwarder_is_prompt_stopped_or_late(
     world: World, start: Start
 ) -> None:
-    """Created, changed and deleted between events: late or prompt, the same is owed. One that is
-    told to stop frees its streams at once."""
+    """Registrations are created, changed and deleted between events: late or prompt, the deliveries
+    are the same. A forwarder that is stopped releases its streams at once.
+    """
     running = start()
-    owed_as_it_comes(world)
+    delivers_as_events_arrive(world)
     prompt, late = world.stream(), world.stream()
     expected = {prompt: history(world, prompt)}
     eventually(lambda: world.deliveries(prompt) == expected[prompt], "the prompt one")
@@ -58,11 +61,13 @@ def test_what_is_owed_is_the_same_whether_a_forwarder_is_prompt_stopped_or_late(
     assert [row[0] for row in expected[late]] == [row[0] for row in expected[prompt]]
 
 
-def owed_as_it_comes(world: World) -> None:
-    """Events become deliveries of those who were interested by then, unless they have expired."""
+def delivers_as_events_arrive(world: World) -> None:
+    """Check that events become deliveries for the registrations in force, unless they
+    have expired.
+    """
     stream_id = world.stream()
     one, two = world.endpoints(2)
-    world.emit(stream_id, "a")  # before anybody is interested
+    world.emit(stream_id, "a")  # before any registration
     [first] = world.register(stream_id, [one], "a")
     [second] = world.register(stream_id, [one], "a")
     [third] = world.register(stream_id, [two])
@@ -76,7 +81,7 @@ def owed_as_it_comes(world: World) -> None:
 
 
 def history(world: World, stream_id: int) -> list[tuple[int, int, list[int]]]:
-    """Events and changes of registrations in turn; what is owed."""
+    """Emit events and change registrations in turn; return the expected deliveries."""
     one, two = world.endpoints(2)
     world.emit(stream_id, "a")
     [first] = world.register(stream_id, [one], "a")
@@ -101,7 +106,7 @@ CREATE TRIGGER slow BEFORE INSERT ON deliveries FOR EACH ROW EXECUTE FUNCTION sl
 
 
 class Pair(NamedTuple):
-    """Two forwarders, and a stream that one of them leads."""
+    """Two forwarders, and a stream that one of them has leased."""
 
     world: World
     both: list[ForwardProcess]
@@ -128,8 +133,9 @@ def _pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 @pytest.fixture
 def pair(_pair: Pair) -> Pair:
-    """Two forwarders of a database of their own, the same for the tests that need two; the stream
-    is new, and an event of it was delivered."""
+    """Yield two forwarders of one database, shared by the tests that need two, with a new stream of
+    which one event was delivered.
+    """
     world = _pair.world
     stream_id = world.stream()
     world.register(stream_id, world.endpoints())
@@ -139,9 +145,9 @@ def pair(_pair: Pair) -> Pair:
 
 
 def test_a_write_longer_than_the_lease_does_not_lose_the_stream(pair: Pair) -> None:
-    """The lease ran from the beginning of the statement: on a busy machine every long one ended
-    with the stream in other hands, which had to load all registrations first. A process that gets
-    no time at all for as long as a lease may still lose it, but not every time.
+    """The lease ran from the start of the statement: on a busy machine every long one lost the
+    stream to another forwarder, which had to load all registrations first. A process without any
+    CPU time for as long as a lease may still lose it, but not every time.
     """
     world, stream_id = pair.world, pair.stream_id
     assert limits.FORWARD_LEASE_S < 2.4
@@ -159,7 +165,7 @@ def test_a_write_longer_than_the_lease_does_not_lose_the_stream(pair: Pair) -> N
     assert pair.lost() - lost <= 1
 
 
-def test_a_forwarder_that_was_stopped_past_its_lease_writes_nothing(pair: Pair) -> None:
+def test_a_forwarder_suspended_past_its_lease_writes_nothing(pair: Pair) -> None:
     world, stream_id = pair.world, pair.stream_id
     leader, other = pair.leader_first()
     lost = leader.log().count("lease_lost")
@@ -178,7 +184,7 @@ def test_a_forwarder_that_was_stopped_past_its_lease_writes_nothing(pair: Pair) 
 
 
 def test_a_forwarder_that_is_killed_is_replaced_within_the_lease(pair: Pair) -> None:
-    """The last of the pair's tests: one of the two is gone then."""
+    """The last of the pair's tests: one of the two is gone afterwards."""
     world, stream_id = pair.world, pair.stream_id
     leader, _ = pair.leader_first()
     leader.kill()
@@ -189,7 +195,7 @@ def test_a_forwarder_that_is_killed_is_replaced_within_the_lease(pair: Pair) -> 
     assert sequences(world, stream_id) == [1, 2]
 
 
-# the end of a fan-out waits until the test lets it go on
+# the fan-out waits for the test
 HELD = """
 CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     PERFORM pg_advisory_xact_lock_shared(1); RETURN NEW; END $$;
@@ -221,16 +227,18 @@ def test_a_fan_out_delays_neither_its_own_stream_nor_another(world: World, start
     eventually(lambda: world.deliveries(other) == [(1, narrow, [beside])], "the other stream")
     assert world.sql("SELECT count(*) FROM fanouts") == [(1,)]
     world.sql("SELECT pg_advisory_unlock(1)")
-    owed = "SELECT count(*), count(DISTINCT endpoint_id) FROM deliveries" \
+    expected = "SELECT count(*), count(DISTINCT endpoint_id) FROM deliveries" \
            " WHERE stream_id = %s AND sequence = 1"  # fmt: skip
-    eventually(lambda: world.sql(owed, wide) == [(count, count)], "all", timeout_s=60)
+    eventually(lambda: world.sql(expected, wide) == [(count, count)], "all", timeout_s=60)
     assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
 
 
-def test_one_who_registers_25_000_times_gets_one_delivery_and_does_not_stop_the_stream(
+def test_25_000_registrations_of_an_endpoint_give_one_delivery_and_do_not_stop_the_stream(
     world: World, start: Start
 ) -> None:
-    """A batch is cut by what its deliveries name too: no statement is refused for its length."""
+    """A batch is also cut by the registrations that its deliveries name: no statement is refused
+    for its length.
+    """
     stream_id, other = world.stream(), world.stream()
     many, one = world.endpoints(2)
     count = limits.REGISTRATIONS_PER_STATEMENT_MAX + 5_000
@@ -241,10 +249,10 @@ def test_one_who_registers_25_000_times_gets_one_delivery_and_does_not_stop_the_
     start()
     world.emit(other, "b")
     eventually(lambda: world.deliveries(other) != [], "the other stream")
-    owed = "SELECT count(*), count(DISTINCT sequence) FROM deliveries" \
+    expected = "SELECT count(*), count(DISTINCT sequence) FROM deliveries" \
            " WHERE stream_id = %s AND endpoint_id = %s"  # fmt: skip
     for endpoint in (many, one):
-        eventually(lambda e=endpoint: world.sql(owed, stream_id, e) == [(60, 60)], "all", 90.0)
+        eventually(lambda e=endpoint: world.sql(expected, stream_id, e) == [(60, 60)], "all", 90.0)
     named = (
         "SELECT DISTINCT registrations FROM deliveries WHERE stream_id = %s AND endpoint_id = %s"
     )
@@ -252,8 +260,8 @@ def test_one_who_registers_25_000_times_gets_one_delivery_and_does_not_stop_the_
     assert world.sql(named, stream_id, many) == [(tickets,)]
 
 
-def test_kill_between_the_pieces_of_an_event(world: World, start: Start) -> None:
-    """Whatever a kill -9 leaves of 8,000 deliveries, each is there once in the end."""
+def test_kill_between_the_batches_of_an_event(world: World, start: Start) -> None:
+    """A kill -9 may leave any part of 8,000 deliveries; in the end each exists once."""
     stream_id = world.stream()
     count = limits.DELIVERIES_PER_STATEMENT_MAX + 3_000
     world.register(stream_id, world.endpoints(count))
@@ -264,7 +272,7 @@ def test_kill_between_the_pieces_of_an_event(world: World, start: Start) -> None
         eventually(partial(world.sql, some, stream_id, round), "the first piece")
         running.kill()
     start()
-    owed = "SELECT sequence, count(*), count(DISTINCT endpoint_id) FROM deliveries" \
+    expected = "SELECT sequence, count(*), count(DISTINCT endpoint_id) FROM deliveries" \
            " WHERE stream_id = %s GROUP BY 1 ORDER BY 1"  # fmt: skip
     expected = [(round, count, count) for round in (1, 2)]
-    eventually(lambda: world.sql(owed, stream_id) == expected, "all of them")
+    eventually(lambda: world.sql(expected, stream_id) == expected, "all of them")

@@ -1,4 +1,4 @@
-"""The write statement of a forwarder, and leases: fencing, pieces, fan-outs."""
+"""A forwarder's write statement and leases: fencing, batches, fan-outs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ async def connection(world: World) -> AsyncIterator[Connection]:
 
 @asynccontextmanager
 async def forwarder(connection: Connection) -> AsyncIterator[Leases]:
-    """Leases of one more forwarder that lives."""
+    """Yield the leases of one more live forwarder."""
     leases = Leases(ManualClock())
     await leases.renew(connection)
     yield leases
@@ -52,128 +52,144 @@ async def forwarder(connection: Connection) -> AsyncIterator[Leases]:
 async def leased(
     world: World, connection: Connection, leases: Leases
 ) -> tuple[Lease, StreamPosition, SegmentRef]:
-    """A new stream, in the hands of a forwarder."""
+    """Return a new stream leased by a forwarder."""
     stream_id = world.stream()
     [[segment]] = world.sql("SELECT segment::text FROM heads WHERE stream_id = %s", stream_id)
     await add_streams(connection, [CallbackStream(stream_id, segment, 0)])
     await leases.renew(connection)
     taken = await leases.acquire(connection)
     lease = next(lease for lease in taken if lease.stream_id == stream_id)
-    where = await segment_refs(connection, [segment])
-    return lease, taken[lease], where[segment]
+    refs = await segment_refs(connection, [segment])
+    return lease, taken[lease], refs[segment]
 
 
-def due(
-    place: StreamPosition, where: SegmentRef, sequence: int, owed: dict[int, list[int]]
+def matched(
+    position: StreamPosition,
+    segment: SegmentRef,
+    sequence: int,
+    registrations: dict[int, list[int]],
 ) -> MatchedEvent:
-    return MatchedEvent(Cursor(place.segment, sequence), where, owed)
+    return MatchedEvent(Cursor(position.segment, sequence), segment, registrations)
 
 
-async def test_checkpoint_and_deliveries_are_one(world: World, connection: Connection) -> None:
+async def test_checkpoint_and_deliveries_are_written_together(
+    world: World, connection: Connection
+) -> None:
     async with forwarder(connection) as leases:
-        lease, place, where = await leased(world, connection, leases)
+        lease, position, segment = await leased(world, connection, leases)
         [one, two] = world.endpoints(2)
-        events = [due(place, where, 2, {two: [7, 9], one: [8]}), due(place, where, 3, {one: [5]})]
-        [piece] = batches(place, events, Cursor(place.segment, 4))
-        assert await write(connection, lease, place, piece)
+        events = [
+            matched(position, segment, 2, {two: [7, 9], one: [8]}),
+            matched(position, segment, 3, {one: [5]}),
+        ]
+        [batch] = batches(position, events, Cursor(position.segment, 4))
+        assert await write(connection, lease, position, batch)
         expected = [(2, one, [8]), (2, two, [7, 9]), (3, one, [5])]
         assert world.deliveries(lease.stream_id) == expected
-        assert await position_of(connection, lease) == StreamPosition(place.segment, 4)
-        # the same again is not where the stream stands
-        assert not await write(connection, lease, place, piece)
+        assert await position_of(connection, lease) == StreamPosition(position.segment, 4)
+        # a repeat does not start at the stream's position
+        assert not await write(connection, lease, position, batch)
         assert world.deliveries(lease.stream_id) == expected
 
 
 async def test_an_older_epoch_writes_nothing(world: World, connection: Connection) -> None:
     async with forwarder(connection) as first, forwarder(connection) as second:
-        lease, place, where = await leased(world, connection, first)
+        lease, position, segment = await leased(world, connection, first)
         await first.release(connection, [lease])
         await second.renew(connection)
         await second.acquire(connection)
-        [piece] = batches(place, [due(place, where, 1, {1: [1]})], Cursor(place.segment, 1))
-        assert not await write(connection, lease, place, piece)
+        [batch] = batches(
+            position, [matched(position, segment, 1, {1: [1]})], Cursor(position.segment, 1)
+        )
+        assert not await write(connection, lease, position, batch)
         assert world.deliveries(lease.stream_id) == []
         assert await position_of(connection, lease) is None
         now = Lease(lease.stream_id, lease.epoch + 1)
-        assert await position_of(connection, now) == place
-        assert await write(connection, now, place, piece)
+        assert await position_of(connection, now) == position
+        assert await write(connection, now, position, batch)
 
 
-async def test_an_event_for_many_endpoints_goes_in_pieces_and_on_after_a_crash(
+async def test_an_event_for_many_endpoints_is_written_in_batches_and_continues_after_a_crash(
     world: World, connection: Connection
 ) -> None:
     count = limits.DELIVERIES_PER_STATEMENT_MAX + 1_000
     async with forwarder(connection) as leases:
-        lease, place, where = await leased(world, connection, leases)
-        owed = {endpoint: [endpoint, endpoint + 1] for endpoint in range(1, count + 1)}
-        last = Cursor(place.segment, 1)
-        parts = list(batches(place, [due(place, where, 1, owed)], last))
-        assert [len(part.rows) for part in parts] == [limits.DELIVERIES_PER_STATEMENT_MAX, 1_000]
-        assert await write(connection, lease, place, parts[0])
-        stored = await position_of(connection, lease)  # as the next owner finds it
-        assert stored == StreamPosition(place.segment, 0, limits.DELIVERIES_PER_STATEMENT_MAX)
-        [rest] = batches(stored, [due(place, where, 1, owed)], last)
+        lease, position, segment = await leased(world, connection, leases)
+        registrations = {endpoint: [endpoint, endpoint + 1] for endpoint in range(1, count + 1)}
+        last = Cursor(position.segment, 1)
+        context = list(batches(position, [matched(position, segment, 1, registrations)], last))
+        assert [len(part.rows) for part in context] == [limits.DELIVERIES_PER_STATEMENT_MAX, 1_000]
+        assert await write(connection, lease, position, context[0])
+        stored = await position_of(connection, lease)  # as the next owner reads it
+        assert stored == StreamPosition(position.segment, 0, limits.DELIVERIES_PER_STATEMENT_MAX)
+        [rest] = batches(stored, [matched(position, segment, 1, registrations)], last)
         assert await write(connection, lease, stored, rest)
         found = world.deliveries(lease.stream_id)
-        assert found == [(1, endpoint, [endpoint, endpoint + 1]) for endpoint in owed]
+        assert found == [(1, endpoint, [endpoint, endpoint + 1]) for endpoint in registrations]
 
 
-async def test_a_fan_out_is_expanded_by_anybody_each_delivery_once(
+async def test_a_fan_out_is_expanded_by_any_forwarder_each_delivery_once(
     world: World, connection: Connection
 ) -> None:
     count = limits.FANOUT_ENDPOINTS_MIN + 2_001
     async with forwarder(connection) as leases:
-        lease, place, where = await leased(world, connection, leases)
-        owed = {at: list(range(at, at + 1 + at % 3)) for at in range(1, count + 1)}
-        [piece] = batches(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
-        assert piece.fanout
-        assert await write(connection, lease, place, piece)
-        assert await position_of(connection, lease) == StreamPosition(place.segment, 1)
+        lease, position, segment = await leased(world, connection, leases)
+        registrations = {at: list(range(at, at + 1 + at % 3)) for at in range(1, count + 1)}
+        [batch] = batches(
+            position, [matched(position, segment, 1, registrations)], Cursor(position.segment, 1)
+        )
+        assert batch.fanout
+        assert await write(connection, lease, position, batch)
+        assert await position_of(connection, lease) == StreamPosition(position.segment, 1)
         written = [await expand(connection) for _ in range(4)]
         assert written == [5_000, 5_000, 2_001, 0]
         found = world.deliveries(lease.stream_id)
-        assert found == [(1, endpoint, registrations) for endpoint, registrations in owed.items()]
+        assert found == [
+            (1, endpoint, registrations) for endpoint, registrations in registrations.items()
+        ]
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
 
 
 async def test_an_older_epoch_writes_no_fan_out(world: World, connection: Connection) -> None:
-    """Written by a forwarder that was cut off, it would be expanded beside that of the next one."""
-    owed = {at: [at] for at in range(1, limits.FANOUT_ENDPOINTS_MIN + 2)}
+    """A disconnected forwarder's fan-out would be expanded in addition to that of the
+    next owner.
+    """
+    registrations = {at: [at] for at in range(1, limits.FANOUT_ENDPOINTS_MIN + 2)}
     async with forwarder(connection) as first, forwarder(connection) as second:
-        lease, place, where = await leased(world, connection, first)
+        lease, position, segment = await leased(world, connection, first)
         await first.release(connection, [lease])
         await second.renew(connection)
         await second.acquire(connection)
-        [piece] = batches(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
-        assert piece.fanout
-        assert not await write(connection, lease, place, piece)
+        [batch] = batches(
+            position, [matched(position, segment, 1, registrations)], Cursor(position.segment, 1)
+        )
+        assert batch.fanout
+        assert not await write(connection, lease, position, batch)
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
         now = Lease(lease.stream_id, lease.epoch + 1)
-        assert await position_of(connection, now) == place
-        # nor does anybody from another place than where the stream stands
-        elsewhere = place._replace(sequence=place.sequence + 1)
-        assert not await write(connection, now, elsewhere, piece)
+        assert await position_of(connection, now) == position
+        # nor from another position than the stream's
+        elsewhere = position._replace(sequence=position.sequence + 1)
+        assert not await write(connection, now, elsewhere, batch)
         assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
 
 
-async def test_what_reports_make_of_an_event_is_written_with_each_delivery(
+async def test_version_ids_of_reports_are_written_with_each_delivery(
     world: World, connection: Connection
 ) -> None:
-    """Versions of registrations: of some endpoints, of one in the middle, of none; as rows and as a
-    fan-out.
-    """
+    """Version ids of some endpoints, of one in the middle, of none; as rows and as a fan-out."""
     many = limits.FANOUT_ENDPOINTS_MIN + 6_000
     version_ids = {1: [11], 3: [31, 32], 5_002: [7], many: [8, 9]}
     for count in (4, many):
         async with forwarder(connection) as leases:
-            lease, place, where = await leased(world, connection, leases)
-            owed = {at: [at] for at in range(1, count + 1)}
-            last = Cursor(place.segment, 2)
-            event = due(place, where, 1, owed)._replace(version_ids=version_ids)
-            plain = due(place, where, 2, {1: [1]})
-            for piece in batches(place, [event, plain], last):
-                assert await write(connection, lease, place, piece)
-                place = piece.to
+            lease, position, segment = await leased(world, connection, leases)
+            registrations = {at: [at] for at in range(1, count + 1)}
+            last = Cursor(position.segment, 2)
+            event = matched(position, segment, 1, registrations)._replace(version_ids=version_ids)
+            plain = matched(position, segment, 2, {1: [1]})
+            for batch in batches(position, [event, plain], last):
+                assert await write(connection, lease, position, batch)
+                position = batch.position
             while await expand(connection):
                 pass
             found = world.sql(
@@ -189,11 +205,13 @@ async def test_the_setting_of_an_endpoint_counts_when_the_row_is_written(
     world: World, connection: Connection
 ) -> None:
     async with forwarder(connection) as leases:
-        lease, place, where = await leased(world, connection, leases)
+        lease, position, segment = await leased(world, connection, leases)
         [plain], [ordered] = world.endpoints(), world.endpoints(ordered=True)
-        owed = {plain: [1], ordered: [2]}
-        [piece] = batches(place, [due(place, where, 1, owed)], Cursor(place.segment, 1))
-        assert await write(connection, lease, place, piece)
+        registrations = {plain: [1], ordered: [2]}
+        [batch] = batches(
+            position, [matched(position, segment, 1, registrations)], Cursor(position.segment, 1)
+        )
+        assert await write(connection, lease, position, batch)
         rows = world.sql(
             "SELECT endpoint_id, ordered FROM deliveries WHERE stream_id = %s ORDER BY 1",
             lease.stream_id,
@@ -201,7 +219,7 @@ async def test_the_setting_of_an_endpoint_counts_when_the_row_is_written(
         assert rows == [(plain, False), (ordered, True)]
 
 
-async def test_forwarders_share_what_is_free(world: World, connection: Connection) -> None:
+async def test_forwarders_share_free_streams(world: World, connection: Connection) -> None:
     async with forwarder(connection) as first, forwarder(connection) as second:
         for _ in range(20):
             stream_id = world.stream()
@@ -215,7 +233,7 @@ async def test_forwarders_share_what_is_free(world: World, connection: Connectio
         assert len(one) + len(other) == first.share.streams
 
 
-async def test_a_lease_ends_by_the_own_clock_until_it_is_renewed(
+async def test_a_lease_expires_by_the_own_clock_until_it_is_renewed(
     world: World, connection: Connection
 ) -> None:
     clock = ManualClock()
@@ -232,7 +250,7 @@ async def test_a_lease_ends_by_the_own_clock_until_it_is_renewed(
 
 
 async def test_renewal_waits_for_no_write(world: World, connection: Connection) -> None:
-    """One stream's long write does not make the others' leases end."""
+    """One stream's long write does not let other leases expire."""
     clock = ManualClock()
     leases = Leases(clock)
     await leases.renew(connection)
@@ -254,10 +272,12 @@ async def test_renewal_waits_for_no_write(world: World, connection: Connection) 
 
 async def test_a_write_renews_its_lease(world: World, connection: Connection) -> None:
     async with forwarder(connection) as leases:
-        lease, place, where = await leased(world, connection, leases)
+        lease, position, segment = await leased(world, connection, leases)
         world.sql("UPDATE forwarding SET expires_at = now() WHERE stream_id = %s", lease.stream_id)
-        [piece] = batches(place, [due(place, where, 1, {1: [1]})], Cursor(place.segment, 1))
-        assert await write(connection, lease, place, piece)
+        [batch] = batches(
+            position, [matched(position, segment, 1, {1: [1]})], Cursor(position.segment, 1)
+        )
+        assert await write(connection, lease, position, batch)
         held = "SELECT expires_at > now() FROM forwarding WHERE stream_id = %s"
         assert world.sql(held, lease.stream_id) == [(True,)]
 
@@ -265,7 +285,7 @@ async def test_a_write_renews_its_lease(world: World, connection: Connection) ->
 async def test_a_lease_forgotten_while_it_is_renewed_stays_forgotten(
     world: World, connection: Connection
 ) -> None:
-    """Else it was renewed for ever, by a process in which nothing forwards its stream."""
+    """Otherwise a process in which nothing forwards the stream would renew it for ever."""
     async with forwarder(connection) as leases:
         gone, _, _ = await leased(world, connection, leases)
         other, _, _ = await leased(world, connection, leases)
@@ -276,7 +296,7 @@ async def test_a_lease_forgotten_while_it_is_renewed_stays_forgotten(
         assert leases.held == [other]
 
 
-async def test_streams_that_were_given_up_are_not_held_when_the_database_fails(
+async def test_released_streams_are_not_held_when_the_database_fails(
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
     leases = Leases(ManualClock())
@@ -286,8 +306,8 @@ async def test_streams_that_were_given_up_are_not_held_when_the_database_fails(
         interests = Interests(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
-        parts = ForwarderContext(log, pool, leases, interests, ManualClock(), lambda piece: None)
-        holder = LeaseHolder(parts, world.url)
+        context = ForwarderContext(log, pool, leases, interests, ManualClock(), lambda batch: None)
+        holder = LeaseHolder(context, world.url)
         for lease in leases.held:
             holder._start(lease)
         async with forwarder(connection):

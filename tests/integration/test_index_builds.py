@@ -360,9 +360,9 @@ def test_a_builder_that_was_not_heard_for_long_is_taken_for_gone(world: World, d
         assert stream_id in rows.noted(connection)
 
 
-def test_a_database_that_is_away_is_no_error(data: Path) -> None:
+def test_an_unreachable_database_is_no_error(data: Path) -> None:
     IndexJob(SystemClock()).run("postgresql://127.0.0.1:1/none", data)
 
 
-def test_the_timetable_starts_it() -> None:
+def test_the_timetable_starts_the_archiver() -> None:
     assert TIMETABLE["build-indexes"]["task"] in app.tasks

@@ -31,7 +31,7 @@ from sparkjobs.runs.context import RunContext
 from sparkjobs.runs.export.snapshot import ExportRequest, export_inputs, read_snapshot
 from sparkjobs.runs.jobs import MATCH_INDEX
 from sparkjobs.runs.launch import SparkSettings
-from sparkjobs.runs.match_index import build_here
+from sparkjobs.runs.match_index import build_locally
 from sparkjobs.runs.rows import Run, RunRequest
 from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 from tests.integration.forward_world import World, place, world_database
@@ -173,7 +173,7 @@ def test_spark_is_left_out_where_few_filters_are_to_be_parsed(
         folders = (tmp_path / name for name in ("result", "inputs", "work"))
         hears = {"told": lambda *_: None, "publishing": lambda: None}
         context = RunContext(1, params, tmp_path, world.url, "", *folders, **hears)
-        result = build_here(context)
+        result = build_locally(context)
         return str(result.details["why"]) if result else ""
 
     assert built("spark", 21) == ""

@@ -1,4 +1,4 @@
-"""A job's run on a disk that is full."""
+"""A run on a full disk."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.integration.jobs_world import Jobs, environment
 
 world = pytest.fixture(world_database)
 INPUTS = "The disk of the data folder is full: the job's inputs do not fit."
-ORDER = "The disk of the data folder is full."
+SPEC = "The disk of the data folder is full."
 
 
 @pytest.fixture
@@ -21,29 +21,29 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         with mounted(tmp_path / "disk", mib=1):
             yield tmp_path / "disk"
     except MountRefused as refused:
-        pytest.skip(f"this machine lets us mount nothing: {refused}")
+        pytest.skip(f"this machine permits no mounts: {refused}")
 
 
-def fill(disk: Path, *, room: int) -> None:
-    """So that `room` more bytes fit."""
+def fill(disk: Path, *, free: int) -> None:
+    """Fill the disk so that `free` bytes remain."""
     filler = disk / "filler"
     filler.unlink(missing_ok=True)
     there = os.statvfs(disk)
-    filler.write_bytes(bytes(there.f_bavail * there.f_frsize - room))
+    filler.write_bytes(bytes(there.f_bavail * there.f_frsize - free))
 
 
-def test_a_run_that_finds_no_room_says_so(
+def test_a_run_on_a_full_disk_reports_that(
     world: World, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For its inputs, and with a little more room for its order: Spark is not started then."""
+    """First its inputs do not fit, then, with a little more space, its spec; Spark never starts."""
     for name, text in environment(world, small_disk).items():
         monkeypatch.setenv(name, text)
     jobs = Jobs(world, small_disk)
     details: list[str] = []
-    while ORDER not in details:
-        fill(small_disk, room=len(details) * 4096)
-        ended, _ = jobs.done(jobs.begun())
+    while SPEC not in details:
+        fill(small_disk, free=len(details) * 4096)
+        ended, _ = jobs.perform(jobs.start())
         assert (ended.state, ended.reason) == ("failed", "storage_full")
         assert jobs.left(ended.id) == {"log.txt"}
         details.append(ended.detail)
-    assert set(details) == {INPUTS, ORDER}
+    assert set(details) == {INPUTS, SPEC}

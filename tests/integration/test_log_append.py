@@ -1,4 +1,4 @@
-"""The append: producers' windows, refusals in a group, callers' transactions, and many writers."""
+"""The append: producer windows, refusals in a batch, callers' transactions, and many writers."""
 
 import asyncio
 import random
@@ -29,7 +29,7 @@ STREAMS = 5
 
 
 async def group(url: str, *requests: Request) -> BatchResult:
-    """What one group commit does with the requests."""
+    """Append requests in one group commit."""
     connection = await psycopg.AsyncConnection.connect(url, autocommit=True)
     async with connection:
         return await append_batch(connection, list(requests))
@@ -44,7 +44,7 @@ def sequences(appended: list[Appended]) -> list[int]:
     return [place.sequence for place in appended]
 
 
-async def test_a_number_in_the_window_is_a_duplicate_with_its_place_or_appended(
+async def test_a_number_in_the_window_is_a_duplicate_with_its_position_or_appended(
     database: str,
 ) -> None:
     stream = new_stream(database, segment_events_max=2)
@@ -60,7 +60,7 @@ async def test_a_number_in_the_window_is_a_duplicate_with_its_place_or_appended(
     assert again[1].segment == again[3].segment != first[2].segment
 
 
-async def test_below_the_window_a_request_is_refused_whole_and_the_others_of_its_group_are_stored(
+async def test_below_the_window_a_request_is_refused_and_the_others_of_its_batch_are_stored(
     database: str,
 ) -> None:
     stream = new_stream(database)
@@ -79,8 +79,8 @@ async def test_below_the_window_a_request_is_refused_whole_and_the_others_of_its
     assert append_now(database, produced(stream, WINDOW + 11))[0].duplicate is False
 
 
-async def test_a_window_moved_only_by_a_refused_request_refuses_nobody_else(database: str) -> None:
-    """Both were refused once, the second with a `highest` that was never stored."""
+async def test_a_window_moved_only_by_a_refused_request_refuses_no_other(database: str) -> None:
+    """Both requests were once refused, the second with a `highest` that was never stored."""
     stream = new_stream(database)
     append_now(database, produced(stream, 60))
     moves = [produced(stream, 50_000), produced(stream, 1)]
@@ -92,7 +92,7 @@ async def test_a_window_moved_only_by_a_refused_request_refuses_nobody_else(data
     assert (places(one), places(two)) == ([(2, False)], [(3, False)])
 
 
-async def test_requests_of_a_group_that_share_a_number_store_it_once_even_if_one_is_refused(
+async def test_requests_of_a_batch_that_share_a_number_store_it_once_even_if_one_is_refused(
     database: str,
 ) -> None:
     stream = new_stream(database)
@@ -103,7 +103,7 @@ async def test_requests_of_a_group_that_share_a_number_store_it_once_even_if_one
     assert [places(outcome) for outcome in batch.outcomes[1:]] == [[(2, False)], [(2, True)]]
 
 
-async def test_a_new_incarnation_and_another_client_begin_anew(database: str) -> None:
+async def test_a_new_incarnation_and_another_client_have_their_own_windows(database: str) -> None:
     stream = new_stream(database)
     append_now(database, produced(stream, 1), produced(stream, 3 * WINDOW))
     fresh = append_now(database, produced(stream, 1, incarnation=2), produced(stream, 1, client=2))
@@ -116,7 +116,7 @@ async def test_a_new_incarnation_and_another_client_begin_anew(database: str) ->
     )
 
 
-async def test_slots_are_written_again_after_a_windowful_of_numbers(database: str) -> None:
+async def test_slots_are_reused_after_a_window_of_numbers(database: str) -> None:
     stream = new_stream(database)
     for start in range(1, 2 * WINDOW + 1, 1_024):
         append_now(database, *(produced(stream, n) for n in range(start, start + 1_024)))
@@ -165,7 +165,7 @@ def test_append_in_rolls_back_and_commits_with_its_caller(database: str) -> None
         assert connection.execute("SELECT to_regclass('made_by_caller')").fetchone() == (None,)
 
 
-def test_append_in_raises_what_refuses_and_leaves_the_transaction_usable(database: str) -> None:
+def test_append_in_raises_the_refusal_and_leaves_the_transaction_usable(database: str) -> None:
     stream = new_stream(database)
     append_now(database, produced(stream, 2 * WINDOW))
     with psycopg.connect(database) as connection, connection.transaction():
@@ -237,5 +237,5 @@ async def test_one_producer_number_through_many_connections_at_once_is_stored_on
         batches = await asyncio.gather(
             *(group(database, [produced(stream, number)]) for _ in range(6))
         )
-        told = [places(batch.outcomes[0])[0] for batch in batches]
-        assert sorted(told) == [(number, False)] + [(number, True)] * 5
+        appended = [places(batch.outcomes[0])[0] for batch in batches]
+        assert sorted(appended) == [(number, False)] + [(number, True)] * 5

@@ -1,4 +1,6 @@
-"""Cleaning: what is live is copied, the partition goes, and no reader or writer notices."""
+"""Cleaning: live segments are copied and the partition is dropped, unnoticed by readers and
+writers.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -39,8 +41,8 @@ def drop_where(url: str, condition: str) -> None:
 
 
 async def mostly_dropped(url: str) -> tuple[int, int]:
-    """(a stream of which nothing is dropped, another) with events in group 1, most of it dropped,
-    the other's segment open; group 2 is current.
+    """Return a stream without drops and a mostly dropped one, with events in partition 1; the
+    second one's segment is open, and partition 2 is current.
     """
     kept = new_stream(url, segment_events_max=50)
     gone = new_stream(url, segment_events_max=50)
@@ -51,7 +53,7 @@ async def mostly_dropped(url: str) -> tuple[int, int]:
     return kept, gone
 
 
-async def test_live_segments_are_copied_and_the_partition_goes(
+async def test_live_segments_are_copied_and_the_partition_is_dropped(
     url: str, connection: Connection
 ) -> None:
     kept, _ = await mostly_dropped(url)
@@ -68,11 +70,11 @@ async def test_live_segments_are_copied_and_the_partition_goes(
     assert numbers(await read_all(connection, kept, oldest(url, kept)))[-1] == 130
 
 
-async def test_a_group_takes_what_was_written_to_it_until_it_goes(
+async def test_a_partition_accepts_late_writes_until_it_is_dropped(
     url: str, connection: Connection
 ) -> None:
-    """What had moved did not count, so its partition looked as if a byte took more of the disk, and
-    more than may go was dropped while it was cleaned.
+    """Moved segments did not count, so each byte in their partition seemed to use more of the disk,
+    and too much was dropped while it was cleaned.
     """
     await mostly_dropped(url)
     before, _ = await read_partitions(connection)
@@ -86,7 +88,7 @@ async def test_a_group_takes_what_was_written_to_it_until_it_goes(
     assert after == before._replace(live=0, nonempty=0)
 
 
-async def test_a_group_that_is_mostly_live_stays(url: str, connection: Connection) -> None:
+async def test_a_mostly_live_partition_is_not_cleaned(url: str, connection: Connection) -> None:
     stream = new_stream(url, segment_events_max=50)
     fill(url, stream, 1, 500, size=500)
     await next_group(url)
@@ -107,8 +109,8 @@ async def test_an_empty_open_segment_keeps_its_uuid(url: str, connection: Connec
     assert after == [(before, 2, 2)]
 
 
-async def test_what_a_crash_left_is_finished(url: str, connection: Connection) -> None:
-    """Half a copy, then a detachment that was cut short, then a table nobody dropped."""
+async def test_interrupted_cleaning_is_completed(url: str, connection: Connection) -> None:
+    """Half a copy, then an interrupted detachment, then a table that was not dropped."""
     kept, _ = await mostly_dropped(url)
     [[segment]] = ask(url, "SELECT id FROM segments WHERE stream_id = %s AND first = 1", kept)
     execute(url, "INSERT INTO events SELECT segment_id, sequence, mask, appended_at, 2, payload"
@@ -129,10 +131,10 @@ async def test_what_a_crash_left_is_finished(url: str, connection: Connection) -
     assert numbers(await read_all(connection, kept, oldest(url, kept))) == list(range(1, 121))
 
 
-async def test_an_append_that_began_before_the_group_changed_is_waited_for(
+async def test_cleaning_waits_for_appends_started_before_the_partition_changed(
     url: str, connection: Connection
 ) -> None:
-    """It may still open a segment in the old group."""
+    """Such an append may still open a segment in the old partition."""
     stream = new_stream(url)
     fence = Fence()
     with psycopg.connect(url) as slow:
@@ -145,11 +147,11 @@ async def test_an_append_that_began_before_the_group_changed_is_waited_for(
     assert await clean(connection, RetentionHooks(), StorageBudget(0), fence)
 
 
-async def test_readers_and_appends_go_on_while_groups_are_cleaned(
+async def test_readers_and_appends_go_on_while_partitions_are_cleaned(
     url: str, connection: Connection
 ) -> None:
-    """A stream is appended to and read from its beginning again and again; another is dropped
-    as it comes, so that each group is cleaned with half of it alive.
+    """One stream is appended to and read repeatedly from its beginning; another is dropped as it
+    grows, so that each partition is cleaned with half of it live.
     """
     kept, gone = (new_stream(url, segment_events_max=40) for _ in range(2))
     fill(url, kept, 1, 1)
@@ -191,7 +193,7 @@ async def test_readers_and_appends_go_on_while_groups_are_cleaned(
 
 
 def _await_events(url: str, stream: int) -> None:
-    """Until fifty more were appended."""
+    """Wait until fifty more events are appended."""
     head = "SELECT sequence FROM heads WHERE stream_id = %s"
     [[began]] = ask(url, head, stream)
     eventually(lambda: ask(url, head, stream)[0][0] >= began + 50, "fifty more events")

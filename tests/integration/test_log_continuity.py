@@ -1,5 +1,5 @@
-"""A crash of PostgreSQL takes what was committed without waiting for the disk: numbers that readers
-were shown are given again, under another segment, and every reader is told (EMC-15, EMC-16).
+"""A crash of PostgreSQL loses commits that did not wait for the disk. Sequences that readers have
+received are assigned again, in a new segment, and every reader gets a mismatch (EMC-15, EMC-16).
 """
 
 import asyncio
@@ -30,7 +30,7 @@ TIMEOUT_S = 30.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL of its own that writes its log late."""
+    """Run a PostgreSQL server that flushes its WAL late."""
     saved = {name: os.environ.pop(name, None) for name in ("DATABASE_URL", "REDIS_URL")}
     folder = Path(tmp_path_factory.mktemp("continuity"))
     try:
@@ -70,8 +70,8 @@ def life(url: str) -> list[tuple[object]]:
 
 
 async def crash(url: str) -> None:
-    """kill -9 of one backend: the server ends all of them and recovers from its log. Returns when
-    it is there again.
+    """Kill one backend with SIGKILL: the server ends all of them and recovers from its WAL. Return
+    when it accepts connections again.
     """
     before = life(url)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -85,7 +85,7 @@ async def crash(url: str) -> None:
 
 
 async def append(log: Log, stream: StreamInfo, count: int) -> list[Appended]:
-    """As soon as the database is there."""
+    """Append as soon as the database accepts connections."""
     async with asyncio.timeout(TIMEOUT_S):
         while True:
             try:
@@ -96,7 +96,7 @@ async def append(log: Log, stream: StreamInfo, count: int) -> list[Appended]:
 
 
 async def outcome(follower: Follower) -> BaseException | int:
-    """What a reader meets next."""
+    """Return what a reader gets next."""
     async with asyncio.timeout(TIMEOUT_S):
         while True:
             try:
@@ -108,7 +108,7 @@ async def outcome(follower: Follower) -> BaseException | int:
                 return error
 
 
-async def test_after_a_crash_async_streams_have_a_new_segment_and_their_readers_are_told(
+async def test_after_a_crash_async_streams_have_a_new_segment_and_readers_get_a_mismatch(
     server: str, log: Log
 ) -> None:
     stream = new_stream(server, "async", "async")
@@ -131,7 +131,7 @@ async def test_after_a_crash_async_streams_have_a_new_segment_and_their_readers_
         assert await outcome(reader) == 1
 
 
-async def test_a_crash_takes_nothing_from_a_sync_stream_and_its_readers_go_on(
+async def test_a_crash_loses_no_event_of_a_sync_stream_and_its_readers_go_on(
     server: str, log: Log
 ) -> None:
     stream = new_stream(server, "sync", "sync")
@@ -143,27 +143,27 @@ async def test_a_crash_takes_nothing_from_a_sync_stream_and_its_readers_go_on(
         assert await outcome(follower) == 51
 
 
-async def test_the_recovery_is_announced_once_however_many_processes_connect(
+async def test_the_recovery_is_announced_once_for_all_processes(
     server: str, log: Log, marks_url: str
 ) -> None:
-    stream = new_stream(server, "told", "async")
+    stream = new_stream(server, "announced", "async")
     await append(log, stream, 1)
     other_log = Log.open(database_url=server, mark_url=marks_url)
     async with log.follow(1, "now") as system, other_log as other:
         await crash(server)
         await asyncio.gather(append(log, stream, 1), append(other, stream, 1))
-        told: list[Event] = []
+        recovered: list[Event] = []
         async with asyncio.timeout(TIMEOUT_S):
-            while not told:
+            while not recovered:
                 try:
-                    told += [stored.event for stored in await system.catch_up()]
+                    recovered += [stored.event for stored in await system.catch_up()]
                 except errors.DatabaseUnavailable:
                     await asyncio.sleep(0.01)
-    assert [event.type for event in told] == ["log.recovered"]
-    assert told[0].attributes["reason"] == "crashed"
+    assert [event.type for event in recovered] == ["log.recovered"]
+    assert recovered[0].attributes["reason"] == "crashed"
 
 
-async def test_in_another_server_every_stream_has_a_new_segment(
+async def test_on_another_server_every_stream_has_a_new_segment(
     server: str, marks_url: str
 ) -> None:
     new_stream(server, "moved", "sync")
@@ -191,7 +191,7 @@ async def test_a_change_before_the_log_is_proved_is_refused(server: str, marks_u
             append_in(connection, [draft(1)])
 
 
-def test_all_streams_can_be_given_new_segments_by_hand(server: str) -> None:
+def test_all_streams_can_be_rolled_manually(server: str) -> None:
     with psycopg.connect(server) as connection:
         before = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
         assert continuity.roll_all(connection) == len(before)
@@ -202,7 +202,9 @@ def test_all_streams_can_be_given_new_segments_by_hand(server: str) -> None:
 async def flushed_after_append(
     connection: psycopg.Connection[Any], log: Log, stream: StreamInfo
 ) -> bool:
-    """True if the server flushed its log between a checkpoint and the answer to an append."""
+    """Return whether the server flushed its WAL between a checkpoint and the answer to an
+    append.
+    """
     connection.execute("CHECKPOINT")
     [(before,)] = connection.execute("SELECT pg_current_wal_insert_lsn()").fetchall()
     await append(log, stream, 1)
@@ -216,8 +218,8 @@ async def flushed_after_append(
 async def test_a_sync_append_is_flushed_when_it_is_answered_and_an_async_one_is_not(
     server: str, log: Log
 ) -> None:
-    """By the server's own account of how far its log is on the disk; its log writer sleeps here,
-    and what else the server may write or flush is not always just between.
+    """Measured by the server's own position of its flushed WAL. Its WAL writer sleeps here, and
+    other writes of the server may fall between the two measurements.
     """
     waits, runs_on = new_stream(server, "waits", "sync"), new_stream(server, "runs-on", "async")
     await append(log, waits, 1)

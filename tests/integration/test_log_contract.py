@@ -1,5 +1,5 @@
-"""One contract, whatever keeps a stream: PostgreSQL that waits for the disk, PostgreSQL that does
-not, or a ring in Redis (EMC-37). Every scenario runs on each.
+"""One contract for every durability: PostgreSQL with and without waiting for the disk, and a ring
+in Redis (EMC-37). Every scenario runs on each.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ REDIS_URL = os.environ["REDIS_URL"]
 
 
 class Backend(NamedTuple):
-    """One durability, with what a test may do to its store."""
+    """One durability, with the operations that a test may do to its store."""
 
     name: str
     log: Log
@@ -37,7 +37,7 @@ class Backend(NamedTuple):
     database: str
 
     def drop_to(self, stream: StreamInfo, sequence: int) -> None:
-        """Retention, as far as a reader sees it: what is up to a sequence is gone."""
+        """Drop everything up to a sequence, as retention does."""
         if self.name != "transient":
             execute(
                 self.database,
@@ -47,7 +47,7 @@ class Backend(NamedTuple):
             )
 
     async def lose(self, stream: StreamInfo) -> None:
-        """The store comes back without what it had."""
+        """Bring the store back without its data."""
         if self.name == "transient":
             with redis.Redis.from_url(REDIS_URL) as client:
                 for key in client.scan_iter(f"eventhub:{{t{stream.id}}}:*"):
@@ -95,7 +95,7 @@ async def append(log: Log, stream: StreamInfo, count: int) -> list[Appended]:
 
 
 async def take(log: Log, stream: StreamInfo, start: Start, count: int) -> list[StoredEvent]:
-    """The first so many events from a start on."""
+    """Return the first events from a start on."""
     taken: list[StoredEvent] = []
     async with asyncio.timeout(TIMEOUT_S), log.follow(stream, start) as follower:
         async for stored in follower:
@@ -187,7 +187,7 @@ async def test_a_gap_says_exactly_what_is_missing_and_where_to_go_on(backend: Ba
     assert numbers(await take(backend.log, stream, "oldest", 1)) == [71]
 
 
-async def test_a_reader_that_falls_behind_while_it_reads_is_told_of_the_gap(
+async def test_a_reader_that_falls_behind_gets_the_gap(
     backend: Backend,
 ) -> None:
     stream = backend.make(segment_events_max=10, retain_events=30)
@@ -220,7 +220,7 @@ async def test_a_cursor_of_another_segment_or_ahead_of_the_stream_is_refused_at_
 
 @pytest.mark.req("EMC-15")
 @pytest.mark.req("EMC-16")
-async def test_numbers_that_are_given_again_are_of_another_segment_and_old_cursors_are_told(
+async def test_reassigned_sequences_are_of_a_new_segment_and_old_cursors_get_a_mismatch(
     backend: Backend,
 ) -> None:
     stream = backend.make()
@@ -244,9 +244,9 @@ async def test_a_time_resolves_to_the_first_event_of_then_or_later(backend: Back
     for number in range(8):
         await backend.log.append([draft(stream, number)], stream)
     taken = await take(backend.other, stream, "oldest", 8)
-    for wanted in taken:
-        [first] = await take(backend.log, stream, AtTime(wanted.appended_at_us), 1)
-        assert first.appended_at_us == wanted.appended_at_us
+    for expected in taken:
+        [first] = await take(backend.log, stream, AtTime(expected.appended_at_us), 1)
+        assert first.appended_at_us == expected.appended_at_us
     assert numbers(await take(backend.log, stream, AtTime(0), 1)) == [1]
 
 

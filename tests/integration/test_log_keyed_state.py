@@ -1,5 +1,5 @@
-"""The state of keyed streams: exact at the head, also when the events behind it have left; a table
-that does not grow with what was.
+"""Keyed state: exact at the head, also after the events behind it were dropped; frequent changes do
+not grow the table.
 """
 
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ def put(stream_id: int, key: str, number: int, *, tombstone: bool = False) -> Dr
 
 
 async def state(connection: Connection, stream_id: int) -> dict[str, tuple[int, int]]:
-    """Key -> (sequence, the number in its event)."""
+    """Return, by key, the sequence and the number in its event."""
     found: dict[str, tuple[int, int]] = {}
     page = StatePage(b"", 1 << 40, 3)
     while keys := await read_state(connection, stream_id, page):
@@ -71,8 +71,8 @@ async def test_the_state_outlives_the_segments_of_its_events(
     assert await state(connection, stream) == {**before, "key 7": (91, 91)}
 
 
-def test_what_changes_all_the_time_does_not_grow_the_table(url: str) -> None:
-    """500 keys of 1.2 KB, each put forty times, while nobody vacuums."""
+def test_frequent_changes_do_not_grow_the_table(url: str) -> None:
+    """500 keys of 1.2 KB, each put forty times, without VACUUM."""
     stream = new_stream(url, keyed=True)
     with psycopg.connect(url, autocommit=True) as admin:
         admin.execute("ALTER TABLE keyed_state SET (autovacuum_enabled = false)")

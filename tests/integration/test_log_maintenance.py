@@ -79,7 +79,7 @@ def used(url: str) -> int:
 
 
 def newest(url: str, stream: int) -> int:
-    """About how many bytes on the disk the live segments of a stream take."""
+    """Return the approximate bytes on the disk of a stream's live segments."""
     [[live]] = ask(url, "SELECT sum(COALESCE(g.bytes, h.bytes)) FROM segments g LEFT JOIN heads h"
                         " ON h.segment_id = g.id AND g.last IS NULL"
                         " WHERE g.tier = 'live' AND g.stream_id = %s", stream)  # fmt: skip
@@ -87,7 +87,7 @@ def newest(url: str, stream: int) -> int:
 
 
 async def emit(log: Log, stream: int, count: int) -> int:
-    """Batches of large events; what is refused for want of room is offered again. How many."""
+    """Emit batches of large events, and repeat those refused for lack of space. Return how many."""
     number = 0
     while number < count:
         drafts = [draft(stream, number + at, size=2_000) for at in range(1, 101)]
@@ -101,7 +101,7 @@ async def emit(log: Log, stream: int, count: int) -> int:
 
 
 class Reader:
-    """Reads a stream from its beginning; adds up what came and what it was told is gone."""
+    """Reads a stream from its beginning, and counts the events and the reported gaps."""
 
     def __init__(self, stream: int) -> None:
         self.stream = stream
@@ -133,7 +133,7 @@ class Reader:
 
 
 @pytest.mark.timeout(180)
-async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_told(url: str) -> None:
+async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_reported(url: str) -> None:
     """None of their segments would ever be sealed by its own policy; they write twice the quota."""
     streams = [new_stream(url) for _ in range(3)]
     count = 10_800
@@ -160,13 +160,13 @@ async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_told(url
         assert reader.seen + reader.missed == count
     dropped = ask(url, "SELECT sum(last - first + 1) FROM segments WHERE tier = 'dropped'"
                        " AND stream_id <> 1")  # fmt: skip
-    told = announced(url, "stream.trimmed")
-    assert sum(each["events"] for each in told) == dropped[0][0] > count
+    trimmed = announced(url, "stream.trimmed")
+    assert sum(each["events"] for each in trimmed) == dropped[0][0] > count
     [warning] = announced(url, "storage.quota_reached")
     assert (warning["level"], warning["quota_bytes"]) == ("warning", QUOTA)
 
 
-async def test_when_all_is_held_emits_are_refused_until_the_hold_ends(url: str) -> None:
+async def test_if_all_segments_are_held_emits_are_refused_until_the_hold_ends(url: str) -> None:
     held = new_stream(url, segment_events_max=200)
     execute(url, "UPDATE streams SET hold = 'case 7' WHERE id = %s", held)
     async with running(url, 32 * MIB) as world:
@@ -182,7 +182,7 @@ async def test_when_all_is_held_emits_are_refused_until_the_hold_ends(url: str) 
 
 
 async def rounds(maintenance: Maintenance, count: int) -> None:
-    """So many times that what there is was measured anew."""
+    """Wait for so many measurements."""
     seen = [maintenance.budget]
 
     def measured() -> bool:
@@ -193,8 +193,8 @@ async def rounds(maintenance: Maintenance, count: int) -> None:
     await until(measured)
 
 
-async def test_what_is_no_event_does_not_make_all_events_go(url: str) -> None:
-    """Keyed state that takes the whole quota: the newest events stay, and who emits is told why."""
+async def test_data_other_than_events_does_not_drop_all_events(url: str) -> None:
+    """Keyed state uses the whole quota: the newest events stay, and emitters get the reason."""
     stream = new_stream(url, segment_events_max=200)
     async with running(url, 32 * MIB) as world:
         await emit(world.log, stream, 4_000)
@@ -213,7 +213,7 @@ async def test_what_is_no_event_does_not_make_all_events_go(url: str) -> None:
         await world.log.append([draft(stream, 1)])
 
 
-async def test_without_a_quota_nothing_is_refused_and_policies_are_kept(url: str) -> None:
+async def test_without_a_quota_nothing_is_refused_and_policies_apply(url: str) -> None:
     stream = new_stream(url, segment_events_max=100, retain_events=1_000)
     async with running(url, None) as world:
         await emit(world.log, stream, 2_000)
@@ -224,10 +224,10 @@ async def test_without_a_quota_nothing_is_refused_and_policies_are_kept(url: str
 
 
 @pytest.mark.timeout(180)
-async def test_with_little_space_the_oldest_goes_and_with_none_emits_are_refused_until_it_is_back(
+async def test_a_low_disk_drops_the_oldest_and_a_full_disk_refuses_emits(
     url: str, tmp_path: Path
 ) -> None:
-    """A disk of 300 MiB of which something else fills the most. The newest eighth stays."""
+    """A disk of 300 MiB that is mostly filled by something else. The newest eighth stays."""
     stream = new_stream(url, segment_events_max=200)
     eighth = 300 * MIB * limits.DISK_FLOOR_SHARE
     folder, filler = tmp_path / "disk", tmp_path / "disk" / "filler"
@@ -259,9 +259,11 @@ async def test_with_little_space_the_oldest_goes_and_with_none_emits_are_refused
     assert [one["level"] for one in announced(url, "storage.disk_full")] == ["warning"]
 
 
-async def test_what_went_since_the_last_measuring_is_not_dropped_for_again(url: str) -> None:
-    """As when a partition goes between measuring and deciding: events were dropped down to nothing
-    of what may always stay.
+async def test_partitions_dropped_since_the_last_measurement_are_not_counted_twice(
+    url: str,
+) -> None:
+    """A partition was dropped between measurement and decision, so events were dropped below their
+    minimum.
     """
     stream = new_stream(url, segment_events_max=100)
     async with running(url, None) as world:
@@ -273,10 +275,10 @@ async def test_what_went_since_the_last_measuring_is_not_dropped_for_again(url: 
     assert ask(url, GONE) == [(0,)]
 
 
-async def test_what_was_not_measured_yet_is_bounded_however_late_that_comes(
+async def test_unmeasured_bytes_are_bounded_even_if_the_measurement_is_late(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody measures here: a fifth of what is free is taken, and the next one is refused."""
+    """Without a measurement, a fifth of the free space is used, and the next emit is refused."""
     monkeypatch.setattr(limits, "QUOTA_MEASURE_S_MAX", 0.05)
     maintenance = Maintenance(url, RetentionHooks(), SystemClock(), quota_bytes=QUOTA, disk=None)
     maintenance.budget = StorageBudget(QUOTA // 2, QUOTA)

@@ -1,4 +1,4 @@
-"""The append function against a simple model of what it promises, on random requests."""
+"""The append function against a simple model of its contract, on random requests."""
 
 import itertools
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ class Policy(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A draft before its stream is made: the number of its stream, or -1 for one that is not."""
+    """A draft before its stream is created: the number of its stream, or -1 for an unknown one."""
 
     stream: int
     size: int
@@ -37,7 +37,7 @@ class Refused(NamedTuple):
 
 
 class Model:
-    """What the log promises, one request after the other."""
+    """The contract of the log, request by request."""
 
     def __init__(self, policies: list[Policy]) -> None:
         self.policies = policies
@@ -45,7 +45,9 @@ class Model:
         self.slots: dict[tuple[int, int, int], dict[int, tuple[int, int]]] = {}
 
     def append(self, requests: list[list[Plan]]) -> list[Any]:
-        """For each request: Refused, or (sequence, was there before) of each draft."""
+        """Return for each request Refused, or for each draft its sequence and whether it is a
+        duplicate.
+        """
         batch: dict[tuple[int, int, int, int], int] = {}
         return [self._append(request, batch) for request in requests]
 
@@ -88,7 +90,7 @@ class Model:
         return len(events), False
 
     def segments(self, stream: int) -> list[tuple[int, int | None, int | None]]:
-        """(first, last, bytes) as the rows of `segments` say."""
+        """Return (first, last, bytes) as in the rows of `segments`."""
         policy, sizes = self.policies[stream], self.events[stream]
         found: list[tuple[int, int | None, int | None]] = []
         first = held = 0
@@ -124,7 +126,7 @@ POLICIES = st.lists(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(policies=POLICIES, batches=st.lists(BATCHES, min_size=1, max_size=6))
-async def test_places_segments_and_refusals_are_those_of_the_model(
+async def test_positions_segments_and_refusals_equal_the_models(
     database: str, policies: list[Policy], batches: list[list[list[Plan]]]
 ) -> None:
     ids = [
@@ -145,7 +147,7 @@ async def test_places_segments_and_refusals_are_those_of_the_model(
             ]
             said = model.append(sized)
             batch = await append_batch(connection, requests)
-            assert [_told(outcome) for outcome in batch.outcomes] == said
+            assert [_outcome_of(outcome) for outcome in batch.outcomes] == said
             for request, outcome in zip(requests, said, strict=True):
                 if not isinstance(outcome, Refused):
                     for made, (_, again) in zip(request, outcome, strict=True):
@@ -164,7 +166,7 @@ def _draft(plan: Plan, ids: list[int], number: int) -> Draft:
     return Draft(stream_id, 1, payload(number, plan.size), producer)
 
 
-def _told(outcome: Outcome) -> Any:
+def _outcome_of(outcome: Outcome) -> Any:
     if isinstance(outcome, errors.EventHubError):
         assert outcome.index is not None
         return Refused(outcome.code, outcome.index)
@@ -172,7 +174,9 @@ def _told(outcome: Outcome) -> Any:
 
 
 def _check_places(connection: psycopg.Connection[Any], stream_id: int) -> None:
-    """The head names the open segment; every remembered number's place is where its event is."""
+    """Check that the head names the open segment, and that every stored number's position is that
+    of its event.
+    """
     [(open_id, head_id, first, sequence)] = connection.execute(
         "SELECT s.id, h.segment_id, s.first, h.sequence FROM heads h JOIN segments s"
         " ON s.stream_id = h.stream_id AND s.last IS NULL WHERE h.stream_id = %s",

@@ -1,4 +1,4 @@
-"""What policies let go, by the function that takes the time, and what is announced of it."""
+"""Drops by policy, with the time as an argument, and their announcements."""
 
 from collections.abc import AsyncIterator
 
@@ -37,7 +37,7 @@ async def drop(connection: Connection, now_us: int = NOW_US, **needed: int) -> N
     await drop_by_policy(connection, RetentionHooks(needs=needs), now_us)
 
 
-async def test_at_least_the_retained_events_stay_and_whole_segments_go(
+async def test_whole_segments_are_dropped_and_at_least_the_retained_events_stay(
     url: str, connection: Connection
 ) -> None:
     stream = new_stream(url, segment_events_max=100, retain_events=1000)
@@ -66,7 +66,7 @@ def _segments(url: str, stream: int) -> list[tuple[int, int | None, int | None]]
         return segments(connection, stream)
 
 
-async def test_bytes_are_a_bound_too(url: str, connection: Connection) -> None:
+async def test_the_ring_is_bounded_by_bytes_too(url: str, connection: Connection) -> None:
     stream = new_stream(url, segment_events_max=10, retain_bytes=25_000)
     fill(url, stream, 1, 100, size=1000)
     await drop(connection)
@@ -108,7 +108,7 @@ async def test_an_open_segment_is_sealed_by_its_age_and_an_empty_one_never(
     assert numbers(await read_all(connection, audit, oldest(url, audit))) == [1, 2, 3, 4, 5]
 
 
-async def test_a_segment_that_is_large_for_a_group_is_sealed(
+async def test_a_segment_too_large_for_a_partition_is_sealed(
     url: str, connection: Connection
 ) -> None:
     stream = new_stream(url)
@@ -117,7 +117,7 @@ async def test_a_segment_that_is_large_for_a_group_is_sealed(
     assert await roll_due(connection, 0, 50_000) == 1
 
 
-async def test_what_a_durable_cursor_needs_stays_unless_the_policy_drops_on_lag(
+async def test_segments_needed_by_a_durable_cursor_stay_unless_on_lag_is_drop(
     url: str, connection: Connection
 ) -> None:
     keeps = new_stream(url, segment_events_max=10, retain_events=10)
@@ -132,7 +132,9 @@ async def test_what_a_durable_cursor_needs_stays_unless_the_policy_drops_on_lag(
     assert oldest(url, keeps).sequence + 1 == 41
 
 
-async def test_a_hold_wins_over_policy_and_room(url: str, connection: Connection) -> None:
+async def test_a_hold_takes_precedence_over_policy_and_quota(
+    url: str, connection: Connection
+) -> None:
     held = new_stream(url, segment_events_max=10, retain_events=10)
     free = new_stream(url, segment_events_max=10)
     execute(url, "UPDATE streams SET hold = 'case 7' WHERE id = %s", held)
@@ -144,7 +146,7 @@ async def test_a_hold_wins_over_policy_and_room(url: str, connection: Connection
     assert tiers(url, free) == ["dropped"] * 3 + ["live"]
 
 
-async def test_what_is_to_be_archived_goes_only_when_it_is_and_stays_readable(
+async def test_an_archive_stream_drops_segments_only_once_archived_and_readable(
     url: str, connection: Connection
 ) -> None:
     stream = new_stream(url, segment_events_max=10, retain_events=10)
@@ -161,7 +163,7 @@ async def test_what_is_to_be_archived_goes_only_when_it_is_and_stays_readable(
     assert announced(url, "stream.trimmed") == []  # nothing is lost for readers
 
 
-async def test_for_room_the_oldest_of_all_streams_go_first_and_system_last(
+async def test_for_space_the_oldest_segments_of_all_streams_are_dropped_and_system_last(
     url: str, connection: Connection
 ) -> None:
     one, two = (new_stream(url, segment_events_max=10) for _ in range(2))

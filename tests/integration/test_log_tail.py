@@ -1,5 +1,5 @@
-"""Following a stream: NOTIFY, the look at the heads, rows that the process appended itself, and the
-seam between the log and the ring.
+"""Following a stream: NOTIFY, polling the heads, rows that the process appended itself, and the
+switch from the log to the ring.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ async def log(database: str) -> AsyncIterator[Log]:
 
 
 class Reader:
-    """Follows in a task of its own and keeps what it was given."""
+    """Follows a stream in a task of its own and stores the events."""
 
     def __init__(self, log: Log, stream_id: int, start: Start = "now") -> None:
         self.seen: list[int] = []
@@ -58,7 +58,7 @@ class Reader:
                 self._more.set()
 
     async def has(self, count: int) -> list[int]:
-        """What it was given, as soon as that is so many events."""
+        """Return the events, once there are so many."""
         async with asyncio.timeout(TIMEOUT_S):
             while len(self.seen) < count:
                 self._more.clear()
@@ -66,7 +66,7 @@ class Reader:
         return self.seen
 
     async def fails(self) -> BaseException:
-        """The error that ends it."""
+        """Return the error that ends the reader."""
         async with asyncio.timeout(TIMEOUT_S):
             [error] = await asyncio.gather(self.task, return_exceptions=True)
         assert isinstance(error, BaseException)
@@ -82,7 +82,7 @@ async def reader(log: Log, stream_id: int, start: Start = "now") -> Reader:
     return made
 
 
-async def test_a_lost_notify_is_made_good_by_the_look_at_the_heads(database: str, log: Log) -> None:
+async def test_a_lost_notify_is_recovered_by_polling_the_heads(database: str, log: Log) -> None:
     stream = new_stream(database)
     follower = await reader(log, stream)
     append_now(database, *(draft(stream, n) for n in range(3)))
@@ -106,7 +106,7 @@ async def test_a_notify_alone_brings_the_events_of_another_process(
             assert await follower.has(1) == [1]
 
 
-async def test_two_processes_appending_at_once_show_every_reader_the_same_numbers(
+async def test_two_processes_appending_at_once_give_all_readers_the_same_sequences(
     database: str, log: Log
 ) -> None:
     stream = new_stream(database, segment_events_max=40)
@@ -123,7 +123,7 @@ async def test_two_processes_appending_at_once_show_every_reader_the_same_number
 
 
 async def found(connection: psycopg.Connection[Any], query: str) -> None:
-    """Wait until the query finds something."""
+    """Wait until the query returns a row."""
     async with asyncio.timeout(TIMEOUT_S):
         while True:
             if connection.execute(query.encode()).fetchall():
@@ -134,8 +134,8 @@ async def found(connection: psycopg.Connection[Any], query: str) -> None:
 async def test_rows_pushed_while_the_tail_awaits_its_select_are_neither_doubled_nor_lost(
     database: str, log: Log
 ) -> None:
-    """The defect that FACTS names: the tail read the rows that the appender pushed meanwhile, and
-    put them into the ring a second time.
+    """The defect named in FACTS: the tail read the rows that the appender pushed meanwhile, and
+    added them to the ring again.
     """
     stream = new_stream(database)
     follower = await reader(log, stream)
@@ -158,7 +158,7 @@ async def test_rows_pushed_while_the_tail_awaits_its_select_are_neither_doubled_
     assert await follower.has(5) == [1, 2, 3, 4, 5]
 
 
-async def test_a_reader_that_began_behind_the_ring_reaches_it_without_a_seam(
+async def test_a_reader_behind_the_ring_catches_up_without_gap_or_duplicate(
     database: str, log: Log
 ) -> None:
     stream = new_stream(database, segment_events_max=100)
@@ -202,11 +202,11 @@ async def test_a_missing_row_stops_the_reader_there_with_log_hole(
 
 
 @pytest.mark.parametrize("lost", ["first", "last"])
-async def test_a_row_missing_at_the_tail_stops_its_readers_and_nobody_else(
+async def test_a_row_missing_at_the_tail_stops_only_its_readers(
     database: str, log: Log, lost: str
 ) -> None:
-    """One stream with a hole once stopped the look at the heads of those after it, and its own
-    readers waited for ever.
+    """A stream with a hole once stopped the polling of later streams, and its own readers waited
+    forever.
     """
     broken, sound = new_stream(database), new_stream(database)
     follower, other = await reader(log, broken), await reader(log, sound)
@@ -224,9 +224,7 @@ async def test_a_row_missing_at_the_tail_stops_its_readers_and_nobody_else(
     assert await later.has(1) == [3]
 
 
-async def test_a_segment_dropped_before_the_tail_saw_it_is_a_gap_for_its_readers(
-    database: str, log: Log
-) -> None:
+async def test_a_segment_dropped_before_the_tail_read_it_is_a_gap(database: str, log: Log) -> None:
     stream = new_stream(database, segment_events_max=2)
     follower = await reader(log, stream)
     with psycopg.connect(database) as connection, connection.transaction():
@@ -243,10 +241,8 @@ async def test_a_segment_dropped_before_the_tail_saw_it_is_a_gap_for_its_readers
 
 
 @pytest.mark.parametrize("turns", range(5))
-async def test_a_log_that_hears_of_something_as_it_is_closed_is_closed(
-    database: str, turns: int
-) -> None:
-    """In Python 3.11 `wait_for` forgets a cancellation that comes with what it waited for."""
+async def test_a_notify_during_close_does_not_keep_the_log_open(database: str, turns: int) -> None:
+    """In Python 3.11 `wait_for` loses a cancellation that arrives with the result."""
     stream = new_stream(database)
 
     async def use() -> None:
@@ -263,8 +259,8 @@ async def test_a_log_that_hears_of_something_as_it_is_closed_is_closed(
     await using
 
 
-async def test_a_log_that_nobody_reads_hardly_wakes(database: str, log: Log) -> None:
-    """The listening connection alone woke ten times a second, and the looks at the heads four."""
+async def test_a_log_without_readers_rarely_wakes(database: str, log: Log) -> None:
+    """The listening connection alone woke ten times a second, and polling four times."""
     await log.append([draft(new_stream(database))])  # all connections are there
     async with log.follow(1, "now"):  # as the authorizer of every process does
         await asyncio.sleep(1.0)
@@ -274,10 +270,12 @@ async def test_a_log_that_nobody_reads_hardly_wakes(database: str, log: Log) -> 
     assert woken <= 12
 
 
-async def test_a_log_at_rest_is_looked_at_as_soon_as_somebody_goes_by_it(
+async def test_an_idle_log_is_polled_as_soon_as_a_cache_relies_on_it(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cached rights count only beside a fresh look, and looks are seldom while nobody asks."""
+    """Cached rights are valid only with a recent poll, and polls are rare while no cache is
+    in use.
+    """
     monkeypatch.setattr(limits, "HEAD_USED_S", 0.0)
     monkeypatch.setattr(limits, "HEAD_REST_INTERVAL_S", 3600.0)
     clock = asyncio.get_running_loop().time

@@ -1,7 +1,7 @@
-"""What processes log while the database is away: a line now and then, not one for each attempt.
+"""Logging while the database is unreachable: a line now and then, not one for each attempt.
 
-The story: ten lines a second and worker, for as long as the database was away. With Redis there,
-tasks come and fail as well.
+Each worker once logged ten lines a second for as long as the database was unreachable. With Redis,
+tasks arrive and fail as well.
 """
 
 import os
@@ -22,7 +22,7 @@ AWAY_S = 3.0
 
 
 @pytest.mark.parametrize("has_redis", [False, True])
-def test_an_absent_database_is_logged_now_and_then(tmp_path: Path, has_redis: bool) -> None:
+def test_an_unreachable_database_is_logged_rarely(tmp_path: Path, has_redis: bool) -> None:
     redis_server = Broker(tmp_path)
     redis_server.start()
     env = {

@@ -72,7 +72,7 @@ def test_a_migration_that_is_killed_before_it_is_recorded_is_applied_again(
 def test_what_a_killed_first_migrate_leaves_is_no_other_database() -> None:
     with new_database("begun") as url:
         with psycopg.connect(url) as connection:
-            connection.execute(schema._MAKE.encode())
+            connection.execute(schema._CREATE.encode())
         assert manage("migrate", "--plan", **environment(url)).returncode == 0
 
 
@@ -106,7 +106,7 @@ def test_nothing_is_taken_back_from_an_empty_database() -> None:
     with new_database("back") as url:
         done = manage("migrate", "--back", "all", **environment(url))
         assert (done.returncode, done.stderr) == (0, "")
-        assert "there is nothing to take back" in done.stdout
+        assert "there is nothing to revert" in done.stdout
         assert {row[0] for row in described(url)["table"]} <= {"schema_digests"}
 
 

@@ -1,4 +1,4 @@
-"""The overview of a zone: its own numbers, bounded counts, and who may see them."""
+"""The overview of a zone: its own numbers, bounded counts, and access to it."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.db import connection
 
 from eventhub.access.models import Client, Zone
 from eventhub.base import limits
-from tests.integration.access_world import EVERYTHING, door, refused, zone
+from tests.integration.access_world import EVERYTHING, caller_with, refused, zone
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +30,7 @@ def endpoint(of: Zone, *, enabled: bool = True) -> int:
 
 
 def deliveries(endpoint_id: int, state: str, count: int, *, first: int, due: str = "0 s") -> None:
-    """So many rows in a partition made for the test, half of them of an ordered endpoint."""
+    """Insert this many rows in a partition of the test, half of them for an ordered endpoint."""
     run("CREATE TABLE IF NOT EXISTS deliveries_for_test PARTITION OF deliveries FOR VALUES IN (77)")
     run(
         "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
@@ -42,7 +42,7 @@ def deliveries(endpoint_id: int, state: str, count: int, *, first: int, due: str
 
 
 def test_a_new_zone_is_empty() -> None:
-    found = door(*EVERYTHING, zone_name="plant").get("/v1/overview").json()
+    found = caller_with(*EVERYTHING, zone_name="plant").get("/v1/overview").json()
     assert [stream["name"] for stream in found["streams"]] == ["system"]
     assert found["events"] == 0
     assert found["backlog"] == {"pending": 0, "due": 0, "dead_lettered": 0}
@@ -50,8 +50,8 @@ def test_a_new_zone_is_empty() -> None:
     assert found["registrations"] == 0
 
 
-def test_streams_say_how_far_they_are_matched() -> None:
-    manager = door(*EVERYTHING, zone_name="plant")
+def test_streams_show_their_matched_sequence() -> None:
+    manager = caller_with(*EVERYTHING, zone_name="plant")
     for name in ("lines", "robots"):
         assert manager.put(f"/v1/streams/{name}", {}).status_code == 201
     run("UPDATE heads SET sequence = 50 WHERE stream_id IN (SELECT id FROM streams WHERE name IN"
@@ -65,11 +65,11 @@ def test_streams_say_how_far_they_are_matched() -> None:
     assert by_name["robots"] == {"last": 50, "matched": 42, "lag": 8}
 
 
-def test_the_backlog_is_the_zones_own_and_in_all_its_states() -> None:
-    manager = door(*EVERYTHING, zone_name="plant")
+def test_the_backlog_is_the_zones_own_in_all_states() -> None:
+    manager = caller_with(*EVERYTHING, zone_name="plant")
     own = endpoint(zone("plant"))
     endpoint(zone("plant"), enabled=False)
-    door("listen:*", zone_name="other")
+    caller_with("listen:*", zone_name="other")
     other = endpoint(zone("other"))
     deliveries(own, "pending", 5, first=1)
     deliveries(own, "pending", 3, first=10, due="1 h")
@@ -84,7 +84,7 @@ def test_the_backlog_is_the_zones_own_and_in_all_its_states() -> None:
 
 def test_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "OVERVIEW_COUNT_MAX", 10)
-    manager = door(*EVERYTHING, zone_name="plant")
+    manager = caller_with(*EVERYTHING, zone_name="plant")
     own = endpoint(zone("plant"))
     deliveries(own, "pending", 30, first=1)
     deliveries(own, "dead_lettered", 30, first=100)
@@ -92,15 +92,15 @@ def test_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert backlog == {"pending": 10, "due": 10, "dead_lettered": 10}
 
 
-def test_what_cannot_be_counted_in_time_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_that_take_too_long_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "OVERVIEW_COUNT_MS_MAX", 1)
-    manager = door(*EVERYTHING, zone_name="plant")
+    manager = caller_with(*EVERYTHING, zone_name="plant")
     deliveries(endpoint(zone("plant")), "pending", 60_000, first=1)
     answer = manager.get("/v1/overview")
     assert answer.status_code == 200
     assert answer.json()["backlog"]["pending"] is None
 
 
-def test_the_overview_is_for_who_manages_the_zone() -> None:
-    refused(door("listen:*", "manage:orders").get("/v1/overview"), 403, "forbidden")
-    refused(door(*EVERYTHING).get("/v1/overview?zone=nowhere"), 404, "not_found")
+def test_the_overview_requires_managing_the_zone() -> None:
+    refused(caller_with("listen:*", "manage:orders").get("/v1/overview"), 403, "forbidden")
+    refused(caller_with(*EVERYTHING).get("/v1/overview?zone=nowhere"), 404, "not_found")

@@ -1,5 +1,5 @@
-"""Partitions of deliveries and attempts that leave the database: archived whole, or noted as gone;
-nothing half-done is ever in sight.
+"""Retired partitions of deliveries and attempts: archived completely, or recorded as dropped;
+nothing incomplete is ever visible.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.postgresql.connections import Connection, connect
 from tests.databases import MANAGE
-from tests.integration.archive_world import dying
+from tests.integration.archive_world import crashing
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import next_group
 
@@ -49,7 +49,7 @@ def world(database: World) -> Iterator[World]:
 
 
 async def old_group(world: World, connection: Connection, deliveries: int = 3) -> str:
-    """The name of a partition whose time is over, with finished deliveries."""
+    """Return the name of an expired partition with finished deliveries."""
     group = await next_group(world.url)
     assert await create_partitions(connection)
     stream_id = world.stream(segment_events_max=max(deliveries, 1))
@@ -92,7 +92,7 @@ def attached(world: World, name: str) -> bool:
 
 
 def stored(world: World, name: str) -> list[dict[str, Any]]:
-    """The rows of a table, with what the archive has texts for."""
+    """Return the rows of a table, as the archive represents them."""
     columns = world.sql(
         "SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute"
         " WHERE attrelid = to_regclass(%s) AND attnum > 0",
@@ -107,14 +107,14 @@ def archived(place: Path, manifest: str) -> list[dict[str, Any]]:
     return pa.Table.from_batches(batches).to_pylist()
 
 
-def noted(world: World) -> dict[str, tuple[int, str | None, str]]:
-    """Rows, manifest and reason of each partition that left."""
+def recorded(world: World) -> dict[str, tuple[int, str | None, str]]:
+    """Return rows, manifest and reason of each retired partition."""
     rows = world.sql("SELECT name, rows, archive_path, reason FROM retired_partitions")
     assert len({row[0] for row in rows}) == len(rows)
     return {row[0]: row[1:] for row in rows}
 
 
-async def test_partitions_are_archived_whole_before_they_go(
+async def test_partitions_are_archived_before_they_are_dropped(
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
     group = await old_group(world, connection)
@@ -122,7 +122,7 @@ async def test_partitions_are_archived_whole_before_they_go(
     held = {name: stored(world, name) for name in (group, DAY)}
     assert len(held[group]) == len(held[DAY]) == 3
     await run_retirement(world.url, str(tmp_path))
-    left = noted(world)
+    left = recorded(world)
     for name, rows in held.items():
         assert not there(world, name)
         count, manifest, why = left[name]
@@ -133,18 +133,18 @@ async def test_partitions_are_archived_whole_before_they_go(
     assert list((tmp_path / "_unfinished/partitions").iterdir()) == []
 
 
-async def test_without_an_archive_they_go_and_it_is_noted(
+async def test_without_an_archive_they_are_dropped_and_recorded(
     world: World, connection: Connection
 ) -> None:
     group = await old_group(world, connection)
     empty = await old_group(world, connection, deliveries=0)
     await retire(connection, None)
     assert not there(world, group) and not there(world, empty)
-    left = noted(world)
+    left = recorded(world)
     assert (left[group], left[empty]) == ((3, None, "no_archive"), (0, None, "empty"))
 
 
-async def test_while_the_archive_is_away_they_stay_unless_space_is_short(
+async def test_without_a_writable_archive_they_stay_unless_space_is_low(
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
     group = await old_group(world, connection)
@@ -152,16 +152,16 @@ async def test_while_the_archive_is_away_they_stay_unless_space_is_short(
     (tmp_path / "file").touch()
     away = PartitionArchive(str(tmp_path / "file/archive"), world.url)
     await retire(connection, away)
-    assert attached(world, group) and not there(world, empty)  # of nothing nothing is archived
-    assert group not in noted(world)
+    assert attached(world, group) and not there(world, empty)  # an empty partition needs no archive
+    assert group not in recorded(world)
     number = int(group.removeprefix("deliveries_p"))
     assert not await retire_deliveries_partition(connection, number, away)
     assert await retire_deliveries_partition(connection, number, away, low_space=True)
     assert not there(world, group)
-    assert noted(world)[group] == (3, None, "archive_unavailable")
+    assert recorded(world)[group] == (3, None, "archive_unavailable")
 
 
-async def test_what_is_shed_is_archived_too(
+async def test_a_shed_partition_is_archived_too(
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
     group = await old_group(world, connection)
@@ -174,27 +174,27 @@ async def test_what_is_shed_is_archived_too(
         assert await log_retention.shed(
             PartitionArchive(str(tmp_path), world.url), connection, True
         )
-    _, manifest, _ = noted(world)[group]
+    _, manifest, _ = recorded(world)[group]
     assert manifest is not None
     assert archived(tmp_path, manifest) == held
 
 
 class HangingPlace(ArchiveFolder):
-    """Takes the first bytes of a file, and no more until it is let go."""
+    """A folder that accepts the first bytes of a file, and no more until released."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.let_go = threading.Event()
+        self.released = threading.Event()
 
     @contextmanager
     def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:
         with super().create(name) as (path, file):
             if name != "probe":
-                self.let_go.wait(TIMEOUT_S)
+                self.released.wait(TIMEOUT_S)
             yield path, file
 
 
-async def test_an_archive_that_hangs_is_given_up_when_space_is_short(
+async def test_a_hanging_archive_is_abandoned_when_space_is_low(
     world: World, connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "PARTITION_ARCHIVE_PRESSED_S_MAX", 0.5)
@@ -206,34 +206,34 @@ async def test_an_archive_that_hangs_is_given_up_when_space_is_short(
         number = int(group.removeprefix("deliveries_p"))
         assert await retire_deliveries_partition(connection, number, archive, low_space=True)
     finally:
-        hanging.let_go.set()
+        hanging.released.set()
     assert not there(world, group)
-    assert noted(world)[group] == (3, None, "archive_unavailable")
+    assert recorded(world)[group] == (3, None, "archive_unavailable")
 
 
 def test_killed_at_any_moment_nothing_is_lost_and_the_next_run_finishes(
     world: World, tmp_path: Path
 ) -> None:
-    asyncio.run(run_retirement(world.url, ""))  # what is due besides
+    asyncio.run(run_retirement(world.url, ""))  # retires other expired partitions
     old_day(world)
     held = stored(world, DAY)
-    with dying("partition_archive_dying", world.url) as ask:
+    with crashing("partition_archive_dying", world.url) as ask:
         _, _, *moments, status = ask(tmp_path / "list", "list")  # the first are of a probe
         assert status == "0"
         writes = [moment for moment in moments if moment.endswith("write")]
         moments = [moment for moment in moments if moment not in writes[1:-1]]
         assert len(moments) >= 8
-        manifests = {noted(world)[DAY][1]}
+        manifests = {recorded(world)[DAY][1]}
         for moment in moments:
             world.sql("TRUNCATE retired_partitions")
             old_day(world)
             place = tmp_path / moment
             assert ask(place, moment) == [str(-signal.SIGKILL)], moment
-            assert noted(world) == {}, moment
+            assert recorded(world) == {}, moment
             assert stored(world, DAY) == held, moment
             asyncio.run(run_retirement(world.url, str(place)))
             assert not there(world, DAY), moment
-            count, manifest, _ = noted(world)[DAY]
+            count, manifest, _ = recorded(world)[DAY]
             assert count == 3 and manifest, moment
             assert archived(place, manifest) == held, moment
             found = sorted(path.name for path in (place / "_attempts").iterdir())
@@ -243,7 +243,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_the_next_run_finishes(
 
 
 def archive(world: World, place: Path, action: str) -> str:
-    """What `manage.py archive ACTION` says."""
+    """Return the output of `manage.py archive ACTION`."""
     env = {**os.environ, "DATABASE_URL": world.url, "EVENTHUB_ARCHIVE_URL": str(place)}
     env.pop("DATABASE_DIRECT_URL", None)
     command = [sys.executable, str(MANAGE), "archive", action]
@@ -256,13 +256,13 @@ async def test_the_command_says_what_is_archived_what_is_damaged_and_what_is_los
 ) -> None:
     group = await old_group(world, connection)
     await retire(connection, PartitionArchive(str(tmp_path), world.url))
-    _, manifest, _ = noted(world)[group]
+    _, manifest, _ = recorded(world)[group]
     assert manifest is not None
     lost = await old_group(world, connection, deliveries=2)
     await retire(connection, None)
-    told = archive(world, tmp_path, "status")
-    assert "deliveries 1 partitions archived, 3 rows; 1 went without, 2 rows" in told
-    assert re.search(f"lost +{lost} at .*, 2 rows: no_archive", told)
+    output = archive(world, tmp_path, "status")
+    assert "deliveries 1 partitions archived, 3 rows; 1 dropped without archive, 2 rows" in output
+    assert re.search(f"lost +{lost} at .*, 2 rows: no_archive", output)
     assert f"{manifest} good" in archive(world, tmp_path, "verify")
     file = (tmp_path / manifest).with_suffix(".parquet")
     content = file.read_bytes()

@@ -1,5 +1,6 @@
-"""What `/readyz` says of the database, when connections to it are held by others or by a server
-that does not answer, and how soon."""
+"""The database's status in `/readyz`, and how fast it answers, while connections are held by others
+or by a server that does not answer.
+"""
 
 import asyncio
 import json
@@ -26,8 +27,9 @@ async def database(hub: Hub) -> str:
 
 
 async def test_database_is_not_down_because_readers_hold_all_connections() -> None:
-    """Catch-ups of many readers took a process out of its load balancer: emit went on, and the
-    reason was untrue."""
+    """Catch-ups of many readers removed a process from its load balancer: emit worked, and the
+    reason was wrong.
+    """
     with migrated_database("ready") as url:
         env = replace(read_env(), database_url=url, database_direct_url=url, mark_url="")
         async with open_hub(env) as hub, AsyncExitStack() as held:
@@ -37,7 +39,7 @@ async def test_database_is_not_down_because_readers_hold_all_connections() -> No
             for _ in range(limits.READERS_PER_PROCESS_MAX - 1):
                 await held.enter_async_context(reading(hub.log.pool))
             next_one = asyncio.create_task(held.enter_async_context(reading(hub.log.pool)))
-            await asyncio.sleep(0)  # it is in line, before the check
+            await asyncio.sleep(0)  # it waits in line before the check
             checking = asyncio.create_task(database(hub))
             await asyncio.sleep(0)
             await first.__aexit__(None, None, None)
@@ -47,7 +49,7 @@ async def test_database_is_not_down_because_readers_hold_all_connections() -> No
 
 
 async def test_waiting_for_a_connection_takes_no_longer_than_the_read_may() -> None:
-    """A PostgreSQL that hangs: `/readyz` answered after five seconds, later than probes wait."""
+    """With a hanging PostgreSQL, `/readyz` answered after five seconds, later than probes wait."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         pool = reading_pool(f"postgresql://u@127.0.0.1:{port}/d", "silent", 1)

@@ -12,21 +12,21 @@ from eventhub.base import limits
 from eventhub.base.errors import MissingField
 from eventhub.eventlog import streams
 from registrations.owners import owner
-from tests.integration.access_world import EVERYTHING, Door, door, refused, zone
+from tests.integration.access_world import EVERYTHING, ApiCaller, caller_with, refused, zone
 
 pytestmark = pytest.mark.django_db
 ORDER = {"streams": ["orders"], "domain": "shop", "type": "order.placed"}
 
 
-def world(*names: str) -> Door:
-    """A manager's door in a zone with the streams `orders` and `returns`."""
-    manager = door(*EVERYTHING)
+def world(*names: str) -> ApiCaller:
+    """A manager's caller_with in a zone with the streams `orders` and `returns`."""
+    manager = caller_with(*EVERYTHING)
     for name in names or ("orders", "returns"):
         manager.put(f"/v1/streams/{name}")
     return manager
 
 
-def made(caller: Door, body: Any) -> Any:
+def made(caller: ApiCaller, body: Any) -> Any:
     answer = caller.post("/v1/registrations", body)
     assert answer.status_code == 201, answer.content
     return answer.json()
@@ -202,8 +202,8 @@ def test_an_ended_registration_is_not_found_and_its_version_ends() -> None:
 @pytest.mark.req("OIF-05")
 def test_another_clients_ticket_is_not_found() -> None:
     manager = world()
-    theirs = made(door("listen:*", client_name="them"), ORDER)
-    mine = door("listen:*", client_name="me")
+    theirs = made(caller_with("listen:*", client_name="them"), ORDER)
+    mine = caller_with("listen:*", client_name="me")
     path = f"/v1/registrations/{theirs['id']}"
     for answer in (mine.get(path), mine.patch(path, {"type": None}), mine.delete(path)):
         refused(answer, 404, "unknown_registration")
@@ -214,21 +214,23 @@ def test_another_clients_ticket_is_not_found() -> None:
     assert manager.get("/v1/registrations?client=them").json()["items"] == [theirs]
     assert manager.patch(path, {"type": None}).json()["client"] == "them"
     assert manager.delete(path).status_code == 204
-    far = door(*EVERYTHING, zone_name="far", client_name="them")
+    far = caller_with(*EVERYTHING, zone_name="far", client_name="them")
     refused(far.get(path), 404, "unknown_registration")
 
 
 def test_registering_needs_listen_and_system_needs_manage() -> None:
     world()
-    listener = door("listen:orders", client_name="me")
+    listener = caller_with("listen:orders", client_name="me")
     made(listener, ORDER)
     for streams_ in (["returns"], ["orders", "returns"], ["nowhere"], ["system"]):
         problem = refused(
             listener.post("/v1/registrations", {"streams": streams_}), 403, "forbidden"
         )
         assert problem["position"] == {"field": f"streams.{len(streams_) - 1}"}
-    refused(door("listen:*").post("/v1/registrations", {"streams": ["system"]}), 403, "forbidden")
-    found = made(door("manage:system"), {"streams": ["system"], "type": "key.revoked"})
+    refused(
+        caller_with("listen:*").post("/v1/registrations", {"streams": ["system"]}), 403, "forbidden"
+    )
+    found = made(caller_with("manage:system"), {"streams": ["system"], "type": "key.revoked"})
     assert found["from"]["system"]["sequence"] > 0
 
 
@@ -268,7 +270,7 @@ def test_a_callback_makes_one_endpoint_and_shows_its_secret_once() -> None:
     assert "secret" not in third
     assert "secret" not in manager.get(f"/v1/registrations/{first['id']}").json()
     assert rows("SELECT count(*) FROM endpoints") == [(1,)]
-    other = made(door("listen:*", client_name="other"), wanted)
+    other = made(caller_with("listen:*", client_name="other"), wanted)
     assert other["endpoint"] != first["endpoint"]
 
 

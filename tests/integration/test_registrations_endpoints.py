@@ -7,7 +7,7 @@ from django.conf import settings
 
 from eventhub.base import limits
 from registrations.endpoints import secrets
-from tests.integration.access_world import EVERYTHING, Door, door, refused
+from tests.integration.access_world import EVERYTHING, ApiCaller, caller_with, refused
 from tests.integration.test_registrations import announced, made, rows, stored, world
 
 pytestmark = pytest.mark.django_db
@@ -15,7 +15,7 @@ URL = "https://hooks.example/orders?shop=1"
 ORDER = {"streams": ["orders"]}
 
 
-def new_endpoint(caller: Door, **more: Any) -> Any:
+def new_endpoint(caller: ApiCaller, **more: Any) -> Any:
     answer = caller.post("/v1/endpoints", {"url": URL, **more})
     assert answer.status_code == 201, answer.content
     assert answer["Cache-Control"] == "no-store"
@@ -145,9 +145,9 @@ def test_an_endpoint_in_use_stays() -> None:
 
 def test_an_endpoint_is_its_clients_own() -> None:
     manager = world()
-    them = door("listen:*", client_name="them")
+    them = caller_with("listen:*", client_name="them")
     theirs = new_endpoint(them)
-    mine = door("listen:*", client_name="me")
+    mine = caller_with("listen:*", client_name="me")
     path = f"/v1/endpoints/{theirs['id']}"
     for answer in (mine.get(path), mine.patch(path, {"enabled": False}), mine.delete(path)):
         refused(answer, 404, "unknown_endpoint")
@@ -177,7 +177,7 @@ def test_a_client_has_a_bounded_number_of_endpoints(monkeypatch: pytest.MonkeyPa
 @pytest.mark.req("SUN-09")
 def test_a_deleted_client_ends_with_all_it_has_in_one_step() -> None:
     manager = world()
-    leaving = door("listen:*", client_name="leaving")
+    leaving = caller_with("listen:*", client_name="leaving")
     body = {**ORDER, "callback": "https://a.example/"}
     tickets = [item["id"] for item in made(leaving, [body] * 5)["items"]]
     made(leaving, {"streams": ["returns", "orders"]})
@@ -209,11 +209,11 @@ def test_a_deleted_client_ends_with_all_it_has_in_one_step() -> None:
 
 def test_the_name_of_a_deleted_client_is_free_and_nothing_of_it_comes_back() -> None:
     manager = world()
-    first = door("listen:*", client_name="again")
+    first = caller_with("listen:*", client_name="again")
     made(first, ORDER)
     assert manager.delete("/v1/clients/again").status_code == 204
     assert manager.post("/v1/clients", {"name": "again"}).status_code == 201
-    second = door("listen:*", client_name="again")
+    second = caller_with("listen:*", client_name="again")
     assert second.get("/v1/registrations").json()["items"] == []
     assert manager.get("/v1/clients/again/keys").json()["items"][0]["revoked_at"] is None
     assert len(manager.get("/v1/clients/again/keys").json()["items"]) == 1
@@ -224,7 +224,7 @@ def test_the_name_of_a_deleted_client_is_free_and_nothing_of_it_comes_back() -> 
 
 
 def test_deleting_a_client_is_for_the_zones_managers() -> None:
-    door("listen:*", client_name="them")
-    refused(door("manage:orders").delete("/v1/clients/them"), 403, "forbidden")
-    far = door(*EVERYTHING, zone_name="far")
+    caller_with("listen:*", client_name="them")
+    refused(caller_with("manage:orders").delete("/v1/clients/them"), 403, "forbidden")
+    far = caller_with(*EVERYTHING, zone_name="far")
     refused(far.delete("/v1/clients/them"), 404, "not_found")

@@ -106,7 +106,7 @@ def test_few_streams_are_few(
         assert (None if found is None else len(found)) == few, patterns
 
 
-def test_groups_count_their_registrations_whatever_changes_them(
+def test_groups_count_their_registrations_through_every_change(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     for name in ("a", "b"):

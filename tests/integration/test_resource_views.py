@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from eventhub import openapi
 from eventhub.eventlog.models import Segment
-from tests.integration.access_world import EVERYTHING, door, refused, zone
+from tests.integration.access_world import EVERYTHING, caller_with, refused, zone
 
 pytestmark = pytest.mark.django_db
 PARAMETERS = {"job": "audit", "run": "1"}
@@ -29,7 +29,7 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def test_what_the_document_gives_to_operators_alone_is_refused_to_every_key() -> None:
-    caller = door(*EVERYTHING)
+    caller = caller_with(*EVERYTHING)
     found = 0
     for method, path, operation in operations():
         if operation["security"] != [{"operatorLogin": []}]:
@@ -42,7 +42,7 @@ def test_what_the_document_gives_to_operators_alone_is_refused_to_every_key() ->
 
 
 def test_a_look_at_the_headers_alone_needs_what_the_whole_needs() -> None:
-    caller = door("listen:orders")
+    caller = caller_with("listen:orders")
     for path in ("/v1/zones", "/v1/clients", "/v1/overview", "/v1/jobs"):
         assert caller.call("HEAD", path).status_code == 403, path
     assert caller.call("HEAD", "/v1/streams").status_code == 200
@@ -62,7 +62,7 @@ def test_every_list_has_the_same_pages() -> None:
 
 def test_a_page_goes_on_behind_rows_that_begin_at_the_same_number() -> None:
     """An empty segment has the first sequence of the next one, so the place is both columns."""
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     assert manager.put("/v1/streams/orders", {}).status_code == 201
     [one] = Segment.objects.filter(stream__name="orders", stream__zone=zone("default"))
     for uuid in ("a", "b", "c"):
@@ -79,7 +79,7 @@ def test_a_page_goes_on_behind_rows_that_begin_at_the_same_number() -> None:
 
 
 def test_how_long_a_list_is_costs_no_more_queries() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     counts = []
     for number in range(0, 20, 10):
         for name in range(number, number + 10):
@@ -93,7 +93,7 @@ def test_how_long_a_list_is_costs_no_more_queries() -> None:
 
 def test_what_a_serializer_shows_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fields that were made for every item took 31 ms for a page of 50."""
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.get("/v1/clients")
     made: list[str] = []
     usual = serializers.Field.__new__

@@ -1,5 +1,5 @@
-"""One segment of a plan dropped: what keeps it is looked up under the lock that changes of policies
-take.
+"""Applying a plan to one segment: what retains it is checked under the lock that changes of
+policies take.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ def needing(stream: int, lowest: int) -> RetentionHooks:
     return RetentionHooks(needs=needs)
 
 
-async def test_what_is_needed_held_open_or_to_be_archived_stays(
+async def test_needed_held_open_and_unarchived_segments_are_not_dropped(
     url: str, connection: Connection
 ) -> None:
     stream = new_stream(url, segment_events_max=10)
@@ -76,52 +76,57 @@ async def test_what_is_needed_held_open_or_to_be_archived_stays(
     execute(url, "UPDATE streams SET archive = false, hold = '' WHERE id = %s", stream)
     assert await drop_planned(connection, NO_HOOKS, third, NOW_US) == "hold"
     assert tiers(url, stream) == ["dropped", "archived", "live", "live"]
-    [told] = announced(url, "stream.trimmed")  # what is in the archive can be read on
-    assert (told["first"], told["events"], told["reason"]) == (11, 10, "plan")
+    [trimmed] = announced(url, "stream.trimmed")  # what is in the archive can be read on
+    assert (trimmed["first"], trimmed["events"], trimmed["reason"]) == (11, 10, "plan")
 
 
-async def test_what_was_done_before_comes_first(url: str, connection: Connection) -> None:
-    """It is found at once, and the time of a request is left for the rest."""
+async def test_drops_that_were_done_before_come_first(url: str, connection: Connection) -> None:
+    """They are found at once, so that the time of a request is left for the rest."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 35)
-    acts = [
+    actions = [
         PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:3]
     ]
-    hub = ApplyTarget(connection, NO_HOOKS, SystemClock(), archive=None)
-    assert [one.outcome async for one in apply_actions(hub, acts[1:2])] == ["done"]
-    went = [(acts.index(one.act), one.outcome, one.why) async for one in apply_actions(hub, acts)]
-    assert went == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
+    target = ApplyTarget(connection, NO_HOOKS, SystemClock(), archive=None)
+    assert [one.outcome async for one in apply_actions(target, actions[1:2])] == ["done"]
+    outcomes = [
+        (actions.index(one.action), one.outcome, one.reason)
+        async for one in apply_actions(target, actions)
+    ]
+    assert outcomes == [(1, "unchanged", "gone"), (0, "done", ""), (2, "done", "")]
 
 
-async def test_an_archive_that_is_away_is_asked_once(url: str, connection: Connection) -> None:
-    """However many segments wait for its word; each may take a minute to be refused."""
+async def test_an_unavailable_archive_is_tried_once(url: str, connection: Connection) -> None:
+    """An attempt may take a minute, so it is not repeated for each segment."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 45)
     execute(url, "UPDATE segments SET archive_path = 'x.json' WHERE stream_id = %s", stream)
-    asked: list[asyncio.StreamWriter] = []
+    requests: list[asyncio.StreamWriter] = []
 
     def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(writer)
+        requests.append(writer)
         writer.close()
 
-    away = await asyncio.start_server(hang_up, "127.0.0.1", 0)
-    host, port = away.sockets[0].getsockname()
-    acts = [
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    actions = [
         PlannedAction("", "a", one.segment_id, one.segment, 1, 1, 10, 0, "drop", "age")
         for one in planned(url, stream)[:4]
     ]
-    hub = ApplyTarget(connection, NO_HOOKS, SystemClock(), ArchiveFolder(f"http://{host}:{port}/"))
-    async with away:
-        alone = [one.why async for one in apply_actions(hub, acts[:1])]
-        once = len(asked)
-        all_four = [one.why async for one in apply_actions(hub, acts)]
+    target = ApplyTarget(
+        connection, NO_HOOKS, SystemClock(), ArchiveFolder(f"http://{host}:{port}/")
+    )
+    async with server:
+        alone = [one.reason async for one in apply_actions(target, actions[:1])]
+        once = len(requests)
+        all_four = [one.reason async for one in apply_actions(target, actions)]
     assert (alone, all_four) == (["archive_unavailable"], ["archive_unavailable"] * 4)
-    assert (once > 0, len(asked)) == (True, 2 * once)
+    assert (once > 0, len(requests)) == (True, 2 * once)
     assert tiers(url, stream) == ["live"] * 5
 
 
-async def test_a_lagging_cursor_keeps_nothing_where_the_policy_does_not_wait(
+async def test_a_lagging_cursor_retains_nothing_under_on_lag_drop(
     url: str, connection: Connection
 ) -> None:
     stream = new_stream(url, segment_events_max=10)
@@ -131,7 +136,7 @@ async def test_a_lagging_cursor_keeps_nothing_where_the_policy_does_not_wait(
     assert await drop_planned(connection, needing(stream, 1), sealed, NOW_US) == ""
 
 
-async def test_a_hold_that_is_just_being_placed_is_waited_for(
+async def test_a_plan_waits_for_a_hold_that_is_being_placed(
     url: str, connection: Connection
 ) -> None:
     stream = new_stream(url, segment_events_max=10)
@@ -153,7 +158,7 @@ async def test_a_hold_that_is_just_being_placed_is_waited_for(
     assert tiers(url, stream) == ["live", "live"]
 
 
-async def test_what_is_asked_changes_nothing(url: str, connection: Connection) -> None:
+async def test_checking_a_plan_changes_nothing(url: str, connection: Connection) -> None:
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 15)
     [sealed, _] = planned(url, stream)

@@ -1,4 +1,4 @@
-"""A database that another version of the hub made is refused, by whatever starts on it."""
+"""Every process refuses a database that another version of the hub created."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
 
 @pytest.fixture(scope="module")
 def other() -> Iterator[str]:
-    """The URL of a database whose tables of deliveries were created by another file."""
+    """Return the URL of a database whose delivery tables were created by another migration."""
     with migrated_database("other") as url:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("UPDATE schema_digests SET digest = 'x' WHERE app = 'delivery'")
@@ -62,9 +62,9 @@ def test_tables_of_another_version_are_refused_by_a_worker(other: str) -> None:
 
 
 def test_tables_of_another_version_end_up_before_it_serves(other: str) -> None:
-    """A folder of before an upgrade was used as if it were of this version."""
+    """A folder from before an upgrade was used as if it were of this version."""
     manage_py = Path(schema.HOME) / "manage.py"
-    with TemporaryDirectory(prefix="eventhub-") as data:  # whom root steps down to can reach it
+    with TemporaryDirectory(prefix="eventhub-") as data:  # the unprivileged user can reach it
         hub = Hub(Path(data), script=manage_py, **environment(other))
         assert hub.wait_end() == 1
     assert OTHER in hub.text
@@ -154,7 +154,7 @@ def test_there_is_nothing_before_the_first_release() -> None:
     with migrated_database("first") as url:
         done = manage("migrate", "--back", "all", **environment(url))
         assert done.returncode == 1
-        assert "is the first release: there is none to go back to" in done.stderr
+        assert "is the first release; none precedes it" in done.stderr
         done = manage("migrate", "--pre", "--back", "all", **environment(url))
         assert "not allowed with argument" in done.stderr
 

@@ -13,13 +13,13 @@ from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
-from tests.integration.access_world import EVERYTHING, door, refused, zone
+from tests.integration.access_world import EVERYTHING, caller_with, refused, zone
 
 pytestmark = pytest.mark.django_db
 
 
 def emit(name: str, count: int, zone_name: str = "default") -> list[bytes]:
-    """Append events as the emit door does; their stored bytes."""
+    """Append events as the emit caller_with does; their stored bytes."""
     row = streams.get_stream(raw_connection(), zone(zone_name).pk, name)
     payloads = [
         encode(Event("shop", "order.new", {"n": number, "big": 1 << 63}, mask=5))
@@ -31,7 +31,7 @@ def emit(name: str, count: int, zone_name: str = "default") -> list[bytes]:
 
 
 def test_a_stream_is_created_once_and_the_same_again_changes_nothing() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     made = manager.put("/v1/streams/orders", {"segment_events_max": 100})
     assert made.status_code == 201
     stream = made.json()
@@ -67,13 +67,15 @@ def system_head() -> int:
     ],
 )
 def test_a_policy_is_whole_numbers_in_bounds(body: dict[str, Any]) -> None:
-    problem = refused(door(*EVERYTHING).put("/v1/streams/orders", body), 400, "invalid_field")
+    problem = refused(
+        caller_with(*EVERYTHING).put("/v1/streams/orders", body), 400, "invalid_field"
+    )
     assert problem["position"]["field"] in body
 
 
 @pytest.mark.req("EMC-04")
 def test_a_stored_event_never_changes() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/orders")
     [payload] = emit("orders", 1)
     path = "/v1/streams/orders/events/1"
@@ -89,7 +91,7 @@ def test_a_stored_event_never_changes() -> None:
 
 
 def test_an_event_is_shown_with_what_the_log_gave_it() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     segment = manager.put("/v1/streams/orders").json()["segment"]["uuid"]
     emit("orders", 2)
     event = manager.get("/v1/streams/orders/events/2").json()
@@ -101,14 +103,14 @@ def test_an_event_is_shown_with_what_the_log_gave_it() -> None:
 
 @pytest.mark.parametrize("sequence", ["0", "2", "-1", "x", "1.0", "9" * 18, "9" * 30, "%00", "१"])
 def test_a_number_that_was_not_given_is_404(sequence: str) -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/orders")
     emit("orders", 1)
     refused(manager.get(f"/v1/streams/orders/events/{sequence}"), 404, "unknown_event")
 
 
 def test_the_current_segment_changes_exactly_at_the_roll() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/orders", {"segment_events_max": 100})
     path = "/v1/streams/orders/segments/current"
     first = manager.get(path).json()
@@ -143,7 +145,7 @@ def test_the_current_segment_changes_exactly_at_the_roll() -> None:
 
 
 def test_other_methods_on_the_emit_path_are_405() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/orders")
     for method in ("GET", "PUT", "PATCH", "DELETE"):
         response = manager.call(method, "/v1/streams/orders/events", {})
@@ -152,11 +154,11 @@ def test_other_methods_on_the_emit_path_are_405() -> None:
 
 
 def test_grants_decide_what_a_key_sees() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     for name in ("orders.eu", "orders.us", "bills"):
         manager.put(f"/v1/streams/{name}")
     emit("orders.eu", 1)
-    reader, writer = door("listen:orders.*"), door("emit:orders.eu")
+    reader, writer = caller_with("listen:orders.*"), caller_with("emit:orders.eu")
     names = [item["name"] for item in reader.get("/v1/streams").json()["items"]]
     assert names == ["orders.eu", "orders.us"]
     assert reader.get("/v1/streams/orders.eu/segments/current").status_code == 200
@@ -168,13 +170,13 @@ def test_grants_decide_what_a_key_sees() -> None:
         refused(reader.get(f"/v1/streams/system{path}"), 403, "forbidden")
     problem = refused(reader.put("/v1/streams/orders.eu"), 403, "forbidden")
     assert "manage:orders.eu" in problem["detail"]
-    some = door("manage:orders.*")
+    some = caller_with("manage:orders.*")
     assert some.put("/v1/streams/orders.asia").status_code == 201
     refused(some.put("/v1/streams/bills"), 403, "forbidden")
 
 
 def test_a_stream_of_another_zone_does_not_exist() -> None:
-    ours, theirs = door(*EVERYTHING), door(*EVERYTHING, zone_name="other")
+    ours, theirs = caller_with(*EVERYTHING), caller_with(*EVERYTHING, zone_name="other")
     theirs.put("/v1/streams/secret")
     emit("secret", 1, "other")
     for path in ("", "/segments", "/segments/current", "/events/1"):
@@ -187,7 +189,7 @@ def test_a_stream_of_another_zone_does_not_exist() -> None:
 
 
 def test_of_system_a_manager_sees_the_events_of_the_own_zone() -> None:
-    ours, theirs = door(*EVERYTHING), door(*EVERYTHING, zone_name="other")
+    ours, theirs = caller_with(*EVERYTHING), caller_with(*EVERYTHING, zone_name="other")
     theirs.put("/v1/streams/secret")
     head = ours.get("/v1/streams/system").json()["last"]
     path = f"/v1/streams/system/events/{head}"
@@ -200,7 +202,7 @@ def test_of_system_a_manager_sees_the_events_of_the_own_zone() -> None:
 
 
 def test_a_dropped_event_is_gone_and_says_what_is_left() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/orders", {"segment_events_max": 2})
     emit("orders", 3)
     with connection.cursor() as cursor:
@@ -213,10 +215,10 @@ def test_a_dropped_event_is_gone_and_says_what_is_left() -> None:
 
 
 def test_streams_come_in_pages_also_where_grants_hide_most() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     for number in range(12):
         manager.put(f"/v1/streams/{'ab'[number % 2]}{number:02}")
-    reader = door("listen:b*")
+    reader = caller_with("listen:b*")
     names, after = [], ""
     while after is not None:
         page = reader.get(f"/v1/streams?limit=2&after={after}").json()
@@ -226,7 +228,7 @@ def test_streams_come_in_pages_also_where_grants_hide_most() -> None:
 
 
 def test_events_of_json_and_bytes_bodies_are_shown() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/orders")
     row = streams.get_stream(raw_connection(), zone("default").pk, "orders")
     bodies = [(b'{"a":1}', "application/json"), (b"\xff\0", "application/octet-stream")]

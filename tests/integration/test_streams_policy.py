@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from eventhub.base import limits
-from tests.integration.access_world import EVERYTHING, door, refused
+from tests.integration.access_world import EVERYTHING, caller_with, refused
 from tests.integration.test_streams_api import emit, system_head
 
 pytestmark = pytest.mark.django_db
@@ -48,11 +48,11 @@ def policy_of(stream: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_stream_without_a_policy_has_the_defaults() -> None:
-    assert policy_of(door(*EVERYTHING).put("/v1/streams/orders").json()) == DEFAULTS
+    assert policy_of(caller_with(*EVERYTHING).put("/v1/streams/orders").json()) == DEFAULTS
 
 
 def test_every_field_of_a_policy_is_kept_and_shown() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     made = manager.put("/v1/streams/orders", EVERY_FIELD)
     assert made.status_code == 201
     assert policy_of(made.json()) == EVERY_FIELD
@@ -68,7 +68,7 @@ def test_every_field_of_a_policy_is_kept_and_shown() -> None:
     [(name, value) for name, value in EVERY_FIELD.items() if name not in ("durability", "keyed")],
 )
 def test_what_is_not_given_stays(name: str, value: Any) -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/orders", {"keyed": True})
     changed = manager.put("/v1/streams/orders", {name: value})
     assert changed.status_code == 200
@@ -91,7 +91,7 @@ def test_what_is_not_given_stays(name: str, value: Any) -> None:
 def test_what_is_for_good_does_not_change(
     before: dict[str, Any], change: dict[str, Any], code: str
 ) -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     made = manager.put("/v1/streams/orders", before).json()
     problem = refused(manager.put("/v1/streams/orders", change), 409, code)
     assert problem["position"] == {"field": next(iter(change))}
@@ -115,7 +115,7 @@ def test_what_is_for_good_does_not_change(
     ],
 )
 def test_a_transient_stream_has_no_policy_of_what_is_stored(change: dict[str, Any]) -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     body = {"durability": "transient", **change}
     problem = refused(manager.put("/v1/streams/cpu", body), 400, "invalid_field")
     assert problem["position"] == {"field": next(iter(change))}
@@ -126,8 +126,8 @@ def test_a_transient_stream_has_no_policy_of_what_is_stored(change: dict[str, An
     assert "archived" in problem["detail"]
 
 
-def test_a_state_is_told_again_only_where_there_is_one() -> None:
-    manager = door(*EVERYTHING)
+def test_restate_needs_a_keyed_stream() -> None:
+    manager = caller_with(*EVERYTHING)
     problem = refused(manager.put("/v1/streams/apps", {"restate": True}), 400, "invalid_field")
     assert problem["position"] == {"field": "restate"}
     made = manager.put("/v1/streams/apps", {"restate": True, "keyed": True})
@@ -161,7 +161,7 @@ def test_a_state_is_told_again_only_where_there_is_one() -> None:
     ],
 )
 def test_a_policy_is_refused_whole(body: dict[str, Any]) -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     refusal = manager.put("/v1/streams/orders", {"retain_events": 5, **body})
     problem = refused(refusal, 400, "invalid_field")
     assert problem["position"]["field"] in body
@@ -169,7 +169,7 @@ def test_a_policy_is_refused_whole(body: dict[str, Any]) -> None:
 
 
 def test_where_a_transient_stream_stands_is_not_in_the_database() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/cpu", {"durability": "transient"})
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM heads h JOIN streams s ON s.id = h.stream_id"
@@ -179,7 +179,7 @@ def test_where_a_transient_stream_stands_is_not_in_the_database() -> None:
 
 
 def test_a_segment_says_when_and_why_it_left() -> None:
-    manager = door(*EVERYTHING)
+    manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/orders", {"segment_events_max": 2})
     emit("orders", 5)
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""A hub of before 0.1 is taken over with all that it has (`manage.py takeover`)."""
+"""The takeover of a hub from before 0.1 with all its data (`manage.py takeover`)."""
 
 import gzip
 import subprocess
@@ -57,7 +57,7 @@ SAME = {
 
 @pytest.fixture(scope="module")
 def before() -> Iterator[str]:
-    """The URL of a database as a hub of before 0.1 left it. Do not change it."""
+    """Return the URL of a database of a hub from before 0.1, which tests must not change."""
     with new_database("before") as url:
         load(url)
         yield url
@@ -195,7 +195,7 @@ def test_extensions_stay_and_lost_grants_are_said(before: str) -> None:
             connection.execute("GRANT SELECT ON zones TO PUBLIC")
         done = taken_over(url)
         assert done.returncode == 0, done.stderr
-        assert "granted on the old tables to PUBLIC went with them" in done.stdout
+        assert "The rights of PUBLIC on the old tables were dropped with them" in done.stdout
         assert rows(url, "SELECT '[1]'::vector, size FROM models") == ["([1],7)"]
 
 
@@ -212,7 +212,7 @@ def test_of_two_at_once_one_takes_over_and_the_other_says_that_it_is_done(before
             connection.close()
             done, late = sorted((one.result() for one in both), key=lambda one: one.returncode)
         assert done.returncode == 0, done.stderr
-        assert "waiting for its end" in late.stdout
+        assert "waiting for it to end" in late.stdout
         assert late.returncode == 1
         assert late.stderr.startswith("CommandError: This database is of 0.1 or newer already")
         assert tables(url)["zones"] == tables(before)["zones"]
@@ -222,10 +222,10 @@ def test_only_a_database_of_before_0_1_is_taken_over() -> None:
     with migrated_database("new") as url, new_database("empty") as empty:
         done = taken_over(url)
         assert done.returncode == 1
-        assert "of 0.1 or newer already: nothing is to be taken over" in done.stderr
+        assert "already of 0.1 or newer. Nothing was changed" in done.stderr
         done = taken_over(empty)
         assert done.returncode == 1
-        assert "no database of before 0.1. Nothing was changed" in done.stderr
+        assert "not a database from before 0.1. Nothing was changed" in done.stderr
 
 
 def test_a_folder_without_a_database_is_refused_and_not_made(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_folder_without_a_database_is_refused_and_not_made(tmp_path: Path) -> 
 
 
 def test_a_folder_beside_a_database_url_is_refused(before: str, tmp_path: Path) -> None:
-    """The folder was not looked at, and the other database was taken over."""
+    """The folder was ignored, and the other database was taken over."""
     done = test_commands.manage("takeover", "--data", str(tmp_path), DATABASE_URL=before)
     assert done.returncode == 1
     assert "--data and DATABASE_URL name two databases. Nothing was changed." in done.stderr

@@ -170,7 +170,7 @@ def test_every_command_of_the_page_about_registrations_works(hub: Hub) -> None:
     assert output.count("whsec_") == 1  # stored in the shell, and printed by it
 
 
-def test_every_command_of_the_page_about_understanding_works(hub: Hub) -> None:
+def test_every_command_of_the_page_about_explanations_works(hub: Hub) -> None:
     output = run(hub, commands("explain.md"))
     assert '"variable":"Ev1"' in output
     assert "must not hold, but does: size exists" in output

@@ -1,4 +1,4 @@
-"""A hub without Redis: what works, and what is refused; each part says so when it starts."""
+"""A hub without Redis: what works, and what is refused; each part says so at its start."""
 
 import time
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ async def test_emit_listen_and_callbacks_work(alone: LiveHub) -> None:
         assert called.verified(endpoint["secret"])
 
 
-def test_what_needs_redis_is_refused_with_its_reason(alone: LiveHub) -> None:
+def test_requests_that_need_redis_are_refused_with_the_reason(alone: LiveHub) -> None:
     zone = alone.new_zone()
     zone.create_stream("ticks", durability="transient")
     zone.emit("ticks", EVENT).refused(503, "transient_unavailable")
@@ -45,7 +45,7 @@ def test_what_needs_redis_is_refused_with_its_reason(alone: LiveHub) -> None:
     alone.call("POST", path, {}, key=zone.admin).refused(503, "redis_off")
 
 
-def test_each_part_says_at_its_start_what_is_refused(alone: LiveHub) -> None:
+def test_each_part_logs_at_its_start_what_is_refused(alone: LiveHub) -> None:
     for part in (alone.web[0], alone.forwarders[0], alone.workers[0]):
         until = time.monotonic() + 40
         while not (said := [line for line in part.log().splitlines() if "without_redis" in line]):

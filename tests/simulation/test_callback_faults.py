@@ -1,5 +1,6 @@
-"""The short version of `python -m tests.chaos callbacks` and `exact`: rounds of harm to a whole hub
-under load, the same judges."""
+"""The short version of `python -m tests.chaos callbacks` and `exact`: rounds of faults in a whole
+hub under load, with the same judges.
+"""
 
 import random
 import shutil
@@ -44,30 +45,33 @@ async def world() -> AsyncIterator[CallbackWorld]:
         ("kill-worker",),
     ],
 )
-async def test_harm_costs_repeats_at_the_most(world: CallbackWorld, names: tuple[str, ...]) -> None:
-    """Checkpoints, deliveries, arrivals, their order and the changes of registrations are judged
-    while the load goes on."""
+async def test_faults_cost_repeats_at_most(world: CallbackWorld, names: tuple[str, ...]) -> None:
+    """Checkpoints, deliveries, arrivals, their order and changes of registrations are judged under
+    load.
+    """
     world.go()
     found = await run_round(world, 1, Plan(names, 0.5), random.Random(names[0]), SECONDS)
     assert found.problems == []
     assert found.delivered > 0
 
 
-async def test_at_rest_everybody_has_what_is_owed_and_nobody_has_more(world: CallbackWorld) -> None:
+async def test_at_rest_every_endpoint_has_exactly_the_expected_deliveries(
+    world: CallbackWorld,
+) -> None:
     _, problems = await rest(world)
     assert problems == []
-    assert len(world.arrivals.taken) == len(world.judge.debts.owed) > RATE
+    assert len(world.arrivals.taken) == len(world.judge.expected.expected) > RATE
     assert world.registrar.counts["POST 201"] > 0
 
 
-async def test_the_judge_sees_that_a_delivery_is_gone(world: CallbackWorld) -> None:
-    """After all others: a judge that cannot find anything proves nothing."""
+async def test_the_judge_detects_a_missing_delivery(world: CallbackWorld) -> None:
+    """Last: a judge that cannot find anything proves nothing."""
     async with await world.hub.connect() as connection:
         await connection.execute(
             "DELETE FROM deliveries WHERE (endpoint_id, segment_id, sequence) IN"
             " (SELECT endpoint_id, segment_id, sequence FROM deliveries ORDER BY 1, 2, 3 LIMIT 1)"
         )
-    world.judge.debts.forget()
+    world.judge.expected.forget()
     problems = await world.judge.judge(world.arrivals, world.registrar.changes)
     assert [problem for problem in problems if "no delivery, though it was matched" in problem]
 
@@ -75,7 +79,7 @@ async def test_the_judge_sees_that_a_delivery_is_gone(world: CallbackWorld) -> N
 async def test_registrations_are_exact_while_events_flow_and_a_leader_dies(
     world: CallbackWorld, tmp_path: Path
 ) -> None:
-    """At the same hub, which has come to rest, and a sink of its own."""
+    """In the same hub at rest, with a sink of its own."""
     with closing(SinkProcess(tmp_path / "sink.ndjson", 3)) as sink:
         async with scene_at(world.hub, world.key, sink, FLOW) as scene:
             outcome = await exact(TIMES, 3, scene)

@@ -1,4 +1,4 @@
-"""The judge of callbacks finds what it is there to find: each kind of wrong, planted by hand."""
+"""The judge of callbacks finds each kind of mistake, planted by hand."""
 
 import re
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ import pytest
 
 from tests.chaos.callbacks.arrivals import Arrivals
 from tests.chaos.callbacks.changes import Change, changes_wrong
+from tests.chaos.callbacks.expected import ExpectedDeliveries
 from tests.chaos.callbacks.judge import CallbackJudge
-from tests.chaos.callbacks.oracle import Version, owed, wanted_of
-from tests.chaos.callbacks.owed import Debts
+from tests.chaos.callbacks.oracle import Version, expected, remainders_of
 from tests.chaos.callbacks.sink import content_wrong
 from tests.chaos.callbacks.tables import Checkpoint, Row, Segment, Shot, StreamShot
 from tests.chaos.events import PERIOD, Name, event_of
@@ -21,12 +21,12 @@ from tests.chaos.hub import HubUnderTest
 ENDPOINT, OTHER = 5, 6
 SEGMENT = Segment(9, 2, "seg", 4, 1, None)
 EVENTS = [(f"e.1.{number}", SEGMENT.id) for number in range(1, 7)]  # 1 to 6: all ticks
-RED = wanted_of({"attributes": {"color": "red"}})  # 3 and 6
-ALL = wanted_of({"type": "tick"})
+RED = remainders_of({"attributes": {"color": "red"}})  # 3 and 6
+ALL = remainders_of({"type": "tick"})
 
 
-def version(id: int, since: int, until: int | None, wanted: frozenset[int] = ALL) -> Version:
-    return Version(id, 10 * id, 1, {"alpha": (since, until)}, wanted, ENDPOINT)
+def version(id: int, since: int, until: int | None, expected_rows: frozenset[int] = ALL) -> Version:
+    return Version(id, 10 * id, 1, {"alpha": (since, until)}, expected_rows, ENDPOINT)
 
 
 def row(sequence: int, *registrations: int, **other: Any) -> Row:
@@ -46,7 +46,7 @@ def shot(rows: list[Row], *, sequence: int = 6, endpoint: int = 0, segment: str 
 
 
 def judged(found: Shot) -> list[str]:
-    return Debts(("alpha",)).judge(found)
+    return ExpectedDeliveries(("alpha",)).judge(found)
 
 
 # --- the oracle ---
@@ -54,22 +54,25 @@ def judged(found: Shot) -> list[str]:
 
 def test_pairs_are_compared_by_value_and_by_path() -> None:
     assert frozenset((3, 6, 9, 12, 15)) == frozenset(n for n in RED if 0 < n < 16)
-    assert wanted_of({"attributes": {"size": 3.0}}) == {3, 11, 19}
-    assert wanted_of({"type": "tick", "attributes": {"place.city": "Basel", "size": 4}}) == {4, 12}
-    assert wanted_of({"domain": "elsewhere"}) == frozenset()
-    assert wanted_of({"attributes": {"nothing": 1}}) == frozenset()
-    assert len(wanted_of({})) == PERIOD
+    assert remainders_of({"attributes": {"size": 3.0}}) == {3, 11, 19}
+    assert remainders_of({"type": "tick", "attributes": {"place.city": "Basel", "size": 4}}) == {
+        4,
+        12,
+    }
+    assert remainders_of({"domain": "elsewhere"}) == frozenset()
+    assert remainders_of({"attributes": {"nothing": 1}}) == frozenset()
+    assert len(remainders_of({})) == PERIOD
 
 
 def test_bounds_exclude_the_first_and_include_the_last() -> None:
-    assert owed(VERSIONS, "alpha", 1, [1, 2, 3, 4, 5, 6]) == {
+    assert expected(VERSIONS, "alpha", 1, [1, 2, 3, 4, 5, 6]) == {
         (ENDPOINT, 2): [10],
         (ENDPOINT, 3): [10, 20],
         (ENDPOINT, 4): [10],
         (ENDPOINT, 6): [20],
     }
-    assert owed(VERSIONS, "alpha", 4, [4, 5, 6]) == {(ENDPOINT, 4): [10], (ENDPOINT, 6): [20]}
-    assert owed(VERSIONS, "beta", 1, [1, 2, 3]) == {}
+    assert expected(VERSIONS, "alpha", 4, [4, 5, 6]) == {(ENDPOINT, 4): [10], (ENDPOINT, 6): [20]}
+    assert expected(VERSIONS, "beta", 1, [1, 2, 3]) == {}
 
 
 # --- deliveries and checkpoints ---
@@ -89,16 +92,16 @@ def test_deliveries_that_are_right_are_right_at_any_moment() -> None:
         (shot([*RIGHT, row(4, 10)]), "alpha 4: 2 deliveries"),
         (shot([*RIGHT, row(4, 10, partition_id=3)]), "alpha 4: 2 deliveries"),
         (shot([row(2, 10), row(3, 10), row(4, 10), row(6, 20)]), r"\[10\] instead of \[10, 20\]"),
-        (shot([*RIGHT, row(5, 10)]), "alpha 5 to endpoint 5: nobody asked"),
-        (shot([*RIGHT, row(3, 10, 20, endpoint=OTHER)]), "endpoint 6: nobody asked"),
+        (shot([*RIGHT, row(5, 10)]), "alpha 5 to endpoint 5: no registration"),
+        (shot([*RIGHT, row(3, 10, 20, endpoint=OTHER)]), "endpoint 6: no registration"),
         (shot(RIGHT[:2], sequence=4), "4 to endpoint 5: no delivery"),  # a premature checkpoint
         (shot(RIGHT[:1], sequence=2, endpoint=ENDPOINT), "3 to endpoint 5: no delivery"),
-        (shot(RIGHT, sequence=4), "beyond the checkpoint"),
-        (shot(RIGHT[:2], sequence=2, endpoint=ENDPOINT - 1), "beyond the checkpoint"),
+        (shot(RIGHT, sequence=4), "after the checkpoint"),
+        (shot(RIGHT[:2], sequence=2, endpoint=ENDPOINT - 1), "after the checkpoint"),
         (shot(RIGHT, segment="other"), "names no segment"),
         (shot([row(2, 10, segment_id=8), *RIGHT[1:]]), "but the segment is None"),
         (shot([row(2, 10, run=1), *RIGHT[1:]]), "run=1"),
-        (shot([*RIGHT, row(0, 10, gap_first=0)]), "endpoint 5 is told of a gap from 0 to 0"),
+        (shot([*RIGHT, row(0, 10, gap_first=0)]), "endpoint 5 has a gap notice from 0 to 0"),
         (shot([row(2, 10, gap_first=2), *RIGHT[1:]]), "2 to endpoint 5: no delivery"),
     ],
 )
@@ -111,20 +114,20 @@ def test_a_checkpoint_that_passes_what_is_not_there_or_goes_back_is_found() -> N
     far = shot(RIGHT, sequence=9)
     [problem] = judged(far)
     assert "no event 7" in problem
-    debts = Debts(("alpha",))
-    assert debts.judge(shot(RIGHT)) == []
-    assert debts.known == {"alpha": 6}
-    [problem] = debts.judge(shot([], sequence=4))
+    expected = ExpectedDeliveries(("alpha",))
+    assert expected.judge(shot(RIGHT)) == []
+    assert expected.known == {"alpha": 6}
+    [problem] = expected.judge(shot([], sequence=4))
     assert "went back to 4" in problem
 
 
 def test_judgements_go_on_from_the_last_one() -> None:
-    debts = Debts(("alpha",))
-    assert debts.judge(shot(RIGHT[:2], sequence=3)) == []
+    expected = ExpectedDeliveries(("alpha",))
+    assert expected.judge(shot(RIGHT[:2], sequence=3)) == []
     later = StreamShot(Checkpoint("seg", 6, 0), EVENTS[3:], RIGHT[2:])
-    assert debts.judge(shot([])._replace(streams={"alpha": later})) == []
-    assert debts.owed[ENDPOINT, "alpha", 3] == (10, 20)
-    assert debts.segments["alpha"] == ["seg"] * 6
+    assert expected.judge(shot([])._replace(streams={"alpha": later})) == []
+    assert expected.expected[ENDPOINT, "alpha", 3] == (10, 20)
+    assert expected.segments["alpha"] == ["seg"] * 6
 
 
 # --- the sink ---
@@ -220,7 +223,7 @@ def test_an_event_that_is_not_as_it_was_made_is_found() -> None:
 def test_what_never_arrived_or_came_uninvited_is_found(arrivals: Arrivals) -> None:
     hub = HubUnderTest.__new__(HubUnderTest)
     judge = CallbackJudge(hub, ("alpha",), {"lane": ENDPOINT})
-    assert judge.debts.judge(shot(RIGHT)) == []
+    assert judge.expected.judge(shot(RIGHT)) == []
     for number, (sequence, tickets) in enumerate([(2, [10]), (3, [10]), (5, [10])]):
         arrivals.take(arrival(number, sequence, registrations=tickets))
         arrivals.take(answer(number))

@@ -1,4 +1,4 @@
-"""Runs the audit on a history, in the tests' own Spark."""
+"""A run of the audit on a history, in the tests' own Spark."""
 
 import csv
 from pathlib import Path
@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 from sparkjobs.audit.run import run
 from sparkjobs.progress import Phases
 from sparkjobs.result import JobResult
-from tests.spark.history import History
+from tests.spark.history import JobHistory
 
 
-class Found(NamedTuple):
-    """A finding, without its words."""
+class ExpectedFinding(NamedTuple):
+    """A finding without its texts."""
 
     kind: str
     stream: str | None
@@ -24,14 +24,14 @@ class Found(NamedTuple):
     endpoint: int | None = None
 
 
-class Audited(NamedTuple):
+class AuditResult(NamedTuple):
     result: JobResult
     folder: Path
 
     @property
-    def found(self) -> list[Found]:
+    def findings(self) -> list[ExpectedFinding]:
         return [
-            Found(
+            ExpectedFinding(
                 row["kind"],
                 row["stream"],
                 None if row["segment"] is None else int(row["segment"].rpartition("-")[2]),
@@ -41,18 +41,20 @@ class Audited(NamedTuple):
         ]
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """Of a table of the result."""
-        found: list[dict[str, Any]] = pq.read_table(self.folder / f"{name}.parquet").to_pylist()
-        return found
+        """Read a table of the result."""
+        rows: list[dict[str, Any]] = pq.read_table(self.folder / f"{name}.parquet").to_pylist()
+        return rows
 
     def lines(self, name: str) -> list[dict[str, str]]:
-        """The same as CSV."""
+        """Read a table of the result as CSV."""
         with (self.folder / f"{name}.csv").open(newline="") as file:
             return list(csv.DictReader(file))
 
 
-def audit(spark: SparkSession, history: History, *, again: int = 1, **layout: Any) -> Audited:
-    """`layout` as for History.write; `again`: the run's number."""
+def audit(
+    spark: SparkSession, history: JobHistory, *, number: int = 1, **layout: Any
+) -> AuditResult:
+    """Write the history (`layout` as for JobHistory.write) and audit it as run `number`."""
     history.write(**layout)
-    order = history.order("audit", run=again)
-    return Audited(run(spark, order, Phases(spark.sparkContext)), Path(order.result))
+    spec = history.spec("audit", run=number)
+    return AuditResult(run(spark, spec, Phases(spark.sparkContext)), Path(spec.result))

@@ -1,4 +1,4 @@
-"""One SparkSession for all tests of the jobs, in this process, as small as it can be."""
+"""A minimal SparkSession in this process, shared by all tests of the jobs."""
 
 import logging
 import os
@@ -10,20 +10,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkjobs.runs.java import find_java, home_of
-from tests.spark.history import History
+from tests.spark.history import JobHistory
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Loopback, no screens, nothing written outside of a temporary folder."""
-    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of its end when nobody listens
+    """Return a session that binds to loopback and writes only below a temporary folder."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs when the session ends
     os.environ["PYSPARK_PYTHON"] = sys.executable
     folder = tmp_path_factory.mktemp("spark")
     java = find_java(os.environ.get("JAVA_HOME", ""))
     os.environ["JAVA_HOME"] = str(home_of(java, folder / "java"))
     settings = {
         "spark.master": "local[1]",
-        # what is compiled here runs once
+        # generated code would run only once
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.driver.host": "127.0.0.1",
@@ -46,6 +46,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> History:
-    """A hub where all is well, not yet written."""
-    return History(tmp_path)
+def history(tmp_path: Path) -> JobHistory:
+    """Return a history without faults, not yet written."""
+    return JobHistory(tmp_path)

@@ -1,5 +1,5 @@
-"""A small hub's history as jobs read it, where all is well: what was owed is found by plain Python,
-not by the product's matcher. Tests change a row or a file of it and see what a job says.
+"""A small hub's history as jobs read it, without faults. Expected deliveries are computed in plain
+Python, not by the product's matcher. Tests change a row or a file and check what a job reports.
 """
 
 import hashlib
@@ -17,44 +17,54 @@ from sparkjobs.job_spec import JobSpec
 from sparkjobs.tables import EVENTS
 from tests.spark.tables import write_tables
 
-BEGAN_US = 1_760_000_400_000_000  # 2025-10-09 09:00 UTC
+STARTED_US = 1_760_000_400_000_000  # 2025-10-09 09:00 UTC
 STEP_US = 30_000_000  # between two events of a stream: 120 in an hour
-NOW_US = BEGAN_US + 24 * 3_600_000_000
+NOW_US = STARTED_US + 24 * 3_600_000_000
 ZONE = {"zone_id": 7, "zone": "acme"}
 SYSTEM, ORDERS, TICKS = 1, 100, 101
 DESK, GUESTS = 11, 12  # endpoints
 Row = dict[str, Any]
 
 
-class Kept(NamedTuple):
-    """A version of a registration, and what it asks for in Python."""
+class RegistrationVersion(NamedTuple):
+    """A version of a registration, with its filter as a Python function."""
 
     id: int
     stream_id: int
     endpoint_id: int
     language: str
     filter: str
-    wants: Callable[[Event], bool]
+    matches: Callable[[Event], bool]
     since: int = 0
     until: int | None = None
     group_id: int | None = None
 
 
 VERSIONS = (
-    Kept(1, ORDERS, DESK, "pairs", '{"attributes": {"room": 2}}',
-         lambda event: event.attributes.get("room") == 2),
-    Kept(2, ORDERS, DESK, "predicate", '"(and (= vip true) (> room 0))"',
-         lambda event: event.attributes["vip"] and event.attributes["room"] > 0,
-         since=10, until=100),
-    Kept(3, ORDERS, GUESTS, "pairs", '{"attributes": {"room": 3}}',
-         lambda event: event.attributes["room"] == 3, group_id=5),
-    Kept(4, TICKS, GUESTS, "pairs", '{"type": "order.paid"}', lambda event: True, since=20),
-)  # fmt: skip
-ASLEEP = range(21, 61)  # group 5, on ORDERS
+    RegistrationVersion(
+        *(1, ORDERS, DESK, "pairs", '{"attributes": {"room": 2}}'),
+        lambda event: event.attributes.get("room") == 2,
+    ),
+    RegistrationVersion(
+        *(2, ORDERS, DESK, "predicate", '"(and (= vip true) (> room 0))"'),
+        lambda event: event.attributes["vip"] and event.attributes["room"] > 0,
+        since=10,
+        until=100,
+    ),
+    RegistrationVersion(
+        *(3, ORDERS, GUESTS, "pairs", '{"attributes": {"room": 3}}'),
+        lambda event: event.attributes["room"] == 3,
+        group_id=5,
+    ),
+    RegistrationVersion(
+        *(4, TICKS, GUESTS, "pairs", '{"type": "order.paid"}'), lambda event: True, since=20
+    ),
+)
+SUSPENDED = range(21, 61)  # group 5, on ORDERS
 
 
-class History:
-    """The folder of a run, its tables, and the events of each segment that can be read."""
+class JobHistory:
+    """The folder of a run: its tables, and the events of each readable segment."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,9 +81,14 @@ class History:
                 {"id": 2, **ZONE, "name": "guests", "groups": []},
             ],
             "endpoints": [_endpoint(DESK, 1, "desk"), _endpoint(GUESTS, 2, "guests")],
-            "versions": [_version(kept) for kept in VERSIONS],
+            "versions": [_version(version) for version in VERSIONS],
             "suspensions": [
-                {"stream_id": ORDERS, "group_id": 5, "since": ASLEEP[0] - 1, "until": ASLEEP[-1]}
+                {
+                    "stream_id": ORDERS,
+                    "group_id": 5,
+                    "since": SUSPENDED[0] - 1,
+                    "until": SUSPENDED[-1],
+                }
             ],
             "producers": [
                 {"stream_id": ORDERS, "client": "till", "incarnation": 1, "highest_number": 260},
@@ -129,25 +144,25 @@ class History:
                 self._deliver(row, sequence, event)
 
     def _deliver(self, segment: Row, sequence: int, event: Event) -> None:
-        for endpoint_id, registrations in owed_by_hand(segment["stream_id"], sequence, event):
-            where = {
+        for endpoint_id, registrations in expected_by_hand(segment["stream_id"], sequence, event):
+            key = {
                 "endpoint_id": endpoint_id,
                 "segment_id": segment["id"],
                 "sequence": sequence,
                 "run": 0,
             }
-            made, done = time_of(sequence) + 5_000, time_of(sequence) + 20_000
+            created, done = time_of(sequence) + 5_000, time_of(sequence) + 20_000
             self.tables["deliveries"].append(
-                {**where, "stream_id": segment["stream_id"], "partition_id": 3,
+                {**key, "stream_id": segment["stream_id"], "partition_id": 3,
                  "registrations": registrations, "state": "delivered", "attempts": 1,
-                 "created_at_us": made, "finished_at_us": done}
+                 "created_at_us": created, "finished_at_us": done}
             )  # fmt: skip
             self.tables["attempts"].append(
-                {**where, "attempted_at_us": done - 10_000, "number": 1, "outcome": "delivered",
+                {**key, "attempted_at_us": done - 10_000, "number": 1, "outcome": "delivered",
                  "status": 204, "duration_ms": 10}
             )  # fmt: skip
 
-    # --- what tests look up and change ---
+    # --- look-ups and changes by tests ---
 
     def segment(self, id: int) -> Row:
         [row] = [row for row in self.tables["segments"] if row["id"] == id]
@@ -167,32 +182,32 @@ class History:
         return row
 
     def attempts(self, delivery: Row) -> list[Row]:
-        where = ("endpoint_id", "segment_id", "sequence", "run")
+        key = ("endpoint_id", "segment_id", "sequence", "run")
         return [
             row
             for row in self.tables["attempts"]
-            if all(row[name] == delivery[name] for name in where)
+            if all(row[name] == delivery[name] for name in key)
         ]
 
     def remove(self, table: str, *rows: Row) -> None:
         for row in rows:
             self.tables[table].remove(row)
 
-    def undeliver(self, endpoint_id: int, sequence: int) -> None:
-        """As if it had never been owed."""
+    def remove_delivery(self, endpoint_id: int, sequence: int) -> None:
+        """Remove a delivery and its attempts."""
         delivery = self.delivery(endpoint_id, sequence)
         self.remove("attempts", *self.attempts(delivery))
         self.remove("deliveries", delivery)
 
     def path(self, segment_id: int) -> Path:
-        """Of the segment's file."""
+        """Return the path of a segment's file."""
         row = self.segment(segment_id)
         if row["source"] == "archive":
             return self.archive / row["file"]
         return self.folder / "inputs" / "events" / f"{segment_id}.parquet"
 
     def store(self, segment_id: int) -> None:
-        """Write `events` of a segment, and say in its row what an archive's manifest would."""
+        """Write the events of a segment, and update its row as the manifest would."""
         row = self.segment(segment_id)
         events = self.events[segment_id]
         columns = [
@@ -219,11 +234,11 @@ class History:
             row["file_sha256"] = hashlib.sha256(data).hexdigest()
 
     def write(self, *, files: int = 1, backwards: bool = False) -> None:
-        """The tables into the run's inputs, in so many files each."""
+        """Write the tables to the run's inputs, in `files` files each."""
         write_tables(self.folder / "inputs", self.tables, files=files, backwards=backwards)
 
-    def order(self, job: str, run: int = 1, **params: Any) -> JobSpec:
-        """A run of a job on it, with folders of its own for its work and result."""
+    def spec(self, job: str, run: int = 1, **params: Any) -> JobSpec:
+        """Return the spec of a run on this history, with its own work and result folders."""
         return JobSpec(
             job=job,
             run=run,
@@ -237,11 +252,11 @@ class History:
 
 
 def time_of(sequence: int) -> int:
-    return BEGAN_US + sequence * STEP_US
+    return STARTED_US + sequence * STEP_US
 
 
 def event_of(stream_id: int, sequence: int) -> Event:
-    """Producers leave out every other number; that is no fault."""
+    """Return an event; producer numbers are even, since skipped numbers are no fault."""
     if stream_id == SYSTEM:
         return Event("eventhub", "stream.created", {"zone": "acme", "stream": f"s{sequence}"})
     attributes = {"room": sequence % 5, "vip": sequence % 7 == 0, "text": f"order {sequence}"}
@@ -249,14 +264,16 @@ def event_of(stream_id: int, sequence: int) -> Event:
     return Event("shop", "order.paid", attributes, id=id, source="till")
 
 
-def owed_by_hand(stream_id: int, sequence: int, event: Event) -> Iterator[tuple[int, list[int]]]:
-    """(endpoint, registrations), as the versions' texts say."""
+def expected_by_hand(
+    stream_id: int, sequence: int, event: Event
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield (endpoint, registrations) as the versions' filters say."""
     found: dict[int, list[int]] = {}
-    for kept in VERSIONS:
-        within = kept.since < sequence and (kept.until is None or sequence <= kept.until)
-        asleep = kept.group_id == 5 and sequence in ASLEEP
-        if kept.stream_id == stream_id and within and not asleep and kept.wants(event):
-            found.setdefault(kept.endpoint_id, []).append(kept.id)
+    for version in VERSIONS:
+        within = version.since < sequence and (version.until is None or sequence <= version.until)
+        suspended = version.group_id == 5 and sequence in SUSPENDED
+        if version.stream_id == stream_id and within and not suspended and version.matches(event):
+            found.setdefault(version.endpoint_id, []).append(version.id)
     yield from sorted(found.items())
 
 
@@ -279,23 +296,23 @@ def _endpoint(id: int, client_id: int, client: str) -> Row:
             "host": "localhost", "ordered": False, "enabled": True}  # fmt: skip
 
 
-def _version(kept: Kept) -> Row:
-    client = (1, "desk") if kept.endpoint_id == DESK else (2, "guests")
+def _version(version: RegistrationVersion) -> Row:
+    client = (1, "desk") if version.endpoint_id == DESK else (2, "guests")
     return {
         **ZONE,
-        "stream_id": kept.stream_id,
-        "id": kept.id,
-        "registration_id": kept.id,
+        "stream_id": version.stream_id,
+        "id": version.id,
+        "registration_id": version.id,
         "number": 1,
         "client_id": client[0],
         "client": client[1],
-        "endpoint_id": kept.endpoint_id,
-        "language": kept.language,
-        "filter": kept.filter,
-        "since": kept.since,
-        "until": kept.until,
+        "endpoint_id": version.endpoint_id,
+        "language": version.language,
+        "filter": version.filter,
+        "since": version.since,
+        "until": version.until,
         "suspended": False,
-        "group_id": kept.group_id,
+        "group_id": version.group_id,
         "report": False,
-        "began_at_us": BEGAN_US,
+        "started_at_us": STARTED_US,
     }

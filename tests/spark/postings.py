@@ -1,6 +1,6 @@
-"""The postings of a match index over registrations in the pairs language, twice: as a shard has
-them, read as docs/match-index.md says, and built of the filters by numpy. Of the product this knows
-nothing but how a file is mapped.
+"""The postings of a match index over registrations in the pairs language, twice: read from a shard
+as docs/match-index.md describes it, and built from the filters with numpy. Of the product only the
+mapping of files is used.
 """
 
 import json
@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 
 from registrations.match_index.format.shard import Shard
 
-Postings = dict[bytes, list[int]]  # of each name the versions that ask for it, ascending
+Postings = dict[bytes, list[int]]  # name -> the versions that require it, ascending
 _ENTRIES = (1 << 31) - 1
 
 
 def of_shards(files: Iterable[Path]) -> Postings:
-    """All shards together."""
+    """Read the postings of all shards."""
     found: Postings = {}
     for file in files:
         for name, ids in _of_shard(Shard(file)).items():
@@ -27,7 +27,7 @@ def of_shards(files: Iterable[Path]) -> Postings:
 
 
 def of_filters(folder: Path, stream_id: int, after: int) -> Postings:
-    """Of the table `versions` in a folder of Parquet files."""
+    """Build the postings of the table `versions` in a folder of Parquet files."""
     names: list[bytes] = []
     ids: list[int] = []
     for row in pq.read_table(folder).to_pylist():
@@ -66,7 +66,7 @@ def _is_in(row: Mapping[str, Any], stream_id: int, after: int) -> bool:
 
 
 def _names(filter: Mapping[str, Any]) -> list[bytes]:
-    """A gate and its values, by the names of docs/match-index.md."""
+    """Return a gate and its values, named as in docs/match-index.md."""
     gate = b"".join(_counted(filter.get(part)) for part in ("domain", "type", "application"))
     values = filter.get("attributes", {}).items()
     return [b"@" + gate, *(b"=" + _counted(path) + _value(value) for path, value in values)]

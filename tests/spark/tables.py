@@ -1,4 +1,4 @@
-"""The inputs of a job, written from rows of Python."""
+"""Input tables of a job, written from Python rows."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,8 +15,8 @@ Row = Mapping[str, Any]
 def write_tables(
     inputs: Path, rows: Mapping[str, Sequence[Row]], *, files: int = 1, backwards: bool = False
 ) -> None:
-    """All tables of sparkjobs/tables.py: those not given are empty, columns not given are null.
-    `files`: parts of each table; `backwards`: rows in the opposite order.
+    """Write all tables of sparkjobs/tables.py: tables not given are empty, columns not given null.
+    `files`: parts of each table; `backwards`: rows in reverse order.
     """
     for name, schema in TABLES.items():
         folder = inputs / name

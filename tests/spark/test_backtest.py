@@ -1,4 +1,4 @@
-"""A filter tried on a small hub's history: what matches is what plain Python says of its events."""
+"""Back-tests on a small hub's history, compared with filters in plain Python."""
 
 import csv
 import json
@@ -15,23 +15,23 @@ from eventhub.event.envelope import Event
 from sparkjobs.backtest.run import run
 from sparkjobs.backtest.search import BacktestQuery
 from sparkjobs.backtest.search import search as search_segments
-from sparkjobs.backtest.transform import dropped_segments, spans, width_for
+from sparkjobs.backtest.transform import bucket_starts, dropped_segments, width_for
 from sparkjobs.progress import Phases
 from sparkjobs.result import JobResult
 from sparkjobs.tables import SEGMENTS
 from sparkjobs.type_hierarchy import DeclaredType
-from tests.spark.history import NOW_US, ORDERS, SYSTEM, TICKS, ZONE, History, time_of
+from tests.spark.history import NOW_US, ORDERS, SYSTEM, TICKS, ZONE, JobHistory, time_of
 
 PREDICATE = {"language": "predicate", "filter": "(and (= vip true) (> room 0))"}
 
 
-class Searched(NamedTuple):
+class BacktestResult(NamedTuple):
     result: JobResult
     folder: Path
 
     @property
     def sequences(self) -> list[int]:
-        """Of every match, as the files have them."""
+        """The sequences of all matches, from the files."""
         rows = pq.read_table(self.folder / "matches").sort_by("sequence")
         return [int(number) for number in rows["sequence"].to_pylist()]
 
@@ -40,34 +40,37 @@ class Searched(NamedTuple):
         return dict(self.result.details)
 
 
-def search(spark: SparkSession, history: History, *, again: int = 1, **params: Any) -> Searched:
-    given = {"stream": "orders", "stream_id": ORDERS, "shown_max": 5, **ZONE, **PREDICATE, **params}
+def search(
+    spark: SparkSession, history: JobHistory, *, number: int = 1, **params: Any
+) -> BacktestResult:
+    stream = {"stream": "orders", "stream_id": ORDERS}
+    given = {**stream, "sample_max": 5, **ZONE, **PREDICATE, **params}
     layout = {name: given.pop(name) for name in ("files", "backwards") if name in given}
     history.write(**layout)
-    order = history.order("backtest", run=again, **given)
-    return Searched(run(spark, order, Phases(spark.sparkContext)), Path(order.result))
+    spec = history.spec("backtest", run=number, **given)
+    return BacktestResult(run(spark, spec, Phases(spark.sparkContext)), Path(spec.result))
 
 
-def looked_through(history: History, **fields: Any) -> list[int]:
-    """What an executor finds in ORDERS, without Spark."""
-    wanted = BacktestQuery(
+def search_orders(history: JobHistory, **fields: Any) -> list[int]:
+    """Return the matches in ORDERS as an executor finds them, without Spark."""
+    query = BacktestQuery(
         PREDICATE["language"], json.dumps(PREDICATE["filter"]), (), None, None, None, 5,
         str(history.folder / "inputs"), history.archive.as_uri(),
     )._replace(**fields)  # fmt: skip
     rows = [row for row in history.tables["segments"] if row["stream_id"] == ORDERS]
     segments = pa.Table.from_pylist(rows, schema=SEGMENTS).to_batches()
-    found = pa.Table.from_batches([*search_segments(iter(segments), wanted)])
+    found = pa.Table.from_batches([*search_segments(iter(segments), query)])
     return [number for number in found["sequence"].to_pylist() if number is not None]
 
 
-def of_orders(history: History, wants: Callable[[Event], Any]) -> list[int]:
+def matches_in_orders(history: JobHistory, matches: Callable[[Event], Any]) -> list[int]:
     segments = [row["id"] for row in history.tables["segments"] if row["stream_id"] == ORDERS]
     rows = [row for id in segments for row in history.events[id]]
-    return [sequence for sequence, event in rows if wants(event)]
+    return [sequence for sequence, event in rows if matches(event)]
 
 
 @pytest.mark.parametrize(
-    ("language", "filter", "wants"),
+    ("language", "filter", "matches"),
     [
         ("pairs", {"attributes": {"room": 2}}, lambda e: e.attributes["room"] == 2),
         ("pairs", {"type": "order.sent"}, lambda e: False),
@@ -80,41 +83,41 @@ def of_orders(history: History, wants: Callable[[Event], Any]) -> list[int]:
     ],
 )  # fmt: skip
 def test_every_language_finds_what_python_finds(
-    history: History, language: str, filter: Any, wants: Any
+    history: JobHistory, language: str, filter: Any, matches: Any
 ) -> None:
-    found = looked_through(history, language=language, filter=json.dumps(filter))
-    assert found == of_orders(history, wants)
+    found = search_orders(history, language=language, filter=json.dumps(filter))
+    assert found == matches_in_orders(history, matches)
 
 
-def test_a_declared_type_is_found_by_the_one_above_it(history: History) -> None:
+def test_a_filter_on_a_supertype_finds_declared_subtypes(history: JobHistory) -> None:
     for number, (sequence, event) in enumerate(history.events[1004]):
-        version = "2" if number < 5 else "3"  # which nobody has declared
+        version = "2" if number < 5 else "3"  # version 3 is not declared
         history.events[1004][number] = (sequence, event._replace(version=version))
     history.store(1004)
     types = (DeclaredType("shop", "order.paid", 2, ("order.paid", "money")),)
-    wanted = json.dumps('(type "shop::money")')
-    assert looked_through(history, filter=wanted, types=types) == [121, 122, 123, 124, 125]
-    assert looked_through(history, filter=wanted) == []
+    supertype = json.dumps('(type "shop::money")')
+    assert search_orders(history, filter=supertype, types=types) == [121, 122, 123, 124, 125]
+    assert search_orders(history, filter=supertype) == []
 
 
-def test_a_range_of_time_begins_with_its_first_moment_and_ends_before_its_last(
-    history: History,
+def test_since_is_inclusive_and_until_is_exclusive(
+    history: JobHistory,
 ) -> None:
     bounds = {"since_us": time_of(35), "until_us": time_of(100)}
-    assert looked_through(history, filter='"(exists room)"', **bounds) == [*range(35, 100)]
+    assert search_orders(history, filter='"(exists room)"', **bounds) == [*range(35, 100)]
 
 
-def test_shown_are_the_first_of_the_stream_with_their_attributes(
-    spark: SparkSession, history: History
+def test_the_sample_contains_the_first_matches_with_their_attributes(
+    spark: SparkSession, history: JobHistory
 ) -> None:
     _, event = history.events[1001][0]
     long = event._replace(attributes={**event.attributes, "text": "x" * 2_000})
     history.events[1001][0] = (1, long)
     history.store(1001)
-    shown = search(spark, history, filter="(exists room)", shown_max=41).details["shown"]
-    assert [one["sequence"] for one in shown] == [*range(1, 42)]
-    assert shown[0]["attributes"] is None  # too long for a list
-    assert shown[1] == {
+    sample = search(spark, history, filter="(exists room)", sample_max=41).details["sample"]
+    assert [match["sequence"] for match in sample] == [*range(1, 42)]
+    assert sample[0]["attributes"] is None  # too long
+    assert sample[1] == {
         "sequence": 2,
         "segment": history.segment(1001)["uuid"],
         "appended_at": "2025-10-09T09:01:00.000000Z",
@@ -123,14 +126,14 @@ def test_shown_are_the_first_of_the_stream_with_their_attributes(
     }
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_is_searched(
-    spark: SparkSession, history: History
+def test_unreadable_segments_are_skipped_and_the_rest_is_searched(
+    spark: SparkSession, history: JobHistory
 ) -> None:
     history.path(1001).unlink()
     history.path(1002).write_bytes(history.path(1002).read_bytes()[:-100])
     history.events[1003] = history.events[1003][:-1]
     row = dict(history.segment(1003))
-    history.store(1003)  # it can be read, and is not what the archive's manifest says
+    history.store(1003)  # readable, but it differs from the manifest
     history.segment(1003).update(row, file_bytes=1)
     found = search(spark, history, filter="(exists room)")
     uuid = {id: history.segment(id)["uuid"] for id in (1001, 1002, 1003)}
@@ -140,23 +143,23 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_searched(
         {"segment": uuid[1003], "fault": "altered"},
     ]
     assert found.sequences == [*range(121, 131)]
-    assert "3 segments could not be searched" in found.result.summary
+    assert "Skipped segments: 3" in found.result.summary
 
 
-def test_segments_that_left_are_told(spark: SparkSession, history: History) -> None:
-    gone = history.segment(1005)
-    gone.update(sealed_at_us=time_of(21))
+def test_dropped_segments_are_reported(spark: SparkSession, history: JobHistory) -> None:
+    dropped = history.segment(1005)
+    dropped.update(sealed_at_us=time_of(21))
     ticks = {"stream": "ticks", "stream_id": TICKS, "filter": "(exists room)"}
     found = search(spark, history, **ticks)
-    assert found.details["skipped"] == [{"segment": gone["uuid"], "fault": "dropped"}]
+    assert found.details["skipped"] == [{"segment": dropped["uuid"], "fault": "dropped"}]
     assert found.sequences == [*range(21, 41)]
-    segments = spark.createDataFrame(pa.Table.from_pylist([gone], schema=SEGMENTS))
+    segments = spark.createDataFrame(pa.Table.from_pylist([dropped], schema=SEGMENTS))
     bounds = [(None, time_of(1)), (time_of(21), None), (time_of(22), None), (None, time_of(1) - 1)]
     assert [dropped_segments(segments, TICKS, *one).count() for one in bounds] == [1, 1, 0, 0]
 
 
-def test_of_the_hubs_own_stream_a_zone_finds_what_it_is_told(
-    spark: SparkSession, history: History
+def test_on_system_a_zone_finds_its_own_events_and_those_of_the_hub(
+    spark: SparkSession, history: JobHistory
 ) -> None:
     sequence, event = history.events[1][1]
     of_others = event._replace(attributes={**event.attributes, "zone": "else"})
@@ -168,14 +171,14 @@ def test_of_the_hubs_own_stream_a_zone_finds_what_it_is_told(
     assert found.details["searched_events"] == 2
 
 
-def test_files_and_details_do_not_depend_on_how_the_inputs_lie(
-    spark: SparkSession, history: History
+def test_results_do_not_depend_on_the_layout_of_the_inputs(
+    spark: SparkSession, history: JobHistory
 ) -> None:
-    wanted = """(or (= vip true) (= text "<script>alert(1)</script>"))"""
-    one = search(spark, history, filter=wanted)
+    filter = """(or (= vip true) (= text "<script>alert(1)</script>"))"""
+    one = search(spark, history, filter=filter)
     spark.conf.set("spark.sql.shuffle.partitions", "3")
     try:
-        other = search(spark, history, again=2, files=3, backwards=True, filter=wanted)
+        other = search(spark, history, number=2, files=3, backwards=True, filter=filter)
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "1")
     assert (one.result.details, one.result.figures) == (other.result.details, other.result.figures)
@@ -187,31 +190,31 @@ def test_files_and_details_do_not_depend_on_how_the_inputs_lie(
     with (one.folder / "matches.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert [int(line["sequence"]) for line in lines] == one.sequences
-    assert one.sequences == of_orders(history, lambda event: event.attributes["vip"])
+    assert one.sequences == matches_in_orders(history, lambda event: event.attributes["vip"])
     _check_report((one.folder / "report.html").read_text())
 
 
 def _check_report(page: str) -> None:
-    """It loads nothing, follows the reader's colours, and shows as text what people wrote."""
+    """Check that the page loads nothing, follows the reader's colours and escapes user input."""
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "currentColor" in page
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
-def test_an_empty_stream_is_searched_too(spark: SparkSession, history: History) -> None:
+def test_an_empty_stream_can_be_searched(spark: SparkSession, history: JobHistory) -> None:
     history.tables["segments"] = []
     found = search(spark, history)
-    assert found.details["count"] == found.details["searched_events"] == 0
-    assert found.details["hours"] == []
+    assert found.details["matched_events"] == found.details["searched_events"] == 0
+    assert found.details["histogram"] == []
     assert found.sequences == []
 
 
 @pytest.mark.parametrize("days", [0, 0.001, 1, 30, 400, 40_000])
-def test_spans_of_the_plot_are_few_however_long_the_time(days: float) -> None:
+def test_the_number_of_buckets_is_bounded_for_any_time_range(days: float) -> None:
     last_us = NOW_US + int(days * 86_400e6)
     width_s = width_for(NOW_US, last_us)
-    starts = spans(NOW_US, last_us, width_s)
+    starts = bucket_starts(NOW_US, last_us, width_s)
     assert len(starts) <= 300
     assert starts[0] <= NOW_US < starts[0] + width_s * 1_000_000
     assert starts[-1] <= last_us < starts[-1] + width_s * 1_000_000

@@ -1,4 +1,4 @@
-"""What events are owed to, recomputed: the rules of the forwarder, over an index in files."""
+"""Expected deliveries: the forwarder's rules, recomputed over an index in files."""
 
 from pathlib import Path
 from typing import Any
@@ -46,24 +46,26 @@ def version(id: int, filter: str, **fields: Any) -> dict[str, Any]:
 
 def matcher(folder: Path, *versions: dict[str, Any], **tables: Any) -> DeliveryMatcher:
     write_tables(folder / "inputs", tables)
-    where = ExecutorPaths(str(folder / "inputs"), str(folder / "work"), NOW_US)
-    counts = build_matcher(where.root(STREAM.stream_id), versions)
+    paths = ExecutorPaths(str(folder / "inputs"), str(folder / "work"), NOW_US)
+    counts = build_matcher(paths.matcher(STREAM.stream_id), versions)
     assert counts[0] == len(versions)
-    found = matcher_of(where, STREAM)
+    found = matcher_of(paths, STREAM)
     assert found is not None
     found.load(1, 100)
     return found
 
 
-def owed(found: DeliveryMatcher, event: Event, sequence: int = 50) -> dict[int, list[int]]:
-    return {due.endpoint_id: due.registrations for due in found.due(event, sequence, TIME_US)}
+def expected(found: DeliveryMatcher, event: Event, sequence: int = 50) -> dict[int, list[int]]:
+    return {
+        each.endpoint_id: each.registrations for each in found.expected(event, sequence, TIME_US)
+    }
 
 
 def event(**attributes: Any) -> Event:
     return Event("shop", "order.paid", attributes)
 
 
-def test_an_endpoint_is_owed_an_event_once_with_all_its_registrations(tmp_path: Path) -> None:
+def test_an_endpoint_gets_an_event_once_with_all_its_registrations(tmp_path: Path) -> None:
     found = matcher(
         tmp_path,
         version(3, "(= a 1)"),
@@ -71,14 +73,14 @@ def test_an_endpoint_is_owed_an_event_once_with_all_its_registrations(tmp_path: 
         version(2, "(= a 2)"),
         version(4, "(= a 1)", endpoint_id=6),
     )
-    assert owed(found, event(a=1)) == {5: [10, 30], 6: [40]}
-    assert owed(found, event(a=0)) == {}
+    assert expected(found, event(a=1)) == {5: [10, 30], 6: [40]}
+    assert expected(found, event(a=0)) == {}
 
 
 @pytest.mark.parametrize(("sequence", "holds"), [(20, False), (21, True), (40, True), (41, False)])
 def test_bounds_are_exact(tmp_path: Path, sequence: int, holds: bool) -> None:
     found = matcher(tmp_path, version(1, "(= a 1)", since=20, until=40))
-    assert owed(found, event(a=1), sequence) == ({5: [10]} if holds else {})
+    assert expected(found, event(a=1), sequence) == ({5: [10]} if holds else {})
 
 
 @pytest.mark.parametrize(
@@ -88,37 +90,37 @@ def test_bounds_are_exact(tmp_path: Path, sequence: int, holds: bool) -> None:
 def test_a_suspended_group_matches_nothing(
     tmp_path: Path, sequence: int, holds: bool, is_system: bool
 ) -> None:
-    asleep = [
+    suspensions = [
         {"stream_id": 100, "group_id": 2, "since": 20, "until": 40},
         {"stream_id": 100, "group_id": 2, "since": 60, "until": None},
         {"stream_id": 101, "group_id": 2, "since": 0, "until": None},
     ]
     one = version(1, "(= a 1)", group_id=2, is_system=is_system)
-    found = matcher(tmp_path, one, suspensions=asleep)
-    assert owed(found, event(a=1), sequence) == ({5: [10]} if holds else {})
+    found = matcher(tmp_path, one, suspensions=suspensions)
+    assert expected(found, event(a=1), sequence) == ({5: [10]} if holds else {})
 
 
-def test_on_system_a_zone_sees_its_own_and_what_is_of_the_hub(tmp_path: Path) -> None:
+def test_on_system_a_zone_sees_its_own_events_and_those_of_the_hub(tmp_path: Path) -> None:
     found = matcher(tmp_path, version(1, "(exists a)", is_system=True))
-    assert owed(found, event(a=1, zone="acme")) == {5: [10]}
-    assert owed(found, event(a=1)) == {5: [10]}
-    assert owed(found, event(a=1, zone="other")) == {}
+    assert expected(found, event(a=1, zone="acme")) == {5: [10]}
+    assert expected(found, event(a=1)) == {5: [10]}
+    assert expected(found, event(a=1, zone="other")) == {}
 
 
-def test_however_many_versions_no_index_holds_they_are_matched(tmp_path: Path) -> None:
-    """An audit of a hub with more than 100,000 of them failed."""
+def test_any_number_of_versions_is_matched_in_memory(tmp_path: Path) -> None:
+    """Regression: an audit of a hub with more than 100,000 of them failed."""
     many = (version(id, f"(= a {id % 7})", is_system=True) for id in range(1, 100_002))
-    where = ExecutorPaths(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
-    assert build_matcher(where.root(STREAM.stream_id), many) == (100_001, 100_001)
+    paths = ExecutorPaths(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
+    assert build_matcher(paths.matcher(STREAM.stream_id), many) == (100_001, 100_001)
     write_tables(tmp_path / "inputs", {})
-    found = DeliveryMatcher(where, STREAM)
+    found = DeliveryMatcher(paths, STREAM)
     found.load(1, 100)
-    [registrations] = owed(found, event(a=3)).values()
+    [registrations] = expected(found, event(a=3)).values()
     assert registrations == [id * 10 for id in range(3, 100_002, 7)]
 
 
-def test_of_versions_that_no_index_holds_those_of_the_segment_are_loaded(tmp_path: Path) -> None:
-    """A long history takes no more memory than its registrations of one moment."""
+def test_only_the_in_memory_versions_of_the_segment_are_loaded(tmp_path: Path) -> None:
+    """Memory does not grow with the length of the history."""
     bounds = [(0, 40), (0, None), (20, 60), (40, 80), (60, None), (39, 40)]
     versions = [
         version(id, "(= a 1)", is_system=True, since=since, until=until)
@@ -140,16 +142,16 @@ def test_of_versions_that_no_index_holds_those_of_the_segment_are_loaded(tmp_pat
                 for id, (since, until) in enumerate(bounds, 1)
                 if since < sequence and (until is None or sequence <= until)
             ]
-            assert owed(found, event(a=1), sequence) == {5: holding}
+            assert expected(found, event(a=1), sequence) == {5: holding}
 
 
-def test_only_destinations_are_owed_an_event(tmp_path: Path) -> None:
+def test_an_event_with_destinations_goes_only_to_them(tmp_path: Path) -> None:
     found = matcher(
         tmp_path,
         version(1, "(= a 1)"),
         version(2, "(= a 1)", client_id=2, client="guests", endpoint_id=6),
     )
-    assert owed(found, event(a=1)._replace(destinations=("guests",))) == {6: [20]}
+    assert expected(found, event(a=1)._replace(destinations=("guests",))) == {6: [20]}
 
 
 def test_an_audience_is_in_doubt(tmp_path: Path) -> None:
@@ -163,14 +165,16 @@ def test_an_audience_is_in_doubt(tmp_path: Path) -> None:
         version(2, "(= a 1)", client_id=2, client="guests", endpoint_id=6),
     ]
     found = matcher(tmp_path, *versions, clients=clients)
-    told = found.due(event(a=1)._replace(audience=("staff",)), 50, TIME_US)
-    assert {due.endpoint_id: due.doubt for due in told} == {5: Doubt.GROUPS, 6: Doubt.OTHER_GROUPS}
-    [plain, _] = found.due(event(a=1), 50, TIME_US)
+    doubtful = found.expected(event(a=1)._replace(audience=("staff",)), 50, TIME_US)
+    doubts = {each.endpoint_id: each.doubt for each in doubtful}
+    assert doubts == {5: Doubt.GROUPS, 6: Doubt.OTHER_GROUPS}
+    [plain, _] = found.expected(event(a=1), 50, TIME_US)
     assert plain.doubt is None
-    assert found.due(event(a=1)._replace(expires_at_us=9), 50, TIME_US)[0].doubt == Doubt.EXPIRES
+    [expiring, _] = found.expected(event(a=1)._replace(expires_at_us=9), 50, TIME_US)
+    assert expiring.doubt == Doubt.EXPIRES
 
 
-def test_declared_types_have_those_above_them(tmp_path: Path) -> None:
+def test_declared_types_match_filters_on_their_supertypes(tmp_path: Path) -> None:
     types = [
         {"zone_id": 7, "domain": "shop", "type": "order.paid", "versions": 2,
          "lineage": ["order.paid", "money"]},
@@ -182,8 +186,8 @@ def test_declared_types_have_those_above_them(tmp_path: Path) -> None:
         version(2, '(type \\"shop::other\\")', endpoint_id=6),
     ]
     found = matcher(tmp_path, *versions, types=types)
-    assert owed(found, event()._replace(version="2")) == {5: [10]}
-    assert owed(found, event()._replace(version="3")) == {}
+    assert expected(found, event()._replace(version="2")) == {5: [10]}
+    assert expected(found, event()._replace(version="3")) == {}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +201,7 @@ def test_declared_types_have_those_above_them(tmp_path: Path) -> None:
         ("", TIME_US - 1, {6: None, 8: None}),
     ],
 )
-def test_what_was_declared_later_leaves_in_doubt(
+def test_a_type_declared_after_the_event_leaves_a_doubt(
     tmp_path: Path, version_named: str, appended_us: int, doubts: dict[int, str | None]
 ) -> None:
     types = [
@@ -212,10 +216,10 @@ def test_what_was_declared_later_leaves_in_doubt(
         version(5, '(type \\"shop::money\\")', endpoint_id=8),
     ]
     found = matcher(tmp_path, *versions, types=types)
-    told = found.due(event()._replace(version=version_named), 50, appended_us)
-    assert {due.endpoint_id: due.doubt for due in told} == doubts
+    deliveries = found.expected(event()._replace(version=version_named), 50, appended_us)
+    assert {each.endpoint_id: each.doubt for each in deliveries} == doubts
 
 
 def test_a_stream_without_callbacks_has_no_matcher(tmp_path: Path) -> None:
-    where = ExecutorPaths(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
-    assert matcher_of(where, StreamInZone(9, 7)) is None
+    paths = ExecutorPaths(str(tmp_path / "inputs"), str(tmp_path / "work"), NOW_US)
+    assert matcher_of(paths, StreamInZone(9, 7)) is None

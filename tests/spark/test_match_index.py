@@ -1,5 +1,5 @@
-"""The job `match_index`: which versions are in, the same postings whatever the partitions, as built
-by others, and the same matches as the scan.
+"""The job `match_index`: the versions it indexes, and its postings and matches compared with those
+of other builders and of the scan.
 """
 
 import csv
@@ -28,7 +28,7 @@ from sparkjobs.match_index import run as job
 from sparkjobs.match_index import shards, slices, transform
 from sparkjobs.match_index.shards import Pack, pack_slices
 from sparkjobs.match_index.slices import RefusedVersion, Slice
-from sparkjobs.progress import reported_phases
+from sparkjobs.progress import reported
 from sparkjobs.result import JobResult
 from sparkjobs.tables import VERSIONS
 from tests.benchmarks import interest, predicates
@@ -40,7 +40,7 @@ STREAM, AFTER = 7, 50
 
 
 def version(id: int, filter: dict[str, Any] | str, **given: Any) -> dict[str, Any]:
-    """A version that is in the index."""
+    """Return a version that belongs in the index."""
     return {
         "stream_id": STREAM,
         "id": id,
@@ -57,7 +57,7 @@ def version(id: int, filter: dict[str, Any] | str, **given: Any) -> dict[str, An
 
 
 def pairs(count: int) -> Iterator[dict[str, Any]]:
-    """Registrations of pairs of all kinds of values; some have the filter of another one."""
+    """Yield filters of pairs with all kinds of values; some occur twice."""
     chance = Random(1)
     others: list[Any] = [1, 1.0, 2.5, -7, True, None, "Grüße", ""]
     for spec in interest.specs(count):
@@ -68,11 +68,11 @@ def pairs(count: int) -> Iterator[dict[str, Any]]:
         yield {**(gate if chance.random() < 0.8 else {}), "attributes": attributes}
 
 
-class Built:
-    """One run of the job over some versions."""
+class BuiltIndex:
+    """A run of the job over given versions."""
 
     def __init__(self, folder: Path) -> None:
-        self.order = JobSpec(
+        self.spec = JobSpec(
             job="match_index",
             run=1,
             params={"stream": "orders", "stream_id": STREAM},
@@ -84,17 +84,19 @@ class Built:
         )
         self.result = JobResult("", {})
 
-    def run(self, spark: SparkSession, versions: list[dict[str, Any]], **how: Any) -> "Built":
+    def run(
+        self, spark: SparkSession, versions: list[dict[str, Any]], **layout: Any
+    ) -> "BuiltIndex":
         streams = [{"id": STREAM, "name": "orders", "forwarded": AFTER}]
         tables: dict[str, list[Row]] = {"versions": [*versions], "streams": [*streams]}
-        write_tables(Path(self.order.inputs), tables, **how)
-        with reported_phases(spark.sparkContext) as phases:
-            self.result = job.run(spark, self.order, phases)
+        write_tables(Path(self.spec.inputs), tables, **layout)
+        with reported(spark.sparkContext) as phases:
+            self.result = job.run(spark, self.spec, phases)
         return self
 
     @property
     def files(self) -> list[Path]:
-        return sorted(Path(self.order.work, shards.SHARDS).iterdir())
+        return sorted(Path(self.spec.work, shards.SHARDS).iterdir())
 
     @property
     def postings(self) -> postings.Postings:
@@ -148,25 +150,25 @@ def _sql(kind: Any) -> str:
     return {"int64": "long", "bool": "boolean"}.get(str(kind), "string")
 
 
-def test_postings_are_those_of_other_builders_whatever_the_partitions(
+def test_postings_equal_those_of_other_builders_for_any_partitioning(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versions = [version(id, filter) for id, filter in enumerate(pairs(2_000), 1)]
     versions += [version(id, {}, until=AFTER) for id in range(3_000, 3_050)]
-    one = Built(tmp_path / "one").run(spark, versions)
+    one = BuiltIndex(tmp_path / "one").run(spark, versions)
     [file] = one.files
     local = tmp_path / "local"
     build(local, entries(versions), Plan(extra=COLUMNS, durable=False))
     assert file.read_bytes() == open_base(local).shards[0].path.read_bytes()
-    expected = postings.of_filters(Path(one.order.inputs, "versions"), STREAM, AFTER)
+    expected = postings.of_filters(Path(one.spec.inputs, "versions"), STREAM, AFTER)
     assert len(expected) > 1_000
     assert one.postings == expected
 
     monkeypatch.setattr(job, "_SLICE_VERSIONS", 150)
-    many = Built(tmp_path / "many").run(spark, versions, files=3, backwards=True)
+    many = BuiltIndex(tmp_path / "many").run(spark, versions, files=3, backwards=True)
     assert [path.read_bytes() for path in many.files] == [file.read_bytes()]
     monkeypatch.setattr(limits, "INDEX_SHARD_ENTRIES_MAX", 700)
-    several = Built(tmp_path / "several").run(spark, versions)
+    several = BuiltIndex(tmp_path / "several").run(spark, versions)
     assert len(several.files) > 2
     assert all(Shard(path).head.entries <= 700 for path in several.files)
     assert several.postings == expected
@@ -174,56 +176,56 @@ def test_postings_are_those_of_other_builders_whatever_the_partitions(
     assert several.result.figures.items() >= figures.items()
 
 
-def test_a_thousand_events_match_as_the_scan_says(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_thousand_events_match_as_in_the_scan(spark: SparkSession, tmp_path: Path) -> None:
     filters = [*predicates.filters(500), *pairs(500)]
     versions = [version(id, filter) for id, filter in enumerate(filters, 1)]
-    made = Built(tmp_path).run(spark, versions)
+    built = BuiltIndex(tmp_path).run(spark, versions)
     scan = FilterMatcher(ScanMatcher())
     for entry in entries(versions):
         scan.add(entry.id, entry.specs)
-    engines = [new_engine("auto", Shard(path)) for path in made.files]
-    seen = 0
+    engines = [new_engine("auto", Shard(path)) for path in built.files]
+    matches = 0
     for event in [*predicates.events(500), *interest.coming(500)]:
         found = event_of(orjson.dumps(event))
-        wanted = sorted(scan.match(found))
-        assert sorted(id for engine in engines for id in engine.match(found)) == wanted
-        seen += len(wanted)
-    assert seen > 1_000
+        expected = sorted(scan.match(found))
+        assert sorted(id for engine in engines for id in engine.match(found)) == expected
+        matches += len(expected)
+    assert matches > 1_000
 
 
 def test_a_stream_without_registrations_has_no_shards(spark: SparkSession, tmp_path: Path) -> None:
-    made = Built(tmp_path).run(spark, [])
-    assert (made.files, made.result.figures["entries"]) == ([], 0)
+    built = BuiltIndex(tmp_path).run(spark, [])
+    assert (built.files, built.result.figures["entries"]) == ([], 0)
 
 
-def test_shards_are_as_few_as_their_bound_allows() -> None:
-    made = [Slice(number, entries, []) for number, entries in enumerate((3, 0, 4, 5, 2, 9, 1))]
-    assert pack_slices(reversed(made), 10) == [Pack(0, (0, 2)), Pack(1, (3, 4)), Pack(2, (5, 6))]
+def test_slices_are_packed_into_as_few_shards_as_possible() -> None:
+    slices = [Slice(number, entries, []) for number, entries in enumerate((3, 0, 4, 5, 2, 9, 1))]
+    assert pack_slices(reversed(slices), 10) == [Pack(0, (0, 2)), Pack(1, (3, 4)), Pack(2, (5, 6))]
     assert pack_slices([], 10) == []
 
 
-def test_a_version_that_no_index_can_hold_is_named(
+def test_a_version_that_no_index_can_hold_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No language says anything of the kind today, so what one might say is planted."""
+    """No language has such filters today, so one is planted."""
     specs = CompiledFilters.specs
 
-    def said(self: CompiledFilters, language: str, filter_json: str) -> Any:
+    def plant(self: CompiledFilters, language: str, filter_json: str) -> Any:
         [spec] = specs(self, language, filter_json)
         return (spec._replace(pairs=(("a", float("nan")),)) if spec.domain == "odd" else spec,)
 
-    monkeypatch.setattr(CompiledFilters, "specs", said)
+    monkeypatch.setattr(CompiledFilters, "specs", plant)
     rows = [{"id": 1, "domain": "odd"}, {"id": 2, "domain": "even"}]
     made = slices.write_slice(tmp_path, 4, [batch(rows)])
     assert (made.number, made.entries) == (4, 1)
     [one] = made.refused
     assert (one.version, one.registration) == (1, 11)
-    assert "'a'" in one.why
+    assert "'a'" in one.reason
     assert slices.read_slice(tmp_path, 4).ids.tolist() == [2]
     job._write_refused(tmp_path / "result", job._refused([made]))
     with (tmp_path / "result" / slices.REFUSED).open(newline="") as file:
         assert [*csv.DictReader(file)] == [
-            {"version": "1", "registration": "11", "why": one.why},
+            {"version": "1", "registration": "11", "reason": one.reason},
         ]
     monkeypatch.setattr(limits, "INDEX_REFUSED_MAX", 1)
     with pytest.raises(NotIndexable, match="2 versions"):
@@ -231,7 +233,7 @@ def test_a_version_that_no_index_can_hold_is_named(
 
 
 def test_a_slice_that_is_written_again_is_the_same(tmp_path: Path) -> None:
-    """A task may be tried again after its file was written, and so may that of a shard."""
+    """Tasks that write slices or shards may be retried after their file was written."""
     rows = batch([{"id": 1, "domain": "a"}])
     for _ in range(2):
         slices.write_slice(tmp_path, 0, [rows])
@@ -241,7 +243,7 @@ def test_a_slice_that_is_written_again_is_the_same(tmp_path: Path) -> None:
 
 
 def batch(rows: list[dict[str, Any]]) -> Any:
-    """Rows as an executor gets them."""
+    """Return rows as an executor receives them."""
     return pa.RecordBatch.from_pylist(
         [
             {
@@ -257,7 +259,7 @@ def batch(rows: list[dict[str, Any]]) -> Any:
 
 
 def entries(versions: list[dict[str, Any]]) -> Iterator[Entry]:
-    """What the hub's own builder would take."""
+    """Yield the entries that the hub's own builder would index."""
     compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     for row in versions:
         if row.get("until") is None:

@@ -1,5 +1,5 @@
-"""A plan against the hub itself: random histories in a real database, exported and planned, and
-then dropped by the policies as upkeep does.
+"""Retention plans compared with the hub: random histories in a real database are exported and
+planned, and then dropped by the policies as upkeep does.
 """
 
 import random
@@ -30,15 +30,15 @@ from tests.integration.eventlog_world import append_now, draft, execute
 from tests.integration.retention_world import ENOUGH, NOW_US, ask, connected, next_group
 from tests.spark.tables import write_tables
 
-TABLES = frozenset({"streams", "segments", "groups"})
+TABLES = frozenset({"streams", "segments", "event_partitions"})
 STREAMS, ROUNDS = 40, 4
 HOUR_US = 3_600_000_000
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with migrated_database("plan") as made:
-        yield made
+    with migrated_database("plan") as url:
+        yield url
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def connection(url: str) -> AsyncIterator[Connection]:
 
 
 def some_policy(chance: random.Random) -> dict[str, Any]:
-    """Of what a plan may propose."""
+    """Return a random policy of the fields that a plan may propose."""
     return {
         "retain_events": chance.choice([None, None, 20, 50, 100]),
         "retain_bytes": chance.choice([None, 150, 600]),
@@ -60,8 +60,8 @@ def some_policy(chance: random.Random) -> dict[str, Any]:
 
 
 async def fill(url: str, chance: random.Random) -> dict[str, int]:
-    """Streams by name, with segments in several groups."""
-    made = {}
+    """Create streams with segments in several partitions; return their ids by name."""
+    ids = {}
     with psycopg.connect(url) as connection:
         zone = connection.execute("SELECT id FROM zones ORDER BY id LIMIT 1").fetchone()
         assert zone is not None
@@ -70,9 +70,9 @@ async def fill(url: str, chance: random.Random) -> dict[str, int]:
             policy = StreamPolicy(segment_events_max=size, **some_policy(chance))
             row = streams.create_stream(connection, zone[0], f"s{number}", policy)
             assert row is not None
-            made[row.name] = row.id
+            ids[row.name] = row.id
     for _ in range(ROUNDS):
-        for stream in made.values():
+        for stream in ids.values():
             count = chance.randint(0, 40)
             append_now(url, *(draft(stream, n, size=chance.randint(0, 60)) for n in range(count)))
         await next_group(url)
@@ -82,36 +82,36 @@ async def fill(url: str, chance: random.Random) -> dict[str, int]:
         execute(url, "UPDATE segments SET sealed_at = to_timestamp(%s), archive_path = %s"
                 " WHERE id = %s",
                 sealed_us / 1e6, archive, segment)  # fmt: skip
-    for stream in chance.sample([*made.values()], STREAMS // 4):
+    for stream in chance.sample([*ids.values()], STREAMS // 4):
         execute(url, "INSERT INTO forwarding (stream_id, segment, sequence)"
                      " SELECT stream_id, segment, %s FROM heads WHERE stream_id = %s",
                 chance.randint(0, 60), stream)  # fmt: skip
-    return made
+    return ids
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", [7])
-async def test_a_plan_is_what_the_hub_does_with_those_policies(
+async def test_a_plan_predicts_what_the_hub_does_with_those_policies(
     url: str, connection: Connection, spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)
-    made = await fill(url, chance)
-    rooms = RetentionHooks(needs=log_retention.needs)
-    await drop_by_policy(connection, rooms, NOW_US - 10 * HOUR_US)  # some went before
+    ids = await fill(url, chance)
+    hooks = RetentionHooks(needs=log_retention.needs)
+    await drop_by_policy(connection, hooks, NOW_US - 10 * HOUR_US)  # some are dropped before
     snapshot = export_inputs(ExportRequest(url, "", tmp_path / "inputs", TABLES), lambda *_: None)
     assert snapshot.rows["streams"] == STREAMS + 1
-    proposed = {name: some_policy(chance) for name in chance.sample([*made], STREAMS // 4)}
+    proposed = {name: some_policy(chance) for name in chance.sample([*ids], STREAMS // 4)}
     [[zone_id, zone]] = ask(url, "SELECT id, name FROM zones ORDER BY id LIMIT 1")
     params = {"zone": zone, "zone_id": zone_id, "policies": proposed}
-    order = JobSpec(
+    spec = JobSpec(
         "retention", 1, params, f"{tmp_path}/inputs", "", f"{tmp_path}/result", "", NOW_US
     )
-    result = run(spark, order, Phases(spark.sparkContext))
+    result = run(spark, spec, Phases(spark.sparkContext))
     plan = pq.read_table(tmp_path / "result" / "plan.parquet").to_pylist()
 
     for name, policy in proposed.items():
         columns = ", ".join(f"{field} = %s" for field in policy)
-        execute(url, f"UPDATE streams SET {columns} WHERE id = %s", *policy.values(), made[name])
+        execute(url, f"UPDATE streams SET {columns} WHERE id = %s", *policy.values(), ids[name])
     live = "SELECT id FROM segments WHERE tier = 'live' AND stream_id > 1 ORDER BY id"
     assert sorted(row["segment_id"] for row in plan) == [id for (id,) in ask(url, live)]
     due = ask(
@@ -120,12 +120,12 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
         " WHERE s.archive AND s.hold IS NULL"
         " AND g.archive_path IS NULL AND g.last IS NOT NULL AND g.tier = 'live'",
     )
-    while await drop_by_policy(connection, rooms, NOW_US):
+    while await drop_by_policy(connection, hooks, NOW_US):
         pass
-    gone = ask(url, "SELECT id, removal_reason FROM segments WHERE removed_at = to_timestamp(%s)",
-               NOW_US / 1e6)  # fmt: skip
+    query = "SELECT id, removal_reason FROM segments WHERE removed_at = to_timestamp(%s)"
+    removed = ask(url, query, NOW_US / 1e6)
     dropped = {row["segment_id"]: row["reason"] for row in plan if row["action"] == DROP}
-    assert dropped == dict(gone)
+    assert dropped == dict(removed)
     assert set(dropped.values()) == {"age", "size", "count"}
     archived = {row["segment_id"] for row in plan if row["action"] == ARCHIVE}
     assert archived == {id for (id,) in due}
@@ -145,7 +145,7 @@ async def test_a_plan_is_what_the_hub_does_with_those_policies(
     assert result.figures["drop_segments"] == len(dropped)
 
 
-def test_reasons_come_in_their_order_and_acts_are_shown_first(
+def test_the_first_rule_that_applies_wins_and_actions_are_listed_first(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     stream = {"zone_id": 1, "zone": "acme", "on_lag": "keep", "archive": False, "keyed": False}
@@ -168,9 +168,11 @@ def test_reasons_come_in_their_order_and_acts_are_shown_first(
         {"id": 2, "current": True, "size_bytes": 4_000, "live_bytes": 0, "stored_bytes": 1_000},
         {"id": 3, "current": False, "size_bytes": 8, "live_bytes": 0, "stored_bytes": 0},  # ahead
     ]
-    write_tables(tmp_path / "inputs", {"streams": rows, "segments": segments, "groups": groups})
-    order = JobSpec("retention", 1, {}, f"{tmp_path}/inputs", "", f"{tmp_path}/result", "", NOW_US)
-    details = run(spark, order, Phases(spark.sparkContext)).details
+    write_tables(
+        tmp_path / "inputs", {"streams": rows, "segments": segments, "event_partitions": groups}
+    )
+    spec = JobSpec("retention", 1, {}, f"{tmp_path}/inputs", "", f"{tmp_path}/result", "", NOW_US)
+    details = run(spark, spec, Phases(spark.sparkContext)).details
     found = [(row["stream"], row["first"], row["action"], row["reason"])
              for row in details["segments"]]  # fmt: skip
     assert found == [
@@ -179,9 +181,9 @@ def test_reasons_come_in_their_order_and_acts_are_shown_first(
         ("lagging", 1, "drop", "count"),
         ("fresh", 1, "archive", "not_archived"),
         ("fresh", 6, "archive", "not_archived"),
-        ("moved", 1, "compact", "mostly_gone"),
-        ("moved", 6, "compact", "mostly_gone"),
-        ("moved", 11, "compact", "mostly_gone"),
+        ("moved", 1, "compact", "mostly_dropped"),
+        ("moved", 6, "compact", "mostly_dropped"),
+        ("moved", 11, "compact", "mostly_dropped"),
         ("aged", 11, "keep", "open"),
         ("lagging", 6, "keep", "needed"),
         ("lagging", 11, "keep", "open"),
@@ -191,7 +193,7 @@ def test_reasons_come_in_their_order_and_acts_are_shown_first(
         ("fresh", 11, "keep", "open"),
     ]
     assert details["actions"]["drop"] == {"segments": 3, "events": 15, "bytes": 300}
-    assert details["actions"]["compact"]["back_bytes"] == 3_000
+    assert details["actions"]["compact"]["freed_bytes"] == 3_000
     page = (tmp_path / "result" / "report.html").read_text()
     assert "<b>held" not in page
     assert "&lt;b&gt;held" in page

@@ -1,5 +1,5 @@
-"""FOX-23: over all its incarnations a client is told everything that is destined to it, and the hub
-can prove it.
+"""FOX-23: over all its incarnations a client receives every event destined to it, and the hub can
+prove it.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ WAIT_S = 60.0
 
 @pytest.fixture
 def three(hub: LiveHub, tmp_path: Path) -> Iterator[LiveHub]:
-    """The hub, of three web processes."""
+    """Return the hub with three web processes."""
     third = WebProcess("web-3", hub.env, tmp_path / "web-3.log")
     third.start()
     hub.web.append(third)
@@ -41,30 +41,30 @@ def three(hub: LiveHub, tmp_path: Path) -> Iterator[LiveHub]:
         third.stop()
 
 
-class Client:
-    """`eventhub listen` again and again: what it printed is what it was told, and its cursor file
-    says where the next incarnation goes on.
+class ListeningCommand:
+    """`eventhub listen`, restarted: it prints what it receives, and its cursor file says where the
+    next incarnation resumes.
     """
 
     def __init__(self, hub: LiveHub, key: str, folder: Path) -> None:
         self._hub = hub
         self._key = key
-        self._printed = folder / "told.jsonl"
+        self._printed = folder / "received.jsonl"
         self.cursor = folder / "cursor"
         self._process: subprocess.Popen[bytes] | None = None
-        self._before = 0  # events that earlier incarnations were told
+        self._before = 0  # events that earlier incarnations received
 
-    def begin(self, web: int) -> None:
-        """Another incarnation, at one of the web processes."""
-        wanted = ["--from", "oldest", "--type", EVENT["type"], "--cursor-file", str(self.cursor)]
-        command = [sys.executable, "-m", "eventhub_client", "listen", STREAM, *wanted]
+    def start(self, web: int) -> None:
+        """Start another incarnation, at one of the web processes."""
+        options = ["--from", "oldest", "--type", EVENT["type"], "--cursor-file", str(self.cursor)]
+        command = [sys.executable, "-m", "eventhub_client", "listen", STREAM, *options]
         env = {**self._hub.env, "EVENTHUB_URL": self._hub.web[web].url, "EVENTHUB_KEY": self._key}
-        self._before = len(set(self.told()))
+        self._before = len(set(self.received()))
         with self._printed.open("ab") as out:
             self._process = subprocess.Popen(command, stdout=out, env=env)
 
     def leave(self) -> None:
-        """In order."""
+        """Stop the command gracefully."""
         self._running.terminate()
         self._running.wait(WAIT_S)
 
@@ -77,32 +77,32 @@ class Client:
         assert self._process is not None
         return self._process
 
-    def audit_listeners(self) -> list[int]:
-        """The sequences, in the order in which they came."""
+    def received(self) -> list[int]:
+        """Return the received sequences in order of arrival."""
         if not self._printed.exists():
             return []
         return [orjson.loads(line)["sequence"] for line in self._printed.read_bytes().splitlines()]
 
-    async def hears(self, count: int) -> None:
-        """Until this incarnation was told so many that none before it was."""
+    async def receives(self, count: int) -> None:
+        """Wait until this incarnation has received `count` events that no earlier one did."""
         async with asyncio.timeout(WAIT_S):
-            while len(set(self.told())) < self._before + count:
+            while len(set(self.received())) < self._before + count:
                 assert self._running.poll() is None, "the client has ended"
                 await asyncio.sleep(0.05)
 
-    async def hears_all(self, issued: list[int]) -> None:
-        """Until all incarnations together were told so many."""
-        await self.hears(len(issued) - self._before)
+    async def receives_all(self, issued: list[int]) -> None:
+        """Wait until all incarnations together have received as many events as were issued."""
+        await self.receives(len(issued) - self._before)
 
 
 class Issuer:
-    """Events of two types, one after the other, until it is left."""
+    """An emitter of events of two types, until the block ends."""
 
     def __init__(self, zone: LiveZone) -> None:
         self._zone = zone
         self._over = Over()
         self._thread = Thread(target=self._issue)
-        self.issued: list[int] = []  # those that the client asks for
+        self.issued: list[int] = []  # events that match the client's filter
 
     def __enter__(self) -> "Issuer":
         self._thread.start()
@@ -112,8 +112,8 @@ class Issuer:
         self._over.set()
         self._thread.join()
 
-    async def goes_on(self, count: int) -> None:
-        """Until so many more were issued."""
+    async def issues(self, count: int) -> None:
+        """Wait until `count` more events were issued."""
         enough = len(self.issued) + count
         async with asyncio.timeout(WAIT_S):
             while len(self.issued) < enough:
@@ -128,29 +128,29 @@ class Issuer:
 
 
 @pytest.mark.req("FOX-23")
-async def test_a_client_of_four_incarnations_is_told_everything_and_the_audit_proves_it(
+async def test_four_incarnations_of_a_client_receive_everything_and_the_audit_proves_it(
     three: LiveHub, spark: SparkSession, tmp_path: Path
 ) -> None:
     zone = three.new_zone()
     zone.create_stream(STREAM, segment_events_max=500)
-    client = Client(three, zone.key("listen:*", client="desk"), tmp_path)
+    client = ListeningCommand(three, zone.key("listen:*", client="desk"), tmp_path)
     with Issuer(zone) as issuer:
-        client.begin(web=0)
-        await client.hears(60)
+        client.start(web=0)
+        await client.receives(60)
         client.leave()
-        client.begin(web=1)  # it roams
-        await client.hears(60)
+        client.start(web=1)  # another process
+        await client.receives(60)
         client.crash()
-        client.begin(web=2)
-        await client.hears(60)
-        three.web[2].kill()  # under it
+        client.start(web=2)
+        await client.receives(60)
+        three.web[2].kill()  # while the client is connected
         client.leave()
-        await issuer.goes_on(50)  # while nobody listens
-    client.begin(web=1)
-    await client.hears_all(issuer.issued)
+        await issuer.issues(50)  # while nobody listens
+    client.start(web=1)
+    await client.receives_all(issuer.issued)
     client.leave()
     three.web[2].start()
-    received = client.told()
+    received = client.received()
     assert sorted(set(received)) == issuer.issued
     for repeated in {n for n in received if received.count(n) > 1}:
         assert repeated in issuer.issued, "only what came after its cursor was saved, comes again"
@@ -160,15 +160,15 @@ async def test_a_client_of_four_incarnations_is_told_everything_and_the_audit_pr
     faults, [proof] = _audited(three, zone, spark, tmp_path / "run-1")
     assert faults == []
     assert (proof["client"], proof["incarnations"], proof["nodes"]) == ("desk", 4, 3)
-    assert proof["destined"] == proof["told"] == len(issuer.issued)
-    assert (proof["skipped"], proof["unseen"]) == (0, 0)
+    assert proof["expected"] == proof["delivered"] == len(issuer.issued)
+    assert (proof["skipped"], proof["unchecked"]) == (0, 0)
 
-    # a range that is skipped by hand
+    # a range that the client skips
     behind = zone.emit(STREAM, [EVENT] * 10).json["ranges"][-1]["last"] - 5
-    place = {"stream": STREAM, "segment": _segment(zone, behind), "sequence": behind}
-    client.cursor.write_bytes(orjson.dumps(place))
-    client.begin(web=0)
-    await client.hears(5)
+    cursor = {"stream": STREAM, "segment": _segment(zone, behind), "sequence": behind}
+    client.cursor.write_bytes(orjson.dumps(cursor))
+    client.start(web=0)
+    await client.receives(5)
     client.leave()
     _until_ended(three, zone, count=5)
     faults, [proof] = _audited(three, zone, spark, tmp_path / "run-2")
@@ -176,11 +176,14 @@ async def test_a_client_of_four_incarnations_is_told_everything_and_the_audit_pr
     assert (fault["kind"], fault["client"]) == (SKIPPED, "desk")
     assert fault["last"] == behind
     assert "5 events" in fault["evidence"]
-    assert (proof["destined"], proof["told"]) == (len(issuer.issued) + 10, len(issuer.issued) + 5)
+    assert (proof["expected"], proof["delivered"]) == (
+        len(issuer.issued) + 10,
+        len(issuer.issued) + 5,
+    )
 
 
 def _until_ended(hub: LiveHub, zone: LiveZone, *, count: int) -> None:
-    """Until the record says of the last listen that it ended."""
+    """Wait until the record says that the last listener ended."""
     end = time.monotonic() + WAIT_S
     while True:
         rows = hub.call("GET", "/v1/clients/desk/listeners", key=zone.admin).json["items"]
@@ -191,7 +194,7 @@ def _until_ended(hub: LiveHub, zone: LiveZone, *, count: int) -> None:
 
 
 def _segment(zone: LiveZone, sequence: int) -> str:
-    """That holds an event."""
+    """Return the UUID of the segment that contains an event."""
     [[uuid]] = zone.hub.sql(
         "SELECT g.uuid::text FROM segments g JOIN streams s ON s.id = g.stream_id"
         " JOIN zones z ON z.id = s.zone_id WHERE z.name = %s AND s.name = %s AND g.first <= %s"
@@ -204,7 +207,7 @@ def _segment(zone: LiveZone, sequence: int) -> str:
 def _audited(
     hub: LiveHub, zone: LiveZone, spark: SparkSession, folder: Path
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What the audit says of the zone's clients: faults, and the sums of each."""
+    """Return the audit's faults and client sums of a zone."""
     folder.mkdir()
     [[zone_id]] = hub.sql("SELECT id FROM zones WHERE name = %s", zone.name)
     tables = frozenset((*ListenerTables._fields, "versions", "suspensions", "types"))

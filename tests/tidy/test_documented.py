@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client.metrics import MetricWrapperBase
 
-from delivery.listening.operations import LISTEN_ROUTES
+from delivery.listening.route_table import LISTEN_ROUTES
 from eventhub.base import limits, metrics
 from eventhub.base.config import SETTINGS, Env
 from eventhub.base.env import FILE

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Background:
-    """`run` waits for a result; Ctrl-C while it waits cancels what it waits for."""
+    """The event loop and its thread. Ctrl-C during `run` cancels the awaited call."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -18,7 +18,7 @@ class Background:
         self._thread.start()
 
     def run(self, awaitable: Awaitable[T]) -> T:
-        """Raises what the awaitable raises."""
+        """Wait for a result. Raises what the awaitable raises."""
         return self._call(lambda: awaitable)
 
     def _call(self, function: Callable[[], Awaitable[T]]) -> T:
@@ -26,7 +26,7 @@ class Background:
         try:
             self._loop.call_soon_threadsafe(call.start)
             task = call.ended.get()
-        except BaseException:  # Ctrl-C: what was begun has ended before the caller goes on
+        except BaseException:  # Ctrl-C: the call has ended before the caller continues
             cancelled: SimpleQueue[object] = SimpleQueue()
             self._loop.call_soon_threadsafe(call.cancel, cancelled)
             cancelled.get()
@@ -34,7 +34,7 @@ class Background:
         return task.result()
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
-        """An async iterator as a plain one; closed when the caller leaves it."""
+        """Iterate over an async iterator; close it when the caller stops."""
         generator = cast("AsyncGenerator[T, None]", items)
         try:
             while True:
@@ -44,7 +44,7 @@ class Background:
                     return
                 yield item
         finally:
-            if not self._loop.is_closed():  # else it was closed with the loop
+            if not self._loop.is_closed():  # otherwise it was closed with the loop
                 self._call(generator.aclose)
 
     def close(self) -> None:
@@ -55,9 +55,8 @@ class Background:
 
 
 class _Call(Generic[T]):
-    """A function for the loop's thread, which alone calls the methods: Ctrl-C cannot cut them.
-
-    The queues are C: Ctrl-C in a lock of Python's would leave it locked.
+    """A call in the loop's thread. Only that thread runs the methods, so Ctrl-C cannot interrupt
+    them. The queues are implemented in C: Ctrl-C inside a lock of Python's would leave it locked.
     """
 
     def __init__(self, function: Callable[[], Awaitable[T]]) -> None:
@@ -67,7 +66,7 @@ class _Call(Generic[T]):
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(_awaited(self._function))
-        self._task.add_done_callback(self._tell)
+        self._task.add_done_callback(self._finish)
 
     def cancel(self, ended: SimpleQueue[object]) -> None:
         if self._task is None or self._task.done():
@@ -76,9 +75,9 @@ class _Call(Generic[T]):
             self._task.add_done_callback(ended.put)
             self._task.cancel()
 
-    def _tell(self, task: asyncio.Task[T]) -> None:
+    def _finish(self, task: asyncio.Task[T]) -> None:
         if not task.cancelled():
-            task.exception()  # counts as seen, also where Ctrl-C keeps the caller from seeing it
+            task.exception()  # marks it as retrieved, even if Ctrl-C kept the caller from it
         self.ended.put(task)
 
 

@@ -1,4 +1,4 @@
-"""Takes together what has arrived. Plain module."""
+"""Batches of the items that have arrived so far. Plain module."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,16 +9,16 @@ T = TypeVar("T")
 
 
 class _End(NamedTuple):
-    """What the items ended with."""
+    """The end of the items, with their error if they failed."""
 
     error: Exception | None = None
 
 
 async def batches(items: AsyncIterator[T], most: int) -> AsyncIterator[list[T]]:
-    """Yield what has arrived since the last batch, at least one item and at most `most`, without
-    waiting for more; while a batch is worked on, the next gathers, bounded by `most` too.
+    """Yield the items that have arrived since the last batch: at least one, at most `most`.
 
-    Closes `items`. What they raise is raised after the last batch.
+    The next batch collects while the caller handles one, bounded by `most` too. Closes `items`;
+    raises their error after the last batch.
     """
     arrived: asyncio.Queue[T | _End] = asyncio.Queue(most)
     reading = asyncio.create_task(_read(items, arrived))

@@ -1,5 +1,5 @@
-"""For whoever is called back: is this request really the hub's? And how to sign one, to try a
-receiver. Standard Webhooks v1. Plain module.
+"""Verification of callbacks for receivers, and signing for tests of a receiver: Standard Webhooks
+v1. Plain module.
 """
 
 import base64
@@ -14,15 +14,16 @@ _PREFIX = "whsec_"
 
 
 class UnverifiedCallback(Exception):
-    """The request does not carry a valid signature of this secret; answer 401 and drop it."""
+    """The request carries no valid signature of this secret; answer 401 and drop it."""
 
 
 def verify(
     secret: str, headers: Mapping[str, str], body: bytes, *, now_s: float | None = None
 ) -> str:
-    """The id of the delivery (`webhook-id`: the same for every try, so keep it to tell repeats).
+    """Return the id of the delivery (`webhook-id`), which is the same for every attempt: keep it to
+    recognise repeats.
 
-    `secret` is the endpoint's `whsec_…`, `headers` have any case, `body` the bytes as they came.
+    `secret` is the endpoint's `whsec_…`; header names are case-insensitive; `body` is the raw body.
     Raises UnverifiedCallback for a wrong or missing signature, or a timestamp more than five
     minutes off.
     """
@@ -34,16 +35,16 @@ def verify(
     if abs((time.time() if now_s is None else now_s) - int(timestamp)) > TOLERANCE_S:
         raise UnverifiedCallback("The timestamp is too far from now: a replay, or a wrong clock.")
     signed = f"{message_id}.{timestamp}.".encode() + body
-    wanted = hmac.digest(_key(secret), signed, hashlib.sha256)
+    expected = hmac.digest(_key(secret), signed, hashlib.sha256)
     for signature in found.get("webhook-signature", "").split():
         version, _, text = signature.partition(",")
-        if version == "v1" and hmac.compare_digest(_decoded(text), wanted):
+        if version == "v1" and hmac.compare_digest(_decoded(text), expected):
             return message_id
-    raise UnverifiedCallback("No signature of this secret is among the request's.")
+    raise UnverifiedCallback("None of the request's signatures was made with this secret.")
 
 
 def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
-    """The value of `webhook-signature`."""
+    """Return the value of `webhook-signature`."""
     signed = f"{message_id}.{timestamp_s}.".encode() + body
     return "v1," + base64.b64encode(hmac.digest(_key(secret), signed, hashlib.sha256)).decode()
 

@@ -1,6 +1,6 @@
-"""The hub's problem documents as exceptions one can catch by what has to be done. Plain module.
+"""The hub's problem documents as exceptions, one class for each reaction. Plain module.
 
-All are HubProblem; a code without a class of its own is told by its status.
+All derive from HubProblem; a code without a class of its own gets the class of its status.
 """
 
 from typing import Any
@@ -9,46 +9,44 @@ from eventhub_client.types import Cursor, HubProblem, Range, Start
 
 
 class InvalidRequest(HubProblem):
-    """The request or an event in it is wrong (400, 413, 415, 422): mend it; see `position`."""
+    """The request or an event in it is wrong (400, 413, 415, 422): correct it; see `position`."""
 
 
 class NotAllowed(HubProblem):
     """The credential is missing, wrong, expired (401) or has no grant for this (403)."""
 
 
-class NotThere(HubProblem):
+class Missing(HubProblem):
     """There is no such stream, event, type or resource (404)."""
 
 
-class Conflicting(HubProblem):
+class ConflictError(HubProblem):
     """The request conflicts with what is stored (409)."""
 
 
 class Changed(HubProblem):
-    """The resource has changed since the sequence given as `If-Match` (412): `current`."""
+    """The resource has changed since the sequence in `If-Match` (412); `current` is the new one."""
 
     @property
     def current(self) -> Any:
         return self.problem.get("current")
 
 
-class ProducerWindow(Conflicting):
-    """A producer's number is below its window: nobody can tell whether it was stored."""
+class ProducerWindow(ConflictError):
+    """A producer's number is below its window, so it is unknown whether the event was stored."""
 
 
 class GapError(HubProblem):
-    """What comes next is no longer held (410): `missing` is known to be gone; go on at `resume`."""
+    """The next events are no longer stored (410): `missing` says which; continue at `resume`."""
 
     @property
     def resume(self) -> Cursor:
-        """The cursor after which the first event that is still held comes."""
+        """The cursor before the first event that is still stored."""
         return _cursor(self.problem.get("resume")) or self._before_first()
 
     @property
     def missing(self) -> Range | None:
-        """The numbers that are gone, from the cursor's next one on; None if the cursor is not
-        known (a listen by time or name).
-        """
+        """The missing sequences after the cursor; None if the listener started by time or name."""
         known = self.problem.get("known")
         last = self.resume.sequence
         if known is None or known >= last:
@@ -61,8 +59,8 @@ class GapError(HubProblem):
 
 
 class SegmentMismatchError(HubProblem):
-    """The log behind the cursor is another one (wiped, restored, or continuity was lost): numbers
-    mean something else now. `current` says what is there.
+    """The cursor belongs to another log: the hub's was wiped or restored, or lost its continuity.
+    `current` is the segment being written now.
     """
 
     @property
@@ -73,7 +71,7 @@ class SegmentMismatchError(HubProblem):
 
     @property
     def resume(self) -> Start:
-        """The new log from its beginning: nothing of it was seen."""
+        """The start of the new log, of which nothing was received."""
         return "oldest"
 
 
@@ -82,14 +80,14 @@ class Unavailable(HubProblem):
 
 
 class OutcomeUnknown(Unavailable):
-    """Stored or not, nobody knows: repeating is safe with a producer id alone."""
+    """It is unknown whether the events were stored; repeating is safe with a producer id only."""
 
 
 class StorageFull(Unavailable):
-    """The hub's disk is full (507); nothing was stored. It takes events again by itself."""
+    """The hub's disk is full (507); nothing was stored. It recovers without intervention."""
 
 
-RETRY = (408, 429, 502, 503, 504, 507)  # the hub, or what stands before it, may do it later
+RETRY = (408, 429, 502, 503, 504, 507)  # the hub, or a proxy before it, may succeed later
 
 _BY_CODE: dict[str, type[HubProblem]] = {
     "gap": GapError,
@@ -103,9 +101,9 @@ _BY_STATUS: dict[int, type[HubProblem]] = {
     400: InvalidRequest,
     401: NotAllowed,
     403: NotAllowed,
-    404: NotThere,
-    409: Conflicting,
-    410: NotThere,
+    404: Missing,
+    409: ConflictError,
+    410: Missing,
     412: Changed,
     413: InvalidRequest,
     415: InvalidRequest,
@@ -114,7 +112,7 @@ _BY_STATUS: dict[int, type[HubProblem]] = {
 
 
 def refusal(problem: dict[str, Any], *, retry_after_s: float | None = None) -> HubProblem:
-    """The exception for a problem document."""
+    """Return the exception for a problem document."""
     status = int(problem.get("status", 500))
     kind = _BY_CODE.get(str(problem.get("code"))) or _BY_STATUS.get(status, HubProblem)
     if kind is HubProblem and (status in RETRY or status >= 500):

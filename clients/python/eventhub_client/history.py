@@ -1,5 +1,5 @@
-"""What a stream holds, once: forward as one response of lines that is asked for again from where it
-was cut, backward in pages. Plain module.
+"""The stored events of a stream: forward as one streamed response, resumed where it was cut off;
+backward in pages. Plain module.
 """
 
 import asyncio
@@ -19,36 +19,38 @@ from eventhub_client.types import NOTHING, Cursor, Delivered, HubProblem, Page, 
 _LINES = "application/x-ndjson"
 
 
-class Wanted(NamedTuple):
-    """Which events of a history: from where, and those that pass a filter as in `listen`."""
+class HistoryQuery(NamedTuple):
+    """The start of a history and its filter, as in `listen`."""
 
     start: Start = "oldest"
     mask: int | list[str] | None = None
     pairs: Mapping[str, Any] = NOTHING  # domain, type, attributes, application; language, filter
 
     @classmethod
-    def of(cls, start: Start, wanted: Mapping[str, Any]) -> "Wanted":
-        pairs = {name: value for name, value in wanted.items() if name != "mask"}
-        return cls(start, wanted.get("mask"), pairs)
+    def of(cls, start: Start, given: Mapping[str, Any]) -> "HistoryQuery":
+        pairs = {name: value for name, value in given.items() if name != "mask"}
+        return cls(start, given.get("mask"), pairs)
 
     def query(self) -> dict[str, str]:
+        """Return the query parameters."""
         return {"from": from_text(self.start), **query_of(self.mask, self.pairs)}
 
 
-class Walk:
-    """A walk forward: `cursor` is how far it got, `head` where it ends, once that is known."""
+class HistoryWalk:
+    """A forward reading with its progress: `cursor`, and `head` where it ends, once known."""
 
-    def __init__(self, http: Http, stream: str, wanted: Wanted) -> None:
+    def __init__(self, http: Http, stream: str, query: HistoryQuery) -> None:
         self._http = http
         self._stream = stream
-        self._wanted = wanted
+        self._query = query
         self.head: int | None = None
         self.cursor: Cursor | None = None
 
     async def events(self) -> AsyncIterator[Delivered]:
-        """From the start to what was the last event when it began; over lost connections.
+        """Yield the events from the start to the last one at the time of the call, across
+        connections.
 
-        Raises HubProblem: GapError for what was dropped before it was read.
+        Raises HubProblem: GapError for events that were dropped before they were read.
         """
         attempt = 0
         while True:
@@ -61,7 +63,7 @@ class Walk:
                 if self.cursor is None and attempt == limits.CLIENT_ATTEMPTS_MAX:
                     raise
             except GapError as error:
-                start = self._wanted.start
+                start = self._query.start
                 known = {"known": start.sequence} if isinstance(start, Cursor) else {}
                 raise GapError({**error.problem, **known}) from error
             except HubProblem as error:
@@ -73,7 +75,7 @@ class Walk:
     async def _once(self) -> AsyncIterator[Delivered]:
         async with self._http.session.get(
             self._http.base_url + stream_path(self._stream, "events"),
-            params=self._wanted.query(),
+            params=self._query.query(),
             headers={"Accept": _LINES},
             timeout=aiohttp.ClientTimeout(total=None, sock_read=limits.CLIENT_SILENCE_S),
         ) as response:
@@ -92,18 +94,18 @@ class Walk:
         raise ConnectionError("the hub's answer ended before its last line")
 
     def _ended(self, last: dict[str, Any]) -> None:
-        """The last line says how far the hub looked, or why it stopped."""
+        """Take the last line: how far the hub read, or why it stopped."""
         if last["op"] != "end":
             raise refusal(last)
         self._moved(Cursor(last["cursor"]["segment"], last["cursor"]["sequence"]))
 
     def _moved(self, cursor: Cursor) -> None:
         self.cursor = cursor
-        self._wanted = self._wanted._replace(start=cursor)
+        self._query = self._query._replace(start=cursor)
 
 
 async def lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """The lines of a body, however long one is."""
+    """Yield the lines of a body, of any length."""
     rest = b""
     async for chunk in content.iter_any():
         *whole, rest = (rest + chunk).split(b"\n")
@@ -111,20 +113,20 @@ async def lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
             yield line
 
 
-async def one_page(http: Http, stream: str, wanted: Wanted, order: str, limit: int) -> Page:
-    """One page. Raises HubProblem (GapError, SegmentMismatchError for a cursor of old)."""
-    query = {**wanted.query(), "order": order, "limit": str(limit)}
-    request = Request("GET", stream_path(stream, "events"), query=query)
+async def one_page(http: Http, stream: str, query: HistoryQuery, order: str, limit: int) -> Page:
+    """Return one page. Raises HubProblem (GapError, SegmentMismatchError for an old cursor)."""
+    parameters = {**query.query(), "order": order, "limit": str(limit)}
+    request = Request("GET", stream_path(stream, "events"), query=parameters)
     return Page.of((await http.ask(request)).json)
 
 
-async def backwards(http: Http, stream: str, wanted: Wanted) -> AsyncIterator[Page]:
-    """Pages from a start to the first event that is held, each page the newest first."""
+async def backward_pages(http: Http, stream: str, query: HistoryQuery) -> AsyncIterator[Page]:
+    """Yield pages from a start back to the first stored event, each page newest first."""
     before: Cursor | None = None
     while True:
-        page = await one_page(http, stream, wanted, "backward", limits.CLIENT_PAGE_EVENTS)
+        page = await one_page(http, stream, query, "backward", limits.CLIENT_PAGE_EVENTS)
         yield page
         if page.cursor is None or page.cursor == before or page.cursor.sequence < page.first:
             return
         before = page.cursor
-        wanted = wanted._replace(start=page.cursor)
+        query = query._replace(start=page.cursor)

@@ -1,4 +1,4 @@
-"""One HTTP request to the hub: JSON in and out, refusals as exceptions. Plain module."""
+"""HTTP requests to the hub: JSON in and out, refusals as exceptions. Plain module."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ JSON = "application/json"
 
 
 class Request(NamedTuple):
-    """What is asked; `path` begins with /v1 and is quoted."""
+    """A request; `path` begins with /v1 and is quoted."""
 
     method: str
     path: str
@@ -24,7 +24,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A good answer as it came."""
+    """A successful answer."""
 
     body: bytes
     headers: Mapping[str, str]
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
         return orjson.loads(self.body) if self.body else None
 
     def reply(self) -> Reply:
-        """With what the management API says in headers: the numbers of events and changes."""
+        """Return the reply with the sequences in the headers of the management API."""
         segment = self.headers.get("EventHub-Segment", "")
         sequence = self.headers.get("EventHub-Sequence", "")
         return Reply(
@@ -54,7 +54,7 @@ class Http:
         self.base_url = base_url
 
     async def ask(self, request: Request, *, timeout_s: float | None = None) -> Answer:
-        """Raises HubProblem for a refusal, and what aiohttp raises when nobody answers."""
+        """Send a request. Raises HubProblem for a refusal, aiohttp's errors without an answer."""
         headers = dict(request.headers)
         if request.body is not None:
             headers.setdefault("Content-Type", JSON)
@@ -74,19 +74,19 @@ class Http:
 
 
 async def refuse(response: aiohttp.ClientResponse) -> None:
-    """Raise HubProblem if the response is none of success."""
+    """Raise HubProblem unless the response is a success."""
     if response.status >= 400:
         problem = {"status": response.status, **_problem(await response.read())}
         raise refusal(problem, retry_after_s=_retry_after_s(response))
 
 
 def stream_path(stream: str, *rest: str) -> str:
-    """The path of a stream's resource: `stream_path("a", "events")`."""
+    """Return the path of a stream's resource: `stream_path("a", "events")`."""
     return "/".join(("/v1/streams", *(quote(part, safe="") for part in (stream, *rest))))
 
 
 def _problem(body: bytes) -> dict[str, Any]:
-    """What the hub says; nothing if somebody else answered, such as a proxy in front of it."""
+    """Return the problem document; empty if something else answered, such as a proxy."""
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:

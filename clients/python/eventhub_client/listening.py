@@ -1,5 +1,5 @@
-"""One listen over all losses of its connection: asks again from where it stands, and lets the
-caller decide what a gap means. Plain module.
+"""One listener across all its connections: resumes at its position, and lets the caller decide what
+a gap means. Plain module.
 """
 
 import asyncio
@@ -13,39 +13,43 @@ import aiohttp
 from eventhub.base import limits
 from eventhub_client.errors import RETRY, GapError, SegmentMismatchError
 from eventhub_client.http import Http
-from eventhub_client.position import Item, Place
-from eventhub_client.sources import SOURCES, Message, Via
+from eventhub_client.position import Item, ReadPosition
+from eventhub_client.transports import TRANSPORTS, Message, Transport
 from eventhub_client.types import HubProblem, Start
 
 Lost = GapError | SegmentMismatchError
 GapHook = Callable[[Lost], Start | Awaitable[Start]]
 OnGap = Literal["raise", "continue"] | GapHook
-"""`raise`; `continue` where the hub says; or a hook that is told and says where to go on (it may
-raise too).
+"""`raise`; `continue` at the cursor that the hub names; or a hook that gets the error and returns
+where to continue (or raises).
 """
 
 UNREACHABLE = (aiohttp.ClientError, ConnectionError, TimeoutError)
 
 
-async def listening(
-    http: Http, place: Place, *, via: Via = "websocket", on_gap: OnGap = "raise"
+async def follow(
+    http: Http,
+    position: ReadPosition,
+    *,
+    transport: Transport = "websocket",
+    on_gap: OnGap = "raise",
 ) -> AsyncIterator[Item]:
-    """Every item of a listen, in order, once; ends only by an exception or when it is closed.
+    """Yield every item of a listener, in order, once, until closed.
 
-    Raises HubProblem for what trying again cannot mend, and LossDetected.
+    Raises HubProblem if a retry cannot help, and LossDetected.
     """
-    source = SOURCES[via]
+    source = TRANSPORTS[transport]
     attempt = 0
     while True:
         try:
-            async with aclosing(_once(source(http, place), place)) as items:
+            async with aclosing(_once(source(http, position), position)) as items:
                 async for item in items:
                     attempt = 0
                     yield item
         except UNREACHABLE:
             pass
         except (GapError, SegmentMismatchError) as error:
-            place.start = await _where(on_gap, place, error)
+            position.start = await _resume_at(on_gap, position, error)
             if attempt == 0:
                 attempt = 1
                 continue
@@ -56,18 +60,20 @@ async def listening(
         attempt += 1
 
 
-async def _once(source: AsyncIterator[Message], place: Place) -> AsyncGenerator[Item, None]:
-    """The items of one connection."""
+async def _once(
+    source: AsyncIterator[Message], position: ReadPosition
+) -> AsyncGenerator[Item, None]:
+    """Yield the items of one connection."""
     async with aclosing(source) as messages:  # type: ignore[type-var]
         async for message in messages:
-            item = place.take(message)
+            item = position.take(message)
             if item is not None:
                 yield item
 
 
 def pause_s(attempt: int, retry_after_s: float | None = None) -> float:
-    """How long to wait before the next try; spread, so that a thousand clients do not come back in
-    one moment.
+    """Return the pause before the next attempt: exponential backoff with jitter, so that a thousand
+    clients do not reconnect at once.
     """
     bound_s = min(limits.CLIENT_PAUSE_S_MIN * 2.0 ** min(attempt, 10), limits.CLIENT_PAUSE_S_MAX)
     if retry_after_s is not None:
@@ -75,11 +81,11 @@ def pause_s(attempt: int, retry_after_s: float | None = None) -> float:
     return bound_s * random.uniform(0.5, 1.0)  # noqa: S311
 
 
-async def _where(on_gap: OnGap, place: Place, error: Lost) -> Start:
+async def _resume_at(on_gap: OnGap, position: ReadPosition, error: Lost) -> Start:
     if on_gap == "raise":
         if "known" in error.problem:
             raise error
-        raise type(error)(place.known(error.problem)) from error
+        raise type(error)(position.with_known(error.problem)) from error
     if on_gap == "continue":
         return error.resume
     found = on_gap(error)

@@ -1,5 +1,5 @@
-"""A durable queue of emits: on this machine's disk when `emit` returns, in the hub as soon as it
-can be reached, in order, each event once (FOX-49, FOX-51, FOX-84). Plain module.
+"""A durable queue of events: on the local disk when `emit` returns, in the hub as soon as it is
+reachable, in order, each event once (FOX-49, FOX-51, FOX-84). Plain module.
 """
 
 import asyncio
@@ -14,103 +14,112 @@ import orjson
 from eventhub.event.identity import EventId, IdIssuer
 from eventhub_client.errors import refusal
 from eventhub_client.http import Request, stream_path
-from eventhub_client.lane import Desk, Lane, Terms
 from eventhub_client.listening import UNREACHABLE
-from eventhub_client.outbox_file import Dead, OutboxError, OutboxFile, Queued
+from eventhub_client.outbox_file import DeadLetter, OutboxError, OutboxFile, Queued
 from eventhub_client.profile import Profile, addresses
 from eventhub_client.remote import Event, HubClient
+from eventhub_client.stream_sender import OutboxContext, OutboxOptions, StreamSender
 from eventhub_client.types import HubProblem
 
-__all__ = ["Dead", "Outbox", "Status", "Terms"]
+__all__ = ["DeadLetter", "Outbox", "OutboxOptions", "OutboxStatus"]
 
 _log = logging.getLogger(__name__)
 
 
-class Status(NamedTuple):
-    """How an outbox stands. `held`: streams that wait for somebody to mend what the hub refused."""
+class OutboxStatus(NamedTuple):
+    """The status of an outbox. `blocked`: streams that need a manual action, with the hub's
+    problem.
+    """
 
-    waiting: int
-    dead: int
-    held: dict[str, HubProblem]
-    attached: bool  # the hub answered last time
+    pending: int
+    dead_letters: int
+    blocked: dict[str, HubProblem]
+    attached: bool  # the last request got an answer
 
 
 class Outbox:
     """`async with Outbox("till.outbox", url, key) as outbox: await outbox.emit("orders", event)`.
 
-    One process at a time may have a file (OutboxBusy). Order is kept within a stream. The same
-    events are sent again until the hub has said that they are stored; their ids, made when they
-    were emitted, let it store each once.
+    One process at a time may open a file (OutboxBusy). Each stream keeps its order. Events are sent
+    again until the hub has acknowledged them; the ids that they get in `emit` let the hub store
+    each once.
     """
 
-    def __init__(self, path: Path | str, url: str, key: str, terms: Terms | None = None) -> None:
+    def __init__(
+        self, path: Path | str, url: str, key: str, options: OutboxOptions | None = None
+    ) -> None:
         self._path = Path(path)
         self._hub = HubClient(url, key)
-        self._terms = terms or Terms()
-        self._lanes: dict[str, asyncio.Task[None]] = {}
-        self._attached: bool | None = None  # None: not tried since the start
-        self._desk = Desk(self._send, self._renumbered, self._terms)
+        self._options = options or OutboxOptions()
+        self._senders: dict[str, asyncio.Task[None]] = {}
+        self._attached: bool | None = None  # None: no request since the start
+        self._context = OutboxContext(self._send, self._renumbered, self._options)
         self._file: OutboxFile
         self._issuer: IdIssuer
         self.profile = Profile()
 
     async def emit(self, stream: str, events: Event | Sequence[Event]) -> list[EventId]:
-        """Queue one event or several; on the disk when it returns, whether the hub is there or not.
+        """Queue one event or several and return their ids; they are on the disk then.
 
-        Their ids come back. Raises OutboxFull, and ValueError for an event that has an id.
+        Raises OutboxFull, and ValueError for an event that has an id.
         """
         given = [events] if isinstance(events, dict) else list(events)
         if any("id" in event for event in given):
-            raise ValueError("Leave out `id`: the outbox gives each event one of its own.")
+            raise ValueError("Leave out `id`: the outbox gives each event an id of its own.")
         made = [self._complete(event) for event in given]
-        await self._desk.disk(self._file.put, stream, [body for _, body in made])
+        await self._context.disk(self._file.put, stream, [body for _, body in made])
         self._start(stream)
         return [id for id, _ in made]
 
-    async def flush(self, timeout_s: float | None = None) -> Status:
-        """Until nothing waits, or all that waits is held, or the time is over."""
+    async def flush(self, timeout_s: float | None = None) -> OutboxStatus:
+        """Wait until nothing is pending, or all that is pending is blocked, or the time is over."""
         try:
-            async with asyncio.timeout(timeout_s), self._desk.changed:
-                await self._desk.changed.wait_for(lambda: set(self._lanes) <= set(self._desk.held))
+            async with asyncio.timeout(timeout_s), self._context.changed:
+                await self._context.changed.wait_for(
+                    lambda: set(self._senders) <= set(self._context.blocked)
+                )
         except TimeoutError:
             pass
         return await self.status()
 
-    async def status(self) -> Status:
-        waiting = await self._desk.disk(self._file.count)
-        dead = await self._desk.disk(self._file.dead)
-        return Status(waiting, len(dead), dict(self._desk.held), self._attached is True)
+    async def status(self) -> OutboxStatus:
+        """Return what is pending, dead-lettered and blocked."""
+        pending = await self._context.disk(self._file.count)
+        letters = await self._context.disk(self._file.dead_letters)
+        return OutboxStatus(
+            pending, len(letters), dict(self._context.blocked), self._attached is True
+        )
 
-    async def dead(self) -> list[Dead]:
-        """Events that the hub will never take as they are, each with its answer."""
-        return await self._desk.disk(self._file.dead)
+    async def dead_letters(self) -> list[DeadLetter]:
+        """Return the events that the hub will never accept as they are, each with its answer."""
+        return await self._context.disk(self._file.dead_letters)
 
-    async def drop(self, number: int) -> Dead | None:
-        """Forget one of the dead; what it was."""
-        return await self._desk.disk(self._file.forget, number)
+    async def drop(self, number: int) -> DeadLetter | None:
+        """Delete a dead letter and return it; None if there is none of that number."""
+        return await self._context.disk(self._file.drop, number)
 
     async def requeue(self, number: int, event: Event | None = None) -> list[EventId]:
-        """One of the dead once more, mended or as it was, behind all that waits."""
-        dead = await self.drop(number)
-        if dead is None:
-            raise OutboxError(f"There is no dead event {number}.")
-        again = event or {name: value for name, value in dead.event.items() if name != "id"}
-        return await self.emit(dead.stream, again)
+        """Queue a dead letter again, corrected or as it was, after all that is pending."""
+        letter = await self.drop(number)
+        if letter is None:
+            raise OutboxError(f"There is no dead letter {number}.")
+        again = event or {name: value for name, value in letter.event.items() if name != "id"}
+        return await self.emit(letter.stream, again)
 
-    async def keep(self, **changes: Any) -> Profile:
-        """Change the profile: `application`, `interests`. It is there again at the next start."""
+    async def save_profile(self, **changes: Any) -> Profile:
+        """Change the profile (`application`, `interests`), which is stored with the queue."""
         self.profile = self.profile._replace(**changes)
-        await self._desk.disk(self._file.keep, self.profile)
+        await self._context.disk(self._file.save_profile, self.profile)
         return self.profile
 
     async def __aenter__(self) -> "Outbox":
-        self._file = await self._desk.open(self._path)
+        self._file = await self._context.open(self._path)
         await self._hub.__aenter__()
-        found = await self._desk.disk(self._file.profile)
-        application = self._terms.application or found.application
+        found = await self._context.disk(self._file.profile)
+        application = self._options.application or found.application
         self.profile = found._replace(application=application)
         await self._next_incarnation()
-        for stream in await self._desk.disk(self._file.streams):
+        for stream in await self._context.disk(self._file.streams):
             self._start(stream)
         return self
 
@@ -120,32 +129,32 @@ class Outbox:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        lanes = list(self._lanes.values())
-        for lane in lanes:
-            lane.cancel()
-        await asyncio.gather(*lanes, return_exceptions=True)
+        senders = list(self._senders.values())
+        for sender in senders:
+            sender.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
         await self._hub.__aexit__(kind, error, trace)
-        await self._desk.close()
+        await self._context.close()
 
-    # --- release ---
+    # --- sending ---
 
     def _start(self, stream: str) -> None:
-        if stream not in self._lanes:
-            lane = Lane(stream, self._desk)
-            self._lanes[stream] = asyncio.create_task(self._run(stream, lane))
+        if stream not in self._senders:
+            sender = StreamSender(stream, self._context)
+            self._senders[stream] = asyncio.create_task(self._run(stream, sender))
 
-    async def _run(self, stream: str, lane: Lane) -> None:
+    async def _run(self, stream: str, sender: StreamSender) -> None:
         try:
-            await lane.run()
-        except Exception:  # of the disk: what waits is tried again with the next emit or start
+            await sender.run()
+        except Exception:  # of the disk: sent again with the next emit or start
             _log.exception("the outbox %s has stopped sending to %s", self._path, stream)
         finally:
-            self._lanes.pop(stream, None)  # with no await since the lane found nothing
-            self._desk.held.pop(stream, None)
-            await self._desk.tell()
+            self._senders.pop(stream, None)  # no await since the sender found the queue empty
+            self._context.blocked.pop(stream, None)
+            await self._context.notify()
 
     async def _send(self, stream: str, batch: Sequence[Queued]) -> HubProblem | None:
-        """One try; None when the hub has stored it all."""
+        """Send a batch once; return None when the hub has stored it all."""
         body = b"[" + b",".join(queued.event for queued in batch) + b"]"
         try:
             await self._hub.http.ask(Request("POST", stream_path(stream, "events"), body))
@@ -159,7 +168,7 @@ class Outbox:
         return None
 
     async def _reached(self) -> None:
-        """The hub answered: after a time without it, that is a reconnection (FOX-51)."""
+        """Record an answer of the hub: after a failure it is a reconnection (FOX-51)."""
         before, self._attached = self._attached, True
         if before is True:
             return
@@ -170,14 +179,14 @@ class Outbox:
         except OSError:
             return
         self.profile = self.profile.attached(self._hub.base_url, address, ip)
-        await self._desk.disk(self._file.keep, self.profile)
+        await self._context.disk(self._file.save_profile, self.profile)
 
     async def _next_incarnation(self) -> None:
-        """On the disk before the first id is made with it."""
+        """Store the next incarnation before the first id uses it."""
         self.profile = self.profile._replace(incarnation=self.profile.incarnation + 1)
-        await self._desk.disk(self._file.keep, self.profile)
+        await self._context.disk(self._file.save_profile, self.profile)
         self._issuer = IdIssuer(
-            client="", clock=self._terms.clock, incarnation=self.profile.incarnation
+            client="", clock=self._options.clock, incarnation=self.profile.incarnation
         )
 
     def _complete(self, event: Event) -> tuple[EventId, bytes]:
@@ -188,8 +197,8 @@ class Outbox:
         return id, orjson.dumps(made)
 
     async def _renumbered(self, queued: Queued) -> Queued:
-        """Nobody knows whether the event was stored under its old id: under a new one it will be,
-        perhaps once more.
+        """Return the event with a new id: it is unknown whether it was stored under the old one, so
+        it may be stored twice.
         """
         await self._next_incarnation()
         event = orjson.loads(queued.event)

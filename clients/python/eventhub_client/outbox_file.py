@@ -1,7 +1,8 @@
-"""The outbox on disk: one SQLite file with the queue, the dead and the profile. Plain module.
+"""The outbox on disk: one SQLite file with the queue, the dead letters and the profile. Plain
+module.
 
-Written by one process at a time; every change is on the disk when its call returns. Not for several
-threads at once.
+One process at a time writes it; every change is on the disk when its call returns. Not
+thread-safe.
 """
 
 import fcntl
@@ -24,44 +25,44 @@ CREATE TABLE IF NOT EXISTS queue (
     number INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, event BLOB NOT NULL
 );
 CREATE INDEX IF NOT EXISTS queue_by_stream ON queue (stream, number);
-CREATE TABLE IF NOT EXISTS dead (
+CREATE TABLE IF NOT EXISTS dead_letters (
     number INTEGER PRIMARY KEY, stream TEXT NOT NULL, event BLOB NOT NULL, problem BLOB NOT NULL,
-    died_us INTEGER NOT NULL
+    dead_lettered_us INTEGER NOT NULL
 );
 """
 
 
 class OutboxError(Exception):
-    """The outbox cannot do this; the message says why and what to do."""
+    """The outbox refuses; the message says why and what to do."""
 
 
 class OutboxBusy(OutboxError):
-    """Another process has the file."""
+    """Another process has the file open."""
 
 
 class OutboxFull(OutboxError):
-    """The queue has reached its bound, or the disk is full; nothing was queued."""
+    """The queue has reached its bound or the disk is full; nothing was queued."""
 
 
 class Queued(NamedTuple):
-    """An event that waits: its number in the queue, and its JSON with its id."""
+    """A pending event: its number in the queue, and its JSON with its id."""
 
     number: int
     event: bytes
 
 
-class Dead(NamedTuple):
-    """An event that the hub will never take, and its answer."""
+class DeadLetter(NamedTuple):
+    """An event that the hub will never accept, and its answer."""
 
     number: int
     stream: str
     event: dict[str, Any]
     problem: dict[str, Any]
-    died_us: int
+    dead_lettered_us: int
 
 
 class OutboxFile:
-    """`read_only` looks on while another process has the file."""
+    """The open file. With `read_only` it can be read while another process has it open."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
@@ -79,18 +80,18 @@ class OutboxFile:
     # --- the queue ---
 
     def put(self, stream: str, events: Sequence[bytes]) -> list[int]:
-        """Queue events, all or none; their numbers. Raises OutboxFull."""
+        """Queue events, all or none, and return their numbers. Raises OutboxFull."""
         try:
             with self._db:
                 return [self._insert(stream, event) for event in events]
         except sqlite3.OperationalError as error:
             raise OutboxFull(
-                f"{self.path} takes no more ({error}): {self.count()} events wait. See why the hub"
-                " does not take them, or make room on the disk."
+                f"{self.path} is full ({error}): {self.count()} events are pending. Check why the"
+                " hub does not accept them, or free space on the disk."
             ) from error
 
     def batch(self, stream: str, events_max: int, bytes_max: int) -> list[Queued]:
-        """The oldest events of a stream, at least one if there is any."""
+        """Return the oldest events of a stream within the bounds, at least one if there is any."""
         rows = self._db.execute(
             "SELECT number, event FROM queue WHERE stream = ? ORDER BY number LIMIT ?",
             (stream, events_max),
@@ -105,61 +106,67 @@ class OutboxFile:
         return found
 
     def streams(self) -> list[str]:
-        """Those for which events wait."""
+        """Return the streams with pending events."""
         return [name for (name,) in self._db.execute("SELECT DISTINCT stream FROM queue")]
 
     def remove(self, numbers: Sequence[int]) -> None:
-        """They are stored."""
+        """Delete events that the hub has stored."""
         with self._db:
             self._db.executemany("DELETE FROM queue WHERE number = ?", [(n,) for n in numbers])
 
     def rewrite(self, queued: Queued) -> None:
-        """Give a waiting event another id, in its place."""
+        """Replace a pending event by the same with another id."""
         with self._db:
             self._db.execute(
                 "UPDATE queue SET event = ? WHERE number = ?", (queued.event, queued.number)
             )
 
     def count(self) -> int:
+        """Return the number of pending events."""
         return int(self._db.execute("SELECT count(*) FROM queue").fetchone()[0])
 
-    # --- the dead ---
+    # --- dead letters ---
 
-    def bury(self, stream: str, queued: Queued, problem: dict[str, Any]) -> Dead:
-        """Take an event out of the queue for good."""
-        died_us = time.time_ns() // 1_000
+    def dead_letter(self, stream: str, queued: Queued, problem: dict[str, Any]) -> DeadLetter:
+        """Move an event from the queue to the dead letters."""
+        dead_lettered_us = time.time_ns() // 1_000
         with self._db:
             self._db.execute("DELETE FROM queue WHERE number = ?", (queued.number,))
             self._db.execute(
-                "INSERT INTO dead VALUES (?, ?, ?, ?, ?)",
-                (queued.number, stream, queued.event, orjson.dumps(problem), died_us),
+                "INSERT INTO dead_letters VALUES (?, ?, ?, ?, ?)",
+                (queued.number, stream, queued.event, orjson.dumps(problem), dead_lettered_us),
             )
-        return Dead(queued.number, stream, orjson.loads(queued.event), problem, died_us)
-
-    def dead(self) -> list[Dead]:
-        """In the order in which they were emitted."""
-        rows = self._db.execute(
-            "SELECT number, stream, event, problem, died_us FROM dead ORDER BY number"
+        return DeadLetter(
+            queued.number, stream, orjson.loads(queued.event), problem, dead_lettered_us
         )
-        return [Dead(n, s, orjson.loads(e), orjson.loads(p), at) for n, s, e, p, at in rows]
 
-    def forget(self, number: int) -> Dead | None:
-        """Remove one of the dead; what it was."""
-        found = next((dead for dead in self.dead() if dead.number == number), None)
+    def dead_letters(self) -> list[DeadLetter]:
+        """Return the dead letters in the order in which they were emitted."""
+        rows = self._db.execute(
+            "SELECT number, stream, event, problem, dead_lettered_us FROM dead_letters"
+            " ORDER BY number"
+        )
+        return [DeadLetter(n, s, orjson.loads(e), orjson.loads(p), at) for n, s, e, p, at in rows]
+
+    def drop(self, number: int) -> DeadLetter | None:
+        """Delete a dead letter and return it."""
+        found = next((one for one in self.dead_letters() if one.number == number), None)
         with self._db:
-            self._db.execute("DELETE FROM dead WHERE number = ?", (number,))
+            self._db.execute("DELETE FROM dead_letters WHERE number = ?", (number,))
         return found
 
     # --- the profile ---
 
     def profile(self) -> Profile:
+        """Return the stored profile, or an empty one."""
         row = self._db.execute("SELECT value FROM state WHERE name = 'profile'").fetchone()
         if row is None:
             return Profile()
         found = orjson.loads(row[0])
         return Profile(**{name: _tuple(value) for name, value in found.items()})
 
-    def keep(self, profile: Profile) -> None:
+    def save_profile(self, profile: Profile) -> None:
+        """Store the profile."""
         with self._db:
             self._db.execute(
                 "INSERT OR REPLACE INTO state VALUES ('profile', ?)",
@@ -182,7 +189,7 @@ def _opened(path: Path, *, read_only: bool) -> sqlite3.Connection:
     db = sqlite3.connect(uri, uri=True, check_same_thread=False)
     db.execute("PRAGMA busy_timeout = 5000")
     if not read_only:
-        path.chmod(0o600)  # it holds what the hub lets few see
+        path.chmod(0o600)  # the events are confidential
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")  # in WAL mode: fsync at every commit
         size = db.execute("PRAGMA page_size").fetchone()[0]
@@ -198,20 +205,20 @@ def _opened(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 
 def _locked(path: Path) -> int:
-    """The lock of the file beside it, held as long as this process lives. Raises OutboxBusy."""
-    beside = path.with_name(path.name + ".lock")
+    """Lock the file for the life of this process and return the lock. Raises OutboxBusy."""
+    lock = path.with_name(path.name + ".lock")
     try:
-        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise OutboxError(f"{beside} cannot be written: {error.strerror}.") from error
+        raise OutboxError(f"{lock} cannot be written: {error.strerror}.") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         owner = os.read(descriptor, 32).decode(errors="replace") or "another process"
         os.close(descriptor)
         raise OutboxBusy(
-            f"{path} is in use by process {owner}. One process at a time may have an outbox: end"
-            " the other one, or give this one a file of its own."
+            f"{path} is in use by process {owner}. One process at a time may open an outbox:"
+            " stop the other one, or use another file."
         ) from None
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, str(os.getpid()).encode(), 0)

@@ -1,5 +1,5 @@
-"""Where one listen stands, over all its connections and whatever door they use: the reader's rules
-of the session protocol, without I/O. Plain module.
+"""The position of one listener across its connections and transports: the reader's rules of the
+session protocol, without I/O. Plain module.
 """
 
 from collections.abc import Mapping
@@ -19,52 +19,57 @@ from eventhub_client.types import (
     StateItem,
 )
 
-NAME = "client"  # of the one listen on a socket of its own
+NAME = "client"  # of the only listener on a socket
 Item = Delivered | Snapshot
 
 
-class Asked(NamedTuple):
-    """What a listen is for."""
+class Subscription(NamedTuple):
+    """What a listener requests."""
 
     stream: str
     start: Start = "now"
     mask: int | list[str] | None = None  # 64 channel bits, or channels by name
-    wanted: Mapping[str, Any] = NOTHING  # pairs; or language and filter; or registrations
-    state: Literal["", "gap", "always", "never"] = ""  # of a keyed stream; empty: not said
+    filter: Mapping[str, Any] = NOTHING  # pairs; or language and filter; or registrations
+    state: Literal["", "gap", "always", "never"] = ""  # of a keyed stream; empty: by default
 
 
-class Place:
-    """`take` every message of the hub, in order; after a broken connection ask again with
-    `request` or `query`.
+class ReadPosition:
+    """The state of a listener. `take` gets every message of the hub, in order; after a broken
+    connection `request` or `query` resumes.
     """
 
-    def __init__(self, asked: Asked) -> None:
-        self.stream = asked.stream
-        self.start: Start = asked.start
-        self._asked = asked
-        self._state = asked.state
-        self._parts: list[StateItem] = []  # of a snapshot that is still coming
+    def __init__(self, subscription: Subscription) -> None:
+        self.stream = subscription.stream
+        self.start: Start = subscription.start
+        self._subscription = subscription
+        self._state = subscription.state
+        self._parts: list[StateItem] = []  # of an incomplete snapshot
 
     def request(self) -> str:
-        """The message that begins or resumes the listen on a websocket."""
-        asked = self._asked
-        fields: dict[str, Any] = {"op": "listen", "listener": NAME, "stream": asked.stream}
-        if asked.mask is not None:
-            fields["mask"] = str(asked.mask) if isinstance(asked.mask, int) else asked.mask
-        fields.update(asked.wanted)
+        """Return the websocket message that starts or resumes the listener."""
+        subscription = self._subscription
+        fields: dict[str, Any] = {"op": "listen", "listener": NAME, "stream": subscription.stream}
+        if subscription.mask is not None:
+            fields["mask"] = (
+                str(subscription.mask) if isinstance(subscription.mask, int) else subscription.mask
+            )
+        fields.update(subscription.filter)
         if self._state:
             fields["state"] = self._state
-        self._parts = []  # a snapshot that was cut off begins anew
+        self._parts = []  # an interrupted snapshot starts again
         fields["from"] = _from(self.start)
         return orjson.dumps(fields).decode()
 
     def query(self) -> dict[str, str]:
-        """The same as parameters of the listen door."""
-        query = {"from": from_text(self.start), **query_of(self._asked.mask, self._asked.wanted)}
+        """Return the same as query parameters of the listen route."""
+        query = {
+            "from": from_text(self.start),
+            **query_of(self._subscription.mask, self._subscription.filter),
+        }
         return {**query, "state": self._state} if self._state else query
 
     def take(self, message: dict[str, Any]) -> Item | None:
-        """What a message of the hub means.
+        """Return the event or snapshot that a message completes, if any.
 
         Raises HubProblem for a refusal (GapError, SegmentMismatchError and others), LossDetected
         for a lost frame.
@@ -86,18 +91,18 @@ class Place:
         elif op == "state_end":
             return self._complete(_cursor(message["cursor"]))
         elif op in ("gap", "segment_mismatch", "error") and message.get("then") != "state":
-            raise refusal(self.known(message))
+            raise refusal(self.with_known(message))
         return None
 
     def _complete(self, cursor: Cursor) -> Snapshot:
         self.start = cursor
         if self._state == "always":
-            self._state = "gap"  # from here on only what was missed
+            self._state = "gap"  # from now on only after a gap
         items, self._parts = tuple(self._parts), []
         return Snapshot(items, cursor)
 
-    def known(self, problem: dict[str, Any]) -> dict[str, Any]:
-        """A problem document, with the last number this listen knew if there is one."""
+    def with_known(self, problem: dict[str, Any]) -> dict[str, Any]:
+        """Return a problem document with the listener's last sequence, if there is one."""
         if isinstance(self.start, Cursor):
             return {**problem, "known": self.start.sequence}
         return problem
@@ -114,13 +119,13 @@ class Place:
 
 
 def from_text(start: Start) -> str:
-    """A start as it stands in query strings."""
+    """Return a start as a query parameter."""
     return start if isinstance(start, str) else start.text
 
 
-def query_of(mask: int | list[str] | None, wanted: Mapping[str, Any]) -> dict[str, str]:
-    """A filter as parameters of the listen door; attributes and JSON languages are JSON text."""
-    query = {name: _parameter(value) for name, value in wanted.items()}
+def query_of(mask: int | list[str] | None, filter: Mapping[str, Any]) -> dict[str, str]:
+    """Return a filter as query parameters; attributes and filters of JSON languages are JSON."""
+    query = {name: _parameter(value) for name, value in filter.items()}
     if isinstance(mask, int):
         query["mask"] = str(mask)
     elif mask is not None:

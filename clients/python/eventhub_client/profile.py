@@ -1,5 +1,5 @@
-"""What of a client outlives its connections (FOX 6.1): what it is, what interests it, where it was
-attached last, from which address. Plain module.
+"""The part of a client that outlives its connections (FOX 6.1): its applications, its interests,
+and the hub and address of its last connection. Plain module.
 """
 
 import socket
@@ -10,26 +10,26 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Profile(NamedTuple):
-    """Kept beside the queue of an outbox (FOX-49)."""
+    """Stored with the queue of an outbox (FOX-49)."""
 
     application: tuple[str, ...] = ()  # given to events that name none (FOX-03)
-    interests: tuple[dict[str, Any], ...] = ()  # the client's own words, such as its listens
+    interests: tuple[dict[str, Any], ...] = ()  # in the client's own form, such as its filters
     incarnation: int = 0  # starts and reconnections of this outbox so far (FOX-51)
-    node: str = ""  # the hub's URL, as it was last reached
-    address: str = ""  # the address and port that the URL meant
-    ip: str = ""  # our own address towards it
+    node: str = ""  # the URL of the hub at the last contact
+    address: str = ""  # the hub's address and port
+    ip: str = ""  # our address on the route to the hub
     previous_ip: str = ""
 
     def attached(self, node: str, address: str, ip: str) -> "Profile":
-        """After a contact: where, and from where."""
+        """Return the profile after a contact with a hub from an address."""
         previous = self.ip if self.ip and self.ip != ip else self.previous_ip
         return self._replace(node=node, address=address, ip=ip, previous_ip=previous)
 
 
 def addresses(url: str) -> tuple[str, str]:
-    """The address and port that a URL means, and our own address on the way there.
+    """Return the address and port of a URL's host, and our address on the route to it.
 
-    Nothing is sent. Raises OSError when the name is not known. Blocks while it is looked up.
+    Sends nothing. Blocks while the name is resolved; raises OSError if it cannot be.
     """
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme, 80)

@@ -1,13 +1,12 @@
-"""For producers in Python: which events surely nobody wants, decided where they are made (OIF-09).
-Plain module.
+"""Quenching in the producer: skips events that certainly match no interest (OIF-09). Plain module.
 
     async with HubClient(url, key) as hub, Quench(hub, "debug") as quench:
         receipt = await hub.emit("debug", event, suppress=quench)
 
-The closure of the stream is kept current over a websocket. What it lets through is sent at once,
-without a question. What it does not is left out only when the hub has confirmed since that the
-closure is still the same, so an interest that was there before `emit` was called is honoured. While
-nothing is known, or the stream's setting `quench` is off, everything is sent.
+A websocket keeps the closure of the stream current. An event that the closure covers is sent at
+once. An event that it does not cover is skipped only after the hub has confirmed that the closure
+is unchanged, so an interest registered before the call of `emit` is honoured. Without a closure, or
+if the stream's setting `quench` is off, every event is sent.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from eventhub.event.envelope import Event
 from eventhub_client.errors import RETRY, refusal
 from eventhub_client.listening import UNREACHABLE, pause_s
 from eventhub_client.remote import HubClient
-from eventhub_client.sources import open_socket, require_open
+from eventhub_client.transports import open_socket, require_open
 from eventhub_client.types import HubProblem
 from registrations.filters.closure.shapes import Shape, interest_in, shape_of
 from registrations.filters.closure.union import Closure
@@ -34,35 +33,37 @@ from registrations.filters.normal import NormalForm, normal
 _NAME = "quench"
 
 
-class _Known(NamedTuple):
-    """The stream's closure as the hub told it last."""
+class _KnownClosure(NamedTuple):
+    """The last closure of the stream that the hub sent."""
 
     closure: Closure
-    above: dict[tuple[str, str], tuple[str, ...]]
+    supertypes: dict[tuple[str, str], tuple[str, ...]]
     quench: bool
     tag: str
 
     @classmethod
-    def of(cls, message: dict[str, Any]) -> "_Known":
+    def of(cls, message: dict[str, Any]) -> "_KnownClosure":
         forms: list[NormalForm] = [
             normal(parse("predicate", text).node) for text in message["alternatives"]
         ]
         closure = Closure(tuple(parts for form in forms for parts in form), message["widened"])
-        above = {(at["domain"], at["type"]): tuple(at["above"]) for at in message["above"]}
-        return cls(closure, above, message["quench"], message["tag"])
+        supertypes = {
+            (of["domain"], of["type"]): tuple(of["supertypes"]) for of in message["supertypes"]
+        }
+        return cls(closure, supertypes, message["quench"], message["tag"])
 
-    def surely_unwanted(self, shape: Shape) -> bool:
+    def certainly_unmatched(self, shape: Shape) -> bool:
         return self.quench and interest_in(self.closure, shape, self._hierarchy) == "no"
 
     def _hierarchy(self, event: Event) -> tuple[str, ...]:
-        return (event.type, *self.above.get((event.domain, event.type), ()))
+        return (event.type, *self.supertypes.get((event.domain, event.type), ()))
 
 
 class Quench:
-    """Decides for one stream. `audience`: the groups of clients whom the events are for, if they
-    have one. `age_s`: for how long a confirmation counts; with 0, what is left out is confirmed
-    anew, one small message and its answer for all emits that wait. With 1.0 nothing is asked within
-    a second, and an interest may be missed that is younger than that.
+    """The quench of one stream. `audience`: the groups of clients that the events are restricted
+    to, if they have one. `age_s`: how long a confirmation stays valid; with 0 each skipped event
+    needs a new one, a small message and its answer for all waiting emits. With 1.0 an interest
+    younger than a second may be missed.
     """
 
     def __init__(
@@ -73,22 +74,22 @@ class Quench:
         self._hub = hub
         self._audience = list(audience)
         self._age_s = age_s
-        self._known: _Known | None = None
+        self._known: _KnownClosure | None = None
         self._confirmed_s = float("-inf")  # of the loop's clock: when the question was sent
         self._attempt = 0
         self._waiting: list[asyncio.Future[bool]] = []
         self._question: _Question | None = None
         self._asking = asyncio.Event()
-        self._told = asyncio.Event()
+        self._received = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._problem: HubProblem | None = None
 
     async def __aenter__(self) -> "Quench":
-        """Begin; the closure is known, or the hub away, when it returns. Raises HubProblem for what
-        trying again does not mend.
+        """Start; return when the closure is known or the hub unreachable. Raises HubProblem if a
+        retry cannot help.
         """
         self._task = asyncio.create_task(self._run())
-        await self._told.wait()
+        await self._received.wait()
         if self._problem is not None:
             await self.__aexit__(None, None, None)
             raise self._problem
@@ -105,8 +106,8 @@ class Quench:
             await asyncio.gather(self._task, return_exceptions=True)
         self._lost()
 
-    async def wanted(self, stream: str, events: Sequence[dict[str, Any]]) -> list[bool]:
-        """For each event False if surely nobody wants it; of another stream nothing is known."""
+    async def matched(self, stream: str, events: Sequence[dict[str, Any]]) -> list[bool]:
+        """Return False for each event that certainly matches no interest."""
         if stream != self.stream:
             return [True] * len(events)
         asked_s = asyncio.get_running_loop().time()
@@ -121,10 +122,10 @@ class Quench:
         known = self._known
         if known is None or not known.quench:
             return [True] * len(events)
-        return [not _unwanted(known, event) for event in events]
+        return [not _unmatched(known, event) for event in events]
 
     async def _confirm(self, asked_s: float) -> bool:
-        """True if what is known is the truth of that moment, or young enough."""
+        """Return whether the known closure is current, or its confirmation recent enough."""
         if self._known is None:
             return False
         if asked_s - self._confirmed_s <= self._age_s:
@@ -139,7 +140,7 @@ class Quench:
             return False
 
     async def _run(self) -> None:
-        """Connect, again and again, until cancelled or refused for good."""
+        """Connect and reconnect until cancelled or refused for good."""
         while True:
             try:
                 await self._connected()
@@ -151,12 +152,12 @@ class Quench:
                     return
             finally:
                 self._lost()
-                self._told.set()
+                self._received.set()
             await asyncio.sleep(pause_s(self._attempt))
             self._attempt += 1
 
     async def _connected(self) -> None:
-        """Be told over one connection. Raises HubProblem, and what aiohttp raises."""
+        """Follow the closure over one connection. Raises HubProblem and aiohttp's errors."""
         async with open_socket(self._hub.http) as socket:
             ask: dict[str, Any] = {"op": "interest", "interest": _NAME, "stream": self.stream}
             if self._audience:
@@ -174,23 +175,23 @@ class Quench:
             require_open(socket)
 
     async def _ask(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        """Ask for all who wait, one question at a time."""
+        """Ask for confirmation for all waiting calls, one question at a time."""
         while True:
             await self._asking.wait()
             self._asking.clear()
             waiting, self._waiting = self._waiting, []
             question = _Question(asyncio.get_running_loop().time(), waiting, asyncio.Event())
             self._question = question
-            await socket.send_bytes(orjson.dumps({"op": "still", "interest": _NAME}))
+            await socket.send_bytes(orjson.dumps({"op": "confirm", "interest": _NAME}))
             await question.answered.wait()
 
     def _take(self, message: dict[str, Any]) -> None:
-        """One message of the hub. Raises HubProblem for a refusal."""
+        """Handle a message of the hub. Raises HubProblem for a refusal."""
         op = message["op"]
         if op == "interest":
             self._attempt = 0
             self._know(message)
-        elif op == "still":
+        elif op == "confirmed":
             known = self._known
             self._answer(same=known is not None and known.tag == message["tag"])
         elif op == "error" and message.get("interest") == _NAME:
@@ -200,10 +201,10 @@ class Quench:
 
     def _know(self, message: dict[str, Any]) -> None:
         try:
-            self._known = _Known.of(message)
-        except EventHubError:  # of a hub that knows another language: everything is sent
+            self._known = _KnownClosure.of(message)
+        except EventHubError:  # the hub uses another language: every event is sent
             self._known = None
-        self._told.set()
+        self._received.set()
 
     def _answer(self, *, same: bool) -> None:
         question, self._question = self._question, None
@@ -214,7 +215,7 @@ class Quench:
         question.answer(same=same)
 
     def _lost(self) -> None:
-        """Nothing is known without a connection."""
+        """Forget the closure after the loss of the connection."""
         self._known = None
         self._confirmed_s = float("-inf")
         self._answer(same=False)
@@ -223,7 +224,7 @@ class Quench:
 
 
 class _Question(NamedTuple):
-    """One question, when it was asked, and who waits for the answer."""
+    """A question to the hub, its time, and the calls that wait for the answer."""
 
     asked_s: float
     waiting: list[asyncio.Future[bool]]
@@ -232,12 +233,12 @@ class _Question(NamedTuple):
     def answer(self, *, same: bool) -> None:
         self.answered.set()
         for one in self.waiting:
-            if not one.done():  # else its owner has gone
+            if not one.done():  # otherwise its caller was cancelled
                 one.set_result(same)
 
 
-def _unwanted(known: _Known, event: dict[str, Any]) -> bool:
+def _unmatched(known: _KnownClosure, event: dict[str, Any]) -> bool:
     try:
-        return known.surely_unwanted(shape_of(event))
+        return known.certainly_unmatched(shape_of(event))
     except EventHubError:
-        return False  # a wrong event: the hub says what is wrong with it
+        return False  # an invalid event: the hub reports the error

@@ -1,4 +1,5 @@
-"""When an event that nobody has reported as stored is sent again, without I/O. Plain module.
+"""Timers that say when an event without an acknowledgement is sent again, without I/O. Plain
+module.
 
 Source: FOX 10.1.1 (FOX-84).
 """
@@ -13,8 +14,8 @@ _ROUNDING = 1e-9  # of a division of two clock readings
 
 
 class ReissueTimers(Generic[Key]):
-    """One timer per event under way. Every interval each loses the interval; at zero its event is
-    due again and the timer begins anew; the notification that it is stored ends it (FOX-84).
+    """A timer per event in flight. It counts down in intervals; at zero the event is due again and
+    the timer restarts; the acknowledgement ends it (FOX-84).
     """
 
     def __init__(self, clock: Clock, *, interval_s: float, timeout_s: float) -> None:
@@ -25,24 +26,22 @@ class ReissueTimers(Generic[Key]):
         self._ticked_s = clock.monotonic_s()
 
     def issued(self, keys: Iterable[Key]) -> None:
-        """These are on their way from now on."""
+        """Start a timer for each of the events just sent."""
         if not self._left_s:
             self._ticked_s = self._clock.monotonic_s()
         self._left_s.update((key, self._timeout_s) for key in keys)
 
     def stored(self, keys: Iterable[Key]) -> None:
-        """The hub has them for certain; also for those that will never be sent again."""
+        """End the timers of events that are stored, or that will never be sent again."""
         for key in keys:
             self._left_s.pop(key, None)
 
     def wait(self, keys: Iterable[Key], seconds: float) -> None:
-        """The hub or the network has refused these: due in so long, sooner or later than they would
-        be.
-        """
+        """Make events that the hub or the network refused due in so many seconds."""
         self._left_s.update((key, seconds) for key in keys)
 
     def due(self) -> list[Key]:
-        """What is to be sent again now, in the order in which it was issued."""
+        """Return the events to send again now, in the order in which they were issued."""
         passed_s = self._clock.monotonic_s() - self._ticked_s
         intervals = int(passed_s / self._interval_s + _ROUNDING)
         if not intervals:

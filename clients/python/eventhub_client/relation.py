@@ -1,6 +1,6 @@
-"""Was an event before our change, is it our change, or did it come after? Plain module.
+"""Whether an event came before our change, is our change, or came after it. Plain module.
 
-Source: EMC, "PUT SEQUENCE 30 EXAMPLE" (EMC-11). Numbers alone decide: nothing is asked again.
+Source: EMC, "PUT SEQUENCE 30 EXAMPLE" (EMC-11). The sequences decide; the hub is not asked again.
 """
 
 from collections.abc import Callable
@@ -13,19 +13,19 @@ About = Callable[[dict[str, Any]], bool]
 
 
 class Relation(NamedTuple):
-    """`stale`: the resource was changed after our change, so what we hold of it is old."""
+    """`stale`: the resource changed after our change, so our copy is outdated."""
 
     when: Literal["before", "own", "after"]
     stale: bool = False
 
 
 def relation(own: Own, event: Delivered, *, about: str | About = "") -> Relation:
-    """How an event of the same stream relates to a change that we made.
+    """Return how an event relates to a change of ours in the same stream.
 
-    `own` is what the change returned: its number, the reply (`hub.reply(...)`, with `caused`) or
-    the receipt of an emit. `about` says which events change the resource: its key, or a function of
-    the event; not given, all that are asked about do. Raises ValueError for a reply or receipt
-    without a number.
+    `own` is the result of the change: its sequence, the reply (`hub.reply(...)`, with `caused`) or
+    the receipt of an emit. `about` selects the events that change the resource: its key, or a
+    function of the event; by default all. Raises ValueError for a reply or receipt without a
+    sequence.
     """
     segment, first, last = _run(own)
     if event.sequence < first:
@@ -37,7 +37,7 @@ def relation(own: Own, event: Delivered, *, about: str | About = "") -> Relation
 
 
 def _run(own: Own) -> tuple[str, int, int]:
-    """Segment (empty if not known), first and last number of a change."""
+    """Return segment (empty if unknown), first and last sequence of a change."""
     if isinstance(own, int):
         return "", own, own
     if isinstance(own, Reply):

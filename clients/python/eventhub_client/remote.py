@@ -1,5 +1,5 @@
-"""A client of a hub over HTTP and websocket: `emit`, and `listen` that resumes by itself; history,
-replay, state, streams, segments and types. Plain module.
+"""The client of a hub over HTTP and websocket: `emit`, a `listen` that resumes automatically,
+history, replay, state, streams, segments and types. Plain module.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ import orjson
 
 from eventhub.base import limits
 from eventhub_client.errors import RETRY
-from eventhub_client.history import Walk, Wanted, backwards, one_page
+from eventhub_client.history import HistoryQuery, HistoryWalk, backward_pages, one_page
 from eventhub_client.http import Answer, Http, Request, stream_path
-from eventhub_client.listening import UNREACHABLE, OnGap, listening, pause_s
-from eventhub_client.position import Asked, Place
-from eventhub_client.sources import Via
+from eventhub_client.listening import UNREACHABLE, OnGap, follow, pause_s
+from eventhub_client.position import ReadPosition, Subscription
 from eventhub_client.state import State
-from eventhub_client.suppress import Suppresses, emit_wanted
+from eventhub_client.suppress import Suppresses, emit_matched
+from eventhub_client.transports import Transport
 from eventhub_client.types import (
     Cursor,
     Delivered,
@@ -65,16 +65,16 @@ class HubClient:
         retry_for_s: float = 0.0,
         suppress: Suppresses | None = None,
     ) -> Receipt:
-        """Store one event or several, all or none; returns when they are durable.
+        """Store one event or several, all or none; return when they are durable.
 
-        With `retry_for_s`, a hub that is away is tried again for so long; give each event an `id`
-        with `incarnation` and `sequence` then, and nothing is stored twice (`Outbox` does so by
-        itself). With `suppress` (`eventhub_client.quench.Quench`), events that nobody wants
-        are not sent, and the receipt says which. Raises HubProblem, or what aiohttp raises when the
-        hub cannot be reached.
+        With `retry_for_s`, an unavailable hub is retried for so long; give each event an `id` with
+        `incarnation` and `sequence` then, so that none is stored twice (`Outbox` does). With
+        `suppress` (`eventhub_client.quench.Quench`), events that match no interest are not sent,
+        and the receipt lists them. Raises HubProblem, or aiohttp's errors if the hub is
+        unreachable.
         """
         if suppress is not None:
-            return await emit_wanted(self, suppress, stream, events, retry_for_s)
+            return await emit_matched(self, suppress, stream, events, retry_for_s)
         request = Request("POST", stream_path(stream, "events"), orjson.dumps(events))
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + retry_for_s
@@ -97,59 +97,59 @@ class HubClient:
         *,
         start: Start = "now",
         mask: int | list[str] | None = None,
-        via: Via = "websocket",
+        transport: Transport = "websocket",
         on_gap: OnGap = "raise",
-        **wanted: Any,
+        **filter: Any,
     ) -> AsyncIterator[Delivered]:
-        """Every event of a stream from a start on, in order, once; reconnects and resumes by
-        itself.
+        """Yield every event of a stream from a start on, in order, once; reconnect and resume
+        automatically.
 
-        `mask`: 64 channel bits, or channels by name; `wanted`: domain, type, attributes,
-        application, or instead of them a language and a filter in it, or registrations (their
-        ids). Raises GapError and SegmentMismatchError unless `on_gap` says otherwise, LossDetected,
-        and other HubProblem (`unknown_stream`, ...) as they are.
+        `mask`: 64 channel bits, or channels by name; `filter`: domain, type, attributes,
+        application; or instead of them a language and a filter in it; or registrations (their ids).
+        Raises GapError and SegmentMismatchError unless `on_gap` handles them, LossDetected, and
+        other HubProblem (`unknown_stream`, ...).
         """
-        place = Place(Asked(stream, start, mask, wanted, "never"))
-        items = listening(self.http, place, via=via, on_gap=on_gap)
+        position = ReadPosition(Subscription(stream, start, mask, filter, "never"))
+        items = follow(self.http, position, transport=transport, on_gap=on_gap)
         async with aclosing(items):  # type: ignore[type-var]
             async for item in items:
                 if isinstance(item, Delivered):
                     yield item
 
-    # --- what is stored ---
+    # --- stored events ---
 
     async def page(
         self,
         stream: str,
-        wanted: Wanted | None = None,
+        query: HistoryQuery | None = None,
         *,
         order: str = "forward",
         limit: int = limits.CLIENT_PAGE_EVENTS,
     ) -> Page:
-        """One page of a stream's history."""
-        return await one_page(self.http, stream, wanted or Wanted(), order, limit)
+        """Return one page of a stream's history."""
+        return await one_page(self.http, stream, query or HistoryQuery(), order, limit)
 
     async def history(
-        self, stream: str, *, order: str = "forward", start: Start | None = None, **wanted: Any
+        self, stream: str, *, order: str = "forward", start: Start | None = None, **filter: Any
     ) -> AsyncIterator[Delivered]:
-        """What is stored, event by event: forward from `oldest` (or a start) to the last one when
-        asked, or backward from `now`. `wanted` as in `listen`, with `mask`.
+        """Yield stored events: forward from `oldest` (or a start) to the last one at the time of
+        the call, or backward from `now`. `filter` as in `listen`, with `mask`.
         """
         if order == "forward":
-            walk = self.walk(stream, start=start or "oldest", **wanted)
+            walk = self.walk(stream, start=start or "oldest", **filter)
             async with aclosing(walk.events()) as events:  # type: ignore[type-var]
                 async for delivered in events:
                     yield delivered
             return
-        pages = backwards(self.http, stream, Wanted.of(start or "now", wanted))
+        pages = backward_pages(self.http, stream, HistoryQuery.of(start or "now", filter))
         async with aclosing(pages):  # type: ignore[type-var]
             async for page in pages:
                 for delivered in page.events:
                     yield delivered
 
-    def walk(self, stream: str, *, start: Start = "oldest", **wanted: Any) -> Walk:
-        """The forward history with its progress: `cursor`, and `head` where it ends."""
-        return Walk(self.http, stream, Wanted.of(start, wanted))
+    def walk(self, stream: str, *, start: Start = "oldest", **filter: Any) -> HistoryWalk:
+        """Return the forward history with its progress: `cursor`, and `head` where it ends."""
+        return HistoryWalk(self.http, stream, HistoryQuery.of(start, filter))
 
     async def replay(
         self,
@@ -157,12 +157,12 @@ class HubClient:
         *,
         start: Start = "oldest",
         until: Cursor | None = None,
-        **wanted: Any,
+        **filter: Any,
     ) -> AsyncIterator[Delivered]:
-        """A range of a stream once more, marked `playback`: from a start to a cursor, or to what
-        was the last event when it began (FOX-02).
+        """Yield a range of a stream again, marked `playback`: from a start to a cursor, or to the
+        last event at the time of the call (FOX-02).
         """
-        events = self.history(stream, start=start, **wanted)
+        events = self.history(stream, start=start, **filter)
         async with aclosing(events):  # type: ignore[type-var]
             async for delivered in events:
                 if until is not None and delivered.sequence > until.sequence:
@@ -170,21 +170,21 @@ class HubClient:
                 yield delivered
 
     async def event(self, stream: str, sequence: int) -> dict[str, Any]:
-        """One event by its number, as the hub shows it."""
+        """Return one event by its sequence."""
         path = stream_path(stream, "events", str(sequence))
         return cast("dict[str, Any]", await self.call("GET", path))
 
     # --- keyed state ---
 
     def state(self, stream: str) -> State:
-        """The state of a keyed stream that keeps itself right: `async with hub.state("prices") as
-        state:`.
+        """Return the state of a keyed stream, which stays current: `async with hub.state("prices")
+        as state:`.
         """
-        asked = Asked(stream, state="always")
-        return State(lambda: listening(self.http, Place(asked)))
+        subscription = Subscription(stream, state="always")
+        return State(lambda: follow(self.http, ReadPosition(subscription)))
 
     async def snapshot(self, stream: str) -> tuple[dict[str, StateItem], Cursor]:
-        """The latest event of each key, and the cursor from which a listen brings what follows."""
+        """Return the latest event of each key, and the cursor from which to listen."""
         items: dict[str, StateItem] = {}
         query: dict[str, str] = {}
         while True:
@@ -198,7 +198,7 @@ class HubClient:
     # --- management ---
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
-        """One request to the management API, `await hub.call("POST", "/v1/registrations", {...})`:
+        """Call the management API, `await hub.call("POST", "/v1/registrations", {...})`, and return
         the answer's JSON, None if it has none. Raises HubProblem for a refusal.
         """
         return (await self.reply(method, path, body)).json
@@ -206,8 +206,9 @@ class HubClient:
     async def reply(
         self, method: str, path: str, body: Any = None, *, if_match: str = "", action: str = ""
     ) -> Reply:
-        """The same with what its headers say: the numbers that the change caused (for `relation`),
-        the resource's tag. `if_match` refuses a change of what has changed since (`Changed`).
+        """Call the management API and return the reply with its headers: the sequences that the
+        change caused (for `relation`), the resource's ETag. With `if_match` a resource that has
+        changed since is refused (`Changed`).
         """
         headers = {"If-Match": if_match, "EventHub-Action": action}
         given = {name: value for name, value in headers.items() if value}
@@ -216,15 +217,15 @@ class HubClient:
         return answer.reply()
 
     async def streams(self) -> list[dict[str, Any]]:
-        """All streams that the key may see."""
+        """Return all streams that the key may see."""
         return await self._all("/v1/streams")
 
     async def segments(self, stream: str) -> list[dict[str, Any]]:
-        """The segments of a stream, the oldest first."""
+        """Return the segments of a stream, oldest first."""
         return await self._all(stream_path(stream, "segments"))
 
     async def types(self) -> list[dict[str, Any]]:
-        """The declared types of events."""
+        """Return the declared event types."""
         return await self._all("/v1/types")
 
     async def _all(self, path: str) -> list[dict[str, Any]]:
@@ -239,7 +240,7 @@ class HubClient:
 
     @property
     def http(self) -> Http:
-        """The hub as the other parts of this library reach it."""
+        """The connection to the hub."""
         if self._session is None:
             raise RuntimeError("Use the client in `async with`.")
         return Http(self._session, self.base_url)

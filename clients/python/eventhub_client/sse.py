@@ -1,4 +1,4 @@
-"""Server-sent events from bytes, without I/O. Plain module.
+"""A parser of server-sent events, without I/O. Plain module.
 
 Source: the HTML standard, "Parsing an event stream"; the hub ends lines with a line feed alone.
 """
@@ -15,7 +15,7 @@ class ServerSent(NamedTuple):
 
 
 class EventStream:
-    """`feed` bytes as they come; the events that they complete come back."""
+    """The state of the parser between chunks."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -23,6 +23,7 @@ class EventStream:
         self._id = ""
 
     def feed(self, chunk: bytes) -> list[ServerSent]:
+        """Return the events that a chunk of bytes completes."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         found = []
         for line in lines:
@@ -34,7 +35,7 @@ class EventStream:
     def _line(self, line: str) -> ServerSent | None:
         if line:
             name, _, value = line.partition(":")
-            if name:  # a line that begins with a colon is a comment: a sign of life
+            if name:  # a line that begins with a colon is a comment: a heartbeat
                 self._fields.setdefault(name, []).append(value.removeprefix(" "))
             return None
         fields, self._fields = self._fields, {}

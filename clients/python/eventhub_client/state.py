@@ -1,5 +1,5 @@
-"""The state of a keyed stream as a mapping that keeps itself right: snapshot, then every event
-folded into it, a new snapshot after a gap. Plain module.
+"""The state of a keyed stream as a mapping that stays current: a snapshot, every event folded into
+it, a new snapshot after a gap. Plain module.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ class Fold:
         self.cursor: Cursor | None = None
 
     def take(self, item: Item) -> None:
-        """A snapshot replaces everything; an event with a key replaces or, as a tombstone, removes
-        that key's.
+        """Apply an item: a snapshot replaces everything; an event with a key replaces the key's
+        event, a tombstone removes it.
         """
         self.cursor = item.cursor
         if not isinstance(item, Delivered):
-            self.items = {held.key: held for held in item.items}
+            self.items = {one.key: one for one in item.items}
             return
         key = item.event.get("key", "")
         if not key:
@@ -39,9 +39,9 @@ class Fold:
 
 class State(Mapping[str, StateItem]):
     """`async with hub.state("prices") as state:` is complete when the block begins, and follows the
-    stream inside it. `cursor` says what it is the state at.
+    stream inside it; it is the state at `cursor`.
 
-    Raises in `reached` and at the end of the block what ended the listen.
+    `reached` and the end of the block raise the error that ended the listener.
     """
 
     def __init__(self, listen: Callable[[], AsyncIterator[Item]]) -> None:
@@ -61,17 +61,17 @@ class State(Mapping[str, StateItem]):
         return self._fold.items[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(tuple(self._fold.items))  # another thread may look
+        return iter(tuple(self._fold.items))  # another thread may iterate
 
     def __len__(self) -> int:
         return len(self._fold.items)
 
     async def reached(self, sequence: int) -> None:
-        """Until an event of this number or a later one is in the state."""
+        """Wait until the state includes the event of this sequence or a later one."""
         await self._until(lambda: self.cursor.sequence >= sequence)
 
     async def changed(self) -> None:
-        """Until something more has come."""
+        """Wait until the state has advanced."""
         known = self.cursor
         await self._until(lambda: self.cursor != known)
 

@@ -1,5 +1,5 @@
-"""Emitting without what nobody wants (OIF-09): who decides is handed in, and reported in the
-receipt. Plain module.
+"""Emits only events that match some interest (OIF-09); the receipt reports the others.
+Plain module.
 """
 
 from collections.abc import Sequence
@@ -9,36 +9,36 @@ from eventhub_client.types import HubProblem, Receipt
 
 
 class Suppresses(Protocol):
-    """Says which events need not be sent."""
+    """Decides which events need not be sent."""
 
-    async def wanted(self, stream: str, events: Sequence[dict[str, Any]]) -> Sequence[bool]:
-        """For each event False if surely nobody wants it."""
+    async def matched(self, stream: str, events: Sequence[dict[str, Any]]) -> Sequence[bool]:
+        """Return for each event False if it certainly matches no interest."""
         ...
 
 
 class Emits(Protocol):
-    """A hub that takes events."""
+    """A hub that accepts events."""
 
     async def emit(
         self, stream: str, events: Sequence[dict[str, Any]], *, retry_for_s: float
     ) -> Receipt: ...
 
 
-async def emit_wanted(
+async def emit_matched(
     hub: Emits,
     suppress: Suppresses,
     stream: str,
     events: dict[str, Any] | Sequence[dict[str, Any]],
     retry_for_s: float,
 ) -> Receipt:
-    """Send the events that somebody may want; nothing at all if there are none.
+    """Send the events that may match an interest; nothing if there are none.
 
-    The indexes in the receipt, and in a refusal, are those of the events that were given.
+    The indexes in the receipt and in a refusal refer to `events`.
     """
     given = [events] if isinstance(events, dict) else list(events)
-    verdicts = await suppress.wanted(stream, given)
-    sent = [at for at, wanted in enumerate(verdicts) if wanted]
-    left_out = tuple(at for at, wanted in enumerate(verdicts) if not wanted)
+    matched = await suppress.matched(stream, given)
+    sent = [at for at, is_matched in enumerate(matched) if is_matched]
+    left_out = tuple(at for at, is_matched in enumerate(matched) if not is_matched)
     if not sent and given:
         return Receipt(stream, (), (), left_out)
     try:

@@ -1,8 +1,8 @@
-"""The same client for programs without an event loop: same calls, same answers, same exceptions.
+"""The client for programs without an event loop: same calls, same answers, same exceptions.
 Plain module.
 
-`with SyncHubClient(url, key) as hub: for event in hub.listen("orders"): ...`. One thread runs all
-that is awaited; the calls may be used from several threads.
+`with SyncHubClient(url, key) as hub: for event in hub.listen("orders"): ...`. One thread runs the
+event loop; the calls are thread-safe.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from eventhub.base import limits
 from eventhub.event.identity import EventId
 from eventhub_client.background import Background
-from eventhub_client.history import Wanted
-from eventhub_client.outbox import Dead, Outbox, Status, Terms
+from eventhub_client.history import HistoryQuery
+from eventhub_client.outbox import DeadLetter, Outbox, OutboxOptions, OutboxStatus
 from eventhub_client.profile import Profile
 from eventhub_client.remote import Event, HubClient
 from eventhub_client.state import State
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class SyncHubClient:
-    """See `HubClient` for what each call means."""
+    """The blocking form of `HubClient`, which documents each call."""
 
     def __init__(self, base_url: str, credential: str) -> None:
         self._hub = HubClient(base_url, credential)
@@ -60,8 +60,8 @@ class SyncHubClient:
 
     @contextmanager
     def using(self, make: Callable[[HubClient], AbstractAsyncContextManager[T]]) -> Iterator[T]:
-        """What works with the other client, made and kept going in its thread: `with
-        hub.using(lambda hub: Quench(hub, "debug")) as quench:`.
+        """Run a helper of the asynchronous client in its thread: `with hub.using(lambda hub:
+        Quench(hub, "debug")) as quench:`.
         """
         made = make(self._hub)
         found = self._run.run(made.__aenter__())
@@ -70,37 +70,37 @@ class SyncHubClient:
         finally:
             self._run.run(made.__aexit__(None, None, None))
 
-    def listen(self, stream: str, **wanted: Any) -> Iterator[Delivered]:
-        """`start`, `mask`, `via`, `on_gap`, domain, type, ... as in `HubClient.listen`. A hook for
-        gaps runs in the other thread.
+    def listen(self, stream: str, **filter: Any) -> Iterator[Delivered]:
+        """Iterate over events; `start`, `mask`, `transport`, `on_gap`, domain, type, ... as in
+        `HubClient.listen`. A hook for gaps runs in the other thread.
         """
-        return self._run.iterate(self._hub.listen(stream, **wanted))
+        return self._run.iterate(self._hub.listen(stream, **filter))
 
     def page(
         self,
         stream: str,
-        wanted: Wanted | None = None,
+        query: HistoryQuery | None = None,
         *,
         order: str = "forward",
         limit: int = limits.CLIENT_PAGE_EVENTS,
     ) -> Page:
-        return self._run.run(self._hub.page(stream, wanted, order=order, limit=limit))
+        return self._run.run(self._hub.page(stream, query, order=order, limit=limit))
 
-    def history(self, stream: str, **wanted: Any) -> Iterator[Delivered]:
-        """`order`, `start`, and the filter."""
-        return self._run.iterate(self._hub.history(stream, **wanted))
+    def history(self, stream: str, **filter: Any) -> Iterator[Delivered]:
+        """Iterate over stored events; `order`, `start` and the filter as in `HubClient.history`."""
+        return self._run.iterate(self._hub.history(stream, **filter))
 
     def replay(
-        self, stream: str, *, start: Start = "oldest", until: Cursor | None = None, **wanted: Any
+        self, stream: str, *, start: Start = "oldest", until: Cursor | None = None, **filter: Any
     ) -> Iterator[Delivered]:
-        return self._run.iterate(self._hub.replay(stream, start=start, until=until, **wanted))
+        return self._run.iterate(self._hub.replay(stream, start=start, until=until, **filter))
 
     def event(self, stream: str, sequence: int) -> dict[str, Any]:
         return self._run.run(self._hub.event(stream, sequence))
 
     @contextmanager
     def state(self, stream: str) -> Iterator["SyncState"]:
-        """`with hub.state("prices") as state:` a mapping that keeps itself right."""
+        """Give a mapping that stays current: `with hub.state("prices") as state:`."""
         state = self._hub.state(stream)
         self._run.run(state.__aenter__())
         try:
@@ -137,7 +137,7 @@ class SyncHubClient:
 
 
 class SyncState(Mapping[str, StateItem]):
-    """See `State`."""
+    """The blocking form of `State`."""
 
     def __init__(self, state: State, loop: Background) -> None:
         self._state = state
@@ -164,10 +164,12 @@ class SyncState(Mapping[str, StateItem]):
 
 
 class SyncOutbox:
-    """See `Outbox`. What waits is released while the block lasts, whatever the caller does."""
+    """The blocking form of `Outbox`, which sends in the background inside the block."""
 
-    def __init__(self, path: Path | str, url: str, key: str, terms: Terms | None = None) -> None:
-        self._made = (path, url, key, terms)
+    def __init__(
+        self, path: Path | str, url: str, key: str, options: OutboxOptions | None = None
+    ) -> None:
+        self._arguments = (path, url, key, options)
         self._loop: Background
         self._outbox: Outbox
 
@@ -192,28 +194,28 @@ class SyncOutbox:
     def emit(self, stream: str, events: Event | Sequence[Event]) -> list[EventId]:
         return self._loop.run(self._outbox.emit(stream, events))
 
-    def flush(self, timeout_s: float | None = None) -> Status:
+    def flush(self, timeout_s: float | None = None) -> OutboxStatus:
         return self._loop.run(self._outbox.flush(timeout_s))
 
-    def status(self) -> Status:
+    def status(self) -> OutboxStatus:
         return self._loop.run(self._outbox.status())
 
-    def dead(self) -> list[Dead]:
-        return self._loop.run(self._outbox.dead())
+    def dead_letters(self) -> list[DeadLetter]:
+        return self._loop.run(self._outbox.dead_letters())
 
-    def drop(self, number: int) -> Dead | None:
+    def drop(self, number: int) -> DeadLetter | None:
         return self._loop.run(self._outbox.drop(number))
 
     def requeue(self, number: int, event: Event | None = None) -> list[EventId]:
         return self._loop.run(self._outbox.requeue(number, event))
 
-    def keep(self, **changes: Any) -> Profile:
-        return self._loop.run(self._outbox.keep(**changes))
+    def save_profile(self, **changes: Any) -> Profile:
+        return self._loop.run(self._outbox.save_profile(**changes))
 
     @property
     def profile(self) -> Profile:
         return self._outbox.profile
 
     async def _open(self) -> Outbox:
-        """Made inside its loop, to which it belongs."""
-        return await Outbox(*self._made).__aenter__()
+        """Open the outbox inside the loop to which it belongs."""
+        return await Outbox(*self._arguments).__aenter__()

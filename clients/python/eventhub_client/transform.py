@@ -1,13 +1,13 @@
-"""Transforms events on their way to somewhere else: a switch chooses the transformer by the
-application that issued the event. Plain module.
+"""Transforms events that are forwarded: a switch chooses the transformer by the application that
+issued the event. Plain module.
 
     {"billing": [{"rename": {"total": "amount"}}, {"set": {"currency": "CHF"}}],
      "*": [{"remove": ["internal"]}]}
 
-The first of the event's applications that the switch names decides; `*` stands for any other event,
-and without it those pass as they are. Steps are done in their order, on the attributes, which are
-named by dotted paths. A numbered event never changes: what comes out is another event. Properties
-that its type declares immutable stay as they are, or the transformation is refused.
+The first of the event's applications that the switch names decides; `*` matches any other event,
+and without it those pass unchanged. Steps apply in order to the attributes, which dotted paths
+name. A stored event never changes: the result is another event. A transformation that changes a
+property which the type declares immutable is refused.
 
 Source: FOX 2.1, 4.1.2 (FOX-03, FOX-05).
 """
@@ -35,14 +35,14 @@ class Switch(NamedTuple):
 
     @classmethod
     def of(cls, given: Any) -> "Switch":
-        """A switch as it is written in JSON. Raises InvalidField at what is wrong."""
+        """Parse a switch in JSON. Raises InvalidField with the position."""
         if not isinstance(given, dict):
             raise InvalidField("A switch is an object: transformers by application.")
         return cls({name: _steps(steps, name) for name, steps in given.items()})
 
     def apply(self, event: Mapping[str, Any], immutable: Collection[str] = ()) -> dict[str, Any]:
-        """The event, JSON as readers get it, transformed. `immutable`: dotted paths, as the type's
-        definition shows them. Raises ImmutableProperty.
+        """Return an event in the hub's JSON, transformed. `immutable`: dotted paths, from the
+        type's definition. Raises ImmutableProperty.
         """
         steps = self._chosen(event.get("application", ()))
         if not steps:
@@ -93,7 +93,7 @@ def _set_all(attributes: Attributes, values: Mapping[str, Any]) -> None:
 
 
 def _rename_all(attributes: Attributes, paths: Mapping[str, str]) -> None:
-    """All are taken away before any is set, so that two can change places."""
+    """Rename paths; all are removed before any is set, so that two can be exchanged."""
     taken = {new: _take(attributes, old) for old, new in paths.items()}
     for path, value in taken.items():
         if value is not _MISSING:
@@ -106,12 +106,12 @@ def _remove_all(attributes: Attributes, paths: Collection[str]) -> None:
 
 
 def _text(value: Any) -> bytes:
-    """Values compare as JSON: Python takes true for 1."""
+    """Return a value as JSON for comparison, since in Python true equals 1."""
     return b"" if value is _MISSING else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def _set(attributes: Attributes, path: str, value: Any) -> None:
-    """Objects on the way are made; what stands there and is none gives way to one."""
+    """Set a value; create objects along the path, in place of other values."""
     *way, name = path.split(".")
     inner = attributes
     for step in way:
@@ -131,7 +131,7 @@ def _get(attributes: Attributes, path: str) -> Any:
 
 
 def _take(attributes: Attributes, path: str) -> Any:
-    """The value, which is there no longer."""
+    """Remove a value and return it."""
     *way, name = path.split(".")
     inner = _get(attributes, ".".join(way)) if way else attributes
     return inner.pop(name, _MISSING) if isinstance(inner, dict) else _MISSING

@@ -1,5 +1,5 @@
-"""Definitions of event types, fetched when a version is first met and kept: old versions stay right
-for old events (FOX-20). Plain module.
+"""A cache of event type definitions, each version fetched once: old versions stay valid for old
+events (FOX-20). Plain module.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from eventhub_client.types import Delivered
 
 
 class Newer(NamedTuple):
-    """A notice: events of this type come in a version newer than the one just read."""
+    """A notice that a type has a version newer than that of the event just read."""
 
     domain: str
     type: str
@@ -34,32 +34,32 @@ class Definition(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """An event with what its fields mean; `definition` None: its type is not declared."""
+    """An event with its type's definition; None if the type is not declared."""
 
     event: dict[str, Any]
     definition: Definition | None
 
 
 class TypeMismatch(Exception):
-    """The event does not satisfy the definition that it names."""
+    """The event violates the definition that it names."""
 
 
-class _Known(NamedTuple):
+class _CachedDefinition(NamedTuple):
     definition: Definition
     validator: jsonschema_rs.Draft202012Validator
 
 
 class TypeCache:
-    """One per process; `on_newer` is told once of each newer version that a listen met."""
+    """The cache of a process; `on_newer` gets each newer version once."""
 
     def __init__(self, hub: HubClient, on_newer: Callable[[Newer], None] | None = None) -> None:
         self._hub = hub
         self._on_newer = on_newer
-        self._known: dict[tuple[str, str, str], asyncio.Task[_Known]] = {}
-        self._told: set[Newer] = set()
+        self._known: dict[tuple[str, str, str], asyncio.Task[_CachedDefinition]] = {}
+        self._noticed: set[Newer] = set()
 
     async def parse(self, delivered: Delivered) -> Parsed:
-        """The event by the version it names, however old it is.
+        """Validate an event by the version that it names, however old.
 
         Raises TypeMismatch, and HubProblem when the definition cannot be fetched.
         """
@@ -76,15 +76,15 @@ class TypeCache:
             raise TypeMismatch(f"{domain} {type} version {version}: {problem.message}")
         return Parsed(event, known.definition)
 
-    async def _find(self, domain: str, type: str, version: str) -> _Known:
-        """Those who ask at the same time wait for one fetch; a failed one is tried anew."""
+    async def _find(self, domain: str, type: str, version: str) -> _CachedDefinition:
+        """Return a definition; concurrent callers share one fetch, and a failed one is repeated."""
         key = (domain, type, version)
         task = self._known.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception())):
             task = self._known[key] = asyncio.create_task(self._fetch(key))
         return await asyncio.shield(task)
 
-    async def _fetch(self, key: tuple[str, str, str]) -> _Known:
+    async def _fetch(self, key: tuple[str, str, str]) -> _CachedDefinition:
         path = "/".join(quote(part, safe="") for part in key)
         found = await self._hub.call("GET", f"/v1/types/{path}")
         definition = Definition(
@@ -95,10 +95,10 @@ class TypeCache:
             found["schema"],
             tuple(found["immutable"]),
         )
-        return _Known(definition, jsonschema_rs.Draft202012Validator(definition.schema))
+        return _CachedDefinition(definition, jsonschema_rs.Draft202012Validator(definition.schema))
 
     def _notice(self, newer: Newer) -> None:
-        if newer not in self._told:
-            self._told.add(newer)
+        if newer not in self._noticed:
+            self._noticed.add(newer)
             if self._on_newer is not None:
                 self._on_newer(newer)

@@ -1,5 +1,5 @@
-"""What the client hands out, in-process and remote alike: cursors, receipts, delivered events,
-pages, problems. Plain module.
+"""The client's values, in-process and remote alike: cursors, receipts, delivered events, pages,
+problems. Plain module.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Cursor(NamedTuple):
-    """The last event seen: its segment's UUID and its sequence."""
+    """The position of the last event received: its segment's UUID and its sequence."""
 
     segment: str
     sequence: int
 
     @classmethod
     def parse(cls, text: str) -> "Cursor":
-        """From `<segment>:<sequence>`. Raises ValueError."""
+        """Parse `<segment>:<sequence>`. Raises ValueError."""
         segment, _, sequence = text.rpartition(":")
         try:
             return cls(str(UUID(segment)), int(sequence))
@@ -30,18 +30,18 @@ class Cursor(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As it stands in query strings and in Last-Event-ID."""
+        """The form in query strings and in Last-Event-ID."""
         return f"{self.segment}:{self.sequence}"
 
 
 class At(NamedTuple):
-    """A moment: a hint, which the hub resolves to a cursor (times never order; EMC-41)."""
+    """A moment, which the hub resolves to a cursor (times never order events; EMC-41)."""
 
     time_us: int  # since 1970 UTC
 
     @classmethod
     def of(cls, moment: datetime | str) -> "At":
-        """From a time with its offset, or RFC 3339 text. Raises ValueError."""
+        """Return the moment of a time with its offset, or of RFC 3339 text. Raises ValueError."""
         if isinstance(moment, str):
             moment = datetime.fromisoformat(moment)
         if moment.tzinfo is None:
@@ -56,13 +56,13 @@ class At(NamedTuple):
 
 
 Start = Literal["now", "oldest", "boot"] | Cursor | At
-"""Where a listen begins: after the last event, with the first that is still held, after the last
+"""The start of a listener: after the last event, at the first that is still stored, after the last
 start of the hub, after a cursor, or at a time.
 """
 
 
 class Range(NamedTuple):
-    """A run of new numbers in one segment."""
+    """A range of new sequences in one segment."""
 
     segment: str
     first: int
@@ -70,7 +70,7 @@ class Range(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """An event that was there before: its index in the request, and where it is."""
+    """An event that was stored before: its index in the request, and its position."""
 
     at: int
     segment: str
@@ -78,16 +78,16 @@ class Duplicate(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """The answer to an emit: durable from here on."""
+    """The answer to an emit: the events are durable."""
 
     stream: str
     ranges: tuple[Range, ...]
     duplicates: tuple[Duplicate, ...]
-    suppressed: tuple[int, ...] = ()  # indexes of events that nobody wants, and were not sent
+    suppressed: tuple[int, ...] = ()  # indexes of events that match no interest and were not sent
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> "Receipt":
-        """From the JSON of the emit door."""
+        """Return the receipt of an answer of the emit route."""
         return cls(
             answer["stream"],
             tuple(Range(i["segment"], i["first"], i["last"]) for i in answer["ranges"]),
@@ -116,16 +116,14 @@ class Delivered(NamedTuple):
     sequence: int
     prev: int
     liveness: str  # live; recovery: missed since a cursor; playback: replayed on demand
-    event: dict[str, Any]  # the event's own fields, as in the hub's native JSON
-    registrations: tuple[int, ...] = ()  # of those that the listen names, the ones that matched
+    event: dict[str, Any]  # its own fields, in the hub's native JSON
+    registrations: tuple[int, ...] = ()  # the listener's registrations that matched
     appended_at: str = ""  # RFC 3339, the hub's clock; empty in-process
     latest_version: str = ""  # of the event's type, where it is newer than the event's (FOX-20)
 
     @classmethod
     def of(cls, message: dict[str, Any]) -> "Delivered":
-        """From an event as the doors show it; `prev` stands below the sequence where none is
-        given.
-        """
+        """Return the event of a message; without `prev` it is the sequence before."""
         sequence = message["sequence"]
         return cls(
             message["segment"],
@@ -144,7 +142,7 @@ class Delivered(NamedTuple):
 
 
 class StateItem(NamedTuple):
-    """The latest event of a key, as a snapshot of a keyed stream has it."""
+    """The latest event of a key, in a snapshot of a keyed stream."""
 
     key: str
     segment: str
@@ -171,12 +169,12 @@ class Snapshot(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Some of a stream's history, and where the next page begins."""
+    """Some of a stream's history, and the start of the next page."""
 
     events: tuple[Delivered, ...]
-    cursor: Cursor | None  # None: nothing lies before the page
-    head: int  # the stream's last number when the page was made
-    first: int  # the first that is held
+    cursor: Cursor | None  # None: there are no events before the page
+    head: int  # the stream's last sequence at that time
+    first: int  # the first that is stored
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> "Page":
@@ -190,7 +188,7 @@ class Page(NamedTuple):
 
 
 class Caused(NamedTuple):
-    """The events that a change of ours caused: a run of numbers of one stream (EMC-10)."""
+    """The events that a change of ours caused: a range of sequences of one stream (EMC-10)."""
 
     segment: str
     first: int
@@ -198,17 +196,17 @@ class Caused(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer of the management API with what its headers say."""
+    """An answer of the management API with the values of its headers."""
 
     json: Any  # None if it has none
     etag: str = ""  # of a single resource, for `If-Match`
     cursor: Cursor | None = None  # the last event of the affected stream
     caused: Caused | None = None
-    action: str = ""  # the name under which the change's events carry it as `correlation`
+    action: str = ""  # the name of the change: the `correlation` of its events
 
 
 class HubProblem(Exception):
-    """The hub refused: its problem document. `code` is stable; docs/errors lists all."""
+    """A refusal of the hub: its problem document. `code` is stable; docs/errors lists all."""
 
     def __init__(self, problem: dict[str, Any], *, retry_after_s: float | None = None) -> None:
         self.problem = problem
@@ -220,10 +218,7 @@ class HubProblem(Exception):
 
 
 class LossDetected(Exception):
-    """A frame is missing on its way here:
-
-    `prev` is not the last number this listen knew (EMC-05).
-    """
+    """A frame was lost: `prev` is not the last sequence of this listener (EMC-05)."""
 
     def __init__(self, *, known: int, prev: int) -> None:
         self.known = known

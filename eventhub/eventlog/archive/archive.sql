@@ -57,14 +57,14 @@ WITH found AS (
                       WHEN s.tier <> 'live' THEN 'gone'
                       WHEN s.last IS NULL THEN 'open'
                       WHEN NOT t.archive THEN 'archive_policy'
-                      ELSE '' END AS why
+                      ELSE '' END AS reason
       FROM segments s JOIN streams t ON t.id = s.stream_id
      WHERE s.id = %(segment_id)s AND s.uuid = %(segment)s::uuid
 ), hastened AS (
     UPDATE archive_attempts a SET retry_at = now() FROM found f
-     WHERE f.id = a.segment_id AND f.why = '' AND a.retry_at > now() AND %(act)s
+     WHERE f.id = a.segment_id AND f.reason = '' AND a.retry_at > now() AND %(act)s
 )
-SELECT why FROM found
+SELECT reason FROM found
 
 -- name: fail_attempt
 UPDATE archive_attempts
@@ -95,7 +95,7 @@ SELECT count(*) AS segments, COALESCE(sum(s.last - s.first + 1), 0)::bigint AS e
  WHERE s.archive_path IS NOT NULL AND s.tier <> 'dropped' AND (%(stream)s::text IS NULL OR t.name = %(stream)s)
 
 -- name: failures
-SELECT t.zone_id, t.name AS stream, s.uuid::text AS segment, a.attempts AS tries, a.reason, a.detail,
+SELECT t.zone_id, t.name AS stream, s.uuid::text AS segment, a.attempts, a.reason, a.detail,
        (extract(epoch FROM a.retry_at) * 1000000)::bigint AS retry_at_us
   FROM archive_attempts a JOIN segments s ON s.id = a.segment_id JOIN streams t ON t.id = s.stream_id
  WHERE a.reason <> 'unfinished' AND s.archive_path IS NULL AND s.tier = 'live'

@@ -50,9 +50,9 @@ class Archiver:
     """One run. The connection is in autocommit mode. One user at a time."""
 
     def __init__(
-        self, place: ArchiveFolder, connection: Connection, rows: SegmentReader, clock: Clock
+        self, folder: ArchiveFolder, connection: Connection, rows: SegmentReader, clock: Clock
     ) -> None:
-        self._place = place
+        self._folder = folder
         self._connection = connection
         self._rows = rows
         self._clock = clock
@@ -65,24 +65,24 @@ class Archiver:
         """End `run` soon; may be called by a signal handler."""
         self._stopping = True
 
-    def run(self, choice: SegmentFilter, *, anyway: bool = False) -> Iterator[ArchiveResult]:
-        """Archive until nothing is due, segment by segment. `anyway`: do not wait for the next
-        attempt of failed segments.
+    def run(self, choice: SegmentFilter, *, retry_failed: bool = False) -> Iterator[ArchiveResult]:
+        """Archive until nothing is due, segment by segment. `retry_failed`: failed segments do not
+        wait for their next attempt.
 
         Raises ArchiveLeaseLost, at the beginning if another archiver is running, ArchiverStopped
         after `stop`, and DatabaseUnavailable.
         """
         with self._leading():
             catalog.delete_finished_attempts(self._connection)
-            if anyway:
+            if retry_failed:
                 catalog.retry_failed_now(self._connection)
             while found := catalog.due_segments(self._connection, choice):
                 for segment in found:
                     self._go_on()
-                    tries = catalog.start_attempt(self._connection, segment)
-                    if tries is None:
+                    attempt = catalog.start_attempt(self._connection, segment)
+                    if attempt is None:
                         continue
-                    done = self._archived(segment, tries)
+                    done = self._archived(segment, attempt)
                     yield done
                     if done.reason in _ENDS:
                         return  # the others would fail too
@@ -109,32 +109,32 @@ class Archiver:
 
     def _remove_unfinished(self) -> None:
         if not self._cleaned:
-            self._place.remove_unfinished()
+            self._folder.remove_unfinished()
             self._cleaned = True
 
-    def _archived(self, segment: DueSegment, tries: int) -> ArchiveResult:
+    def _archived(self, segment: DueSegment, attempt: int) -> ArchiveResult:
         try:
             self._remove_unfinished()
-            made = self._there_already(segment) or write_segment(
-                self._place, segment, lambda: self._pages(segment)
+            manifest = self._there_already(segment) or write_segment(
+                self._folder, segment, lambda: self._pages(segment)
             )
-            if tries > 1:
-                remove_leftovers(self._place, segment, made)
+            if attempt > 1:
+                remove_leftovers(self._folder, segment, manifest)
         except FileNotFoundError as error:
             raise ArchiveLeaseLost from error  # the new holder removes unfinished files
         except (ArchiveLeaseLost, ArchiverStopped, psycopg.Error):
             raise
         except EventHubError as error:
-            return self._failed(segment, tries, error)
+            return self._failed(segment, attempt, error)
         except Exception as error:
             log.exception("archiving_failed", segment=segment.uuid)
-            return self._failed(segment, tries, EventHubError(f"{type(error).__name__}: {error}"))
+            return self._failed(segment, attempt, EventHubError(f"{type(error).__name__}: {error}"))
         path = layout.manifest_path(stem_of(segment))
         self._renew(at_once=True)
         if not catalog.complete(self._connection, segment, path, self._owner):
             raise ArchiveLeaseLost
-        log.info("segment_archived", segment=segment.uuid, bytes=made.file_bytes)
-        return ArchiveResult(segment, made.events, made.file_bytes)
+        log.info("segment_archived", segment=segment.uuid, bytes=manifest.file_bytes)
+        return ArchiveResult(segment, manifest.events, manifest.file_bytes)
 
     def _pages(self, segment: DueSegment) -> Iterator[pa.Table]:
         for page in self._rows.pages(segment):
@@ -148,18 +148,18 @@ class Archiver:
         Raises ArchiveConflict if they are intact and of other events.
         """
         path = layout.manifest_path(stem_of(segment))
-        found = verify.examine(self._place, path, self._go_on)
+        found = verify.examine(self._folder, path, self._go_on)
         if found.manifest is None or found.problems:
             return None
-        made = found.manifest
+        manifest = found.manifest
         known = (segment.uuid, segment.first, segment.last, segment.bytes)
-        if (made.segment, *made.range, made.payload_bytes) != known:
+        if (manifest.segment, *manifest.range, manifest.payload_bytes) != known:
             raise ArchiveConflict(path=path)
-        return made
+        return manifest
 
-    def _failed(self, segment: DueSegment, tries: int, error: EventHubError) -> ArchiveResult:
+    def _failed(self, segment: DueSegment, attempt: int, error: EventHubError) -> ArchiveResult:
         reason = (error.code, error.message)
-        catalog.fail_attempt(self._connection, segment, tries, reason)
+        catalog.fail_attempt(self._connection, segment, attempt, reason)
         log.warning("segment_not_archived", segment=segment.uuid, reason=error.code)
         return ArchiveResult(segment, 0, 0, *reason)
 
@@ -167,6 +167,6 @@ class Archiver:
 @contextmanager
 def open_archiver(archive_url: str, database_url: str, clock: Clock) -> Iterator[Archiver]:
     """Open an archiver. Raises ArchiveUnavailable, DatabaseUnavailable."""
-    place = ArchiveFolder(archive_url)
+    folder = ArchiveFolder(archive_url)
     with blocking(database_url, name="archiver") as connection, SegmentReader(database_url) as rows:
-        yield Archiver(place, connection, rows, clock)
+        yield Archiver(folder, connection, rows, clock)

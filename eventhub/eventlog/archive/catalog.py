@@ -76,7 +76,7 @@ class ArchiveFailure(NamedTuple):
     zone_id: int | None
     stream: str
     segment: str
-    tries: int
+    attempts: int
     reason: str  # an error's code
     detail: str
     retry_at_us: int
@@ -122,8 +122,8 @@ async def expedite(
     check.
     """
     values = {"segment_id": segment_id, "segment": segment, "act": act}
-    why = await (await scalars(connection).execute(SQL["expedite"], values)).fetchone()
-    return "gone" if why is None else str(why)
+    reason = await (await scalars(connection).execute(SQL["expedite"], values)).fetchone()
+    return "gone" if reason is None else str(reason)
 
 
 async def archived_copy(
@@ -149,15 +149,17 @@ def start_attempt(connection: Connection, segment: DueSegment) -> int | None:
     any more.
     """
     values = {"segment_id": segment.id}
-    tries: int | None = scalars(connection).execute(SQL["start_attempt"], values).fetchone()
-    return tries
+    attempt: int | None = scalars(connection).execute(SQL["start_attempt"], values).fetchone()
+    return attempt
 
 
 def fail_attempt(
-    connection: Connection, segment: DueSegment, tries: int, reason: tuple[str, str]
+    connection: Connection, segment: DueSegment, attempt: int, reason: tuple[str, str]
 ) -> None:
     """Store the reason (code and text); each pause before the next attempt is twice as long."""
-    pause_s = min(limits.ARCHIVE_RETRY_S_BASE * 2 ** min(tries - 1, 20), limits.ARCHIVE_RETRY_S_MAX)
+    pause_s = min(
+        limits.ARCHIVE_RETRY_S_BASE * 2 ** min(attempt - 1, 20), limits.ARCHIVE_RETRY_S_MAX
+    )
     code, detail = reason
     values = {"segment_id": segment.id, "pause_s": pause_s, "reason": code, "detail": detail}
     connection.execute(SQL["fail_attempt"], values)

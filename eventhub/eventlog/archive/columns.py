@@ -161,9 +161,9 @@ def decoded(page: pa.Table, names: Names) -> Decoded:
         **dict(zip(_ROW, values, strict=True)),
         **typed,
     }
-    made = schema(names)
-    arrays = [_array(columns[field.name], field.type) for field in made]
-    return Decoded(pa.RecordBatch.from_arrays(arrays, schema=made), producers)
+    parquet_schema = schema(names)
+    arrays = [_array(columns[field.name], field.type) for field in parquet_schema]
+    return Decoded(pa.RecordBatch.from_arrays(arrays, schema=parquet_schema), producers)
 
 
 def columns_of(texts: Sequence[bytes], names: Names) -> _Values:
@@ -200,8 +200,8 @@ def _rows(payloads: Sequence[bytes]) -> tuple[list[tuple[Any, ...]], list[EventP
         event = parse(payload)
         producer: tuple[Any, ...] = (None, None, None)
         if event.HasField("producer_id"):
-            made = event.producer_id
-            producer = EventProducer(made.client, made.incarnation, made.sequence)
+            own = event.producer_id
+            producer = EventProducer(own.client, own.incarnation, own.sequence)
             producers.append(producer)
         rows.append(
             (

@@ -44,7 +44,7 @@ class ArchiveFolder:
             raise ArchiveUnavailable(f"The archive does not respond: {_message(error)}") from error
         self._local = isinstance(self._files, LocalFileSystem)
         self._unfinished = unfinished
-        self.shown = without_credentials(url)
+        self.display_url = without_credentials(url)
 
     @contextmanager
     def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:
@@ -52,7 +52,7 @@ class ArchiveFolder:
         block fails.
         """
         path = f"{self._unfinished}/{secrets.token_hex(8)}-{name}"
-        self._require_room()
+        self._require_space()
         with _explained(path):
             self._files.makedirs(self._at(self._unfinished), exist_ok=True)
             file = self._files.open(self._at(path), "wb")
@@ -73,12 +73,12 @@ class ArchiveFolder:
         for path in self.names(self._unfinished):
             self.remove(path)
 
-    def _require_room(self) -> None:
+    def _require_space(self) -> None:
         """Raise ArchiveUnavailable if a local disk is low on space: the archive must not take what
         the hub needs.
         """
         root = Path(self._root)
-        if self._local and root.is_dir() and disk.look(root).state != "ok":
+        if self._local and root.is_dir() and disk.measure(root).state != "ok":
             raise ArchiveUnavailable(
                 f"The disk of {root} is low on space; archiving resumes when space is free."
             )
@@ -136,7 +136,7 @@ class ArchiveFolder:
             except FileNotFoundError:
                 return
 
-    def there(self) -> bool:
+    def exists(self) -> bool:
         """Return whether the root exists; if not, missing files may be back soon."""
         with _explained(self._root):
             return bool(self._files.exists(self._root))
@@ -169,10 +169,10 @@ def _explained(path: str) -> Iterator[None]:
 def _rename(source: Path, target: Path, root: Path) -> None:
     """Rename a file; write the file, its name and the names of new folders to the disk."""
     _to_disk(source)
-    made = [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()]
+    created = [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()]
     target.parent.mkdir(parents=True, exist_ok=True)
     source.replace(target)
-    for folder in {target.parent, *(folder.parent for folder in made)}:
+    for folder in {target.parent, *(folder.parent for folder in created)}:
         if folder.is_relative_to(root.parent):
             _to_disk(folder)
 

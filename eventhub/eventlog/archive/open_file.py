@@ -14,10 +14,9 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
-from eventhub.eventlog.archive.manifest import SegmentManifest
+from eventhub.eventlog.archive.manifest import SegmentManifest, load
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.stored import ArchivedSegment
 
@@ -30,10 +29,10 @@ class OpenFile:
     One user at a time, holding `lock`. Raises ArchiveDamaged, ArchiveUnavailable.
     """
 
-    def __init__(self, place: ArchiveFolder, segment: ArchivedSegment) -> None:
+    def __init__(self, folder: ArchiveFolder, segment: ArchivedSegment) -> None:
         self.lock = threading.Lock()
         self.cached_bytes = 0
-        self._place = place
+        self._folder = folder
         self._segment = segment
         self._path = segment.path
         self._file: IO[bytes] | None = None
@@ -74,12 +73,12 @@ class OpenFile:
         return table
 
     def _open(self) -> None:
-        made = load_manifest(self._place, self._segment)
-        self._path = file_of(self._segment, made)
+        manifest = load_manifest(self._folder, self._segment)
+        self._path = file_of(self._segment, manifest)
         with self._explained("open"):
-            self._file = self._place.open(self._path)
+            self._file = self._folder.open(self._path)
         with self._explained("footer"):
-            self._parquet = pq.ParquetFile(self._footed(made), page_checksum_verification=True)
+            self._parquet = pq.ParquetFile(self._footed(manifest), page_checksum_verification=True)
             meta = self._parquet.metadata
             found = [meta.row_group(at).column(0).statistics for at in range(meta.num_row_groups)]
         self._ends = [group.max for group in found]
@@ -87,14 +86,17 @@ class OpenFile:
         if [*begins, self._segment.last + 1] != [self._segment.first, *(e + 1 for e in self._ends)]:
             raise self._damaged("its row groups do not follow each other")
 
-    def _footed(self, made: SegmentManifest) -> IO[bytes]:
+    def _footed(self, manifest: SegmentManifest) -> IO[bytes]:
         """Return the open file after checking its size and footer against the manifest."""
         assert self._file is not None  # noqa: S101  (for the type)
         size = self._file.seek(0, 2)
-        if size != made.file_bytes:
-            raise self._damaged(f"{size} bytes instead of {made.file_bytes}")
-        self._file.seek(size - made.footer_bytes)
-        if hashlib.sha256(self._file.read(made.footer_bytes)).hexdigest() != made.footer_sha256:
+        if size != manifest.file_bytes:
+            raise self._damaged(f"{size} bytes instead of {manifest.file_bytes}")
+        self._file.seek(size - manifest.footer_bytes)
+        if (
+            hashlib.sha256(self._file.read(manifest.footer_bytes)).hexdigest()
+            != manifest.footer_sha256
+        ):
             raise self._damaged("its footer is altered")
         self._file.seek(0)
         return self._file
@@ -105,7 +107,7 @@ class OpenFile:
         try:
             yield
         except (pa.ArrowException, OSError, EOFError) as error:
-            _raise_if_away(self._place, self._path)
+            _raise_if_away(self._folder, self._path)
             raise self._damaged(f"{what}: {error}") from error
 
     def _damaged(self, what: str) -> ArchiveDamaged:
@@ -114,23 +116,23 @@ class OpenFile:
         return ArchiveDamaged(message, path=self._path, segment=segment)
 
 
-def load_manifest(place: ArchiveFolder, segment: ArchivedSegment) -> SegmentManifest:
+def load_manifest(folder: ArchiveFolder, segment: ArchivedSegment) -> SegmentManifest:
     """Return the manifest of a segment. Raises ArchiveDamaged, ArchiveUnavailable."""
     try:
-        made = manifest.load(place.read(segment.path), segment.path)
+        manifest = load(folder.read(segment.path), segment.path)
     except FileNotFoundError as error:
-        _raise_if_away(place, segment.path)
+        _raise_if_away(folder, segment.path)
         raise ArchiveDamaged(f"{segment.path} is missing.", path=segment.path) from error
-    if (made.segment, *made.range) != (segment.uuid, segment.first, segment.last):
+    if (manifest.segment, *manifest.range) != (segment.uuid, segment.first, segment.last):
         raise ArchiveDamaged(f"{segment.path} is of another segment.", path=segment.path)
-    return made
+    return manifest
 
 
-def file_of(segment: ArchivedSegment, made: SegmentManifest) -> str:
+def file_of(segment: ArchivedSegment, manifest: SegmentManifest) -> str:
     """Return the path of the Parquet file, next to the manifest."""
-    return f"{segment.path.rpartition('/')[0]}/{made.file}"
+    return f"{segment.path.rpartition('/')[0]}/{manifest.file}"
 
 
-def _raise_if_away(place: ArchiveFolder, path: str) -> None:
-    if not place.there():
-        raise ArchiveUnavailable(f"The archive does not exist: {place.shown}", path=path)
+def _raise_if_away(folder: ArchiveFolder, path: str) -> None:
+    if not folder.exists():
+        raise ArchiveUnavailable(f"The archive does not exist: {folder.display_url}", path=path)

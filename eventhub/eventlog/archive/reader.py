@@ -47,7 +47,7 @@ class Archive:
 
     def __init__(self, url: str) -> None:
         """Store the URL, as in EVENTHUB_ARCHIVE_URL, without any access to the files."""
-        self._place = ArchiveFolder(url)
+        self._folder = ArchiveFolder(url)
         self._lock = threading.Lock()
         self._files: OrderedDict[str, OpenFile] = OrderedDict()  # by path, the least used first
 
@@ -77,8 +77,8 @@ class Archive:
 
     async def raw(self, segment: ArchivedSegment) -> RawFile:
         """Return the whole file, read in constant memory."""
-        made = await asyncio.to_thread(self._whole, segment)
-        return RawFile(made.file_bytes, self._chunks(segment, made))
+        manifest = await asyncio.to_thread(self._whole, segment)
+        return RawFile(manifest.file_bytes, self._chunks(segment, manifest))
 
     def close(self) -> None:
         """Close all files. They are opened again when they are read."""
@@ -89,7 +89,7 @@ class Archive:
 
     def _rows(self, segment: ArchivedSegment, sequence: int, count: int) -> pa.Table:
         with self._lock:
-            file = self._files.setdefault(segment.path, OpenFile(self._place, segment))
+            file = self._files.setdefault(segment.path, OpenFile(self._folder, segment))
             self._files.move_to_end(segment.path)
         with file.lock:
             try:
@@ -126,28 +126,28 @@ class Archive:
     def _whole(self, segment: ArchivedSegment) -> SegmentManifest:
         """Return the manifest of a file after checking its size."""
         with _discreet(segment):
-            made = load_manifest(self._place, segment)
-            path = file_of(segment, made)
+            manifest = load_manifest(self._folder, segment)
+            path = file_of(segment, manifest)
             try:
-                size = self._place.size(path)
+                size = self._folder.size(path)
             except FileNotFoundError as error:
                 raise ArchiveDamaged(f"{path} is missing.", path=path) from error
-            if size != made.file_bytes:
-                raise ArchiveDamaged(f"{path} has {size} bytes instead of {made.file_bytes}.")
-            return made
+            if size != manifest.file_bytes:
+                raise ArchiveDamaged(f"{path} has {size} bytes instead of {manifest.file_bytes}.")
+            return manifest
 
     async def _chunks(
-        self, segment: ArchivedSegment, made: SegmentManifest
+        self, segment: ArchivedSegment, manifest: SegmentManifest
     ) -> AsyncGenerator[bytes, None]:
         """Yield the file. The last chunk is held back until the digest of all is verified."""
-        path, left, digest = file_of(segment, made), made.file_bytes, hashlib.sha256()
+        path, left, digest = file_of(segment, manifest), manifest.file_bytes, hashlib.sha256()
         file = await asyncio.to_thread(self._open, segment, path)
 
         def take() -> bytes:
             with _discreet(segment):
                 chunk = _chunk(file, path, left)
                 digest.update(chunk)
-                if len(chunk) == left and digest.hexdigest() != made.file_sha256:
+                if len(chunk) == left and digest.hexdigest() != manifest.file_sha256:
                     raise ArchiveDamaged(f"{path} is altered: its digest differs.", path=path)
                 return chunk
 
@@ -162,7 +162,7 @@ class Archive:
     def _open(self, segment: ArchivedSegment, path: str) -> IO[bytes]:
         with _discreet(segment):
             try:
-                return self._place.open(path)
+                return self._folder.open(path)
             except FileNotFoundError as error:
                 raise ArchiveDamaged(f"{path} is missing.", path=path) from error
 
@@ -179,13 +179,13 @@ def _discreet(segment: ArchivedSegment) -> Iterator[None]:
     try:
         yield
     except ArchiveDamaged as error:
-        log.error("archive_damaged", segment=segment.uuid, path=segment.path, why=error.message)
+        log.error("archive_damaged", segment=segment.uuid, path=segment.path, detail=error.message)
         raise ArchiveDamaged(
             f"The archived segment {segment.uuid} is damaged.",
             segment=segment.uuid,
         ) from error
     except ArchiveUnavailable as error:
-        log.error("archive_unavailable", segment=segment.uuid, why=error.message)
+        log.error("archive_unavailable", segment=segment.uuid, detail=error.message)
         raise ArchiveUnavailable(
             f"The archive with segment {segment.uuid} does not respond; try again shortly.",
             segment=segment.uuid,

@@ -13,12 +13,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eventhub.base import limits
-from eventhub.eventlog.archive import columns, layout, manifest
+from eventhub.eventlog.archive import columns, layout
 from eventhub.eventlog.archive.catalog import DueSegment
 from eventhub.eventlog.archive.columns import NameCount, Names
 from eventhub.eventlog.archive.errors import ArchiveUnavailable, SegmentUnreadable
 from eventhub.eventlog.archive.folder import ArchiveFolder
-from eventhub.eventlog.archive.manifest import ProducerHighest, SegmentManifest
+from eventhub.eventlog.archive.manifest import (
+    SCHEMA_VERSION,
+    ProducerHighest,
+    SegmentManifest,
+    dump,
+)
 
 Pages = Callable[[], Iterable[pa.Table]]  # a segment's rows, from the first on; read twice
 _TAIL_BYTES = 8  # the footer's length and Parquet's mark
@@ -41,7 +46,7 @@ def stem_of(segment: DueSegment) -> str:
     return layout.stem(segment.zone_id, segment.stream, segment.uuid, segment.first)
 
 
-def write_segment(place: ArchiveFolder, segment: DueSegment, pages: Pages) -> SegmentManifest:
+def write_segment(folder: ArchiveFolder, segment: DueSegment, pages: Pages) -> SegmentManifest:
     """Write the file, then the manifest, and return the manifest.
 
     Raises the errors of reading the pages, SegmentUnreadable, ArchiveUnavailable.
@@ -51,14 +56,14 @@ def write_segment(place: ArchiveFolder, segment: DueSegment, pages: Pages) -> Se
     for page in pages():
         counted.add(page.column("payload").to_pylist())
     names = counted.chosen()
-    with place.create(f"{segment.uuid}.parquet") as (temporary, file):
+    with folder.create(f"{segment.uuid}.parquet") as (temporary, file):
         sink = HashingFile(file)
         content = _write_file(sink, pages(), names, segment)
         _check(content, segment)
-    footer = _footer(place, temporary, sink.size)
+    footer = _footer(folder, temporary, sink.size)
     path = layout.file_path(stem, sink.sha256)
-    place.publish(temporary, path)
-    made = SegmentManifest(
+    folder.publish(temporary, path)
+    manifest = SegmentManifest(
         segment=segment.uuid,
         zone=segment.zone_id,
         stream=segment.stream,
@@ -73,19 +78,19 @@ def write_segment(place: ArchiveFolder, segment: DueSegment, pages: Pages) -> Se
         footer_bytes=len(footer),
         attributes=names,
     )
-    place.write(layout.manifest_path(stem), manifest.dump(made))
-    return made
+    folder.write(layout.manifest_path(stem), dump(manifest))
+    return manifest
 
 
-def remove_leftovers(place: ArchiveFolder, segment: DueSegment, kept: SegmentManifest) -> None:
+def remove_leftovers(folder: ArchiveFolder, segment: DueSegment, manifest: SegmentManifest) -> None:
     """Remove other files of the segment, from attempts that ended before their manifest was
     written.
     """
     stem = stem_of(segment)
-    for path in place.names(stem.rpartition("/")[0]):
+    for path in folder.names(stem.rpartition("/")[0]):
         ours = path.startswith(f"{stem}-") and path.endswith(".parquet")
-        if ours and not path.endswith(f"/{kept.file}"):
-            place.remove(path)
+        if ours and not path.endswith(f"/{manifest.file}"):
+            folder.remove(path)
 
 
 class PayloadSum:
@@ -206,7 +211,7 @@ def _repetitive(schema: pa.Schema) -> Iterator[str]:
 
 def _described(segment: DueSegment) -> dict[str, str]:
     return {
-        "eventhub.schema_version": str(manifest.SCHEMA_VERSION),
+        "eventhub.schema_version": str(SCHEMA_VERSION),
         "eventhub.segment": segment.uuid,
         "eventhub.zone": "" if segment.zone_id is None else str(segment.zone_id),
         "eventhub.stream": segment.stream,
@@ -225,7 +230,7 @@ def _check(content: SegmentContent, segment: DueSegment) -> None:
         )
 
 
-def _footer(place: ArchiveFolder, path: str, size: int) -> bytes:
+def _footer(folder: ArchiveFolder, path: str, size: int) -> bytes:
     """Return the footer of a Parquet file, at its end."""
-    length = int.from_bytes(place.read(path, size - _TAIL_BYTES, 4), "little")
-    return place.read(path, size - _TAIL_BYTES - length)
+    length = int.from_bytes(folder.read(path, size - _TAIL_BYTES, 4), "little")
+    return folder.read(path, size - _TAIL_BYTES - length)

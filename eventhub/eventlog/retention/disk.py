@@ -67,7 +67,7 @@ def ballast_bytes(total: int) -> int:
     return min(max(share, limits.BALLAST_BYTES_MIN), limits.BALLAST_BYTES_MAX)
 
 
-def look(folder: Path) -> DiskSpace:
+def measure(folder: Path) -> DiskSpace:
     """Return the present space of the folder's disk. Raises OSError."""
     found = os.statvfs(folder)
     total, free = found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
@@ -86,7 +86,7 @@ class Episode(NamedTuple):
 
 
 class Disk:
-    """The state of the disk as this process knows it; `look` is called several times a second."""
+    """The state of the disk as this process knows it; `update` is called several times a second."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -95,10 +95,10 @@ class Disk:
         self.episodes: list[Episode] = []  # ended, and not announced yet
         self._since_us = 0
 
-    def look(self, now_us: int) -> None:
+    def update(self, now_us: int) -> None:
         """Update the state. If the folder cannot be examined, keep the last one."""
         try:
-            self.space = look(self.folder)
+            self.space = measure(self.folder)
         except OSError:
             return
         # the threshold for "not full" is half as high again, so that the state does not flap

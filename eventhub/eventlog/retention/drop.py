@@ -255,15 +255,15 @@ async def append_in_turn(connection: Connection, drafts: Sequence[Draft]) -> Non
 async def _announcements(
     connection: Connection, hooks: RetentionHooks, trimmed: Sequence[Trimmed]
 ) -> list[Draft]:
-    gone = [each for each in trimmed if each.tier == "dropped" and each.events]
-    if not gone:
+    removed = [each for each in trimmed if each.tier == "dropped" and each.events]
+    if not removed:
         return []
-    names = await hooks.zones(connection, list({each.zone_id for each in gone if each.zone_id}))
+    names = await hooks.zones(connection, list({each.zone_id for each in removed if each.zone_id}))
     query = cursor_of(connection, _Readable)
-    await query.execute(SQL["first_readable"], ([each.stream_id for each in gone],))
+    await query.execute(SQL["first_readable"], ([each.stream_id for each in removed],))
     first = {row.stream_id: row.first for row in await query.fetchall()}
     drafts: list[Draft] = []
-    for zone_id, of_zone in groupby(gone, key=lambda each: each.zone_id):
+    for zone_id, of_zone in groupby(removed, key=lambda each: each.zone_id):
         zone = None if zone_id is None else names.get(zone_id, "")
         drafts += drafts_of(zone, [_announcement(each, first) for each in of_zone])
     return drafts

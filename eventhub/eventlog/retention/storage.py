@@ -91,7 +91,7 @@ def read_disk(store_dir: str) -> DiskReport | None:
     if not store_dir:
         return None
     try:
-        space = disk.look(Path(store_dir))
+        space = disk.measure(Path(store_dir))
     except OSError:
         return None
     return DiskReport(space.free, space.total, space.state)

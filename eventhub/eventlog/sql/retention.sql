@@ -110,7 +110,7 @@ SELECT FROM segments
 -- name: drop
 -- Mark segments as dropped, or as archived if they are in the archive; partitions are cleaned later. Returns totals by stream and
 -- reason.
-WITH gone AS (
+WITH removed AS (
     UPDATE segments g
        SET tier = CASE WHEN g.archive_path IS NULL THEN 'dropped' ELSE 'archived' END,
            removed_at = to_timestamp(%(now_us)s / 1000000.0), removal_reason = v.reason
@@ -121,7 +121,7 @@ WITH gone AS (
 )
 SELECT n.stream_id, s.zone_id, s.name AS stream, n.tier, n.reason, n.segments, n.events, n.bytes
   FROM (SELECT stream_id, tier, reason, count(*) AS segments, sum(last - first + 1)::bigint AS events, sum(bytes)::bigint AS bytes
-          FROM gone GROUP BY stream_id, tier, reason) AS n
+          FROM removed GROUP BY stream_id, tier, reason) AS n
   JOIN streams s ON s.id = n.stream_id
  ORDER BY n.stream_id, n.reason
 

@@ -1,5 +1,5 @@
-"""`manage.py archive run|status|verify`: the archive by hand, of sealed segments and of partitions
-of deliveries, attempts and listeners that left the database. Django module.
+"""`manage.py archive run|status|verify`: work on the archive, which holds sealed segments and
+retired partitions of deliveries, attempts and listeners. Django module.
 """
 
 from argparse import ArgumentParser
@@ -27,18 +27,18 @@ from eventhub.supervisor.command_env import (
 )
 
 _HELP = {
-    "run": "archive now what is sealed, of streams with the policy `archive`; workers do so every"
-    " 30 s by themselves",
-    "status": "say what waits, what is archived, and what failed and why",
-    "verify": "read every byte of what is archived and name each file that is missing, cut short,"
-    " altered, or not what the database knows",
+    "run": "archive the sealed segments of streams with the policy `archive` now; workers do so"
+    " every 60 s",
+    "status": "print what waits, what is archived, and what failed and why",
+    "verify": "read every byte of the archive and list each file that is missing, truncated,"
+    " altered, or different from its record in the database",
 }
 
 
 class Command(BaseCommand):
     help = (
-        "Sealed segments in the archive (EVENTHUB_ARCHIVE_URL): write them, look at them, check"
-        " them. See docs/archive.md."
+        "Write, list and verify sealed segments in the archive (EVENTHUB_ARCHIVE_URL). See"
+        " docs/archive.md."
     )
     requires_system_checks = ()
 
@@ -64,7 +64,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except ArchiveLeaseLost as error:
             raise CommandError(
-                "Another archiver is at work; `manage.py archive status` says how far it is."
+                "Another archiver is at work; `manage.py archive status` prints its progress."
             ) from error
         except EventHubError as error:
             raise CommandError(error.message) from error
@@ -72,16 +72,16 @@ class Command(BaseCommand):
     def _run(self, env: Env, choice: SegmentFilter) -> None:
         with blocking(env.database_direct_url, name="archiver") as connection:
             waiting = catalog.status(connection, choice.stream).waiting
-        self._say(f"{_tally(waiting)} wait" + (" in all" if choice.segment else ""))
+        self._say(f"{_totals(waiting)} wait" + (" in total" if choice.segment else ""))
         archived = failed = 0
         with open_archiver(env.archive_url, env.database_direct_url, SystemClock()) as archiver:
-            for done in archiver.run(choice, anyway=True):
+            for done in archiver.run(choice, retry_failed=True):
                 archived += not done.reason
                 failed += bool(done.reason)
                 self._say(f"{archived + failed:>6}  {_line(done)}")
         self._say(f"{archived} segments archived" + (f", {failed} failed" if failed else ""))
         if failed:
-            raise CommandError("Not everything is archived.")
+            raise CommandError("Some segments could not be archived.")
 
     def _status(self, env: Env, choice: SegmentFilter) -> None:
         with blocking(env.database_direct_url, name="archiver") as connection:
@@ -93,22 +93,22 @@ class Command(BaseCommand):
             self._say(line)
 
     def _verify(self, env: Env, choice: SegmentFilter) -> None:
-        place = ArchiveFolder(env.archive_url)
+        folder = ArchiveFolder(env.archive_url)
         with blocking(env.database_direct_url, name="archiver") as connection:
             rows = catalog.archived_segments(connection, choice)
             manifests = retired.manifests(connection) if choice == SegmentFilter() else []
         size = problems = 0
-        for number, verdict in enumerate(verify(place, rows), 1):
+        for number, verdict in enumerate(verify(folder, rows), 1):
             size += verdict.bytes
             problems += len(verdict.problems)
             row = verdict.row
-            told = "".join(
+            found = "".join(
                 f"\n        {kind}: {path}: {why}" for kind, path, why in verdict.problems
             )
-            where = f"{row.stream} {row.first}-{row.last} {row.uuid}"
-            self._say(f"{number:>6}/{len(rows)}  {where} {told or 'good'}")
+            segment = f"{row.stream} {row.first}-{row.last} {row.uuid}"
+            self._say(f"{number:>6}/{len(rows)}  {segment} {found or 'good'}")
         for manifest in manifests:
-            problem = _partition_problem(place, manifest)
+            problem = _partition_problem(folder, manifest)
             problems += bool(problem)
             self._say(f"        {manifest} {problem or 'good'}")
         partitions = f", {len(manifests)} partitions" if manifests else ""
@@ -122,15 +122,15 @@ class Command(BaseCommand):
 
 
 def _lines(env: Env, found: ArchiveStatus) -> list[str]:
-    lines = [f"archive   {env.archive_url or 'not known here: EVENTHUB_ARCHIVE_URL is not set'}"]
-    lines.append(f"archived  {_tally(found.archived)}")
+    lines = [f"archive   {env.archive_url or 'unknown: EVENTHUB_ARCHIVE_URL is not set'}"]
+    lines.append(f"archived  {_totals(found.archived)}")
     lag = f", the oldest for {found.lag_s:,.0f} s" if found.waiting.segments else ""
-    lines.append(f"waiting   {_tally(found.waiting)}{lag}")
+    lines.append(f"waiting   {_totals(found.waiting)}{lag}")
     if found.waiting.segments and not env.archive_url:
         lines.append("          they stay in the database until a hub with an archive runs")
     lines.append(f"archiver  {'at work' if found.busy else 'not at work'}")
     lines += [
-        f"failed    {failure.stream} {failure.segment} ({failure.tries} tries):"
+        f"failed    {failure.stream} {failure.segment} ({failure.attempts} attempts):"
         f" {failure.reason}: {failure.detail}"
         for failure in found.failures
     ]
@@ -142,7 +142,7 @@ def _partition_lines(connection: retired.Connection) -> list[str]:
     for table, archived, rows, lost, lost_rows, waiting in retired.tallies(connection):
         line = f"{table:<10} {archived:,} partitions archived, {rows:,} rows"
         line += f"; {waiting:,} wait" if waiting else ""
-        line += f"; {lost:,} went without, {lost_rows:,} rows" if lost else ""
+        line += f"; {lost:,} dropped without archive, {lost_rows:,} rows" if lost else ""
         lines.append(line)
     return lines + [
         f"lost      {name} at {at:%Y-%m-%d %H:%M}, {rows:,} rows: {why}"
@@ -150,17 +150,17 @@ def _partition_lines(connection: retired.Connection) -> list[str]:
     ]
 
 
-def _partition_problem(place: ArchiveFolder, manifest: str) -> str:
-    """Empty if all is as it was written."""
+def _partition_problem(folder: ArchiveFolder, manifest: str) -> str:
+    """Read an archived partition; return the problem, empty if there is none."""
     try:
-        for _ in archived_rows(place, manifest):
+        for _ in archived_rows(folder, manifest):
             pass
     except ArchiveDamaged as error:
         return f"damaged: {error.message}"
     return ""
 
 
-def _tally(found: ArchiveTotals) -> str:
+def _totals(found: ArchiveTotals) -> str:
     return f"{found.segments:,} segments, {found.events:,} events, {found.bytes:,} stored bytes"
 
 

@@ -14,12 +14,12 @@ from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 class Command(BaseCommand):
     help = (
         "Dump the hub's database into a file, as of one moment, while the hub runs."
-        " `manage.py restore` makes a hub of it again."
+        " `manage.py restore` restores it."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="must not be there yet")
+        parser.add_argument("file", type=Path, help="a new file")
 
     def handle(self, *args: Any, **options: Any) -> None:
         file: Path = options["file"]
@@ -29,4 +29,4 @@ class Command(BaseCommand):
         except (NoDatabaseUrl, dump.DumpFailed) as error:
             raise CommandError(str(error)) from error
         size = file.stat().st_size
-        self.stdout.write(f"{file}: {size} bytes; keep copies of secret_key and the archive too")
+        self.stdout.write(f"{file}: {size} bytes; back up secret_key and the archive too")

@@ -1,4 +1,4 @@
-"""`manage.py boot`: tell the start of the hub; before the first web process. Django module."""
+"""`manage.py boot`: announce the start of the hub, before the first web process. Django module."""
 
 import asyncio
 import os
@@ -24,14 +24,14 @@ from eventhub.supervisor.command_env import (
 
 
 class Command(BaseCommand):
-    help = "Append `hub.started` to the stream `system`, and tell the state of streams again."
+    help = "Append `hub.started` to the stream `system`, and announce the state of streams again."
     requires_system_checks: list[str] = []  # noqa: RUF012 - Django's own declaration
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--migrate",
             action="store_true",
-            help="bring the database up to date first, as `manage.py migrate` does",
+            help="migrate the database first, as `manage.py migrate` does",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             env = read_env()
             asyncio.run(prove_store(env.database_direct_url, env.mark_url))
             connection = raw_connection()
-            place = boot.mark_start(connection)
+            position = boot.mark_start(connection)
             keys = sum(boot.restate(connection, one) for one in boot.restated_streams(connection))
         except (NoDatabaseUrl, NoAnswer) as error:
             raise CommandError(str(error)) from error
@@ -53,4 +53,4 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=os.EX_CONFIG) from error
         except EventHubError as error:
             raise CommandError(error.message) from error
-        self.stdout.write(f"started at {place.sequence} of system; {keys} keys told again")
+        self.stdout.write(f"started at {position.sequence} of system; {keys} keys announced again")

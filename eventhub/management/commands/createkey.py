@@ -1,4 +1,4 @@
-"""`manage.py createkey CLIENT --grant emit:orders.*`: make an API key and print it, this once.
+"""`manage.py createkey CLIENT --grant emit:orders.*`: create an API key and print it once.
 Django module.
 """
 
@@ -19,7 +19,7 @@ from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 
 
 class Command(BaseCommand):
-    help = "Make an API key for a client, which is created if need be, and print the key once."
+    help = "Create an API key for a client, and the client if it is new, and print the key once."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="ACTION:STREAMS",
-            help="emit, listen or manage on a stream pattern, as emit:orders.*; may be repeated",
+            help="emit, listen or manage on a stream pattern, such as emit:orders.*; repeatable",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
 
 def _create(options: dict[str, Any]) -> tuple[str, bool]:
-    """The text of the key, and whether its client was created for it."""
+    """Create the key; return its text, and whether its client was created for it."""
     name = valid_name(options["client"], field="client")
     grants = _grants(options["grant"])
     zone = selectors.find_zone(name=valid_name(options["zone"], field="zone"))

@@ -16,7 +16,7 @@ from eventhub.supervisor.port import listen
 
 
 class Command(BaseCommand):
-    help = "Feed the streams github and host with real input, through the public API."
+    help = "Feed the streams github and host with real data, through the public API."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -18,19 +18,19 @@ from eventhub.preflight import require_flight
 
 class Command(BaseCommand):
     help = (
-        "Match new events for callbacks and write what is owed to endpoints, until SIGTERM."
-        " Any number of forwarders share the streams; of one that is gone the others take over"
-        " within three seconds."
+        "Match new events for callbacks and write the deliveries, until SIGTERM. Any number of"
+        " forwarders share the streams; the others take over from one that died within three"
+        " seconds."
     )
     requires_system_checks = ()
 
     def handle(self, **options: Any) -> None:
         env = require_flight(secret=False)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_until_told(env))
+            runner.run(_until_stopped(env))
 
 
-async def _until_told(env: Env) -> None:
+async def _until_stopped(env: Env) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -1,4 +1,4 @@
-"""`manage.py index build|verify|show`: the match indexes of streams, by hand. Django module."""
+"""`manage.py index build|verify|show`: manual work on match indexes. Django module."""
 
 import json
 import os
@@ -29,27 +29,27 @@ from registrations.match_index.epochs.folder import indexed
 from registrations.match_index.epochs.verify import verify_stream
 
 _HELP = {
-    "build": "build now: the stream that is named, or with --all every one that has an index or is"
-    " due for one, or else what is asked for and what is due, as workers do by themselves",
-    "verify": "read every byte, and compare with the database and with an index that is made anew"
-    " from the tables; ends with 1 if anything is wrong, and says what",
-    "show": "streams that have an index, or are due for one",
+    "build": "build indexes now: of the stream named, with --all of every stream that has an index"
+    " or is due for one, else of those requested or due, as workers do",
+    "verify": "read every byte, and compare it with the database and with an index rebuilt from the"
+    " tables; list what is wrong, and end with 1 if anything is",
+    "show": "list streams that have an index, or are due for one",
 }
 _EXAMPLES = """examples:
   manage.py index show
   manage.py index show --json
-  manage.py index build                           what is asked for or due
+  manage.py index build                           those requested or due
   manage.py index build --stream orders           now, in the zone `default`
   manage.py index build --all --full              all, from the tables
   manage.py index verify --stream orders --zone acme
 """
 _COLUMNS = ("zone", "stream", "epoch", "registrations", "size", "built", "changed", "state")
-_LEFT = ("zone", "stream", "built", "state")  # words; numbers stand at the right
+_LEFT = ("zone", "stream", "built", "state")  # aligned to the left; numbers to the right
 _MIB = 1 << 20
 
 
-class Where(NamedTuple):
-    """The hub's data folder and database, and which streams are meant."""
+class Selection(NamedTuple):
+    """The hub's data folder and database, and the streams selected."""
 
     env: Env
     data: Path
@@ -61,8 +61,8 @@ class Where(NamedTuple):
 class Command(ExamplesCommand):
     examples = _EXAMPLES
     help = (
-        "Match indexes: the files by which events of streams with very many registrations are"
-        " matched. See docs/operations.md."
+        "Match indexes: files that match the events of streams with very many registrations. See"
+        " docs/operations.md."
     )
     requires_system_checks = ()
 
@@ -72,17 +72,17 @@ class Command(ExamplesCommand):
             action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:])
             action.add_argument("--stream", metavar="NAME", help="only the stream of this name")
             action.add_argument(
-                "--zone", metavar="NAME", help="of this zone; with --stream `default` if not given"
+                "--zone", metavar="NAME", help="of this zone; default with --stream: `default`"
             )
             if name == "build":
-                action.add_argument("--all", action="store_true", help="also what is not due")
+                action.add_argument("--all", action="store_true", help="also those not due")
                 action.add_argument(
                     "--full",
                     action="store_true",
-                    help="from the tables, instead of from the present index and what has changed",
+                    help="from the tables, instead of from the present index and its changes",
                 )
             if name == "show":
-                action.add_argument("--json", action="store_true", help="a list of JSON objects")
+                action.add_argument("--json", action="store_true", help="print a JSON array")
 
     def run_from_argv(self, argv: list[str]) -> None:
         step_back()
@@ -94,7 +94,7 @@ class Command(ExamplesCommand):
         act = {"build": self._build, "verify": self._verify, "show": self._show}[options["action"]]
         try:
             require_database()
-            act(Where(env, _data(env), *named), options)
+            act(Selection(env, _data(env), *named), options)
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
         except EventHubError as error:
@@ -102,7 +102,7 @@ class Command(ExamplesCommand):
         except OSError as error:
             raise CommandError(str(error)) from error
 
-    def _build(self, where: Where, options: dict[str, Any]) -> None:
+    def _build(self, where: Selection, options: dict[str, Any]) -> None:
         _require_owner(where)
         with blocking(where.env.database_direct_url, name="index builder") as connection:
             found = _chosen(connection, where)
@@ -111,32 +111,32 @@ class Command(ExamplesCommand):
             raise CommandError(found[0].refused)
         if not able:
             self._say(
-                "Nothing is asked for, and nothing is due. An index is built by itself from"
-                f" {limits.INDEX_AUTO_MIN:,} registrations with an endpoint on a stream on."
+                "No index is requested or due. Workers build an index for a stream with at least"
+                f" {limits.INDEX_AUTO_MIN:,} registrations with an endpoint."
             )
         failed = 0
         for standing in able:
-            with self._told(standing) as told:
+            with self._reported(standing) as errors:
                 self._build_one(where, standing, full=options["full"])
-            failed += len(told)
+            failed += len(errors)
         if failed:
             raise CommandError(f"{len(able)} to build, {failed} failed")
 
     @contextmanager
-    def _told(self, standing: Standing) -> Iterator[list[str]]:
-        """Of several streams each has its turn, whatever becomes of another one: an error of one is
-        said, and is in the list then.
+    def _reported(self, standing: Standing) -> Iterator[list[str]]:
+        """Report the error of one stream, so that the others are processed; yields a list that has
+        the error afterwards.
         """
-        said: list[str] = []
+        errors: list[str] = []
         try:
-            yield said
+            yield errors
         except BrokenPipeError:
             raise
         except (EventHubError, OSError) as error:
-            said.append(error.message if isinstance(error, EventHubError) else str(error))
-            self._say(f"{_name(standing.stream)}: {said[0]}")
+            errors.append(error.message if isinstance(error, EventHubError) else str(error))
+            self._say(f"{_name(standing.stream)}: {errors[0]}")
 
-    def _build_one(self, where: Where, standing: Standing, *, full: bool) -> None:
+    def _build_one(self, where: Selection, standing: Standing, *, full: bool) -> None:
         url = where.env.database_direct_url
         order = Order(url, where.data, standing.stream.id, full)
         with turn(where.data, wait=False) as ours:
@@ -161,7 +161,7 @@ class Command(ExamplesCommand):
             f" {made.entries:,}, {made.bytes / _MIB:,.1f} MiB, {seconds:,.1f} s"
         )
 
-    def _verify(self, where: Where, options: dict[str, Any]) -> None:
+    def _verify(self, where: Selection, options: dict[str, Any]) -> None:
         wrong = failed = 0
         there = indexed(where.data)
         with blocking(where.env.database_direct_url, name="index builder") as connection:
@@ -170,12 +170,12 @@ class Command(ExamplesCommand):
             if where.stream and not found:
                 raise CommandError(f"{where.stream} has no match index.")
             for standing in found:
-                with self._told(standing) as told:
+                with self._reported(standing) as errors:
                     lines = verify_stream(connection, where.data, standing.stream.id)
                     self._say_verified(standing.stream, lines)
                     wrong += bool(lines)
-                failed += len(told)
-        summary = f"{len(found)} looked at, {wrong} wrong"
+                failed += len(errors)
+        summary = f"{len(found)} verified, {wrong} wrong"
         if wrong or failed:
             raise CommandError(f"{summary}, {failed} could not be verified")
         self._say(summary)
@@ -186,9 +186,9 @@ class Command(ExamplesCommand):
             self._say(f"  {line}")
         if lines:
             where = f"--stream {stream.name} --zone {stream.zone}"
-            self._say(f"  It is made anew by: manage.py index build --full {where}")
+            self._say(f"  Rebuild it with: manage.py index build --full {where}")
 
-    def _show(self, where: Where, options: dict[str, Any]) -> None:
+    def _show(self, where: Selection, options: dict[str, Any]) -> None:
         with blocking(where.env.database_direct_url, name="index builder") as connection:
             found = _chosen(connection, where._replace(all=True))
         if options["json"]:
@@ -203,8 +203,8 @@ class Command(ExamplesCommand):
             self._say(found[0].refused or found[0].state.why)
         elif not found:
             self._say(
-                "No stream has an index. One is built by itself from"
-                f" {limits.INDEX_AUTO_MIN:,} registrations with an endpoint on a stream on."
+                "No stream has an index. Workers build one for a stream with at least"
+                f" {limits.INDEX_AUTO_MIN:,} registrations with an endpoint."
             )
 
     def _say(self, line: str) -> None:
@@ -225,19 +225,19 @@ def _data(env: Env) -> Path:
     return data
 
 
-def _require_owner(where: Where) -> None:
-    """What root leaves in the folder of another user, the hub could not replace."""
+def _require_owner(where: Selection) -> None:
+    """Raise CommandError for another user: the hub could not replace files that root leaves."""
     owner = where.data.stat().st_uid
     if os.geteuid() != owner:
         raise CommandError(
-            f"The data folder {where.data} belongs to the user with the number {owner}: run this"
+            f"The data folder {where.data} belongs to user {owner}: run this"
             " as that user, or let a worker do it: the console has a button, the API"
             " POST /v1/streams/{stream}/match-index."
         )
 
 
-def _chosen(connection: rows.Connection, where: Where) -> list[Standing]:
-    """The streams that are meant. Raises CommandError for a name that is not there."""
+def _chosen(connection: rows.Connection, where: Selection) -> list[Standing]:
+    """Return the streams selected. Raises CommandError for an unknown name."""
     zone = where.zone or ("default" if where.stream else None)
     zone_id = rows.zone_id(connection, zone) if zone else None
     if zone and zone_id is None:
@@ -259,7 +259,7 @@ def _name(stream: rows.Stream) -> str:
 
 
 def _table(found: list[Standing]) -> list[str]:
-    """Aligned columns under their names; nothing of nothing."""
+    """Format aligned columns under their names; no lines without streams."""
     cells = [_COLUMNS, *map(_cells, found)] if found else []
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [

@@ -1,5 +1,5 @@
-"""`manage.py makemigrations`: Django's, but columns stand in the order of their models, tables are
-stored as those say, and each migration names its release. Django module.
+"""`manage.py makemigrations`: Django's command, with columns in the order of their models, the
+models' storage options, and the release in each migration. Django module.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,12 +19,12 @@ from eventhub.postgresql.tables import with_storage
 
 class Command(makemigrations.Command):
     def write_migration_files(self, changes: Any, *args: Any, **kwargs: Any) -> None:
-        for app_label, made in changes.items():
-            for migration in made:
+        for app_label, migrations in changes.items():
+            for migration in migrations:
                 ordered = _ordered(app_label, migration.operations)
                 migration.operations = [_stored(app_label, each) for each in ordered]
         super().write_migration_files(changes, *args, **kwargs)
-        written = [] if self.dry_run else [each for made in changes.values() for each in made]
+        written = [] if self.dry_run else [each for some in changes.values() for each in some]
         for migration in written:
             file = Path(MigrationWriter(migration).path)
             head, line, tail = file.read_text().partition("(migrations.Migration):\n")
@@ -32,19 +32,19 @@ class Command(makemigrations.Command):
 
 
 def _ordered(app_label: str, operations: Sequence[Operation]) -> Iterator[Operation]:
-    """New models in the order of their foreign keys, each whole; then the rest."""
-    made = {each.name_lower: each for each in operations if isinstance(each, CreateModel)}
+    """Yield new models in the order of their foreign keys, each complete; then the rest."""
+    created = {each.name_lower: each for each in operations if isinstance(each, CreateModel)}
     rest = [each for each in operations if not isinstance(each, CreateModel)]
-    rest = [each for each in rest if not _taken_in(made.get(_model(each)), each)]
+    rest = [each for each in rest if not _merge(created.get(_model(each)), each)]
     needs: TopologicalSorter[str] = TopologicalSorter()
-    for name, operation in made.items():
+    for name, operation in created.items():
         model = apps.get_model(app_label, name)
         order = [field.name for field in (*model._meta.private_fields, *model._meta.fields)]
         operation.fields.sort(key=lambda field: order.index(field[0]))
         others = (field.related_model for field in model._meta.fields if field.is_relation)
         needs.add(name, *(other._meta.model_name for other in others
                           if other._meta.app_label == app_label))  # fmt: skip
-    yield from (made[name] for name in needs.static_order() if name in made)
+    yield from (created[name] for name in needs.static_order() if name in created)
     yield from rest
 
 
@@ -52,8 +52,8 @@ def _model(operation: Operation) -> str:
     return str(getattr(operation, "model_name_lower", ""))
 
 
-def _taken_in(model: CreateModel | None, operation: Operation) -> bool:
-    """True for a part of a new model, which is then made with it."""
+def _merge(model: CreateModel | None, operation: Operation) -> bool:
+    """Merge an operation into the creation of its model, if that is new; return whether it was."""
     match operation:
         case _ if model is None:
             return False

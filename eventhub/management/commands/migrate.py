@@ -1,6 +1,6 @@
-"""`manage.py migrate`: Django's, but a database that this version cannot use is refused before
-anything is changed, nobody waits for long behind a change of a table, and what two releases need
-that run side by side is applied, and taken back, in halves. Django module.
+"""`manage.py migrate`: Django's command, with three additions. It refuses a database that this
+version cannot use before any change; other sessions wait only briefly behind its locks; and changes
+for two releases that run side by side are applied, and reverted, in halves. Django module.
 """
 
 import os
@@ -40,24 +40,24 @@ SELECT DISTINCT a.application_name, a.pid
 _TARGETS = ("app_label", "migration_name")
 
 
-class WholeExecutor(MigrationExecutor):
-    """A migration and the note that it was applied are one transaction, so that a process that is
-    killed leaves both or neither. One with `atomic = False` must be fit to be repeated.
+class AtomicExecutor(MigrationExecutor):
+    """Applies a migration and its record in one transaction, so that a killed process leaves both
+    or neither. A migration with `atomic = False` must be repeatable.
     """
 
     def apply_migration(self, state: Any, migration: Any, *args: Any, **options: Any) -> Any:
-        with self._whole(migration):
+        with self._atomic(migration):
             return super().apply_migration(state, migration, *args, **options)
 
     def unapply_migration(self, state: Any, migration: Any, *args: Any, **options: Any) -> Any:
-        with self._whole(migration):
+        with self._atomic(migration):
             return super().unapply_migration(state, migration, *args, **options)
 
-    def _whole(self, migration: Any) -> Any:
+    def _atomic(self, migration: Any) -> Any:
         return transaction.atomic(self.connection.alias) if migration.atomic else nullcontext()
 
 
-migrate.MigrationExecutor = WholeExecutor  # which Django's command makes
+migrate.MigrationExecutor = AtomicExecutor  # which Django's command creates
 
 
 class Command(migrate.Command):
@@ -67,18 +67,18 @@ class Command(migrate.Command):
         half.add_argument(
             "--pre",
             action="store_true",
-            help="what is to be there before processes of this release start; those of the release"
-            " before go on working",
+            help="apply the first half of this release, before its processes start; processes of"
+            " the previous release go on working",
         )
         half.add_argument(
             "--back",
             choices=("post", "all"),
-            help="take back what the second half of this release changed, so that the release"
-            " before can start (post), or all of this release, once its processes are gone (all)",
+            help="revert the second half of this release, so that the previous release can start"
+            " (post), or all of this release, when none of its processes is left (all)",
         )
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        """Django's checks ask the database, so whether it answers comes before them."""
+        """Check that the database answers, before Django's checks query it."""
         try:
             require_database()
             require_answer()
@@ -90,24 +90,22 @@ class Command(migrate.Command):
         connection = connections[options["database"]]
         ours = schema.migrations()
         if options["app_label"] and (options["pre"] or options["back"]):
-            raise CommandError("--pre and --back are of all apps; name none.")
+            raise CommandError("--pre and --back apply to all apps; leave out the app.")
         with self._alone(connection):
             self._check(connection, ours, note=not (options["plan"] or options["check_unapplied"]))
             if options["pre"] or options["back"]:
                 for target in self._targets(connection, ours, options["back"] or ""):
-                    self._patiently(
-                        *args, **{**options, **dict(zip(_TARGETS, target, strict=True))}
-                    )
+                    self._retry(*args, **{**options, **dict(zip(_TARGETS, target, strict=True))})
             else:
-                self._patiently(*args, **options)
+                self._retry(*args, **options)
 
     @contextmanager
     def _alone(self, connection: BaseDatabaseWrapper) -> Iterator[None]:
-        """One process migrates at a time, and waits for a lock on a table for a moment only."""
+        """Make sure that one process migrates at a time, and waits only briefly for table locks."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_try_advisory_lock(%s)", [schema.LOCK])
             if not cursor.fetchone()[0]:
-                self.stdout.write("Another process migrates this database: waiting for its end.")
+                self.stdout.write("Another process migrates this database: waiting for it to end.")
                 self.stdout.flush()
                 cursor.execute("SELECT pg_advisory_lock(%s)", [schema.LOCK])
             cursor.execute(f"SET lock_timeout = {limits.MIGRATE_LOCK_MS_MAX}")
@@ -137,14 +135,12 @@ class Command(migrate.Command):
     def _targets(
         self, connection: BaseDatabaseWrapper, ours: dict[MigrationName, MigrationForm], back: str
     ) -> Iterator[tuple[str, str]]:
-        """The migration of each app to go to."""
+        """Yield each app with its target migration."""
         loader = MigrationExecutor(connection).loader
         graph, applied = loader.graph, loader.applied_migrations
         leaves = graph.leaf_nodes()
         if back and not any(MigrationName(*node) in ours for node in applied):
-            self.stdout.write(
-                "Nothing of a hub is in this database: there is nothing to take back."
-            )
+            self.stdout.write("This database has no tables of a hub: there is nothing to revert.")
             return
         plan = dict.fromkeys(node for leaf in leaves for node in graph.forwards_plan(leaf))
         held: set[tuple[str, str]] = set()  # with all that depends on them
@@ -158,12 +154,12 @@ class Command(migrate.Command):
                 continue
             names = [name for label, name in plan if label == app and (label, name) not in held]
             if not names:
-                raise CommandError(f"{VERSION} is the first release: there is none to go back to.")
+                raise CommandError(f"{VERSION} is the first release; none precedes it.")
             yield app, names[-1]
 
-    def _patiently(self, *args: Any, **options: Any) -> None:
-        """Who waits for a lock on a table makes everybody wait who comes later, so it is given up
-        soon and asked for again. What was applied by then stays."""
+    def _retry(self, *args: Any, **options: Any) -> None:
+        """Migrate, with short waits for locks that are repeated: a session that waits for a table
+        lock blocks all later ones. Migrations applied so far stay."""
         until = time.monotonic() + limits.MIGRATE_S_MAX
         connection = connections[options["database"]]
         while True:
@@ -175,23 +171,23 @@ class Command(migrate.Command):
                     raise
                 if time.monotonic() > until:
                     raise CommandError(
-                        f"A table was in use for {limits.MIGRATE_S_MAX:.0f} s; what was applied"
-                        " stays. Try again when long queries have ended."
+                        f"A table was in use for {limits.MIGRATE_S_MAX:.0f} s; migrations applied"
+                        " so far stay. Try again when long queries have ended."
                     ) from error
-            self.stdout.write(f"  a table is in use{_holders(connection)}: trying again")
+            self.stdout.write(f"  a table is in use{_holders(connection)}: retrying")
             self.stdout.flush()
             time.sleep(random.uniform(*limits.MIGRATE_PAUSE_S))  # noqa: S311 - no secret
 
 
 def _is_held(form: MigrationForm, back: str, *, is_applied: bool) -> bool:
-    """Whether a migration is left out, or taken back."""
+    """Return whether a migration is left out, or reverted."""
     if not back:
         return form.half == "post" and not is_applied
     return schema.is_of_this_release(form) and (back == "all" or form.half == "post")
 
 
 def _holders(connection: BaseDatabaseWrapper) -> str:
-    """Who holds locks on tables for longer than a migration waits for one."""
+    """Describe the sessions that hold table locks for longer than a migration waits."""
     with connection.cursor() as cursor:
         cursor.execute(_HOLDERS, [limits.MIGRATE_LOCK_MS_MAX / 1_000])
         found = [f"{name or 'a session'} (pid {pid})" for name, pid in cursor.fetchall()]

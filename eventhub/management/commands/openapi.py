@@ -1,5 +1,5 @@
-"""Prints the OpenAPI document, always the same text for the same API: the console's types are made
-from it; with `--commands` the table of commands that the command line is made from. Django module.
+"""Prints the OpenAPI document, always the same text for the same API, from which the console's
+types are generated; with `--commands` the table of the command line's commands. Django module.
 """
 
 from argparse import ArgumentParser

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     help = (
         "Replace the hub's database by a dump of `manage.py backup`. The hub must be stopped."
         " Without DATABASE_URL it is the embedded database of a data folder. All streams get new"
-        " segments, so that readers who are ahead of the dump are refused (segment_mismatch)."
+        " segments, so that listeners ahead of the dump get the error segment_mismatch."
     )
     requires_system_checks = ()
 
@@ -48,13 +48,15 @@ class Command(BaseCommand):
         env = {**os.environ, **given}
         url = env.get("DATABASE_DIRECT_URL") or env["DATABASE_URL"]
         dump.restore(url, file)
-        told = subprocess.run(  # noqa: S603 - this program, for the database that it now is
+        restored = subprocess.run(  # noqa: S603 - this program, with the restored database
             [sys.executable, sys.argv[0], "restored"],
             env=env,
             stdout=subprocess.PIPE,
             text=True,
             check=False,
         )
-        if told.returncode:
-            raise CommandError("It was restored; run `manage.py restored` before the hub starts.")
-        self.stdout.write(f"{file} was restored; {told.stdout.strip()}")
+        if restored.returncode:
+            raise CommandError(
+                f"{file} was restored. Run `manage.py restored` before you start the hub."
+            )
+        self.stdout.write(f"{file} was restored; {restored.stdout.strip()}")

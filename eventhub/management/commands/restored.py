@@ -1,4 +1,4 @@
-"""`manage.py restored`: after a restore, before the hub runs again. Django module."""
+"""`manage.py restored`: finish a restore before the hub starts. Django module."""
 
 import asyncio
 import os
@@ -20,8 +20,8 @@ from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 
 class Command(BaseCommand):
     help = (
-        "Give every stream a new segment, because numbers after the backup will be given again;"
-        " readers that are ahead of the backup are told `segment_mismatch`."
+        "Give every stream a new segment, because sequences after the backup will be assigned"
+        " again; listeners ahead of the backup get the error segment_mismatch."
     )
     requires_system_checks = ()
 
@@ -46,6 +46,6 @@ def _roll_all() -> int:
     with transaction.atomic():
         streams.lock_system(connection)
         count = roll_all(connection)
-        told = {"reason": "restored", "streams": count}
-        append_events(drafts_of(None, [Announcement("log.recovered", told)]))
+        details = {"reason": "restored", "streams": count}
+        append_events(drafts_of(None, [Announcement("log.recovered", details)]))
     return count

@@ -1,4 +1,4 @@
-"""`manage.py retention plan|show|apply`: what may leave the database, by hand. Django module."""
+"""`manage.py retention plan|show|apply`: retention plans. Django module."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -21,55 +21,53 @@ from sparkjobs.runs.selectors import find_run
 from sparkjobs.runs.services import ApplyOptions
 
 _EXAMPLES = """examples:
-  manage.py retention plan                                     the whole hub, by its policies
+  manage.py retention plan                                     the whole hub, with its policies
   manage.py retention plan --zone acme
   manage.py retention plan --zone acme --params '{"policies": {"orders": {"retain_age_s": 86400}}}'
-  manage.py retention show 17                                  what the plan of run 17 wants done
-  manage.py retention apply 17 --dry-run                       what would be done and refused now
+  manage.py retention show 17                                  the actions of run 17's plan
+  manage.py retention apply 17 --dry-run                       what would be done or refused now
   manage.py retention apply 17
 
-A plan changes nothing. When it is carried out, each segment is looked at anew: what a hold, a
-durable cursor or the archive keeps by then is refused, with the reason, and the rest is done.
+A plan changes nothing until it is applied. Each segment is then checked again: actions that a hold,
+a durable cursor or the archive forbids are refused with the reason, and the others are done.
 """
-_WHY = {
-    "hold": "the stream is under a hold",
-    "needed": "a durable cursor has not passed it",
-    "not_archived": "it is to be archived first",
-    "open": "it is still written to",
-    "no_archive": "this hub has no archive",
-    "archive_damaged": "its file in the archive is damaged: archive it anew first",
-    "archive_unavailable": "the archive does not answer",
-    "archive_policy": "its stream is not archived by its policy",
-    "gone": "it has left already, or moved on",
-    "archived": "it is archived already",
+_REASONS = {
+    "hold": "the stream has a hold",
+    "needed": "a durable cursor has not passed the segment",
+    "not_archived": "the segment must be archived first",
+    "open": "the segment is not sealed",
+    "no_archive": "the hub has no archive",
+    "archive_damaged": "the archived file is damaged: archive the segment again first",
+    "archive_unavailable": "the archive is unavailable",
+    "archive_policy": "the stream's policy does not archive it",
+    "gone": "already dropped or moved",
+    "archived": "already archived",
 }
 
 
 class Command(ExamplesCommand):
     examples = _EXAMPLES
-    help = (
-        "Plans what the policies of streams let go, and carries a plan out. See docs/retention.md."
-    )
+    help = "Plan what the streams' policies drop, and apply a plan. See docs/retention.md."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        plan = actions.add_parser("plan", help="plan here and now, as `manage.py sparkjob` does")
+        plan = actions.add_parser("plan", help="make a plan in this process")
         plan.add_argument("--zone", metavar="NAME", help="only the streams of this zone")
         plan.add_argument("--params", metavar="JSON", help="the job's parameters (docs/jobs.md)")
-        show = actions.add_parser("show", help="what a plan wants done, segment by segment")
-        apply = actions.add_parser("apply", help="carry a plan out")
+        show = actions.add_parser("show", help="list a plan's actions by segment")
+        apply = actions.add_parser("apply", help="apply a plan")
         for action in (show, apply):
-            action.add_argument("run", metavar="RUN", help="the run that made the plan")
+            action.add_argument("run", metavar="RUN", help="the run that created the plan")
         apply.add_argument(
-            "--dry-run", action="store_true", help="say what would be done now, and do nothing"
+            "--dry-run", action="store_true", help="report what would be done, without doing it"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        acts = {"plan": self._plan, "show": self._show, "apply": self._apply}
+        actions = {"plan": self._plan, "show": self._show, "apply": self._apply}
         try:
             require_database()
-            acts[options["action"]](options)
+            actions[options["action"]](options)
         except NoDatabaseUrl as error:
             raise CommandError(str(error)) from error
         except EventHubError as error:
@@ -83,35 +81,35 @@ class Command(ExamplesCommand):
 
     def _show(self, options: dict[str, Any]) -> None:
         run = _run(options)
-        for act in services.read_run_plan(read_env(), run):
-            self._say(f"{act.action:<8} {_where(act)}: {act.reason}")
-        self._say(run.summary)
+        for action in services.read_run_plan(read_env(), run):
+            self._print(f"{action.action:<8} {_segment(action)}: {action.reason}")
+        self._print(run.summary)
 
     def _apply(self, options: dict[str, Any]) -> None:
-        course = ApplyOptions(options["dry_run"], report=self._tell)
+        how = ApplyOptions(options["dry_run"], report=self._report)
         outcomes, _ = services.apply_plan(
-            env=read_env(), run=_run(options), by=COMMAND, course=course
+            env=read_env(), run=_run(options), by=COMMAND, options=how
         )
         counts = services.counts(outcomes)
         text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        self._say(text + (" (nothing was done: --dry-run)" if course.dry_run else ""))
+        self._print(text + (" (dry run: nothing was changed)" if how.dry_run else ""))
 
-    def _tell(self, outcome: ActionOutcome) -> None:
-        why = f": {_WHY.get(outcome.why, outcome.why)}" if outcome.why else ""
-        act = outcome.act
-        self._say(f"{act.action:<8} {outcome.outcome:<9} {_where(act)}{why}")
+    def _report(self, outcome: ActionOutcome) -> None:
+        reason = f": {_REASONS.get(outcome.reason, outcome.reason)}" if outcome.reason else ""
+        action = outcome.action
+        self._print(f"{action.action:<8} {outcome.outcome:<9} {_segment(action)}{reason}")
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
 
 
 def _run(options: dict[str, Any]) -> Run:
-    """Raises UnknownRun."""
+    """Return the run that the options name. Raises UnknownRun."""
     number = parse_number(options["run"], error=UnknownRun())
     return find_run(job=RETENTION.name, run=number)
 
 
-def _where(act: PlannedAction) -> str:
-    stream = f"{act.zone}/{act.stream}" if act.zone else act.stream
-    return f"{stream} {act.first}-{act.last} {act.segment} {act.bytes:,} bytes"
+def _segment(action: PlannedAction) -> str:
+    stream = f"{action.zone}/{action.stream}" if action.zone else action.stream
+    return f"{stream} {action.first}-{action.last} {action.segment} {action.bytes:,} bytes"

@@ -1,6 +1,4 @@
-"""`manage.py settings`: what this hub is set to, and where each setting comes from.
-Django module.
-"""
+"""`manage.py settings`: print the settings of this hub and their origins. Django module."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -11,17 +9,17 @@ from eventhub.base.config import SETTINGS
 from eventhub.base.env import FILE, load
 from eventhub.preflight import require_fit
 
-_COLUMNS = ("variable", "in the file", "from", "value")
+_COLUMNS = ("variable", "name in the file", "origin", "value")
 
 
 class Command(BaseCommand):
     help = (
-        "Print each setting: its variable, its name in the file, where its value comes from, and"
-        " the value; passwords and secrets are hidden. A variable of the environment wins over"
-        " the file that EVENTHUB_SETTINGS_FILE names, and the file over the default. Settings"
-        " that cannot be read end the command with status 78 and a line for each."
-        " docs/settings.md has what each setting means. It shows what this process reads:"
-        " `manage.py up` fills in more for the parts that it starts."
+        "Print each setting: its variable, its name in the file, the origin of its value, and the"
+        " value; passwords and secrets are hidden. A variable of the environment takes precedence"
+        " over the file that EVENTHUB_SETTINGS_FILE names, and the file over the default. Invalid"
+        " settings end the command with status 78 and a line for each. docs/settings.md explains"
+        " the settings. The command prints what this process reads: `manage.py up` sets more for"
+        " the processes that it starts."
     )
     requires_system_checks = ()
 
@@ -29,14 +27,14 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check",
             action="store_true",
-            help="print no settings: only check them, also that EVENTHUB_STORE_DIR is there",
+            help="check the settings, and that EVENTHUB_STORE_DIR exists, without printing them",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         loaded = load()
         if options["check"]:
             require_fit(loaded.env)
-            self.stdout.write("The settings can be used.")
+            self.stdout.write("The settings are valid.")
             return
         self.stdout.write(f"{FILE}: {loaded.file or '(not set)'}\n\n")
         rows = [_COLUMNS]

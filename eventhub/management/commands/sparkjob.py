@@ -1,6 +1,4 @@
-"""`manage.py sparkjob NAME`: a run of a job, here and now; and what runs there were.
-Django module.
-"""
+"""`manage.py sparkjob NAME`: performs a job in this process, or lists its runs. Django module."""
 
 import os
 import signal
@@ -28,11 +26,10 @@ from sparkjobs.runs.folders import folder_of
 from sparkjobs.runs.jobs import JOBS
 from sparkjobs.runs.params import check_params, parse_json_option, parse_value
 from sparkjobs.runs.rows import COMMAND, Run, RunProgress, RunRequest
-from sparkjobs.runs.run import RunnerSettings, perform
-from sparkjobs.runs.run import RunObserver as Watching
+from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 from sparkjobs.runs.selectors import list_runs
 
-PROBLEMS = 3  # the status when an audit found some
+PROBLEMS = 3  # the exit status of an audit with findings
 _EXAMPLES = """examples:
   manage.py sparkjob --list
   manage.py sparkjob audit
@@ -43,7 +40,7 @@ _EXAMPLES = """examples:
   manage.py sparkjob retention --params '{"zone": "default"}'
   manage.py sparkjob history audit
 
-statuses: 0 done, 1 it failed or was cancelled, 3 an audit found problems
+exit status: 0 completed, 1 failed or cancelled, 3 an audit with findings
 """
 _HISTORY = "history"
 
@@ -51,8 +48,8 @@ _HISTORY = "history"
 class Command(ExamplesCommand):
     examples = _EXAMPLES
     help = (
-        "Spark jobs: audit, backtest, match_index, retention. A run is done here and now, while"
-        " the hub goes on. See docs/jobs.md."
+        "Run a Spark job (audit, backtest, match_index, retention) in this process; the hub keeps"
+        " running. See docs/jobs.md."
     )
     requires_system_checks = ()
 
@@ -61,17 +58,21 @@ class Command(ExamplesCommand):
             "name", nargs="?", choices=[*JOBS, _HISTORY], metavar="NAME", help=", ".join(JOBS)
         )
         parser.add_argument(
-            "of", nargs="?", choices=list(JOBS), metavar="OF", help="after `history`: of which job"
+            "of",
+            nargs="?",
+            choices=list(JOBS),
+            metavar="JOB",
+            help="after `history`: the job to list",
         )
         parser.add_argument(
             "--param",
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="of the job; several names stand between commas",
+            help="a parameter of the job; separate several names by commas",
         )
-        parser.add_argument("--params", metavar="JSON", help="all of them as one object")
-        parser.add_argument("--list", action="store_true", help="the jobs there are")
+        parser.add_argument("--params", metavar="JSON", help="all parameters as one object")
+        parser.add_argument("--list", action="store_true", help="list the jobs")
 
     def run_from_argv(self, argv: list[str]) -> None:
         step_back()
@@ -83,7 +84,7 @@ class Command(ExamplesCommand):
             self._list()
             return
         if name is None or (name == _HISTORY) != (of is not None):
-            raise CommandError(f"Name a job, or `history` and a job: {', '.join(JOBS)}.")
+            raise CommandError(f"Name a job, or `history` and a job. Jobs: {', '.join(JOBS)}.")
         env = read_env()
         try:
             require_database()
@@ -99,53 +100,53 @@ class Command(ExamplesCommand):
         except EventHubError as error:
             where = f"{error.field}: " if error.field else ""
             raise CommandError(f"{where}{error.message}") from error
-        self._say_ended(env, ended)
+        self._print_ended(env, ended)
 
     def _list(self) -> None:
         for kind in JOBS.values():
-            self._say(kind.name)
-            self._say(f"  {kind.about}")
-            self._say(f"  {kind.timetable.text() if kind.timetable else 'when it is asked for'}")
+            self._print(kind.name)
+            self._print(f"  {kind.about}")
+            self._print(f"  {kind.schedule.text() if kind.schedule else 'on request'}")
 
     def _history(self, job: str) -> None:
         found = list_runs(None, limits.JOB_RUNS_RETAINED, job=job)
         for run in found:
             words = filter(None, (run.state, run.verdict, _took(run), f"by {run.requested_by}"))
-            said = run.summary or run.detail
-            line = f"{run.id}  {run.requested_at:%Y-%m-%dT%H:%M:%S}Z  {' '.join(words)}  {said}"
-            self._say(line.rstrip())
+            text = run.summary or run.detail
+            line = f"{run.id}  {run.requested_at:%Y-%m-%dT%H:%M:%S}Z  {' '.join(words)}  {text}"
+            self._print(line.rstrip())
         if not found:
-            self._say(f"There was no run of {job}.")
+            self._print(f"Runs of {job}: 0")
 
-    def _perform(self, env: Env, asked: RunRequest) -> Run:
-        hub, stop, clock = RunnerSettings.of(env), StopSignal(), SystemClock()
+    def _perform(self, env: Env, requested: RunRequest) -> Run:
+        settings, stop, clock = RunnerSettings.of(env), StopSignal(), SystemClock()
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.ask(CANCELLED))
-        with blocking(hub.database_url, name="jobs") as connection:
+            signal.signal(number, lambda *_: stop.request(CANCELLED))
+        with blocking(settings.database_url, name="jobs") as connection:
             rows.interrupt_lapsed(connection)
-            begun = rows.start_now(connection, asked)
-            run = None if begun is None else rows.find(connection, begun)
+            started = rows.start_now(connection, requested)
+            run = None if started is None else rows.find(connection, started)
         if run is None:
             raise RunUnderWay()
-        with Watch(asked.job, 0, clock, self._write, self.stdout.isatty()) as watch:
+        with Watch(requested.job, 0, clock, self._write, self.stdout.isatty()) as watch:
 
-            def hear(heard: RunProgress) -> None:
-                watch.hear(_progress(heard))
+            def report(progress: RunProgress) -> None:
+                watch.hear(_progress(progress))
 
-            return perform(hub, run, Watching(stop, hear, clock))
+            return perform(settings, run, RunObserver(stop, report, clock))
 
-    def _say_ended(self, env: Env, run: Run) -> None:
+    def _print_ended(self, env: Env, run: Run) -> None:
         folder = folder_of(Path(env.data), run.job, run.id)
         if run.state != "completed":
-            raise CommandError(f"{run.detail} ({run.state}: {run.reason}; its log: {folder.log})")
+            raise CommandError(f"{run.detail} ({run.state}: {run.reason}; log: {folder.log})")
         for name, figure in run.figures.items():
-            self._say(f"  {name}: {f'{figure:,}' if isinstance(figure, int) else figure}")
-        self._say(f"{run.summary} ({_took(run)}, {run.engine})")
-        self._say(f"{folder.result}")
+            self._print(f"  {name}: {f'{figure:,}' if isinstance(figure, int) else figure}")
+        self._print(f"{run.summary} ({_took(run)}, {run.engine})")
+        self._print(f"{folder.result}")
         if run.verdict == "problems":
-            raise CommandError("The audit found problems.", returncode=PROBLEMS)
+            raise CommandError("The audit has findings.", returncode=PROBLEMS)
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self._write(f"{line}\n")
 
     def _write(self, text: str) -> None:
@@ -154,42 +155,42 @@ class Command(ExamplesCommand):
 
 
 def _given(job: str, pairs: list[str], whole: str | None) -> dict[str, Any]:
-    """The parameters as they were typed. Raises CommandError, and what json_of and typed raise."""
+    """Parse the parameters of the command line. Raises CommandError and parsing errors."""
     found = {} if whole is None else parse_json_option(whole, field="--params")
     if not isinstance(found, dict):
-        raise CommandError('--params is an object: {"zone": "default"}.')
+        raise CommandError('--params must be a JSON object, such as {"zone": "default"}.')
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
-            raise CommandError(f"--param is NAME=VALUE, and there is no `=` in {pair}.")
+            raise CommandError(f"--param must be NAME=VALUE; {pair} has no `=`.")
         found[name] = parse_value(job, name, text)
     return found
 
 
 def _owned(env: Env) -> Env:
-    """What root leaves in the folder of another user, the hub could not replace."""
+    """Require the owner of the data folder; the hub could not replace root's files in it."""
     data = Path(env.data)
     if not data.is_dir():
         raise CommandError(
-            f"There is no data folder {data}: copy the line `export EVENTHUB_DATA=…` from the"
-            " banner of the running hub (manage.py up)."
+            f"The data folder {data} does not exist: copy the line `export EVENTHUB_DATA=…` from"
+            " the banner of the running hub (manage.py up)."
         )
     owner = data.stat().st_uid
     if os.geteuid() != owner:
         raise CommandError(
-            f"The data folder {data} belongs to the user with the number {owner}: run this as that"
-            " user, or let a worker do it: the console has a button, the API"
+            f"The data folder {data} belongs to the user with the id {owner}. Run this command as"
+            " that user, or request the run from a worker: in the console, or with"
             " POST /v1/jobs/{job}/runs."
         )
     return env
 
 
-def _progress(heard: RunProgress) -> Progress:
-    """Rows while inputs are written, then Spark's tasks."""
-    if heard.stages:
-        stage = f"{heard.phase}, stage {heard.stages_done} of {heard.stages}, tasks"
-        return Progress(stage, heard.tasks_done)
-    return Progress(heard.phase, heard.rows_done)
+def _progress(progress: RunProgress) -> Progress:
+    """Convert progress to one stage and count: exported rows, then Spark's tasks."""
+    if progress.stages:
+        stage = f"{progress.phase}, stage {progress.stages_done} of {progress.stages}, tasks"
+        return Progress(stage, progress.tasks_done)
+    return Progress(progress.phase, progress.rows_done)
 
 
 def _took(run: Run) -> str:

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         env = read_env()
         parser.add_argument(
-            "--demo", action="store_true", help="with an operator, a client and real input"
+            "--demo", action="store_true", help="with an operator, a client and real data"
         )
         parser.add_argument("--data", type=Path, default=Path(env.data), metavar="DIR")
         parser.add_argument("--host", default="127.0.0.1")
@@ -38,14 +38,14 @@ class Command(BaseCommand):
             type=whole(0),
             default=env.restarts_max,
             metavar="N",
-            help="restarts of one part in a row before the hub stops; default: it goes on trying",
+            help="restarts of one process in a row before the hub stops; default: without limit",
         )
         parser.add_argument(
             "--start-timeout",
             type=whole(1),
             default=env.start_timeout_s,
             metavar="SECONDS",
-            help="until the hub stops if it is not ready; default: it goes on waiting",
+            help="for each process to be ready, else the hub stops; default: without limit",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -17,18 +17,18 @@ from eventhub.websocket import HubWebSocketProtocol
 
 
 class Command(BaseCommand):
-    help = "Run one web process: hot doors, websockets, management API."
+    help = "Run one web process: hot routes, websockets, management API."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=8000)
         parser.add_argument("--fd", type=int, help="a listening socket, already bound")
-        parser.add_argument("--ready", type=Path, help="a file that is made when it serves")
+        parser.add_argument("--ready", type=Path, help="a file to create when it serves")
 
     def handle(self, **options: Any) -> None:
         require_flight()
-        # uvicorn's lines of less than a warning hold URLs, and URLs hold connection tokens
+        # uvicorn's lines below warning contain URLs, and URLs contain connection tokens
         logging.getLogger("uvicorn").setLevel("WARNING")
         config = uvicorn.Config(
             "eventhub.asgi:application",
@@ -55,7 +55,7 @@ class Command(BaseCommand):
 
 
 def _connections_max() -> int:
-    """As many connections as the system gives this process descriptors for, some kept back."""
+    """Return how many connections this process has descriptors for, some of them reserved."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return min(limits.CONNECTIONS_PER_PROCESS_MAX, hard - limits.DESCRIPTORS_RESERVED)

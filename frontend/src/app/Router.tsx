@@ -3,33 +3,33 @@ import { RouterProvider } from "react-router/dom";
 
 import { pathIn } from "../api/zone";
 import { Gate } from "./Gate";
-import { Missing } from "./Missing";
+import { Missing } from "../parts/Missing";
 import { lastZone } from "./lastZone";
 
 // One file per page, so that the first one is small.
 const pages = [
-  { path: "overview", lazy: async () => ({ Component: (await import("../overview/OverviewPage")).OverviewPage }) },
-  { path: "live", lazy: async () => ({ Component: (await import("../live/LivePage")).LivePage }) },
-  { path: "streams", lazy: async () => ({ Component: (await import("../streams/StreamsPage")).StreamsPage }) },
-  { path: "streams/:stream/:tab?", lazy: async () => ({ Component: (await import("../streams/StreamPage")).StreamPage }) },
-  { path: "types", lazy: async () => ({ Component: (await import("../types/TypesPage")).TypesPage }) },
-  { path: "types/:domain/:type/:version?", lazy: async () => ({ Component: (await import("../types/TypePage")).TypePage }) },
-  { path: "channels", lazy: async () => ({ Component: (await import("../channels/ChannelsPage")).ChannelsPage }) },
-  { path: "clients", lazy: async () => ({ Component: (await import("../clients/ClientsPage")).ClientsPage }) },
-  { path: "storage", lazy: async () => ({ Component: (await import("../storage/StoragePage")).StoragePage }) },
-  { path: "jobs", lazy: async () => ({ Component: (await import("../jobs/JobsPage")).JobsPage }) },
-  { path: "jobs/:job", lazy: async () => ({ Component: (await import("../jobs/JobPage")).JobPage }) },
-  { path: "jobs/:job/:run", lazy: async () => ({ Component: (await import("../jobs/RunPage")).RunPage }) },
-  { path: "filters", lazy: async () => ({ Component: (await import("../filters/FilterPage")).FilterPage }) },
-  { path: "groups", lazy: async () => ({ Component: (await import("../groups/GroupsPage")).GroupsPage }) },
+  { path: "overview", lazy: async () => ({ Component: (await import("../pages/OverviewPage")).OverviewPage }) },
+  { path: "live", lazy: async () => ({ Component: (await import("../pages/LivePage")).LivePage }) },
+  { path: "streams", lazy: async () => ({ Component: (await import("../pages/StreamsPage")).StreamsPage }) },
+  { path: "streams/:stream/:tab?", lazy: async () => ({ Component: (await import("../pages/StreamPage")).StreamPage }) },
+  { path: "types", lazy: async () => ({ Component: (await import("../pages/TypesPage")).TypesPage }) },
+  { path: "types/:domain/:type/:version?", lazy: async () => ({ Component: (await import("../pages/TypePage")).TypePage }) },
+  { path: "channels", lazy: async () => ({ Component: (await import("../pages/ChannelsPage")).ChannelsPage }) },
+  { path: "clients", lazy: async () => ({ Component: (await import("../pages/ClientsPage")).ClientsPage }) },
+  { path: "storage", lazy: async () => ({ Component: (await import("../pages/StoragePage")).StoragePage }) },
+  { path: "jobs", lazy: async () => ({ Component: (await import("../pages/JobsPage")).JobsPage }) },
+  { path: "jobs/:job", lazy: async () => ({ Component: (await import("../pages/JobPage")).JobPage }) },
+  { path: "jobs/:job/:run", lazy: async () => ({ Component: (await import("../pages/RunPage")).RunPage }) },
+  { path: "filters", lazy: async () => ({ Component: (await import("../pages/FilterPage")).FilterPage }) },
+  { path: "groups", lazy: async () => ({ Component: (await import("../pages/GroupsPage")).GroupsPage }) },
   {
     path: "registrations",
-    lazy: async () => ({ Component: (await import("../registrations/RegistrationsPage")).RegistrationsPage }),
+    lazy: async () => ({ Component: (await import("../pages/RegistrationsPage")).RegistrationsPage }),
   },
-  { path: "endpoints", lazy: async () => ({ Component: (await import("../endpoints/EndpointsPage")).EndpointsPage }) },
+  { path: "endpoints", lazy: async () => ({ Component: (await import("../pages/EndpointsPage")).EndpointsPage }) },
   {
     path: "deliveries",
-    lazy: async () => ({ Component: (await import("../deliveries/DeliveriesPage")).DeliveriesPage }),
+    lazy: async () => ({ Component: (await import("../pages/DeliveriesPage")).DeliveriesPage }),
   },
 ];
 

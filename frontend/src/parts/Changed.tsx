@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import type { Problem } from "../api/problem";
 import { useZone } from "../api/zone";
-import { oneEvent } from "../events/oneEvent";
+import { oneEvent } from "../api/oneEvent";
 import { Json } from "./Json";
 import { Moment } from "./Moment";
 

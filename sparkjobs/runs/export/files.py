@@ -1,6 +1,4 @@
-"""Parquet files of a run's inputs, with the columns that sparkjobs/tables.py declares.
-Plain module.
-"""
+"""The Parquet files of a run's inputs, with the columns of sparkjobs/tables.py. Plain module."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -25,7 +23,7 @@ class InputsNotWritten(EventHubError):
 
 
 class ParquetFile:
-    """One file that is written batch by batch. Raises StorageFull, InputsNotWritten."""
+    """A file written in batches. Raises StorageFull, InputsNotWritten."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
@@ -46,27 +44,27 @@ def write_table(
     path: Path,
     schema: pa.Schema,
     batches: Iterable[pa.RecordBatch],
-    told: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> int:
-    """A whole file; `told` is given the rows of each batch. How many rows."""
+    """Write a whole file and return its rows; `report` receives the rows of each batch."""
     rows = 0
     file = ParquetFile(path, schema)
     try:
         for batch in batches:
             file.write(batch)
             rows += batch.num_rows
-            told(batch.num_rows)
+            report(batch.num_rows)
     finally:
         file.close()
     return rows
 
 
 def columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The schema's columns of a batch that has them by name, `created_at_us` as a time
+    """Convert a batch to a schema. Columns are found by name; `created_at_us` may be a timestamp
     `created_at`.
     """
-    there = set(batch.schema.names)
-    names = [name if name in there else name.removesuffix("_us") for name in schema.names]
+    given = set(batch.schema.names)
+    names = [name if name in given else name.removesuffix("_us") for name in schema.names]
     arrays = [
         _column(batch.column(name), kind) for name, kind in zip(names, schema.types, strict=True)
     ]
@@ -75,6 +73,7 @@ def columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 @contextmanager
 def writing() -> Iterator[None]:
+    """Translate errors of the disk in the block. Raises StorageFull, InputsNotWritten."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,6 @@
-"""Partitions that an export is still to read: each stays until then and no longer. SQL module."""
+"""Locks on the partitions that an export has yet to read: each is held until it was read, and no
+longer. SQL module.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +13,11 @@ from sparkjobs.runs.export.statements import render
 
 
 class HeldPartition(NamedTuple):
-    """A table that was there at the snapshot's moment."""
+    """A partition that existed at the snapshot's time."""
 
     name: str
     parent: str  # events, deliveries, attempts, listeners
-    number: int  # its group, or its day as 20261122
+    number: int  # its partition id, or its day as 20261122
 
     @property
     def table(self) -> sql.Identifier:
@@ -23,17 +25,17 @@ class HeldPartition(NamedTuple):
 
 
 class PartitionHolds:
-    """Of one transaction. A partition is locked after a savepoint of its own; going back to that
-    savepoint gives up the lock. So what is taken last goes first.
+    """The holds of one transaction. Each partition is locked under a savepoint of its own, and
+    rolling back to it releases the lock; so the last one locked is the first one released.
     """
 
     def __init__(self, snapshot: ArrowSnapshot) -> None:
         self._snapshot = snapshot
-        self._held: list[HeldPartition] = []  # the next one to be read last
+        self._held: list[HeldPartition] = []  # the next one to read is last
 
     def take(self, partitions: list[HeldPartition]) -> None:
-        """In the order in which they will be read; what was held is not any more. Raises
-        DatabaseUnavailable if one is not there: the transaction is of no use then.
+        """Lock partitions, given in reading order; earlier holds are forgotten. Raises
+        DatabaseUnavailable if one does not exist, which makes the transaction unusable.
         """
         self._held = []
         for partition in reversed(partitions):
@@ -42,24 +44,26 @@ class PartitionHolds:
             self._held.append(partition)
 
     def of(self, parent: str) -> Iterator[HeldPartition]:
-        """Those that are next and of one parent; each is let go when the next one is asked for."""
+        """Yield the next partitions while they belong to a parent; requesting the next one releases
+        the one before.
+        """
         while self._held and self._held[-1].parent == parent:
             yield self._held[-1]
             self._held.pop()
-            self._let_go()
+            self._release()
 
     @contextmanager
-    def passing(self, partition: HeldPartition) -> Iterator[bool]:
-        """One that need not be there; False if it went."""
+    def optional(self, partition: HeldPartition) -> Iterator[bool]:
+        """Hold a partition in the block, if it exists; yield whether it does."""
         self._run("savepoint")
-        self._run("hold_if_there", partition=partition.table)
-        asked = render("is_there", table=partition.name).as_string()
-        [there] = [row["there"] for one in self._snapshot.batches(asked) for row in one.to_pylist()]
-        yield there
-        self._let_go()
+        self._run("hold_if_exists", partition=partition.table)
+        query = render("exists", table=partition.name).as_string()
+        rows = [row for batch in self._snapshot.batches(query) for row in batch.to_pylist()]
+        yield rows[0]["is_there"]
+        self._release()
 
-    def _let_go(self) -> None:
-        self._run("let_go")
+    def _release(self) -> None:
+        self._run("release_locks")
         self._run("forget_savepoint")
 
     def _run(self, name: str, **parts: sql.Identifier) -> None:

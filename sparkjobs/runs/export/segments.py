@@ -1,4 +1,6 @@
-"""The table of segments: what the database knows, and what the manifests say. Plain module."""
+"""The export of the table of segments: rows of the database with the contents of the archive's
+manifests. Plain module.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -23,13 +25,13 @@ _OF_MANIFEST = (
 
 
 class TimeRange(NamedTuple):
-    """Microseconds since 1970; None: no bound."""
+    """A time range, in microseconds since 1970; None: unbounded."""
 
     since_us: int | None
     until_us: int | None
 
     def misses(self, row: Row) -> bool:
-        """True if the manifest says that no event of the segment is of the time."""
+        """Return whether, by its manifest, the segment has no event in the range."""
         first, last = row["appended_min_us"], row["appended_max_us"]
         if first is None:
             return False
@@ -41,37 +43,37 @@ class TimeRange(NamedTuple):
 def locate_events(
     batch: pa.RecordBatch, archive: ArchiveFolder | None, span: TimeRange
 ) -> pa.RecordBatch:
-    """Rows of the statement `segments` with what `tables.SEGMENTS` has besides: where their events
-    are, and what the manifests say. Raises ArchiveUnavailable.
+    """Add to rows of the statement `segments` the source of their events and the manifests' fields.
+    Raises ArchiveUnavailable.
     """
-    rows = batch.select(["uuid", "first", "last", "tier", "archived", "asked", "manifest"])
-    found = list(_found(rows.to_pylist(), archive, span))
+    rows = batch.select(["uuid", "first", "last", "tier", "archived", "requested", "manifest"])
+    located = list(_locate(rows.to_pylist(), archive, span))
     for name in ("source", *_OF_MANIFEST):
-        values = pa.array([row[name] for row in found], SEGMENTS.field(name).type)
+        values = pa.array([row[name] for row in located], SEGMENTS.field(name).type)
         batch = batch.append_column(name, values)
     return batch
 
 
 def segments_to_export(batch: pa.RecordBatch) -> dict[int, list[int]]:
-    """Of such rows: the segments whose events are to be exported, by group."""
-    groups: dict[int, list[int]] = defaultdict(list)
+    """Return the segments whose events are exported, by partition id."""
+    by_partition: dict[int, list[int]] = defaultdict(list)
     rows = batch.select(["id", "partition_id", "source"]).to_pylist()
     for row in rows:
         if row["source"] == EXPORT:
-            groups[row["partition_id"]].append(row["id"])
-    return groups
+            by_partition[row["partition_id"]].append(row["id"])
+    return by_partition
 
 
 def require_live(batch: pa.RecordBatch) -> None:
-    """No archive is known. Raises ArchiveUnavailable if events that are asked for are in one."""
-    for row in batch.select(["asked", "tier"]).to_pylist():
-        if row["asked"] and row["tier"] == "archived":
+    """Raise ArchiveUnavailable if requested events are archived, as no archive is configured."""
+    for row in batch.select(["requested", "tier"]).to_pylist():
+        if row["requested"] and row["tier"] == "archived":
             raise ArchiveUnavailable(
-                "Segments that are to be read are in an archive: set EVENTHUB_ARCHIVE_URL to it."
+                "Requested segments are archived; set EVENTHUB_ARCHIVE_URL to their archive."
             )
 
 
-def _found(rows: list[Row], archive: ArchiveFolder | None, span: TimeRange) -> Iterator[Row]:
+def _locate(rows: list[Row], archive: ArchiveFolder | None, span: TimeRange) -> Iterator[Row]:
     with ThreadPoolExecutor(limits.EXPORT_MANIFESTS_AT_ONCE) as pool:
         for row, known in zip(
             rows, pool.map(lambda row: _manifest(row, archive), rows), strict=True
@@ -83,7 +85,7 @@ def _found(rows: list[Row], archive: ArchiveFolder | None, span: TimeRange) -> I
 
 
 def _source(row: Row, archive: ArchiveFolder | None) -> str:
-    if not row["asked"] or row["last"] < row["first"] or row["tier"] == "dropped":
+    if not row["requested"] or row["last"] < row["first"] or row["tier"] == "dropped":
         return NONE
     if row["archived"] and archive is not None:
         return ARCHIVE
@@ -91,27 +93,29 @@ def _source(row: Row, archive: ArchiveFolder | None) -> str:
 
 
 def _manifest(row: Row, archive: ArchiveFolder | None) -> Row:
-    """What the manifest of an archived segment that is asked for says, or its fault."""
+    """Return the fields of a requested, archived segment's manifest, or the manifest's fault."""
     known: Row = dict.fromkeys(_OF_MANIFEST)
     path = row["manifest"]
-    if archive is None or path is None or row["tier"] == "dropped" or not row["asked"]:
+    if archive is None or path is None or row["tier"] == "dropped" or not row["requested"]:
         return known
     try:
-        made = manifest.load(archive.read(path), path)
+        loaded = manifest.load(archive.read(path), path)
     except FileNotFoundError as error:
-        if not archive.there():
-            raise ArchiveUnavailable(f"The archive is not there: {archive.shown}") from error
+        if not archive.exists():
+            raise ArchiveUnavailable(
+                f"The archive does not exist: {archive.display_url}"
+            ) from error
         return {**known, "fault": "missing_manifest"}
     except (ArchiveDamaged, TypeError):
         return {**known, "fault": "bad_manifest"}
-    if (made.segment, *made.range) != (row["uuid"], row["first"], row["last"]):
+    if (loaded.segment, *loaded.range) != (row["uuid"], row["first"], row["last"]):
         known["fault"] = "wrong_range"
     return {
         **known,
-        "file": f"{path.rpartition('/')[0]}/{made.file}",
-        "file_bytes": made.file_bytes,
-        "file_sha256": made.file_sha256,
-        "payload_sha256": made.payload_sha256,
-        "appended_min_us": made.appended_min_us,
-        "appended_max_us": made.appended_max_us,
+        "file": f"{path.rpartition('/')[0]}/{loaded.file}",
+        "file_bytes": loaded.file_bytes,
+        "file_sha256": loaded.file_sha256,
+        "payload_sha256": loaded.payload_sha256,
+        "appended_min_us": loaded.appended_min_us,
+        "appended_max_us": loaded.appended_max_us,
     }

@@ -1,11 +1,11 @@
-"""Writes the inputs of a job: tables of one snapshot of the database, as Parquet. SQL module.
+"""The export of a job's inputs: tables of one snapshot of the database, as Parquet. SQL module.
 
-What the archive has is not copied: of a segment the file is named, and of partitions of deliveries
-and attempts that left the database the rows are added. `inputs.json` is written last.
+Archived data is not copied: segments are read from the archive's files, and the rows of dropped
+partitions of deliveries and attempts are added from their archive. `inputs.json` is written last.
 
-Partitions that are to be read are held from the snapshot's moment on, the oldest events are read
-first, and what was read may go: no export keeps a hub from making room for long. Nothing is read
-through a partitioned table itself, whose lock would keep all its partitions.
+Partitions to read are locked from the snapshot's time on, the oldest events are read first, and
+what was read may be dropped at once, so no export blocks retention for long. Partitioned tables are
+never read through their parent, whose lock would retain all partitions.
 """
 
 import json
@@ -48,12 +48,12 @@ log = get_logger(__name__)
 NAME = "inputs.json"
 _PART = "part-00000.parquet"
 _PARTITIONED = ("deliveries", "attempts", "listeners")
-_TRIES = 3  # to hold what is there, while partitions go
-Told = Callable[[str, int], None]
+_ATTEMPTS = 3  # to lock partitions that are being dropped concurrently
+Report = Callable[[str, int], None]
 
 
 class ExportRequest(NamedTuple):
-    """What is wanted. None: everything. `tables`: names of sparkjobs/tables.py."""
+    """The scope of an export. None: everything. `tables`: names of sparkjobs/tables.py."""
 
     database_url: str
     archive_url: str  # "": none
@@ -61,29 +61,29 @@ class ExportRequest(NamedTuple):
     tables: frozenset[str]
     zone_id: int | None = None
     stream_ids: tuple[int, ...] | None = None
-    since_us: int | None = None  # of segments, whose deliveries and attempts come with them
+    since_us: int | None = None  # selects segments, with their deliveries and attempts
     until_us: int | None = None
-    events: bool = False  # of segments that are not archived
+    events: bool = False  # include events of segments that are not archived
 
 
 class ExportedSnapshot(NamedTuple):
-    """The moment that the inputs are of, and how many rows each table has (`events` too)."""
+    """The time of the inputs, and the number of rows of each table (and of `events`)."""
 
     now_us: int
     rows: dict[str, int]
-    moments: dict[int, Moment]  # of the streams that were asked for, with their versions
+    moments: dict[int, Moment]  # of the requested streams, with their versions
 
 
 def read_snapshot(folder: Path) -> ExportedSnapshot:
-    """Of inputs that are written. Raises OSError, ValueError, TypeError."""
+    """Read the snapshot of written inputs. Raises OSError, ValueError, TypeError."""
     fields = json.loads((folder / NAME).read_text())
     moments = fields.pop("moments").items()
     return ExportedSnapshot(**fields, moments={int(id): Moment(*values) for id, values in moments})
 
 
-def export_inputs(export: ExportRequest, told: Told) -> ExportedSnapshot:
-    """Write them. `told` is called now and then, in this thread, with the table that is being
-    written and its rows so far; what it raises ends the export, and goes on.
+def export_inputs(export: ExportRequest, report: Report) -> ExportedSnapshot:
+    """Write the inputs. `report` is called regularly, in this thread, with the current table and
+    its rows so far; an exception in it ends the export and propagates.
 
     Raises DatabaseUnavailable, ArchiveUnavailable, StorageFull, InputsNotWritten.
     """
@@ -91,41 +91,41 @@ def export_inputs(export: ExportRequest, told: Told) -> ExportedSnapshot:
         export.database_url, name="export", statement_s_max=limits.EXPORT_STATEMENT_S_MAX
     )
     with opened as snapshot, ThreadPoolExecutor(1) as pool:
-        inputs = _Inputs(export, snapshot)
+        inputs = _Export(export, snapshot)
         written = pool.submit(inputs.write)
         try:
             while wait([written], limits.EXPORT_PROGRESS_INTERVAL_S).not_done:
-                told(inputs.at, inputs.rows.get(inputs.at, 0))
+                report(inputs.table, inputs.rows.get(inputs.table, 0))
         except BaseException:
             snapshot.cancel()
             while wait([written], limits.EXPORT_PROGRESS_INTERVAL_S).not_done:
-                snapshot.cancel()  # between two statements it is not heard
+                snapshot.cancel()  # between two statements a cancellation has no effect
             raise
         return written.result()
 
 
-class _Inputs:
-    """One export. `at` and `rows` are looked at by another thread."""
+class _Export:
+    """One export. Another thread reads `table` and `rows`."""
 
     def __init__(self, export: ExportRequest, snapshot: arrow.ArrowSnapshot) -> None:
-        self.at = ""
+        self.table = ""
         self.rows: dict[str, int] = {}
         self._export = export
         self._snapshot = snapshot
         self._archive = ArchiveFolder(export.archive_url) if export.archive_url else None
-        self._read: set[str] = set()  # manifests of partitions that left
+        self._read: set[str] = set()  # manifests of dropped partitions
         self._holds = PartitionHolds(snapshot)
-        self._there: dict[int, HeldPartition] = {}  # of events, by group
-        self._groups: dict[int, list[int]] = {}  # segments whose events are to be exported
+        self._of_events: dict[int, HeldPartition] = {}  # by partition id
+        self._to_export: dict[int, list[int]] = {}  # partition id -> segments
         streams = None if export.stream_ids is None else list(export.stream_ids)
         scope: dict[str, Any] = {"zone": export.zone_id, "streams": streams}
-        scope["chosen"] = render("chosen", **scope)
+        scope["requested_streams"] = render("requested_streams", **scope)
         times = {"since": export.since_us, "until": export.until_us}
-        scope["asked"] = render("asked", **times, **scope)
+        scope["requested_segments"] = render("requested_segments", **times, **scope)
         self._parts = {
             **scope,
             "needed": sql.SQL(log_retention.SQL["needed"]),
-            "groups": sql.SQL(drop.SQL["partitions"]),
+            "event_partitions": sql.SQL(drop.SQL["partitions"]),
             "missing_max": limits.EXPORT_MISSING_MAX,
             "has_archive": self._archive is not None,
         }
@@ -133,11 +133,11 @@ class _Inputs:
     def write(self) -> ExportedSnapshot:
         now_us = self._hold()
         tables = self._export.tables
-        self._write(["segments"])  # says where events are
+        self._write(["segments"])  # which locates the events
         if self._export.events:
             self._begin(EVENTS_FOLDER)
             folder, held = self._folder(EVENTS_FOLDER), self._holds.of("events")
-            export_events(self._snapshot, folder, self._groups, held, self._count)
+            export_events(self._snapshot, folder, self._to_export, held, self._count)
         self._write(_PARTITIONED)
         self._write(sorted(tables - {"segments", *_PARTITIONED}))
         snapshot = ExportedSnapshot(now_us, self.rows, self._moments())
@@ -146,7 +146,7 @@ class _Inputs:
         return snapshot
 
     def _write(self, names: Iterable[str]) -> None:
-        """Those of them that are asked for."""
+        """Write those tables that are requested."""
         for name in names:
             if name in self._export.tables:
                 self._begin(name)
@@ -158,19 +158,19 @@ class _Inputs:
             return {}
         found = {}
         for stream_id in self._export.stream_ids or ():
-            asked = sql.SQL(catalog.SQL["moment"].replace("%s", "{}")).format(stream_id)
-            found[stream_id] = [Moment(**row) for row in self._rows_of("moment", moment=asked)]
+            query = sql.SQL(catalog.SQL["moment"].replace("%s", "{}")).format(stream_id)
+            found[stream_id] = [Moment(**row) for row in self._rows_of("moment", moment=query)]
         return {stream_id: rows[0] for stream_id, rows in found.items() if rows}
 
     def _hold(self) -> int:
-        """The snapshot's moment; what is to be read stays from then on. One that went before it was
-        held may have left for the archive, or with its events: all is looked at anew.
+        """Take the snapshot, lock the partitions to read, and return the snapshot's time. If one
+        was dropped before it was locked, its rows may have moved, so everything is read again.
         """
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             self._snapshot.begin_again()
             [moment] = self._rows_of("now")
             rows = [HeldPartition(**row) for row in self._rows_of("partitions")]
-            self._there = {row.number: row for row in rows if row.parent == "events"}
+            self._of_events = {row.number: row for row in rows if row.parent == "events"}
             try:
                 self._holds.take(self._to_read(rows))
                 return int(moment["now_us"])
@@ -178,20 +178,20 @@ class _Inputs:
                 failed = error
         raise failed
 
-    def _to_read(self, there: list[HeldPartition]) -> list[HeldPartition]:
-        """In the order in which they are read."""
+    def _to_read(self, partitions: list[HeldPartition]) -> list[HeldPartition]:
+        """Return the partitions to read, in reading order."""
         copied = set()
         if self._export.events:
-            copied = {row["partition_id"] for row in self._rows_of("groups_copied")}
-        found = [row for row in there if row.parent == "events" and row.number in copied]
+            copied = {row["partition_id"] for row in self._rows_of("partitions_copied")}
+        found = [row for row in partitions if row.parent == "events" and row.number in copied]
         for parent in _PARTITIONED:
             if parent in self._export.tables:
-                found += [row for row in there if row.parent == parent]
+                found += [row for row in partitions if row.parent == parent]
         return found
 
     def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
         if name in _PARTITIONED:
-            return self._of_partitions(name)
+            return self._partitioned(name)
         if name == "retired":
             return self._retired()
         if name == "live":
@@ -209,31 +209,36 @@ class _Inputs:
             if self._export.events and self._archive is None:
                 require_live(batch)
             rows = locate_events(batch, self._archive, span)
-            for group, segments in segments_to_export(rows).items():
-                self._groups.setdefault(group, []).extend(segments)
+            for partition_id, segments in segments_to_export(rows).items():
+                self._to_export.setdefault(partition_id, []).extend(segments)
             yield rows
 
-    def _of_partitions(self, name: str) -> Iterator[pa.RecordBatch]:
-        """What is there, and what was archived when it left: listeners of then prove nothing."""
+    def _partitioned(self, name: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of existing partitions and of archived ones, except archived listeners,
+        which are too old to audit.
+        """
         for partition in self._holds.of(name):
             yield from self._statement(name, partition=partition.table)
         for row in self._rows_of("retired"):
             if row["parent"] == name != "listeners" and row["manifest"]:
-                yield from self._archived_rows(row["manifest"])
+                yield from self._archived(row["manifest"])
 
     def _live(self) -> Iterator[pa.RecordBatch]:
-        """Group by group. One whose partition went since the snapshot has left the database."""
-        for row in self._rows_of("groups_live"):
-            group, partition = row["partition_id"], self._there.get(row["partition_id"])
+        """Yield the live rows of archived segments, by partition; a partition that was dropped
+        since the snapshot has none.
+        """
+        for row in self._rows_of("partitions_live"):
+            id, partition = row["partition_id"], self._of_events.get(row["partition_id"])
             if partition is None:
-                yield from self._statement("live", group=group, partition=render("nothing"))
+                no_rows = render("no_rows")
+                yield from self._statement("live", partition_id=id, partition=no_rows)
                 continue
-            with self._holds.passing(partition) as there:
-                if there:
-                    yield from self._statement("live", group=group, partition=partition.table)
+            with self._holds.optional(partition) as exists:
+                if exists:
+                    yield from self._statement("live", partition_id=id, partition=partition.table)
 
-    def _archived_rows(self, manifest: str) -> Iterator[pa.RecordBatch]:
-        """Of segments that are asked for."""
+    def _archived(self, manifest: str) -> Iterator[pa.RecordBatch]:
+        """Yield the archived rows of a dropped partition that belong to requested segments."""
         if self._archive is None:
             return
         try:
@@ -241,16 +246,16 @@ class _Inputs:
                 yield batch.filter(pc.is_in(batch.column("segment_id"), self._segments))
             self._read.add(manifest)
         except ArchiveDamaged as error:
-            log.warning("partition_damaged", manifest=manifest, why=error.message)
+            log.warning("partition_archive_damaged", manifest=manifest, detail=error.message)
 
     @cached_property
     def _segments(self) -> pa.Array:
-        """The ids of those that are asked for."""
-        batches = self._snapshot.batches(self._parts["asked"].as_string())
+        """The ids of the requested segments."""
+        batches = self._snapshot.batches(self._parts["requested_segments"].as_string())
         return pa.concat_arrays([pa.array([], pa.int64()), *(one.column("id") for one in batches)])
 
     def _retired(self) -> Iterator[pa.RecordBatch]:
-        """`archived`: its rows could be read, or there were none."""
+        """Yield the dropped partitions; `archived`: the rows were read, or there were none."""
         for batch in self._statement("retired"):
             rows = batch.select(["manifest", "rows"]).to_pylist()
             found = [row["manifest"] in self._read or not row["rows"] for row in rows]
@@ -264,10 +269,10 @@ class _Inputs:
 
     def _begin(self, name: str) -> None:
         self.rows[name] = 0
-        self.at = name
+        self.table = name
 
     def _count(self, rows: int) -> None:
-        self.rows[self.at] += rows
+        self.rows[self.table] += rows
 
     def _folder(self, name: str) -> Path:
         folder = self._export.folder / name
@@ -277,7 +282,7 @@ class _Inputs:
 
 
 def _without_secrets(endpoints: pa.RecordBatch) -> pa.RecordBatch:
-    """Of each URL its host."""
-    place = endpoints.schema.get_field_index("host")
-    hosts = [urlsplit(url).hostname or "" for url in endpoints.column(place).to_pylist()]
-    return endpoints.set_column(place, "host", pa.array(hosts))
+    """Replace each URL by its host."""
+    at = endpoints.schema.get_field_index("host")
+    hosts = [urlsplit(url).hostname or "" for url in endpoints.column(at).to_pylist()]
+    return endpoints.set_column(at, "host", pa.array(hosts))

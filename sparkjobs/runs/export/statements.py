@@ -1,4 +1,4 @@
-"""The statements of tables.sql with their scope filled in. SQL module."""
+"""The statements of tables.sql with their placeholders filled in. SQL module."""
 
 from typing import Any
 
@@ -10,11 +10,9 @@ _SQL = queries.load("sparkjobs/runs/export/tables.sql")
 
 
 def render(name: str, **parts: Any) -> sql.Composed:
-    """A statement whose braces are filled: by sql.Composable as it is, by anything else as a
-    literal.
-    """
-    made = {
+    """Fill a statement's placeholders: sql.Composable as it is, any other value as a literal."""
+    composable = {
         key: part if isinstance(part, sql.Composable) else sql.Literal(part)
         for key, part in parts.items()
     }
-    return sql.SQL(_SQL[name]).format(**made)
+    return sql.SQL(_SQL[name]).format(**composable)

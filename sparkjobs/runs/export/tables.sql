@@ -1,24 +1,23 @@
--- The tables that jobs read, by name (sparkjobs/tables.py); what is a time there is one here too. `{chosen}`, `{asked}`
--- and the scope's own values are filled in before a statement is sent, as literals: with parameters beside it the driver
--- would hold a whole answer in memory.
+-- The input tables of jobs (sparkjobs/tables.py), and the statements that lock and find what they read. Placeholders are
+-- filled in as literals before a statement is sent: with parameters the driver would hold a whole result in memory.
 
 -- name: hold
--- A partition alone: with a lock on what it is a partition of, no other one could be detached.
+-- Lock one partition alone: a lock on its parent would keep other partitions from being detached.
 LOCK TABLE {partition} IN ACCESS SHARE MODE
 
--- name: hold_if_there
--- The driver takes nothing after an error, not even the way back to a savepoint.
+-- name: hold_if_exists
+-- An error would make the driver refuse everything, even the rollback to a savepoint.
 DO $$BEGIN LOCK TABLE {partition} IN ACCESS SHARE MODE; EXCEPTION WHEN undefined_table THEN NULL; END$$
 
--- name: is_there
--- Now, not at the snapshot's moment.
-SELECT to_regclass({table}) IS NOT NULL AS there
+-- name: exists
+-- Now, not at the snapshot's time.
+SELECT to_regclass({table}) IS NOT NULL AS is_there
 
 -- name: savepoint
 SAVEPOINT held
 
--- name: let_go
--- Back to the newest savepoint: locks that were taken after it are given up, and its settings.
+-- name: release_locks
+-- Roll back to the newest savepoint, which releases later locks and resets later settings.
 ROLLBACK TO SAVEPOINT held
 
 -- name: forget_savepoint
@@ -28,24 +27,24 @@ RELEASE SAVEPOINT held
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
 
 -- name: moment
--- Of one stream, as builders of match indexes ask for it (registrations/sql/catalog.sql).
+-- Of one stream, as builders of match indexes read it (registrations/sql/catalog.sql).
 {moment}
 
 -- name: walk_indexes
--- Events are read in the order of their key; sorting a partition would write it to the disk once more.
+-- Events are read in the order of their key; sorting a partition would write it to disk once more.
 SET LOCAL enable_sort = off
 
--- name: chosen
--- The streams that are asked for; `system`, which is of no zone, if it is named.
+-- name: requested_streams
+-- The requested streams; `system`, which belongs to no zone, only if it is named.
 SELECT id FROM streams
  WHERE durability <> 'transient'
    AND CASE WHEN {streams}::bigint[] IS NULL THEN {zone}::bigint IS NULL OR zone_id = {zone}::bigint
             ELSE id = ANY ({streams}::bigint[]) AND ({zone}::bigint IS NULL OR zone_id = {zone}::bigint OR zone_id IS NULL) END
 
--- name: asked
--- The segments that are asked for: those that may hold an event of the time.
+-- name: requested_segments
+-- The segments of requested streams that may contain events of the time range.
 SELECT id FROM segments
- WHERE stream_id IN ({chosen})
+ WHERE stream_id IN ({requested_streams})
    AND ({since}::bigint IS NULL OR sealed_at IS NULL OR sealed_at >= to_timestamp({since}::bigint / 1000000.0))
    AND ({until}::bigint IS NULL OR opened_at <= to_timestamp({until}::bigint / 1000000.0))
 
@@ -58,68 +57,69 @@ SELECT s.id, COALESCE(s.zone_id, 0) AS zone_id, COALESCE(z.name, '') AS zone, s.
   LEFT JOIN zones z ON z.id = s.zone_id
   LEFT JOIN forwarding f ON f.stream_id = s.id
   LEFT JOIN ({needed}) AS n (stream_id, needed) ON n.stream_id = s.id
- WHERE s.id IN ({chosen})
+ WHERE s.id IN ({requested_streams})
 
 -- name: segments
--- With the manifest's path in the place of its file.
+-- With the manifest's path, from which the file's is found.
 SELECT s.id, s.uuid::text, s.stream_id, s.partition_id, s.first, COALESCE(s.last, h.sequence) AS last,
        COALESCE(s.bytes, h.bytes) AS bytes, s.last IS NOT NULL AS sealed, s.tier, s.opened_at,
        s.sealed_at, s.removed_at, s.removal_reason, s.archive_path IS NOT NULL AS archived,
-       s.id IN ({asked}) AS asked, s.archive_path AS manifest
+       s.id IN ({requested_segments}) AS requested, s.archive_path AS manifest
   FROM segments s
   LEFT JOIN heads h ON h.segment_id = s.id AND s.last IS NULL
- WHERE s.stream_id IN ({chosen})
+ WHERE s.stream_id IN ({requested_streams})
  ORDER BY s.stream_id, s.first, s.id
 
 -- name: events
--- Of some segments of a group, each from its first event to its last, one segment after the other.
+-- Of some segments of a partition, one segment after the other, each in order.
 SELECT e.segment_id, e.sequence, e.appended_at, e.mask, e.payload
-  FROM unnest({segments}::bigint[]) AS wanted (id)
+  FROM unnest({segments}::bigint[]) AS selected (id)
  CROSS JOIN LATERAL (SELECT * FROM {partition}
-                      WHERE partition_id = {group} AND segment_id = wanted.id
+                      WHERE partition_id = {partition_id} AND segment_id = selected.id
                       ORDER BY sequence) AS e
 
--- name: groups_copied
--- Groups with events that are to be copied: of segments that no archive has here.
+-- name: partitions_copied
+-- The partitions with events that are copied, because the configured archive does not have them.
 SELECT DISTINCT partition_id FROM segments
- WHERE tier = 'live' AND (last IS NULL OR last >= first) AND (archive_path IS NULL OR NOT {has_archive}) AND id IN ({asked})
+ WHERE tier = 'live' AND (last IS NULL OR last >= first) AND (archive_path IS NULL OR NOT {has_archive}) AND id IN ({requested_segments})
 
--- name: groups_live
+-- name: partitions_live
+-- The partitions with requested segments that are both live and archived.
 SELECT DISTINCT partition_id FROM segments
- WHERE tier = 'live' AND archive_path IS NOT NULL AND id IN ({asked})
+ WHERE tier = 'live' AND archive_path IS NOT NULL AND id IN ({requested_segments})
  ORDER BY partition_id
 
--- name: nothing
--- In the place of a partition that is not there.
+-- name: no_rows
+-- Instead of a partition that does not exist.
 (SELECT NULL::integer AS partition_id, NULL::bigint AS segment_id, NULL::bigint AS sequence, NULL::bytea AS payload WHERE false)
 
 -- name: live
--- Of one group, with its partition in the place of `partition`.
+-- Of one partition.
 SELECT s.id AS segment_id, e.events, e.first, e.last, e.bytes,
        CASE WHEN e.events = s.last - s.first + 1 THEN '{{}}'::bigint[]
             ELSE ARRAY(SELECT n FROM generate_series(s.first, s.last) AS n
-                        WHERE NOT EXISTS (SELECT FROM {partition} AS x WHERE x.partition_id = {group} AND x.segment_id = s.id
+                        WHERE NOT EXISTS (SELECT FROM {partition} AS x WHERE x.partition_id = {partition_id} AND x.segment_id = s.id
                                              AND x.sequence = n)
                         ORDER BY n LIMIT {missing_max}) END AS missing
   FROM segments s
  CROSS JOIN LATERAL (SELECT count(*) AS events, min(sequence) AS first, max(sequence) AS last,
                             COALESCE(sum(octet_length(payload)), 0)::bigint AS bytes
-                       FROM {partition} AS r WHERE r.partition_id = {group} AND r.segment_id = s.id) AS e
- WHERE s.partition_id = {group} AND s.tier = 'live' AND s.archive_path IS NOT NULL AND s.id IN ({asked})
+                       FROM {partition} AS r WHERE r.partition_id = {partition_id} AND r.segment_id = s.id) AS e
+ WHERE s.partition_id = {partition_id} AND s.tier = 'live' AND s.archive_path IS NOT NULL AND s.id IN ({requested_segments})
 
 -- name: producers
 SELECT p.stream_id, COALESCE(c.name, '') AS client, p.incarnation, p.highest_number
   FROM producers p LEFT JOIN clients c ON c.id = p.client_id
- WHERE p.stream_id IN ({chosen})
+ WHERE p.stream_id IN ({requested_streams})
 
 -- name: versions
--- Bounds as registrations/sql/catalog.sql has them. A stream without a place in the barrier of the end had no such
--- registration by then.
+-- Bounds as in registrations/sql/catalog.sql. A stream that is absent from the end's barrier did not have the registration
+-- at that time.
 SELECT t.stream_id, v.id, v.registration_id, v.number, r.client_id, c.name AS client, r.zone_id, z.name AS zone,
        v.endpoint_id, v.language, v.filter::text AS filter,
        COALESCE(f.sequences[array_position(f.streams, t.stream_id)], 0) AS since,
        CASE WHEN u.id IS NOT NULL THEN COALESCE(u.sequences[array_position(u.streams, t.stream_id)], 0) END AS until,
-       v.suspended, v.group_id, v.report IS NOT NULL AS report, f.created_at AS began_at_us, u.created_at AS ended_at_us
+       v.suspended, v.group_id, v.report IS NOT NULL AS report, f.created_at AS started_at_us, u.created_at AS ended_at_us
   FROM registration_versions v
  CROSS JOIN LATERAL unnest(v.streams) AS t (stream_id)
   JOIN registrations r ON r.id = v.registration_id
@@ -127,7 +127,7 @@ SELECT t.stream_id, v.id, v.registration_id, v.number, r.client_id, c.name AS cl
   JOIN zones z ON z.id = r.zone_id
   JOIN barriers f ON f.id = v.from_barrier
   LEFT JOIN barriers u ON u.id = v.until_barrier
- WHERE t.stream_id IN ({chosen})
+ WHERE t.stream_id IN ({requested_streams})
 
 -- name: suspensions
 SELECT g.stream_id, s.group_id, COALESCE(f.sequences[array_position(f.streams, g.stream_id)], 0) AS since,
@@ -136,21 +136,21 @@ SELECT g.stream_id, s.group_id, COALESCE(f.sequences[array_position(f.streams, g
   JOIN group_streams g ON g.group_id = s.group_id
   JOIN barriers f ON f.id = s.from_barrier
   LEFT JOIN barriers u ON u.id = s.until_barrier
- WHERE g.stream_id IN ({chosen})
+ WHERE g.stream_id IN ({requested_streams})
 
 -- name: types
--- Of each type the number of its versions, when each was declared, and the declared types above it.
+-- Each type with the number of its versions, their declaration times, and its declared supertypes.
 WITH RECURSIVE newest AS (
     SELECT zone_id, domain, type, max(version) AS versions, min(parent) AS parent,
            array_agg((extract(epoch FROM declared_at) * 1000000)::bigint ORDER BY version) AS declared_us
       FROM event_types GROUP BY zone_id, domain, type
-), above AS (
+), lineages AS (
     SELECT zone_id, domain, type, versions, declared_us, ARRAY[type] AS lineage, parent FROM newest
     UNION ALL
     SELECT a.zone_id, a.domain, a.type, a.versions, a.declared_us, a.lineage || n.type, n.parent
-      FROM above a JOIN newest n ON (n.zone_id, n.domain, n.type) = (a.zone_id, a.domain, a.parent)
+      FROM lineages a JOIN newest n ON (n.zone_id, n.domain, n.type) = (a.zone_id, a.domain, a.parent)
 )
-SELECT zone_id, domain, type, versions, declared_us, lineage FROM above
+SELECT zone_id, domain, type, versions, declared_us, lineage FROM lineages
  WHERE parent IS NULL AND ({zone}::bigint IS NULL OR zone_id = {zone}::bigint)
 
 -- name: clients
@@ -165,7 +165,7 @@ SELECT e.id, e.zone_id, e.client_id, c.name AS client, e.url AS host, e.ordered,
  WHERE {zone}::bigint IS NULL OR e.zone_id = {zone}::bigint
 
 -- name: partitions
--- The tables that hold what is partitioned: also those that were detached and are not dropped yet.
+-- The partitions of all partitioned tables, including detached ones that are not dropped yet.
 SELECT c.relname::text AS name, split_part(c.relname, '_', 1) AS parent, substring(c.relname FROM '[0-9]+$')::bigint AS number
   FROM pg_class c
  WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'deliveries'::regclass)
@@ -175,28 +175,28 @@ SELECT c.relname::text AS name, split_part(c.relname, '_', 1) AS parent, substri
 -- name: deliveries
 SELECT endpoint_id, segment_id, sequence, run, stream_id, partition_id, registrations, state, attempts,
        created_at, finished_at, gap_first, gap_reason
-  FROM {partition} WHERE segment_id IN ({asked})
+  FROM {partition} WHERE segment_id IN ({requested_segments})
 
 -- name: attempts
 SELECT attempted_at, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms
-  FROM {partition} WHERE segment_id IN ({asked})
+  FROM {partition} WHERE segment_id IN ({requested_segments})
 
 -- name: listeners
 SELECT l.id, l.stream_id, l.zone_id, l.client_id, c.name AS client, l.node, l.transport, l.name, l.start, l.sequence, l.mask,
        l.filter, l.registrations, l.request_digest, l.delivered_sequence, l.delivered_events, l.started_at, l.updated_at,
        l.ended_at, l.end_reason
   FROM {partition} l LEFT JOIN clients c ON c.id = l.client_id
- WHERE l.stream_id IN ({chosen})
+ WHERE l.stream_id IN ({requested_streams})
 
 -- name: fanouts
-SELECT stream_id, segment_id, sequence, endpoints, total, done FROM fanouts WHERE segment_id IN ({asked})
+SELECT stream_id, segment_id, sequence, endpoints, total, done FROM fanouts WHERE segment_id IN ({requested_segments})
 
--- name: groups
+-- name: event_partitions
 SELECT g.id, g.id = l.current_partition AS current, g.size AS size_bytes, g.live AS live_bytes, g.stored AS stored_bytes
-  FROM ({groups}) AS g (id, attached, pending, size, live, stored, nonempty), log_state l
+  FROM ({event_partitions}) AS g (id, attached, pending, size, live, stored, nonempty), log_state l
 
 -- name: retired
--- With the ranges of segments of which a partition of deliveries held some; of all, where that is not known.
+-- With the ranges of segments whose deliveries a partition held; all segments where that is unknown.
 SELECT parent, name,
        ARRAY(SELECT lower(r) FROM unnest(COALESCE(segments, '{{[0,9223372036854775807)}}')) AS r ORDER BY r) AS segments_from,
        ARRAY(SELECT upper(r) - 1 FROM unnest(COALESCE(segments, '{{[0,9223372036854775807)}}')) AS r ORDER BY r) AS segments_to,

@@ -1,4 +1,4 @@
-"""The table of runs of jobs."""
+"""The table of job runs."""
 
 import django.contrib.postgres.functions
 from django.db import migrations, models
@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "requested_by",
-                    models.TextField(db_comment="timetable, command, or an operator's name"),
+                    models.TextField(db_comment="schedule, command, or an operator's name"),
                 ),
                 (
                     "requested_at",
@@ -45,62 +45,63 @@ class Migration(migrations.Migration):
                 (
                     "attempt",
                     models.IntegerField(
-                        db_comment="of the timetable: one that did not end well is repeated",
+                        db_comment="1, or more for a retry of a failed scheduled run",
                         db_default=1,
                     ),
                 ),
                 (
-                    "repeats",
+                    "retry_of",
                     models.BigIntegerField(
-                        db_comment="the first of these; null: this is the first", null=True
+                        db_comment="the first attempt; null: this is the first", null=True
                     ),
                 ),
                 (
                     "not_before",
                     models.DateTimeField(
-                        db_comment="when a repeat may begin; null: at once", null=True
+                        db_comment="when a retry may start; null: at once", null=True
                     ),
                 ),
                 (
                     "params",
                     eventhub.postgresql.tables.JsonTextField(
-                        db_comment="as checked, with the ids of what they name"
+                        db_comment="validated, with the ids of named objects"
                     ),
                 ),
                 ("started_at", models.DateTimeField(null=True)),
                 (
                     "lease_expires_at",
                     models.DateTimeField(
-                        db_comment="of one that is running: when its runner counts as gone",
+                        db_comment="while running: when its runner counts as dead",
                         null=True,
                     ),
                 ),
                 ("cancel_requested_at", models.DateTimeField(null=True)),
                 ("ended_at", models.DateTimeField(null=True)),
-                ("phase", models.TextField(db_comment="what it is at, in words", db_default="")),
-                ("rows_done", models.BigIntegerField(db_comment="of an export", db_default=0)),
-                ("stages_done", models.IntegerField(db_comment="of Spark", db_default=0)),
                 (
-                    "stages",
-                    models.IntegerField(db_comment="as far as it knows them by now", db_default=0),
+                    "phase",
+                    models.TextField(db_comment="the current phase, while running", db_default=""),
                 ),
+                (
+                    "rows_done",
+                    models.BigIntegerField(
+                        db_comment="exported rows of the current table", db_default=0
+                    ),
+                ),
+                ("stages_done", models.IntegerField(db_comment="of Spark", db_default=0)),
+                ("stages", models.IntegerField(db_comment="known so far", db_default=0)),
                 ("tasks_done", models.IntegerField(db_default=0)),
                 ("tasks", models.IntegerField(db_default=0)),
                 (
                     "engine",
-                    models.TextField(
-                        db_comment="what did it: spark local[2], local builder", db_default=""
-                    ),
+                    models.TextField(db_comment="spark local[2], local builder", db_default=""),
                 ),
                 (
                     "verdict",
-                    models.TextField(
-                        db_comment="of a job that judges: ok, problems", db_default=""
-                    ),
+                    models.TextField(db_comment="of an audit: ok, problems", db_default=""),
                 ),
                 (
                     "summary",
-                    models.TextField(db_comment="what came of it, in a sentence", db_default=""),
+                    models.TextField(db_comment="the result in one line", db_default=""),
                 ),
                 (
                     "figures",
@@ -110,29 +111,29 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "reason",
-                    models.TextField(
-                        db_comment="why it did not end well, an error's code", db_default=""
-                    ),
+                    models.TextField(db_comment="the error code of a failure", db_default=""),
                 ),
-                ("detail", models.TextField(db_comment="and in words", db_default="")),
+                (
+                    "detail",
+                    models.TextField(db_comment="the error message of a failure", db_default=""),
+                ),
                 (
                     "publishing",
                     models.BooleanField(
-                        db_comment="what it does from here on is not taken back, so nobody cancels it",
-                        db_default=False,
+                        db_comment="it can no longer be undone or cancelled", db_default=False
                     ),
                 ),
                 (
                     "result_bytes",
                     models.BigIntegerField(
-                        db_comment="of the files that it left, also when they are gone",
-                        db_default=0,
+                        db_comment="size of the result's files, also of deleted ones", db_default=0
                     ),
                 ),
                 (
-                    "result_gone",
+                    "result_deleted",
                     models.BooleanField(
-                        db_comment="they had to make room for newer ones", db_default=False
+                        db_comment="the files were deleted to make space for newer ones",
+                        db_default=False,
                     ),
                 ),
             ],

@@ -1,9 +1,9 @@
-"""Carries a retention plan out, one segment after the other, each in a short transaction. Sql
-module. SQL module.
+"""The application of a retention plan, one segment after the other, each in a short transaction.
+SQL module.
 
-Much may have changed since the plan was made, so what would keep a segment is looked up again at
-the moment of the act (eventhub/eventlog/retention/drop.py). What is kept is refused with the
-reason, and the rest is done; carried out again, a plan changes nothing more.
+The state may have changed since the plan was made, so each action checks again what would retain
+the segment (eventhub/eventlog/retention/drop.py). Such actions are refused with the reason, and the
+others are done. Applying a plan twice changes nothing more.
 """
 
 import asyncio
@@ -22,84 +22,85 @@ from eventhub.postgresql.connections import Connection
 from sparkjobs.runs.retention.plan import PlannedAction
 
 Done = Literal["done", "refused", "unchanged"]
-_SETTLED = ("gone", "archived")  # what the act would lead to is so already
+_ALREADY_DONE = ("gone", "archived")  # the segment is in the planned state
 
 
 class ActionOutcome(NamedTuple):
-    """The outcome of one act. `why`: as `retained_by` and `expedite` return it; empty if done."""
+    """The outcome of one action. `reason`: a code of `retained_by` or `expedite`; empty if done."""
 
-    act: PlannedAction
+    action: PlannedAction
     outcome: Done
-    why: str
+    reason: str
 
 
 class ApplyTarget(NamedTuple):
-    """What the acts are done to."""
+    """The database and archive that actions apply to."""
 
     connection: Connection  # in autocommit mode
     hooks: RetentionHooks
     clock: Clock
     archive: ArchiveFolder | None
-    is_away: bool = False  # the archive did not answer, and is not asked again
+    is_unavailable: bool = False  # the archive did not answer, and is not tried again
 
 
 async def apply_actions(
-    hub: ApplyTarget, acts: Sequence[PlannedAction], *, dry_run: bool = False
+    target: ApplyTarget, actions: Sequence[PlannedAction], *, dry_run: bool = False
 ) -> AsyncGenerator[ActionOutcome]:
-    """Do what a plan says, in its order, after all drops that were done before, so that who goes on
-    with a large plan gets on. `dry_run`: say what would be done now. Raises what psycopg raises;
-    what was told is done then.
+    """Apply actions in order, and yield their outcomes; drops that were done before come first, so
+    that repeated requests make progress. `dry_run`: only report what would be done. Raises what
+    psycopg raises; the yielded outcomes are final even then.
     """
-    drops = {act.segment_id for act in acts if act.action == "drop"}
-    gone = drops - await drop.still_live(hub.connection, [*drops])
-    for act in acts:
-        if act.segment_id in gone:
-            yield ActionOutcome(act, "unchanged", "gone")
-    for act in acts:
-        if act.segment_id in gone:
+    drops = {action.segment_id for action in actions if action.action == "drop"}
+    dropped = drops - await drop.still_live(target.connection, [*drops])
+    for action in actions:
+        if action.segment_id in dropped:
+            yield ActionOutcome(action, "unchanged", "gone")
+    for action in actions:
+        if action.segment_id in dropped:
             continue
-        why = await _act(hub, act, dry_run=dry_run)
-        hub = hub._replace(is_away=hub.is_away or why == ArchiveUnavailable.code)
-        outcome: Done = "unchanged" if why in _SETTLED else "refused" if why else "done"
-        yield ActionOutcome(act, outcome, why)
+        reason = await _apply(target, action, dry_run=dry_run)
+        unavailable = target.is_unavailable or reason == ArchiveUnavailable.code
+        target = target._replace(is_unavailable=unavailable)
+        outcome: Done = "unchanged" if reason in _ALREADY_DONE else "refused" if reason else "done"
+        yield ActionOutcome(action, outcome, reason)
         await asyncio.sleep(0)
 
 
-async def _act(hub: ApplyTarget, act: PlannedAction, *, dry_run: bool) -> str:
-    """Why it is not done; empty: it is."""
-    planned = Planned(act.segment_id, act.segment)
-    match act.action:
+async def _apply(target: ApplyTarget, action: PlannedAction, *, dry_run: bool) -> str:
+    """Apply an action; return why it is not done, empty if it is."""
+    planned = Planned(action.segment_id, action.segment)
+    match action.action:
         case "drop":
-            why = await drop.retained_by(hub.connection, hub.hooks, planned)
-            why = why or await _no_copy(hub, planned)
-            if why or dry_run:
-                return why
-            now_us = hub.clock.now_us()
-            return await drop.drop_planned(hub.connection, hub.hooks, planned, now_us)
-        case "archive" if hub.archive is None:
+            reason = await drop.retained_by(target.connection, target.hooks, planned)
+            reason = reason or await _missing_copy(target, planned)
+            if reason or dry_run:
+                return reason
+            now_us = target.clock.now_us()
+            return await drop.drop_planned(target.connection, target.hooks, planned, now_us)
+        case "archive" if target.archive is None:
             return "no_archive"
         case "archive":
-            names = (act.segment_id, act.segment)
-            return await catalog.expedite(hub.connection, *names, act=not dry_run)
+            names = (action.segment_id, action.segment)
+            return await catalog.expedite(target.connection, *names, act=not dry_run)
         case "compact":
-            there = await drop.is_to_be_cleaned(hub.connection, planned, act.partition_id)
+            there = await drop.is_to_be_cleaned(target.connection, planned, action.partition_id)
             return "" if there else "gone"
     return "unknown_action"
 
 
-async def _no_copy(hub: ApplyTarget, planned: Planned) -> str:
-    """Why the archive does not stand in for a segment that it is said to have: the database's rows
-    are the last that are good then.
+async def _missing_copy(target: ApplyTarget, planned: Planned) -> str:
+    """Return why the archived copy of a segment recorded as archived is unusable, in which case the
+    database has the last good rows; empty if it is usable or none is recorded.
     """
-    copy = await catalog.archived_copy(hub.connection, planned.segment_id)
+    copy = await catalog.archived_copy(target.connection, planned.segment_id)
     if copy is None:
         return ""
-    if hub.archive is None:
+    if target.archive is None:
         return "no_archive"
-    if hub.is_away:
+    if target.is_unavailable:
         return ArchiveUnavailable.code
     try:
-        await asyncio.to_thread(OpenFile(hub.archive, copy).check)
+        await asyncio.to_thread(OpenFile(target.archive, copy).check)
     except (ArchiveDamaged, ArchiveUnavailable) as error:
         return error.code
     return ""

@@ -1,4 +1,4 @@
-"""A retention plan as its run has left it. Plain module."""
+"""The retention plan in a run's result. Plain module."""
 
 import hashlib
 from pathlib import Path
@@ -15,13 +15,13 @@ KEEP = "keep"
 
 
 class PlannedAction(NamedTuple):
-    """What the plan wants done with one segment. The names are those of the plan's columns."""
+    """The planned action for one segment. The fields are columns of the plan."""
 
     zone: str
     stream: str
     segment_id: int
     segment: str  # its UUID
-    partition_id: int  # the partition that it was in
+    partition_id: int  # its partition when the plan was made
     first: int
     last: int
     bytes: int
@@ -30,13 +30,13 @@ class PlannedAction(NamedTuple):
 
 
 def read_plan(result: Path) -> list[PlannedAction]:
-    """What is to be done, in the order of each stream. Raises OSError, and ValueError for what is
-    not the plan that the run has left.
+    """Read the actions of a plan, in stream order. Raises OSError, and ValueError if the plan was
+    altered.
     """
     data = (result / PLAN).read_bytes()
     known = {file.name: file.sha256 for file in read_result(result).files}
     if hashlib.sha256(data).hexdigest() != known.get(PLAN):
-        raise ValueError(f"{PLAN} is not what the run has written.")
+        raise ValueError(f"The SHA-256 of {PLAN} differs from the run's.")
     table = pq.read_table(pa.BufferReader(data), columns=[*PlannedAction._fields])
-    acts = table.filter(pc.not_equal(table["action"], KEEP))
-    return [PlannedAction(**row) for row in acts.to_pylist()]
+    actions = table.filter(pc.not_equal(table["action"], KEEP))
+    return [PlannedAction(**row) for row in actions.to_pylist()]

@@ -168,8 +168,8 @@ RUNS = [
         figures="'{\"events\": 3}'", engine="'spark local[2]'", result_bytes="15",
     ),
     _run("audit", "failed", **_TIMES, reason="'java_missing'", detail="'There is no Java.'"),
-    _run("audit", "waiting", attempt="2", repeats="2", not_before="'2099-01-01T00:00:00Z'"),
-    _run("audit", "completed", **_TIMES, result_gone="true", requested_by="'command'"),
+    _run("audit", "waiting", attempt="2", retry_of="2", not_before="'2099-01-01T00:00:00Z'"),
+    _run("audit", "completed", **_TIMES, result_deleted="true", requested_by="'command'"),
     _run("audit", "cancelled", ended_at=_TIMES["ended_at"], reason="'cancelled'"),
     _run("backtest", "running", started_at=_TIMES["started_at"], phase="'reading events'",
          lease_expires_at="now() + interval '1 day'", stages="4", stages_done="1", tasks="9"),
@@ -271,12 +271,12 @@ JOBS = [
         Call("operator", "POST /v1/jobs/backtest/runs", {"params": {**_ASK, **more}})
         for more in (
             {},
-            {"language": "pairs", "filter": {"type": "a"}, "shown_max": 5,
+            {"language": "pairs", "filter": {"type": "a"}, "sample_max": 5,
              "since": "2001-01-01T00:00:00Z", "until": "2001-01-02T00:00:00Z"},
             {"filter": "(> n"},
             {"filter": "(not " * 100 + "true" + ")" * 100},
             {"language": "sql"},
-            {"shown_max": 1_001},
+            {"sample_max": 1_001},
             {"stream": "nowhere"},
         )
     ),

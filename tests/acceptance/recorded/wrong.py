@@ -150,7 +150,7 @@ _JOBS = {
         "filter": "object",
         "since": "moment",
         "until": "moment",
-        "shown_max": "whole",
+        "sample_max": "whole",
     },
     "match_index": {"zone": "name", "stream": "name", "engine": "word"},
     "retention": {"zone": "name", "policies": "object"},

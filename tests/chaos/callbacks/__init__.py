@@ -1,1 +1,1 @@
-"""Fault runs of callbacks: what is owed to endpoints, judged from outside."""
+"""Fault runs of callbacks: deliveries compared with those expected, from outside the hub."""

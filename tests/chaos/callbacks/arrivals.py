@@ -1,7 +1,8 @@
-"""What the sink wrote, as it grows: first arrivals, repeats, and what was wrong on the face of it.
+"""The arrivals that the sink wrote, as its file grows: first arrivals, repeats, and mistakes
+visible without an oracle.
 
-Two things need no oracle: the identity of a delivery (one event at one endpoint, one id, one body;
-different, different) and the order of lanes.
+Two properties need no oracle: the identity of a delivery (the same event and endpoint have the same
+id and body) and the order of lanes.
 """
 
 from pathlib import Path
@@ -15,7 +16,7 @@ Key = tuple[str, str, int]  # endpoint, stream, sequence
 
 
 class First(NamedTuple):
-    """The first arrival of an event at an endpoint. Times are the machine's monotonic clock."""
+    """The first arrival of an event at an endpoint. Times are by the machine's monotonic clock."""
 
     at: float
     tried_at: float  # when the event was first offered to the hub
@@ -26,7 +27,7 @@ class First(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """One first arrival for who measures times."""
+    """A first arrival, for measuring times."""
 
     at: float
     tried_at: float
@@ -35,7 +36,9 @@ class Landing(NamedTuple):
 
 
 class Arrivals:
-    """`lanes` are the endpoints with ordered lanes. `read_on` takes what the sink wrote since."""
+    """The arrivals read so far. `lanes` are the endpoints with ordered lanes; `read_on` reads what
+    the sink wrote since.
+    """
 
     def __init__(self, path: Path, lanes: frozenset[str]) -> None:
         self.firsts: dict[Key, First] = {}
@@ -61,21 +64,21 @@ class Arrivals:
         self._file.close()
 
     def read_on(self) -> int:
-        """Returns how many lines were new."""
+        """Read new lines; return how many."""
         *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
         for line in lines:
             self.take(orjson.loads(line))
         return len(lines)
 
     def take(self, line: list[Any]) -> None:
-        """One line of the sink."""
+        """Process one line of the sink."""
         if line[0] == "a":
             self._arrived(line)
         else:
             self._answered(*line[1:])
 
     def taken_problems(self) -> list[str]:
-        """What was found since the last call."""
+        """Return the problems found since the last call."""
         found, self.problems = self.problems, []
         if len(found) <= SHOWN_MAX:
             return found
@@ -117,7 +120,7 @@ class Arrivals:
             self._follows(self._taken_to, key, "was answered 200")
 
     def _follows(self, last: dict[tuple[str, str], int], key: Key, did: str) -> None:
-        """In a lane the first arrivals ascend, and so do the first good answers."""
+        """Check that the first arrivals of a lane ascend, and the first successes too."""
         endpoint, stream, sequence = key
         before = last.get((endpoint, stream), 0)
         if sequence < before:

@@ -1,9 +1,9 @@
-"""Registrations that come, change and go while events flow, through the public API; and what was
-promised of them.
+"""Registrations that are created, changed and deleted while events flow, through the public API;
+and the bounds that the hub promised for them.
 
-Every change notes what was known before it was asked (events acknowledged by then) and what the hub
-answered, so that a judge who trusts neither the bounds in the tables nor those in the answers can
-compare them.
+Every change records what was known before its request (the events acknowledged until then) and the
+hub's response. So a judge that trusts neither the bounds in the tables nor those in the responses
+can compare them.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ TIMEOUT_S = 30.0
 
 
 class Change(NamedTuple):
-    """An acknowledged change: version `number` of a registration began (or, `ends`, its last one
-    ended). `before`: by stream, the last sequence that was promised when the change was asked for.
+    """An acknowledged change: version `number` of a registration started (or, `ends`, its last one
+    ended). `before`: by stream, the last sequence acknowledged when the change was requested.
     """
 
     registration: int
@@ -41,7 +41,7 @@ class Change(NamedTuple):
 
 
 class Live(NamedTuple):
-    """A registration as its last answer showed it."""
+    """A registration as its last response showed it."""
 
     id: int
     version: int
@@ -50,9 +50,10 @@ class Live(NamedTuple):
     endpoint: int | None
 
 
-class Place(NamedTuple):
-    """Where changes are made. `endpoints`: their ids, to choose from; `kept`: registrations to
-    leave alone."""
+class ChangeTarget(NamedTuple):
+    """Where changes are made. `endpoints`: ids to choose from; `kept`: registrations to leave
+    alone.
+    """
 
     url: str
     key: str
@@ -62,9 +63,9 @@ class Place(NamedTuple):
 
 
 class Registrar:
-    """One who changes registrations. `run` goes on until cancelled; `paused` holds it."""
+    """A task that changes registrations. `run` continues until cancelled; `paused` suspends it."""
 
-    def __init__(self, place: Place, journal: Journal, dice: random.Random) -> None:
+    def __init__(self, place: ChangeTarget, journal: Journal, dice: random.Random) -> None:
         self.changes: list[Change] = []
         self.counts: dict[str, int] = {}  # by what was done, or by how it failed
         self.problems: list[str] = []
@@ -102,14 +103,14 @@ class Registrar:
             await self._patch(http, chosen, what)
 
     async def _create(self, http: aiohttp.ClientSession) -> None:
-        wishes = [self._wish() for _ in range(self._dice.choice((1, 1, 1, 2, 3)))]
+        bodies = [self._random_body() for _ in range(self._dice.choice((1, 1, 1, 2, 3)))]
         before = dict(self._journal.highest)
-        answer = await self._ask(http, "POST", "", wishes if len(wishes) > 1 else wishes[0])
+        answer = await self._ask(http, "POST", "", bodies if len(bodies) > 1 else bodies[0])
         if answer is None:
             return
-        made = answer["items"] if len(wishes) > 1 else [answer]
-        for wish, item in zip(wishes, made, strict=True):
-            self._began(item, wish, before)
+        made = answer["items"] if len(bodies) > 1 else [answer]
+        for request_body, item in zip(bodies, made, strict=True):
+            self._began(item, request_body, before)
 
     async def _patch(self, http: aiohttp.ClientSession, live: Live, what: str) -> None:
         if what == "patch-filter":
@@ -125,8 +126,8 @@ class Registrar:
         if answer["version"] == live.version:
             return  # it was so already
         filter = {n: v for n, v in {**live.filter, **given}.items() if v is not None}
-        wish = {"streams": live.streams, "endpoint": live.endpoint, **filter, **given}
-        self._began(answer, wish, before)
+        request_body = {"streams": live.streams, "endpoint": live.endpoint, **filter, **given}
+        self._began(answer, request_body, before)
 
     async def _delete(self, http: aiohttp.ClientSession, live: Live) -> None:
         before = dict(self._journal.highest)
@@ -140,20 +141,26 @@ class Registrar:
                    ends=True)
         )  # fmt: skip
 
-    def _began(self, item: dict[str, Any], wish: Mapping[str, Any], before: dict[str, int]) -> None:
-        filter = {n: wish[n] for n in ("domain", "type", "attributes") if wish.get(n) is not None}
+    def _began(
+        self, item: dict[str, Any], request_body: Mapping[str, Any], before: dict[str, int]
+    ) -> None:
+        filter = {
+            n: request_body[n]
+            for n in ("domain", "type", "attributes")
+            if request_body.get(n) is not None
+        }
         live = _live(item, filter)
         since = {stream: place["sequence"] for stream, place in item["from"].items()}
         self._live[live.id] = live
-        asked = (tuple(wish["streams"]), wish.get("endpoint"))
-        if (live.streams, live.endpoint) != asked or since.keys() != set(live.streams):
-            self.problems.append(f"asked for {wish}, got {item}")
+        matches_request = (tuple(request_body["streams"]), request_body.get("endpoint"))
+        if (live.streams, live.endpoint) != matches_request or since.keys() != set(live.streams):
+            self.problems.append(f"requested {request_body}, got {item}")
         change = Change(live.id, live.version, live.streams, filter, live.endpoint, since, before)
         self.changes.append(change)
         self._journal.note("registration", **change._asdict())
 
     async def _look(self, http: aiohttp.ClientSession) -> None:
-        """What there is, after an answer was lost."""
+        """Read the registrations after a response was lost."""
         answer = await self._ask(http, "GET", "?limit=1000", None)
         if answer is None:
             return
@@ -164,7 +171,7 @@ class Registrar:
     async def _ask(
         self, http: aiohttp.ClientSession, method: str, path: str, body: Any
     ) -> dict[str, Any] | None:
-        """The answer; None if there was none, or 503: then nothing is known."""
+        """Return the response; None if there was none, or 503: then the outcome is unknown."""
         url = f"{self._place.url}/v1/registrations{path}"
         try:
             async with http.request(method, url, json=body) as response:
@@ -187,9 +194,9 @@ class Registrar:
     def _count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
 
-    # --- wishes ---
+    # --- random registrations ---
 
-    def _wish(self) -> dict[str, Any]:
+    def _random_body(self) -> dict[str, Any]:
         endpoint = self._dice.choice(self._place.endpoints)
         return {"streams": self._streams(), "endpoint": endpoint, "type": "tick", **self._filter()}
 
@@ -197,7 +204,9 @@ class Registrar:
         return self._dice.sample(self._place.streams, self._dice.choice((1, 1, 2)))
 
     def _filter(self) -> dict[str, Any]:
-        """About one in twelve events: two pairs mostly, by value, number or path."""
+        """Return a filter for about one in twelve events: mostly two pairs, by value, number or
+        path.
+        """
         dice = self._dice
         size: float = dice.randrange(SIZES)
         pairs: dict[str, Any] = {"color": dice.choice(COLORS), "place.city": dice.choice(CITIES)}
@@ -217,8 +226,9 @@ def _filter_of(item: Mapping[str, Any]) -> dict[str, Any]:
 def changes_wrong(
     changes: Sequence[Change], versions: Sequence[Version], filters: Mapping[int, dict[str, Any]]
 ) -> list[str]:
-    """What the hub acknowledged is what its tables hold, and an event acknowledged before a change
-    was asked for lies before its bound."""
+    """Return where the tables differ from what the hub acknowledged, or a bound is before an event
+    acknowledged earlier.
+    """
     by_number = {(version.registration, version.number): version for version in versions}
     problems = []
     for change in changes:

@@ -1,6 +1,6 @@
-"""What is done to the processes of a hub with callbacks, alone and in pairs.
+"""Faults of the processes of a hub with callbacks, alone and in pairs.
 
-A harm returns a word on its victim when it is over: killed, or stopped and continued.
+A fault returns a description of its victim when it is over: killed, or suspended and continued.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ Run = Callable[[HubUnderTest, random.Random], Awaitable[str]]
 
 
 class Harm(NamedTuple):
-    """`kind`: two of a kind are not done together."""
+    """A kind of fault. `kind`: two faults of a kind are not combined."""
 
     run: Run
     kind: str
@@ -46,7 +46,7 @@ class Harm(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Of a round: one harm, or a second one `lag_s` later."""
+    """The faults of a round: one, or a second one `lag_s` later."""
 
     names: tuple[str, ...]
     lag_s: float
@@ -95,7 +95,7 @@ async def _stop_leader(hub: HubUnderTest, dice: random.Random) -> str:
 
 
 async def leader(hub: HubUnderTest, dice: random.Random, streams: str = "%") -> str:
-    """The forwarder that holds most leases of streams named so; any, if nobody can say."""
+    """Return the forwarder with most leases of the named streams; any, if that is unknown."""
     parts = {owner: part for part, owner in READY.findall(hub.output())}
     owners: list[tuple[Any, ...]] = []
     try:
@@ -128,7 +128,7 @@ async def _stop_postgres(hub: HubUnderTest, dice: random.Random) -> str:
 
 
 async def _kill_backend(hub: HubUnderTest, dice: random.Random) -> str:
-    """One session of the hub; the postmaster then ends all of them."""
+    """Kill one session of the hub; the postmaster then ends all of them."""
     try:
         async with asyncio.timeout(ASK_S):
             found = await hub.rows(BACKENDS, SESSIONS)
@@ -176,7 +176,7 @@ HARMS: dict[str, Harm] = {
 
 
 def plan_of(dice: random.Random, only: Sequence[str]) -> Plan:
-    """One of the harms by weight, or two of different kinds."""
+    """Return one fault by weight, or two of different kinds."""
     first = _choose(dice, list(only or HARMS))
     others = [name for name in (only or HARMS) if HARMS[name].kind != HARMS[first].kind]
     lag_s = dice.uniform(*PAIR_LAG_S)
@@ -190,7 +190,7 @@ def _choose(dice: random.Random, names: list[str]) -> str:
 
 
 async def do(hub: HubUnderTest, plan: Plan, dice: random.Random) -> str:
-    """Returns what was done, when all of it is over."""
+    """Execute a plan; return what was done when all of it is over."""
     seeds = [dice.random() for _ in plan.names]
 
     async def one(index: int) -> str:

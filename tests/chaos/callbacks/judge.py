@@ -1,4 +1,4 @@
-"""All that is judged of callbacks, at any moment and when everything has come to rest."""
+"""The judge of callbacks, at any moment and at rest."""
 
 import asyncio
 import time
@@ -9,13 +9,13 @@ import psycopg
 
 from tests.chaos.callbacks.arrivals import Arrivals, Key
 from tests.chaos.callbacks.changes import Change, changes_wrong
-from tests.chaos.callbacks.owed import Debts
+from tests.chaos.callbacks.expected import ExpectedDeliveries
 from tests.chaos.callbacks.tables import Shot, shoot
 from tests.chaos.hub import HubUnderTest
 from tests.chaos.judge import shorten
 from tests.chaos.until import NeverCame, until_true
 
-# so long nothing new may arrive while something is owed: longer than claims and back-offs
+# the longest time without an arrival while deliveries are expected: longer than claims and backoffs
 STILL_S = 90.0
 DRAIN_S = 1_200.0
 AWAY_S = 60.0
@@ -29,7 +29,7 @@ BEHIND: LiteralString = """
              WHERE f.sequence < h.sequence AND f.stream_id <> 1)"""
 # One pass, whatever is believed of tables that were filled a moment ago.
 UNTRIED: LiteralString = """
-    WITH told AS (
+    WITH attempted AS (
         SELECT endpoint_id, segment_id, sequence, run, stream_id, attempts, NULL::integer AS number,
                NULL AS outcome
           FROM deliveries WHERE state = 'delivered'
@@ -39,7 +39,7 @@ UNTRIED: LiteralString = """
     SELECT (SELECT name FROM streams WHERE id = max(stream_id)) AS stream, endpoint_id, sequence,
            max(attempts) AS attempts, count(number) AS tries, count(DISTINCT number) AS numbers,
            count(*) FILTER (WHERE outcome = 'delivered') AS good
-      FROM told GROUP BY endpoint_id, segment_id, sequence, run
+      FROM attempted GROUP BY endpoint_id, segment_id, sequence, run
     HAVING max(attempts) IS NOT NULL
        AND (count(*) FILTER (WHERE outcome = 'delivered') <> 1 OR count(number) <> max(attempts)
             OR count(DISTINCT number) <> count(number))
@@ -47,12 +47,14 @@ UNTRIED: LiteralString = """
 
 
 class CallbackJudge:
-    """Knows how far the tables and the sink were found right. `endpoints`: ids by name."""
+    """Compares tables and sink with what is expected, from where they were last found right.
+    `endpoints`: ids by name.
+    """
 
     def __init__(
         self, hub: HubUnderTest, streams: tuple[str, ...], endpoints: Mapping[str, int]
     ) -> None:
-        self.debts = Debts(streams)
+        self.expected = ExpectedDeliveries(streams)
         self._hub = hub
         self._endpoints = dict(endpoints)
         self._unjudged: dict[Key, None] = {}
@@ -60,12 +62,12 @@ class CallbackJudge:
         self._changes = 0
 
     async def judge(self, arrivals: Arrivals, changes: list[Change]) -> list[str]:
-        """What is wrong now, whatever is going on; PostgreSQL may be away for a while."""
+        """Return what is wrong at this moment; PostgreSQL may be unavailable for a while."""
         arrivals.read_on()
         landed = list(arrivals.firsts)[self._landed :]  # before the snapshot: it knows their rows
         asked = changes[self._changes :]
         shot = await self._shoot()
-        problems = await asyncio.to_thread(self.debts.judge, shot)
+        problems = await asyncio.to_thread(self.expected.judge, shot)
         problems += changes_wrong(asked, shot.versions, shot.filters)
         self._landed += len(landed)
         self._changes += len(asked)
@@ -73,7 +75,7 @@ class CallbackJudge:
         return [*arrivals.taken_problems(), *problems]
 
     async def rest(self, arrivals: Arrivals, changes: list[Change]) -> list[str]:
-        """The same once nobody emits: wait until all is delivered, and look for what is not."""
+        """Judge at rest: wait until everything is delivered, and report what is not."""
         problems = []
         try:
             await self._drain(arrivals)
@@ -86,11 +88,11 @@ class CallbackJudge:
         return problems
 
     def missing(self, arrivals: Arrivals) -> list[str]:
-        """What is owed and was never taken."""
+        """Return the expected deliveries that were never accepted."""
         names = {id: name for name, id in self._endpoints.items()}
         missing = [
             f"{stream} {sequence} never reached {names.get(endpoint, endpoint)}"
-            for endpoint, stream, sequence in self.debts.owed
+            for endpoint, stream, sequence in self.expected.expected
             if (names.get(endpoint, ""), stream, sequence) not in arrivals.taken
         ]
         return shorten(missing)
@@ -100,7 +102,7 @@ class CallbackJudge:
 
         async def shot() -> bool:
             try:
-                found.append(await asyncio.to_thread(shoot, self._hub, self.debts.known))
+                found.append(await asyncio.to_thread(shoot, self._hub, self.expected.known))
             except (psycopg.Error, OSError, TimeoutError):
                 await asyncio.sleep(0.2)
             return bool(found)
@@ -109,20 +111,23 @@ class CallbackJudge:
         return found[0]
 
     def arrivals_wrong(self, arrivals: Arrivals, landed: list[Key]) -> list[str]:
-        """What reached an endpoint is owed to it, for exactly those registrations. `landed`: what
-        arrived since the last time. What lies beyond the checkpoint is judged later, too."""
+        """Return arrivals that are not expected, or have other registrations. `landed`: what
+        arrived since the last time. Arrivals beyond the checkpoint are judged again later.
+        """
         self._unjudged.update(dict.fromkeys(landed))
-        known = self.debts.known
+        known = self.expected.known
         problems = []
         for key in [key for key in self._unjudged if key[2] <= known.get(key[1], 0)]:
             endpoint, stream, sequence = key
             first = arrivals.firsts[key]
-            tickets = self.debts.owed.get((self._endpoints.get(endpoint, 0), stream, sequence))
+            tickets = self.expected.expected.get(
+                (self._endpoints.get(endpoint, 0), stream, sequence)
+            )
             if tickets is None:
                 problems.append(f"{stream} {sequence} reached {endpoint}, which did not ask for it")
             elif tickets != first.registrations:
                 problems.append(f"{key} came for {first.registrations} instead of {tickets}")
-            elif self.debts.segments[stream][sequence - 1] != first.segment:
+            elif self.expected.segments[stream][sequence - 1] != first.segment:
                 problems.append(f"{key} came with the segment {first.segment}")
             del self._unjudged[key]
         problems += [  # of the next event some deliveries may be there already
@@ -133,7 +138,7 @@ class CallbackJudge:
         return shorten(problems)
 
     async def _drain(self, arrivals: Arrivals) -> None:
-        """Wait for the last delivery; however many there are, they must go on. Raises NeverCame."""
+        """Wait for the last delivery as long as some arrive. Raise NeverCame."""
         count, moved_at = 0, time.monotonic()
 
         async def drained() -> bool:
@@ -142,7 +147,7 @@ class CallbackJudge:
             if len(arrivals.taken) != count:
                 count, moved_at = len(arrivals.taken), time.monotonic()
             if time.monotonic() - moved_at > STILL_S:
-                raise NeverCame(f"nothing was delivered for {STILL_S:.0f} s, and something is owed")
+                raise NeverCame(f"nothing was delivered for {STILL_S:.0f} s, and some are expected")
             await asyncio.sleep(0.3)
             try:
                 [(behind,)] = await self._hub.rows(BEHIND)
@@ -159,8 +164,8 @@ class CallbackJudge:
             for state, count in states.items()
             if state != "delivered"
         ]
-        if states.get("delivered", 0) != len(self.debts.owed):
-            problems.append(f"{states} deliveries, {len(self.debts.owed)} are owed")
+        if states.get("delivered", 0) != len(self.expected.expected):
+            problems.append(f"{states} deliveries, {len(self.expected.expected)} expected")
         what = "stream, endpoint, sequence, attempts, rows, numbers, good"
         problems += [
             f"delivered, but the attempts are others ({what}): {row}"

@@ -1,8 +1,8 @@
-"""What must reach whom: registrations' bounds and pairs, and events' names. Plain; shares nothing
-with the hub's matchers.
+"""The oracle: expected deliveries from the bounds and pairs of registrations and the names of
+events. Plain; shares nothing with the hub's matchers.
 
-All that a registration can filter on follows from an event's number modulo `PERIOD`, so a filter is
-the set of the remainders that it wants.
+Everything that a registration can filter on follows from an event's number modulo `PERIOD`, so a
+filter is the set of the remainders that it matches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,23 +10,24 @@ from typing import Any, NamedTuple
 
 from tests.chaos.events import DOMAIN, PERIOD, Name, facts_of, type_of
 
-Owed = dict[tuple[int, int], list[int]]  # (endpoint, sequence) -> registrations, ascending
+Expected = dict[tuple[int, int], list[int]]  # (endpoint, sequence) -> registrations, ascending
 
 
 class Version(NamedTuple):
     """A version of a registration. `bounds`: by stream, the sequences after which (exclusive) and
-    until which (inclusive, None: no end) it holds."""
+    until which (inclusive, None: no end) it is in force.
+    """
 
     id: int
     registration: int
     number: int
     bounds: dict[str, tuple[int, int | None]]
-    wanted: frozenset[int]  # remainders
+    expected_rows: frozenset[int]  # remainders
     endpoint: int | None
 
 
-def wanted_of(filter: dict[str, Any]) -> frozenset[int]:
-    """The remainders of events that have the filter's domain, type and attributes."""
+def remainders_of(filter: dict[str, Any]) -> frozenset[int]:
+    """Return the remainders of events that have the filter's domain, type and attributes."""
     return frozenset(n for n in range(PERIOD) if _wants(filter, n))
 
 
@@ -42,14 +43,17 @@ def _wants(filter: dict[str, Any], number: int) -> bool:
 
 
 def remainders(names: Iterable[str]) -> list[int]:
-    """Of the events' numbers."""
+    """Return the remainders of the events' numbers."""
     return [Name.parse(name).number % PERIOD for name in names]
 
 
-def owed(versions: Iterable[Version], stream: str, first: int, events: Sequence[int]) -> Owed:
-    """What the events of a stream owe to endpoints. `events` are remainders, of the sequences from
-    `first` on."""
-    found: Owed = {}
+def expected(
+    versions: Iterable[Version], stream: str, first: int, events: Sequence[int]
+) -> Expected:
+    """Return the expected deliveries of a stream's events. `events` are remainders, of the
+    sequences from `first` on.
+    """
+    found: Expected = {}
     last = first + len(events) - 1
     for version in versions:
         if version.endpoint is None or stream not in version.bounds:
@@ -58,7 +62,7 @@ def owed(versions: Iterable[Version], stream: str, first: int, events: Sequence[
         begin = max(since + 1, first)
         end = last if until is None else min(until, last)
         for sequence in range(begin, end + 1):
-            if events[sequence - first] in version.wanted:
+            if events[sequence - first] in version.expected_rows:
                 tickets = found.setdefault((version.endpoint, sequence), [])
                 tickets.append(version.registration)
     for tickets in found.values():

@@ -18,7 +18,7 @@ SINKS = "127.0.0.1"  # where the hub may call
 
 
 class Endpoint(NamedTuple):
-    """An endpoint at the sink. `changing`: registrations that come and go may name it."""
+    """An endpoint at the sink. `changing`: changed registrations may name it."""
 
     ordered: bool = False
     changing: bool = True
@@ -26,7 +26,7 @@ class Endpoint(NamedTuple):
 
 
 class SinkProcess:
-    """The sink, started; `close` ends it and waits."""
+    """The sink's process; `close` ends it and waits."""
 
     def __init__(self, file: Path, seed: int) -> None:
         self.file = file
@@ -48,7 +48,7 @@ class SinkProcess:
 
 
 async def ask(http: aiohttp.ClientSession, method: str, url: str, body: Any) -> Any:
-    """What a management door answers; raises unless it is content."""
+    """Return the response of a management route; raise unless it succeeded."""
     async with http.request(method, url, json=body) as response:
         if response.status >= 300:
             raise RuntimeError(f"{method} {url}: {response.status} {await response.text()}")
@@ -58,7 +58,7 @@ async def ask(http: aiohttp.ClientSession, method: str, url: str, body: Any) -> 
 async def create_endpoints(
     http: aiohttp.ClientSession, url: str, sink_url: str, endpoints: Mapping[str, Endpoint]
 ) -> dict[str, int]:
-    """Endpoints at the sink, which learns their secrets and moods. Returns their ids."""
+    """Create endpoints at the sink, which gets their secrets and moods. Return their ids."""
     ids: dict[str, int] = {}
     known: dict[str, Any] = {}
     for name, endpoint in endpoints.items():
@@ -72,8 +72,9 @@ async def create_endpoints(
 
 
 class Receivers(NamedTuple):
-    """What came to the endpoints, and who judges it. `ids`: the endpoints' by name; `kept`: the
-    registrations'."""
+    """The arrivals at the endpoints, and their judge. `ids`: the endpoints' by name; `kept`: the
+    registrations'.
+    """
 
     arrivals: Arrivals
     judge: CallbackJudge
@@ -81,8 +82,8 @@ class Receivers(NamedTuple):
     kept: frozenset[int]
 
 
-class Asked(NamedTuple):
-    """Who asks for what: endpoints by name, and registrations for them."""
+class RequestedEndpoints(NamedTuple):
+    """Endpoints by name, and registrations for them."""
 
     streams: tuple[str, ...]
     endpoints: Mapping[str, Endpoint]
@@ -90,17 +91,18 @@ class Asked(NamedTuple):
 
 
 async def create_receivers(
-    http: aiohttp.ClientSession, hub: HubUnderTest, sink: SinkProcess, asked: Asked
+    http: aiohttp.ClientSession, hub: HubUnderTest, sink: SinkProcess, requested: RequestedEndpoints
 ) -> Receivers:
-    """At a hub that has the streams. `http`: with a key that may manage; the arrivals are to be
-    closed."""
-    ids = await create_endpoints(http, hub.url, sink.url, asked.endpoints)
-    staying = [{**wish, "endpoint": ids[name]} for name, wish in asked.registrations]
+    """Create receivers for a hub that has the streams. `http`: with a key that may manage. Close
+    the arrivals afterwards.
+    """
+    ids = await create_endpoints(http, hub.url, sink.url, requested.endpoints)
+    staying = [{**body, "endpoint": ids[name]} for name, body in requested.registrations]
     made = await ask(http, "POST", f"{hub.url}/v1/registrations", staying)
-    lanes = frozenset(name for name, one in asked.endpoints.items() if one.ordered)
+    lanes = frozenset(name for name, one in requested.endpoints.items() if one.ordered)
     return Receivers(
         Arrivals(sink.file, lanes),
-        CallbackJudge(hub, asked.streams, ids),
+        CallbackJudge(hub, requested.streams, ids),
         ids,
         frozenset(item["id"] for item in made["items"]),
     )

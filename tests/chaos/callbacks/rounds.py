@@ -1,5 +1,6 @@
-"""Rounds of harm to a hub with callbacks: the load goes on from round to round; every round is
-judged while it does, and every few rounds all comes to rest and is judged whole."""
+"""Rounds of faults in a hub with callbacks. The load continues from round to round. Every round is
+judged under load, and every few rounds the whole hub is judged at rest.
+"""
 
 import asyncio
 import random
@@ -20,7 +21,7 @@ PARTS = ("postgres", "redis", "beat", *WEB_PARTS, *FORWARDERS, *WORKERS)
 
 
 class Round(NamedTuple):
-    """What a round showed."""
+    """The measurements of a round."""
 
     number: int
     harm: str
@@ -38,7 +39,9 @@ class Round(NamedTuple):
 async def run_round(
     world: CallbackWorld, number: int, plan: Plan, dice: random.Random, seconds: float
 ) -> Round:
-    """Run it and judge it, while the load goes on. `seconds`: of load, beside harm and recovery."""
+    """Run a round and judge it under load. `seconds`: of load, in addition to fault and
+    recovery.
+    """
     began, offered = time.monotonic(), world.journal.offered
     arrived, firsts = world.arrivals.count, len(world.arrivals.firsts)
     problems: list[str] = []
@@ -78,8 +81,9 @@ async def run_round(
 
 
 async def rest(world: CallbackWorld) -> tuple[float, list[str]]:
-    """Everything comes to rest and is judged, the log too. Returns the seconds it took, and what is
-    wrong."""
+    """Bring everything to rest and judge it, the log included. Return the seconds it took, and the
+    problems.
+    """
     began = time.monotonic()
     problems: list[str] = []
     try:
@@ -98,7 +102,9 @@ async def rest(world: CallbackWorld) -> tuple[float, list[str]]:
 
 
 async def _recovery(world: CallbackWorld, over_at: float) -> float:
-    """Seconds from the end of the harm to the first delivery of an event that was offered since."""
+    """Return the seconds from the end of the fault to the first delivery of an event
+    offered since.
+    """
     landings = world.arrivals.landings
     seen = len(landings)
 
@@ -113,14 +119,15 @@ async def _recovery(world: CallbackWorld, over_at: float) -> float:
 
 
 async def _all_there(world: CallbackWorld) -> None:
-    """The supervisor has started again whatever died."""
+    """Return whether the supervisor has restarted everything that died."""
     for part in PARTS:
         await until(lambda part=part: world.hub.pid(part) is not None, part, PARTS_S_MAX)  # type: ignore[misc]
 
 
 def lane_recoveries(world: CallbackWorld, rounds: Sequence[Round]) -> dict[int, float]:
-    """By round: the seconds until every ordered endpoint had an event that was offered after the
-    harm."""
+    """Return, by round, the seconds until every ordered endpoint had an event offered after the
+    fault.
+    """
     lanes = [name for name, endpoint in ENDPOINTS.items() if endpoint.ordered]
     found = {}
     for one in rounds:
@@ -137,8 +144,9 @@ def lane_recoveries(world: CallbackWorld, rounds: Sequence[Round]) -> dict[int, 
 
 
 def stream_recoveries(world: CallbackWorld, rounds: Sequence[Round]) -> dict[int, float]:
-    """By round: the seconds from the beginning of the harm until every stream had a delivery of an
-    event that was offered since."""
+    """Return, by round, the seconds from the start of the fault until every stream had a delivery
+    of an event offered since.
+    """
     return {
         one.number: max(_first_after(world, stream, one.began_at) for stream in STREAMS)
         - one.began_at

@@ -1,4 +1,4 @@
-"""`python -m tests.chaos callbacks`: see docs/chaos.md, "Callbacks"."""
+"""The command `python -m tests.chaos callbacks`: see docs/chaos.md, "Callbacks"."""
 
 import argparse
 import random
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
-    """All rounds, or until one fails. Returns the exit status."""
+    """Run all rounds, or until one fails. Return the exit status."""
     dice = random.Random(options.seed)
     rounds: list[Round] = []
     problems: list[str] = []
@@ -55,8 +55,8 @@ async def run(options: argparse.Namespace, data: Path) -> int:
 def summary_of(
     world: CallbackWorld, options: argparse.Namespace, rounds: Sequence[Round]
 ) -> dict[str, object]:
-    owed = world.judge.debts.owed
-    matched = {(stream, sequence) for _, stream, sequence in owed}
+    expected = world.judge.expected.expected
+    matched = {(stream, sequence) for _, stream, sequence in expected}
     loaded_s = world.clock.elapsed_s()
     return {
         "seed": options.seed,
@@ -65,8 +65,8 @@ def summary_of(
         "acknowledged": len(world.journal.promised),
         "matched": len(matched),
         "matched_per_s": round(len(matched) / loaded_s, 1),
-        "owed": len(owed),
-        "for_several_registrations": sum(len(tickets) > 1 for tickets in owed.values()),
+        "expected": len(expected),
+        "for_several_registrations": sum(len(tickets) > 1 for tickets in expected.values()),
         "delivered": len(world.arrivals.taken),
         "arrivals": world.arrivals.count,
         "repeats": world.arrivals.repeats,
@@ -92,13 +92,15 @@ def _line(found: Round) -> str:
 def _rest_line(world: CallbackWorld, took_s: float, problems: list[str]) -> str:
     return (
         f"     at rest after {took_s:.1f} s: {len(world.journal.promised)} acknowledged, "
-        f"{len(world.judge.debts.owed)} owed, {len(world.arrivals.taken)} delivered, "
+        f"{len(world.judge.expected.expected)} expected, {len(world.arrivals.taken)} delivered, "
         f"{world.arrivals.repeats} repeats  {report.verdict(problems)}"
     )
 
 
 def _table(rounds: Sequence[Round], streams: dict[int, float], lanes: dict[int, float]) -> str:
-    """By harm, alone and as one of a pair: how often, and how long until deliveries went on."""
+    """Return, by fault, alone and in a pair: how often, and the seconds until deliveries
+    continued.
+    """
     those = {harm: [one for one in rounds if harm in one.harm.split(" + ")] for harm in HARMS}
     columns = [
         report.total("of pairs", lambda one: "+" in one.harm),

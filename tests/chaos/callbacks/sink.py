@@ -1,9 +1,9 @@
-"""The receiver that is never harmed: a process of the harness, `python -m
+"""The receiver, which no fault touches: a process of the harness, `python -m
 tests.chaos.callbacks.sink`.
 
-It takes callbacks at `/e/NAME`, checks signature and content, answers 200 mostly, and writes every
-arrival and every answer to a file, in the order in which they happened. It prints its port and ends
-when its standard input does. Knows nothing of the hub's tables.
+It accepts callbacks at `/e/NAME`, checks signature and content, answers 200 mostly, and writes
+every arrival and every response to a file, in the order in which they happened. It prints its port
+and ends when its standard input does. It knows nothing of the hub's tables.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ADDED_BY_HUB = {"source", "node", "content_type", "id"}
 
 
 class Mood(NamedTuple):
-    """How an endpoint answers: shares of its requests; the rest gets 200 at once."""
+    """The behaviour of an endpoint: shares of its requests; the rest gets 200 at once."""
 
     status_500: float = 0.0  # answered 500
     closes: float = 0.0  # closed without an answer, before the event is taken
@@ -45,8 +45,8 @@ class Mood(NamedTuple):
         return "takes"
 
 
-class Ledger:
-    """The file, written in pieces."""
+class ArrivalFile:
+    """The file, written in blocks."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -65,11 +65,12 @@ class Ledger:
 class Sink:
     """All endpoints. Lines: `["a", number, at, endpoint, webhook-id, stream, segment, sequence,
     registrations, digest, tried_at, wrong]` for an arrival and `["b", number, at, status]` for its
-    answer (0: none). Times are the machine's monotonic clock; `tried_at` is when the event was
-    first offered."""
+    response (0: none). Times are by the machine's monotonic clock; `tried_at` is when the event was
+    first offered.
+    """
 
-    def __init__(self, ledger: Ledger, seed: int) -> None:
-        self._ledger = ledger
+    def __init__(self, arrival_file: ArrivalFile, seed: int) -> None:
+        self._arrival_file = arrival_file
         self._dice = random.Random(seed)
         self._moods: dict[str, Mood] = {}
         self._keys: dict[str, Webhook] = {}
@@ -88,7 +89,9 @@ class Sink:
         if choice == "delays":
             await asyncio.sleep(mood.delay_s * self._dice.random())
         status = {"status_500": 500, "closes": 0, "forgets": 0}.get(choice, 200)
-        self._ledger.write("b", number, time.monotonic(), 200 if choice == "forgets" else status)
+        self._arrival_file.write(
+            "b", number, time.monotonic(), 200 if choice == "forgets" else status
+        )
         if not status and request.transport is not None:
             request.transport.abort()
         return web.Response(status=status or 500)
@@ -111,7 +114,7 @@ class Sink:
             wrong, place, tried_at = wrong or f"no event: {error!r}", ["", "", 0, []], 0.0
         digest = hashlib.blake2b(body, digest_size=8).hexdigest()
         webhook_id = request.headers.get("webhook-id", "")
-        self._ledger.write("a", number, at, name, webhook_id, *place, digest, tried_at, wrong)
+        self._arrival_file.write("a", number, at, name, webhook_id, *place, digest, tried_at, wrong)
 
     def _refuted(self, name: str, headers: dict[str, str], body: bytes) -> str:
         key = self._keys.get(name)
@@ -125,7 +128,7 @@ class Sink:
 
 
 def content_wrong(found: dict[str, Any]) -> str:
-    """What is not as the producer made it."""
+    """Return where an event differs from what the producer created."""
     if "gap" in found:
         return f"a gap, and nothing was dropped: {found['gap']}"
     if set(found) != FIELDS:
@@ -142,8 +145,8 @@ def content_wrong(found: dict[str, Any]) -> str:
 
 
 async def serve(file: IO[bytes], seed: int) -> None:
-    ledger = Ledger(file)
-    server = web.Server(Sink(ledger, seed).handle, access_log=None, keepalive_timeout=75)
+    arrival_file = ArrivalFile(file)
+    server = web.Server(Sink(arrival_file, seed).handle, access_log=None, keepalive_timeout=75)
     runner = web.ServerRunner(server)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
@@ -151,7 +154,7 @@ async def serve(file: IO[bytes], seed: int) -> None:
     print(runner.addresses[0][1], flush=True)
     await asyncio.to_thread(sys.stdin.read)
     await runner.cleanup()
-    ledger.flush()
+    arrival_file.flush()
 
 
 def main() -> None:

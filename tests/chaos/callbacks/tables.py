@@ -1,7 +1,7 @@
-"""What the tables say of registrations, checkpoints, deliveries and attempts, read from outside in
-one snapshot.
+"""The tables' registrations, checkpoints, deliveries and attempts, read from outside in one
+snapshot.
 
-It shares no code with the hub: plain SQL, while everybody goes on writing.
+It shares no code with the hub: plain SQL, while everybody continues to write.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import orjson
 import psycopg
 
 from eventhub.event import event_pb2
-from tests.chaos.callbacks.oracle import Version, wanted_of
+from tests.chaos.callbacks.oracle import Version, remainders_of
 from tests.chaos.hub import HubUnderTest
 
 STREAMS: LiteralString = "SELECT id, name FROM streams WHERE name = ANY (%s)"
@@ -52,7 +52,9 @@ class Segment(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """Events up to the sequence are matched, and of the next one those up to the endpoint."""
+    """The checkpoint: events up to the sequence are matched, and of the next one those up to the
+    endpoint.
+    """
 
     segment: str
     sequence: int
@@ -73,7 +75,8 @@ class Row(NamedTuple):
 
 class StreamShot(NamedTuple):
     """One stream in a snapshot. `events` (name, segment) are those after what was known, up to the
-    checkpoint and one more if that is there; `rows` all deliveries after what was known."""
+    checkpoint and one more if it exists; `rows` are all deliveries after what was known.
+    """
 
     checkpoint: Checkpoint | None
     events: list[tuple[str, int]]
@@ -81,7 +84,7 @@ class StreamShot(NamedTuple):
 
 
 class Shot(NamedTuple):
-    """All of it at one moment."""
+    """Everything at one moment."""
 
     segments: dict[int, Segment]
     versions: list[Version]
@@ -91,8 +94,9 @@ class Shot(NamedTuple):
 
 
 def shoot(hub: HubUnderTest, known: Mapping[str, int]) -> Shot:
-    """A snapshot of the streams named in `known`, after the sequences given there. Raises what
-    psycopg raises."""
+    """Return a snapshot of the streams in `known`, after the sequences given there. Raise what
+    psycopg raises.
+    """
     with hub.connect_plainly() as connection, connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         ids = {name: id for id, name in _rows(connection, STREAMS, list(known))}
@@ -149,4 +153,4 @@ def _version(row: Sequence[Any], names: Mapping[int, str]) -> Version:
     since = dict(zip(bounds[0], bounds[1], strict=True))
     until = dict(zip(bounds[2] or (), bounds[3] or (), strict=True))
     held = {names[s]: (since[s], until.get(s)) for s in streams if s in names and s in since}
-    return Version(id, registration, number, held, wanted_of(orjson.loads(filter)), endpoint)
+    return Version(id, registration, number, held, remainders_of(orjson.loads(filter)), endpoint)

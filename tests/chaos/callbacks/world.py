@@ -1,5 +1,6 @@
 """A whole hub with callbacks under load: emitters, endpoints at the sink, registrations that stay
-and others that change."""
+and others that change.
+"""
 
 import asyncio
 import random
@@ -12,12 +13,12 @@ import aiohttp
 from eventhub_client.remote import HubClient
 
 from tests.chaos.callbacks.arrivals import Arrivals
-from tests.chaos.callbacks.changes import Place, Registrar
+from tests.chaos.callbacks.changes import ChangeTarget, Registrar
 from tests.chaos.callbacks.judge import CallbackJudge
 from tests.chaos.callbacks.receivers import (
     SINKS,
-    Asked,
     Endpoint,
+    RequestedEndpoints,
     SinkProcess,
     ask,
     create_receivers,
@@ -64,7 +65,7 @@ STAYING: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 class CallbackWorld:
-    """Open it with `CallbackWorld.open`. The load begins paused: `go()`."""
+    """A hub under load. Open it with `CallbackWorld.open`. The load starts paused: `go()`."""
 
     def __init__(self, hub: HubUnderTest, key: str, journal: Journal, sink: SinkProcess) -> None:
         self.hub = hub
@@ -84,7 +85,7 @@ class CallbackWorld:
     async def open(
         cls, data: Path, rate: float, seed: int, home: Path = HOME
     ) -> AsyncIterator["CallbackWorld"]:
-        """Start a hub on an empty folder and all around it; everything is stopped at the end.
+        """Start a hub on an empty folder and everything around it, and stop all of it at the end.
         `home`: the folder of its manage.py.
         """
         dice = random.Random(seed)
@@ -113,7 +114,7 @@ class CallbackWorld:
         self.registrar.going.set()
 
     async def settle(self) -> None:
-        """Stop offering and changing, and wait until all have their answers."""
+        """Stop offering events and changing registrations, and wait for all responses."""
         self.clock.pause()
         self.registrar.going.clear()
         await until(
@@ -127,22 +128,22 @@ class CallbackWorld:
         self.raise_broken()
 
     def raise_broken(self) -> None:
-        """A task that ended is a mistake of this harness: show it."""
+        """Raise the error of a task that ended: a mistake of this harness."""
         for task in self._tasks:
             if task.done():
                 task.result()
                 raise RuntimeError(f"{task.get_name()} ended")
 
     async def _prepare(self, http: aiohttp.ClientSession, dice: random.Random) -> None:
-        """Streams, endpoints, and the registrations that stay."""
+        """Create streams, endpoints, and the registrations that stay."""
         for name in STREAMS:
             policy = {"segment_events_max": SEGMENT_EVENTS_MAX}
             await ask(http, "PUT", f"{self.hub.url}/v1/streams/{name}", policy)
-        asked = Asked(STREAMS, ENDPOINTS, STAYING)
+        asked = RequestedEndpoints(STREAMS, ENDPOINTS, STAYING)
         made = await create_receivers(http, self.hub, self._sink, asked)
         self.arrivals, self.judge = made.arrivals, made.judge
         changing = [made.ids[name] for name, endpoint in ENDPOINTS.items() if endpoint.changing]
-        place = Place(self.hub.url, self.key, STREAMS, changing, made.kept)
+        place = ChangeTarget(self.hub.url, self.key, STREAMS, changing, made.kept)
         self.registrar = Registrar(place, self.journal, dice)
 
     def _start(self, client: HubClient, rate: float, dice: random.Random) -> None:

@@ -13,7 +13,7 @@ import aiohttp
 
 from tests.chaos import report
 from tests.chaos.callbacks.arrivals import Arrivals, Key
-from tests.chaos.callbacks.owed import rows_wrong
+from tests.chaos.callbacks.expected import rows_wrong
 from tests.chaos.callbacks.receivers import SINKS, Endpoint, SinkProcess, ask, create_endpoints
 from tests.chaos.callbacks.tables import shoot
 from tests.chaos.callbacks.world import CREW
@@ -115,22 +115,24 @@ async def judged(scene: Scene, found: Sequence[Found]) -> list[str]:
     except NeverCame as error:
         problems.append(str(error))
     versions = [version for one in found for version in one.versions]
-    wanted = wanted_keys(versions, scene)
-    problems += sink_wrong(wanted, scene.arrivals)
+    expected_rows = wanted_keys(versions, scene)
+    problems += sink_wrong(expected_rows, scene.arrivals)
     shot = await asyncio.to_thread(shoot, scene.hub, {STREAM: 0})
     by_id = {(scene.endpoints[name], sequence): tickets
-             for (name, _, sequence), tickets in wanted.items()}  # fmt: skip
+             for (name, _, sequence), tickets in expected_rows.items()}  # fmt: skip
     problems += shorten(rows_wrong(STREAM, by_id, shot.streams[STREAM].rows, shot.segments))
     return problems + scene.arrivals.taken_problems()
 
 
-def sink_wrong(wanted: dict[Key, list[int]], arrivals: Arrivals) -> list[str]:
+def sink_wrong(expected_rows: dict[Key, list[int]], arrivals: Arrivals) -> list[str]:
     """Where what arrived is not what was asked for."""
-    problems = [f"{key} never arrived" for key in wanted.keys() - arrivals.taken]
-    problems += [f"{key} was not asked for" for key in arrivals.firsts.keys() - wanted.keys()]
+    problems = [f"{key} never arrived" for key in expected_rows.keys() - arrivals.taken]
+    problems += [
+        f"{key} was not asked for" for key in arrivals.firsts.keys() - expected_rows.keys()
+    ]
     problems += [
         f"{key} came for {arrivals.firsts[key].registrations} instead of {tickets}"
-        for key, tickets in wanted.items()
+        for key, tickets in expected_rows.items()
         if key in arrivals.firsts and arrivals.firsts[key].registrations != tuple(tickets)
     ]
     return shorten(problems)
@@ -179,6 +181,6 @@ def _line(one: Found) -> str:
     change = "" if script.change is None else f"  then {script.change}"
     resumed = "  resumed" if script.resumes else ""
     return (
-        f"{script.number:>3}  {script.endpoint:<5} {ends:<42} {len(one.wanted):>5} events  "
+        f"{script.number:>3}  {script.endpoint:<5} {ends:<42} {len(one.expected_rows):>5} events  "
         f"{report.verdict(one.problems)}  {one.victim}{resumed}{change}"
     )

@@ -10,7 +10,7 @@ import aiohttp
 
 from tests.chaos.callbacks.arrivals import Arrivals, Key
 from tests.chaos.callbacks.harm import kill, leader
-from tests.chaos.callbacks.oracle import Version, owed, wanted_of
+from tests.chaos.callbacks.oracle import Version, expected, remainders_of
 from tests.chaos.callbacks.receivers import ask
 from tests.chaos.events import DOMAIN, SIZES
 from tests.chaos.exact.flow import STREAM, Flow
@@ -58,7 +58,7 @@ class Found(NamedTuple):
 
     script: Script
     versions: list[Version]
-    wanted: dict[Key, list[int]]  # what must arrive, with its registrations
+    expected_rows: dict[Key, list[int]]  # what must arrive, with its registrations
     victim: str
     problems: list[str]
 
@@ -101,8 +101,8 @@ class Trial:
     async def run(self) -> Found:
         scene, script = self._scene, self._script
         before = scene.flow.last
-        wish = {"streams": [STREAM], "endpoint": scene.endpoints[script.endpoint], **script.filter}
-        made = await self._ask("POST", "", wish)
+        body = {"streams": [STREAM], "endpoint": scene.endpoints[script.endpoint], **script.filter}
+        made = await self._ask("POST", "", body)
         since = self._bound(made, before[1])
         listening = Listening(scene.hub.url, made["id"], before)
         reading = asyncio.create_task(listening.run(scene.http))
@@ -111,17 +111,17 @@ class Trial:
             await until(listening.began.is_set, "the listen", PATIENCE_S)
             await self._live(made, since, listening)
             await harming
-            wanted = await self._arrived(since)
+            expected_rows = await self._arrived(since)
             await asyncio.wait_for(reading, PATIENCE_S)
         except (NeverCame, TimeoutError) as error:
             self._problems.append(f"{error!r}")
-            wanted = self._wanted()
+            expected_rows = self._expected_rows()
         finally:
             reading.cancel()
         self._problems += listening.problems
-        sequences = sorted(sequence for _, _, sequence in wanted)
+        sequences = sorted(sequence for _, _, sequence in expected_rows)
         self._problems += _differ("the listen", sequences, listening.seen)
-        return Found(script, self._versions, wanted, self._victim, self._problems)
+        return Found(script, self._versions, expected_rows, self._victim, self._problems)
 
     async def _live(self, made: dict[str, Any], since: int, listening: Listening) -> None:
         """From the answer to its end, in one version or two."""
@@ -155,7 +155,7 @@ class Trial:
     ) -> None:
         filter = {name: value for name, value in what[0].items() if name != "endpoint"}
         bounds: dict[str, tuple[int, int | None]] = {STREAM: bound}
-        self._versions.append(Version(0, id, number, bounds, wanted_of(filter), what[1]))
+        self._versions.append(Version(0, id, number, bounds, remainders_of(filter), what[1]))
 
     async def _harm(self) -> None:
         if self._script.harmed:
@@ -172,15 +172,15 @@ class Trial:
             return len(flow.events) >= end and -1 not in flow.events[since:end]
 
         await until(known, "the answers of all events of the trial", PATIENCE_S)
-        wanted = self._wanted()
+        expected_rows = self._expected_rows()
         await until(
-            lambda: all(key in firsts for key in wanted),
-            f"{len(wanted)} deliveries",
+            lambda: all(key in firsts for key in expected_rows),
+            f"{len(expected_rows)} deliveries",
             PATIENCE_S,
         )
-        return wanted
+        return expected_rows
 
-    def _wanted(self) -> dict[Key, list[int]]:
+    def _expected_rows(self) -> dict[Key, list[int]]:
         return wanted_keys(self._versions, self._scene)
 
     def _bound(self, answer: dict[str, Any], before: int) -> int:
@@ -204,16 +204,16 @@ def wanted_keys(versions: Sequence[Version], scene: Scene) -> dict[Key, list[int
     events = scene.flow.events[begin:end]
     return {
         (names[endpoint], STREAM, sequence): tickets
-        for (endpoint, sequence), tickets in owed(versions, STREAM, begin + 1, events).items()
+        for (endpoint, sequence), tickets in expected(versions, STREAM, begin + 1, events).items()
     }
 
 
-def _differ(who: str, wanted: list[int], seen: list[int]) -> list[str]:
-    if wanted == seen:
+def _differ(who: str, expected_rows: list[int], seen: list[int]) -> list[str]:
+    if expected_rows == seen:
         return []
-    missing = sorted(set(wanted) - set(seen))
-    strange = sorted(set(seen) - set(wanted))
+    missing = sorted(set(expected_rows) - set(seen))
+    strange = sorted(set(seen) - set(expected_rows))
     return [
-        f"{who}: {len(seen)} events instead of {len(wanted)}, missing {missing[:SHOWN]}, "
+        f"{who}: {len(seen)} events instead of {len(expected_rows)}, missing {missing[:SHOWN]}, "
         f"not asked for {strange[:SHOWN]}, in order: {seen == sorted(seen)}"
     ]

@@ -131,7 +131,7 @@ def trial(
         problems.append(f"{job}: the run after {victim} was killed has another result: {found}")
     took_s = time.monotonic() - began
     folder = folder_of(scene.hub.data, job, run)
-    if victims.drivers(str(folder.order)):
+    if victims.drivers(str(folder.spec)):
         problems.append(f"{job}: the driver goes on after {victim} was killed")
     if state != "completed" and folder.result.exists():
         problems.append(f"{job}: a run that is {state} has a result")

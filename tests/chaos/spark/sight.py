@@ -16,7 +16,7 @@ from sparkjobs.runs.folders import ROOT
 
 LOOK_S = 0.1
 # what is another one at every moment: an index's number, and how large the database's files are
-_MOVING = ("epoch", "back_bytes", "partitions.csv")
+_MOVING = ("epoch", "freed_bytes", "partitions.csv")
 
 
 @contextmanager

@@ -131,7 +131,7 @@ class Drill:
             "reconnects_of_emitters": len(journal.failures),
             "reconnects_of_readers": sum(one.lost_connections for one in self._readers),
             "seen": sum(one.count for one in self._readers),
-            "owed": len(self._world.judge.debts.owed),
+            "expected": len(self._world.judge.expected.expected),
             "delivered": len(self._world.arrivals.taken),
             "repeats": self._world.arrivals.repeats,
             "longest_emit_s": round(journal.longest_attempt_s, 3),

@@ -1,4 +1,4 @@
-"""Puts the stand-in of a job before the real one, in every Python that has this folder on its
+"""The hook that puts the stand-in job before the real one, in every Python with this folder on its
 PYTHONPATH.
 """
 

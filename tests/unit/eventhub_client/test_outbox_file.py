@@ -74,7 +74,7 @@ def test_a_full_queue_refuses_and_keeps_what_it_has(
 ) -> None:
     monkeypatch.setattr("eventhub.base.limits.OUTBOX_BYTES_MAX", 256 * 1024)
     box = OutboxFile(tmp_path / "box")
-    with pytest.raises(OutboxFull, match="takes no more"):
+    with pytest.raises(OutboxFull, match="is full"):
         for _ in range(100):
             box.put("a", [b"x" * 5_000, b"y" * 5_000])
     assert box.count() % 2 == 0, "all or none"
@@ -89,12 +89,12 @@ def test_the_dead_are_kept_until_they_are_forgotten(tmp_path: Path) -> None:
     box = OutboxFile(tmp_path / "box")
     box.put("a", [b'{"n":1}', b'{"n":2}'])
     [first, _] = box.batch("a", 9, 99)
-    box.bury("a", first, {"code": "type_violation"})
+    box.dead_letter("a", first, {"code": "type_violation"})
     assert box.count() == 1
-    [dead] = box.dead()
+    [dead] = box.dead_letters()
     assert (dead.stream, dead.event, dead.problem["code"]) == ("a", {"n": 1}, "type_violation")
-    assert box.forget(dead.number) == dead
-    assert box.forget(dead.number) is None
+    assert box.drop(dead.number) == dead
+    assert box.drop(dead.number) is None
     box.close()
 
 
@@ -104,7 +104,7 @@ def test_the_profile_outlives_the_process_and_knows_the_address_before(tmp_path:
     wanted = {"stream": "orders", "type": "order.paid"}
     profile = Profile(("till",), (wanted,), 3).attached("http://a:1", "10.0.0.9:1", "10.0.0.1")
     profile = profile.attached("http://b:2", "10.0.0.8:2", "10.0.0.2")
-    box.keep(profile)
+    box.save_profile(profile)
     box.close()
     again = OutboxFile(tmp_path / "box")
     found = again.profile()

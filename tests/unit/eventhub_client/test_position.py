@@ -5,15 +5,17 @@ from typing import Any
 import orjson
 import pytest
 from eventhub_client.errors import GapError
-from eventhub_client.position import Asked, Item, Place
+from eventhub_client.position import Item, ReadPosition, Subscription
 from eventhub_client.types import At, Cursor, Delivered, HubProblem, LossDetected, Receipt, Snapshot
 
 S1, S2 = "5a4f0c0e-0000-4000-8000-000000000001", "5a4f0c0e-0000-4000-8000-000000000002"
 
 
-def place(**more: Any) -> Place:
+def place(**more: Any) -> ReadPosition:
     state = more.pop("state", "")
-    made = Place(Asked("orders", more.pop("start", "now"), more.pop("mask", None), more, state))
+    made = ReadPosition(
+        Subscription("orders", more.pop("start", "now"), more.pop("mask", None), more, state)
+    )
     made.take({"op": "hello", "client": "c"})
     return made
 
@@ -40,7 +42,7 @@ def ping(sequence: int, prev: int) -> dict[str, Any]:
     }
 
 
-def resumes_from(made: Place) -> Any:
+def resumes_from(made: ReadPosition) -> Any:
     return orjson.loads(made.request())["from"]
 
 
@@ -165,7 +167,7 @@ def state_end(sequence: int) -> dict[str, Any]:
     return {"op": "state_end", "cursor": {"segment": S1, "sequence": sequence}}
 
 
-def taken(made: Place, *messages: dict[str, Any]) -> list[Item]:
+def taken(made: ReadPosition, *messages: dict[str, Any]) -> list[Item]:
     return [item for message in messages if (item := made.take(message)) is not None]
 
 

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from delivery.listening.interest import Interest
+from delivery.listening.registration_matcher import RegistrationMatcher
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.log import Log
@@ -60,16 +60,16 @@ async def test_a_listener_is_notified_of_its_own_registrations_only() -> None:
     `system`.
     """
     changes = feed()
-    async with Interest.open(cast(Log, UnavailableLog()), changes, [1, 2], 1) as interest:
+    async with RegistrationMatcher.open(cast(Log, UnavailableLog()), changes, [1, 2], 1) as matcher:
         assert not changes.listeners
         for change, stale in (
             (CatalogChange(7, 1), False),
             (CatalogChange(2, 2), True),
             (None, True),
         ):
-            interest._stale = False
+            matcher._stale = False
             changes._notify(change)
-            assert interest._stale is stale, change
+            assert matcher._stale is stale, change
 
 
 async def test_callers_that_timed_out_are_dropped_while_the_database_is_unavailable(

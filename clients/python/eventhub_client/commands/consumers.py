@@ -1,7 +1,7 @@
-"""Who gets what `eventhub listen` hears: anything with `publish` (OIF-02). Plain module.
+"""The consumers of `eventhub listen`: anything with `publish` (OIF-02). Plain module.
 
-Each is given every event in order and has dealt with it when `publish` returns; what it raises as
-ConsumerFailed ends the command, so that the cursor stays before the event.
+Each gets every event in order and has handled it when `publish` returns. ConsumerFailed ends the
+command, so that the cursor stays before the event.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ import orjson
 
 from eventhub.base import limits
 from eventhub_client.callbacks import sign
-from eventhub_client.commands.output import Told, readable, say
+from eventhub_client.commands.output import ReceivedEvent, readable, say
 from eventhub_client.listening import pause_s
 
 
 class ConsumerFailed(Exception):
-    """A consumer could not deal with an event."""
+    """A consumer could not handle an event."""
 
 
 class Consumer(Protocol):
-    """`publish` gets the event as a line of JSON, and its parts."""
+    """A receiver of events."""
 
-    async def publish(self, told: Told) -> None: ...
+    async def publish(self, received: ReceivedEvent) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -43,8 +43,8 @@ class Printer:
     def __init__(self, *, human: bool) -> None:
         self._human = human
 
-    async def publish(self, told: Told) -> None:
-        click.echo(readable(told.delivered) if self._human else told.text)
+    async def publish(self, received: ReceivedEvent) -> None:
+        click.echo(readable(received.delivered) if self._human else received.text)
 
     async def close(self) -> None:
         pass
@@ -56,8 +56,8 @@ class FileAppender:
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8")
 
-    async def publish(self, told: Told) -> None:
-        self._file.write(told.text + "\n")
+    async def publish(self, received: ReceivedEvent) -> None:
+        self._file.write(received.text + "\n")
         self._file.flush()
 
     async def close(self) -> None:
@@ -65,7 +65,7 @@ class FileAppender:
 
 
 class SqliteWriter:
-    """The table `events` of a SQLite database; an event that comes again changes nothing."""
+    """The table `events` of a SQLite database; a repeated event changes nothing."""
 
     _SCHEMA = """
     CREATE TABLE IF NOT EXISTS events (
@@ -79,10 +79,10 @@ class SqliteWriter:
         self._db.execute(self._SCHEMA)
         self._db.commit()
 
-    async def publish(self, told: Told) -> None:
-        delivered, event = told.delivered, told.delivered.event
+    async def publish(self, received: ReceivedEvent) -> None:
+        delivered, event = received.delivered, received.delivered.event
         row = (
-            *(told.stream, delivered.segment, delivered.sequence, delivered.appended_at),
+            *(received.stream, delivered.segment, delivered.sequence, delivered.appended_at),
             *(event["domain"], event["type"], event.get("key"), orjson.dumps(event).decode()),
         )
         try:
@@ -98,51 +98,51 @@ class SqliteWriter:
         self._db.close()
 
 
-class Trying(NamedTuple):
-    """How hard a program or receiver is tried."""
+class RetryOptions(NamedTuple):
+    """The timeout and attempts of a program or receiver."""
 
     timeout_s: float
-    tries: int
-    skip: bool  # an event that failed for good is reported and left out, else the command ends
+    attempts: int
+    skip: bool  # an event that failed for good is reported and skipped; otherwise the command ends
 
 
 class ProgramRunner:
-    """A program for each event, one at a time: the event on its standard input, its place in the
-    environment. Status 0 is success; after the timeout it is ended with all it started.
+    """A program that runs for each event, one at a time: the event on its standard input, its
+    position in the environment. Status 0 is success; after the timeout its process group is killed.
     """
 
-    def __init__(self, command: str, trying: Trying) -> None:
+    def __init__(self, command: str, retry: RetryOptions) -> None:
         self._argv = shlex.split(command)
-        self._trying = trying
+        self._retry = retry
 
-    async def publish(self, told: Told) -> None:
-        what = f"{self._argv[0]} failed for event {told.delivered.sequence}"
-        await _tried(lambda: self._run(told), self._trying, what)
+    async def publish(self, received: ReceivedEvent) -> None:
+        what = f"{self._argv[0]} failed for event {received.delivered.sequence}"
+        await _with_retries(lambda: self._run(received), self._retry, what)
 
     async def close(self) -> None:
         pass
 
-    async def _run(self, told: Told) -> str:
-        """What went wrong; empty if nothing."""
-        place = {
-            "EVENTHUB_STREAM": told.stream,
-            "EVENTHUB_SEGMENT": told.delivered.segment,
-            "EVENTHUB_SEQUENCE": str(told.delivered.sequence),
+    async def _run(self, received: ReceivedEvent) -> str:
+        """Run the program and return its failure, empty if there is none."""
+        position = {
+            "EVENTHUB_STREAM": received.stream,
+            "EVENTHUB_SEGMENT": received.delivered.segment,
+            "EVENTHUB_SEQUENCE": str(received.delivered.sequence),
         }
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._argv,
                 stdin=asyncio.subprocess.PIPE,
-                env={**os.environ, **place},
+                env={**os.environ, **position},
                 start_new_session=True,
             )
         except OSError as error:
             return str(error)
         try:
-            async with asyncio.timeout(self._trying.timeout_s):
-                await process.communicate(told.text.encode() + b"\n")
+            async with asyncio.timeout(self._retry.timeout_s):
+                await process.communicate(received.text.encode() + b"\n")
         except TimeoutError:
-            return f"not done within {self._trying.timeout_s:g} s"
+            return f"not done within {self._retry.timeout_s:g} s"
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -152,32 +152,32 @@ class ProgramRunner:
 
 
 class Forwarder:
-    """A POST to a URL for each event, as the hub's own callbacks: same body, same signatures, and
-    the ids of the endpoint's deliveries, if it stands for one (else of its own).
+    """A POST to a URL for each event, in the form of the hub's callbacks: same body, same
+    signatures, and the ids of the endpoint's deliveries if it represents one.
     """
 
-    def __init__(self, to: tuple[str, int | None], secret: str, trying: Trying) -> None:
+    def __init__(self, to: tuple[str, int | None], secret: str, retry: RetryOptions) -> None:
         self._url, endpoint = to
         self._endpoint = endpoint or "cli"
         self._secret = secret
-        self._trying = trying
-        timeout = aiohttp.ClientTimeout(total=trying.timeout_s)
+        self._retry = retry
+        timeout = aiohttp.ClientTimeout(total=retry.timeout_s)
         self._http = aiohttp.ClientSession(timeout=timeout)
 
-    async def publish(self, told: Told) -> None:
+    async def publish(self, received: ReceivedEvent) -> None:
         body = orjson.dumps(
             {
-                "stream": told.stream,
-                **told.delivered.cursor._asdict(),
-                "appended_at": told.delivered.appended_at,
+                "stream": received.stream,
+                **received.delivered.cursor._asdict(),
+                "appended_at": received.delivered.appended_at,
                 "registrations": [],
-                "event": told.delivered.event,
+                "event": received.delivered.event,
             }
         )
-        segment = told.delivered.segment.replace("-", "")
-        message = f"msg_{segment}_{told.delivered.sequence}_{self._endpoint}"
-        what = f"{self._url} did not take event {told.delivered.sequence}"
-        await _tried(lambda: self._post(message, body), self._trying, what)
+        segment = received.delivered.segment.replace("-", "")
+        message = f"msg_{segment}_{received.delivered.sequence}_{self._endpoint}"
+        what = f"{self._url} refused event {received.delivered.sequence}"
+        await _with_retries(lambda: self._post(message, body), self._retry, what)
 
     async def close(self) -> None:
         await self._http.close()
@@ -200,15 +200,15 @@ class Forwarder:
             return str(error) or "no answer in time"
 
 
-async def _tried(once: Callable[[], Awaitable[str]], trying: Trying, what: str) -> None:
-    """Until `once` says nothing; raises ConsumerFailed when it never does."""
+async def _with_retries(once: Callable[[], Awaitable[str]], retry: RetryOptions, what: str) -> None:
+    """Call `once` until it reports no failure. Raises ConsumerFailed after the last attempt."""
     failure = ""
-    for attempt in range(trying.tries):
+    for attempt in range(retry.attempts):
         if attempt:
             await asyncio.sleep(pause_s(attempt))
         failure = await once()
         if not failure:
             return
-    if not trying.skip:
+    if not retry.skip:
         raise ConsumerFailed(f"{what}: {failure}")
-    say(f"{what}: {failure}; left out.")
+    say(f"{what}: {failure}; skipped.")

@@ -1,4 +1,4 @@
-"""`eventhub emit`: events from an argument, a file or standard input into a stream.
+"""`eventhub emit`: stores events from an argument, a file or standard input in a stream.
 Plain module.
 """
 
@@ -49,9 +49,9 @@ class Batch(NamedTuple):
     type=click.Choice(tuple(_TYPES)),
     default="native",
     show_default=True,
-    help="What a line holds.",
+    help="The format of a line.",
 )
-@click.option("--domain", help="Of the one event that --type, --attribute and --key make.")
+@click.option("--domain", help="The domain of the event of --type, --attribute and --key.")
 @click.option("--type", "kind", help="See --domain.")
 @click.option(
     "--attribute",
@@ -64,7 +64,7 @@ class Batch(NamedTuple):
 @click.option(
     "--outbox",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Queue in this file first; what the hub does not take now goes out later.",
+    help="Queue in this file first; what the hub does not accept now is sent later.",
 )
 @click.option(
     "--wait",
@@ -77,14 +77,14 @@ class Batch(NamedTuple):
 @click.option(
     "--suppress",
     is_flag=True,
-    help="Leave out what nobody wants, on a stream that may be quenched.",
+    help="Skip events that match no interest, on a stream that may be quenched.",
 )
 @click.pass_obj  # fmt: skip
 def emit(settings: Settings, /, stream: str, event: str | None, **options: Any) -> None:
     """Store events in STREAM; they are durable when the command ends with status 0.
 
-    EVENT is JSON. Without it, and without --type, lines are read from standard input or --file.
-    What the hub gave is printed as JSON, a line for each request.
+    EVENT is JSON. Without it and without --type, lines are read from standard input or --file. The
+    hub's receipts are printed as JSON, a line for each request.
 
     \b
     eventhub emit orders '{"domain": "shop", "type": "order.placed", "attributes": {"total": 99}}'
@@ -100,19 +100,19 @@ def emit(settings: Settings, /, stream: str, event: str | None, **options: Any) 
             raise click.UsageError(f"--{name} takes the native format alone.")
     if options["outbox"]:
         if options["suppress"]:
-            raise click.UsageError("What is queued is sent: give --outbox or --suppress.")
+            raise click.UsageError("An outbox sends every event: give --outbox or --suppress.")
         run(_queue(settings, stream, lines, options))
     elif options["suppress"]:
-        run(_send_wanted(settings, stream, lines))
+        run(_send_matched(settings, stream, lines))
     else:
         run(_send(settings, stream, lines, options["form"]))
 
 
 def _lines(event: str | None, options: dict[str, Any]) -> Iterator[bytes]:
-    """The events, one by one."""
+    """Return the events as lines."""
     if options["kind"] or options["domain"]:
         if event or options["file"]:
-            raise click.UsageError("Give an event, a file, or --domain and --type: one of them.")
+            raise click.UsageError("Give one of: an event, a file, --domain and --type.")
         made: dict[str, Any] = {"domain": options["domain"], "type": options["kind"]}
         made["attributes"] = dict(options["attributes"])
         if options["event_key"]:
@@ -134,7 +134,7 @@ def _read(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _batches(lines: Iterator[bytes]) -> Iterator[Batch]:
-    """Requests of bounded size, in order."""
+    """Yield batches of bounded size, in order."""
     held: list[bytes] = []
     first, size = 1, 0
     for number, line in enumerate(lines, 1):
@@ -157,7 +157,7 @@ async def _send(settings: Settings, stream: str, lines: Iterator[bytes], form: s
                 show_line(await _post(hub, stream, body, _TYPES[form]))
 
 
-async def _send_wanted(settings: Settings, stream: str, lines: Iterator[bytes]) -> None:
+async def _send_matched(settings: Settings, stream: str, lines: Iterator[bytes]) -> None:
     async with settings.hub() as hub, Quench(hub, stream) as quench:
         for batch in _batches(lines):
             receipt = await hub.emit(stream, _objects(batch), suppress=quench)
@@ -175,8 +175,8 @@ async def _post(hub: HubClient, stream: str, body: bytes, content_type: str) -> 
 
 
 def show_line(receipt: Receipt, **more: int) -> None:
-    """Where the events are."""
-    ranges = [place._asdict() for place in receipt.ranges]
+    """Print the positions of the events."""
+    ranges = [one._asdict() for one in receipt.ranges]
     found = {"stream": receipt.stream, "ranges": ranges, "duplicates": len(receipt.duplicates)}
     found.update(more)
     click.echo(orjson.dumps(found).decode())
@@ -191,14 +191,15 @@ async def _queue(
             await outbox.emit(stream, _objects(batch))
             count += len(batch.lines)
         status = await outbox.flush(options["wait_s"])
-    show({"queued": count, "waiting": status.waiting, "dead": status.dead})
-    for held, problem in status.held.items():
-        say(f"{held}: {problem}")
-    if status.dead:
-        say(f"The hub will not take some events: eventhub outbox dead {options['outbox']}")
-    if status.waiting:
+    pending, letters = status.pending, status.dead_letters
+    show({"queued": count, "pending": pending, "dead_letters": letters})
+    for blocked, problem in status.blocked.items():
+        say(f"{blocked}: {problem}")
+    if letters:
+        say(f"The hub refuses some events: eventhub outbox dead-letters {options['outbox']}")
+    if pending:
         message = (
-            f"{status.waiting} events wait in {options['outbox']}. They are safe there, and go out"
+            f"{pending} events are pending in {options['outbox']}, where they are safe. Send them"
             f" with: eventhub outbox send {options['outbox']}"
         )
         raise Failed(message, QUEUED)
@@ -214,5 +215,5 @@ def _object(batch: Batch, at: int) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise Failed(f"Line {batch.first + at} is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise Failed(f"Line {batch.first + at} is no JSON object.")
+        raise Failed(f"Line {batch.first + at} is not a JSON object.")
     return found

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and an error that says what to do. Plain module."""
+"""The end of a command: its exit status, and an error that says what to do. Plain module."""
 
 import asyncio
 import os
@@ -17,17 +17,17 @@ from eventhub_client.types import HubProblem, LossDetected
 
 REFUSED = 1  # by the hub, or the input is wrong
 USAGE = 2  # click's own
-UNREACHABLE_HUB = 3  # nobody answers, or the hub cannot now
+UNREACHABLE_HUB = 3  # no answer, or the hub is temporarily unable
 CREDENTIALS = 4
-GONE = 5  # a gap, or another log behind the cursor
-CONSUMER = 6  # a program, a file or a receiver that was to get events failed
+GONE = 5  # a gap, or the cursor is of another log
+CONSUMER = 6  # a consumer (program, file or receiver) failed
 QUEUED = 7  # in the outbox, not yet in the hub
 INTERRUPTED = 130
 TERMINATED = 143
 
 
 class Failed(click.ClickException):
-    """A message, and the exit status."""
+    """An error of a command, with its exit status."""
 
     def __init__(self, message: str, status: int = REFUSED) -> None:
         super().__init__(message)
@@ -35,15 +35,15 @@ class Failed(click.ClickException):
 
 
 def run(command: Coroutine[Any, Any, None]) -> None:
-    """Run a command to its end. Ctrl-C and SIGTERM let it put its things in order."""
+    """Run a command to its end; on Ctrl-C and SIGTERM it cleans up first."""
     try:
-        asyncio.run(_until_told(command))
+        asyncio.run(_until_terminated(command))
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except asyncio.CancelledError:
         raise SystemExit(TERMINATED) from None
     except BrokenPipeError:
-        # whoever read our output has seen enough
+        # the reader of the output has closed it
         _forget_output()
         raise SystemExit(0) from None
     except (HubProblem, LossDetected, OutboxError, *UNREACHABLE) as error:
@@ -54,16 +54,16 @@ def run(command: Coroutine[Any, Any, None]) -> None:
 
 
 def _forget_output() -> None:
-    """What is left of it would be tried again at the very end."""
+    """Discard buffered output, which Python would write at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(error: BaseException) -> Failed:
-    """What to say, and how to end: the first kind that fits."""
+    """Return the message and exit status of an error."""
     if isinstance(error, GapError | SegmentMismatchError):
         return Failed(_gone(error), GONE)
     if isinstance(error, NotAllowed):
-        return Failed(f"{_bare(error)}. Check the key, and what it may (its grants).", CREDENTIALS)
+        return Failed(f"{_bare(error)}. Check the key and its grants.", CREDENTIALS)
     if isinstance(error, Unavailable):
         return Failed(f"{_bare(error)}. Try again later.", UNREACHABLE_HUB)
     if isinstance(error, HubProblem):
@@ -79,7 +79,7 @@ def _bare(error: BaseException) -> str:
     return str(error).rstrip(".")
 
 
-async def _until_told(command: Coroutine[Any, Any, None]) -> None:
+async def _until_terminated(command: Coroutine[Any, Any, None]) -> None:
     task = asyncio.current_task()
     if task is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -89,14 +89,14 @@ async def _until_told(command: Coroutine[Any, Any, None]) -> None:
 def _gone(error: GapError | SegmentMismatchError) -> str:
     if isinstance(error, SegmentMismatchError):
         return (
-            "The log behind this cursor is another one now (wiped, restored, or rebuilt after a"
-            " crash). What you have seen may differ from it; --from oldest reads it anew."
+            "The cursor belongs to another log: the hub's was wiped, restored, or rebuilt after a"
+            " crash. Earlier events may differ; --from oldest reads the log again."
         )
     missing = error.missing
     what = f"Events {missing.first} to {missing.last} are" if missing else "Some events are"
     return (
-        f"{what} no longer held. Go on behind them with --from {error.resume.text}, or always with"
-        " --on-gap continue."
+        f"{what} no longer stored. Continue after them with --from {error.resume.text}, or always"
+        " with --on-gap continue."
     )
 
 
@@ -108,5 +108,5 @@ def _refused(error: HubProblem) -> str:
 
 def _unreachable(error: BaseException) -> str:
     if isinstance(error, aiohttp.InvalidURL):
-        return f"{error} is no URL of a hub; give one with --url or EVENTHUB_URL."
+        return f"{error} is not the URL of a hub; set it with --url or EVENTHUB_URL."
     return f"The hub cannot be reached: {error or 'it does not answer'}. Is it running there?"

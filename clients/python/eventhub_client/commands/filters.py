@@ -1,4 +1,4 @@
-"""Options that several commands share: from where, and which events. Plain module."""
+"""Options that several commands share: the start and the filter. Plain module."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class StartType(click.ParamType[Start]):
-    """now, oldest, boot, <segment>:<sequence>, or a time with its offset."""
+    """A start: now, oldest, boot, <segment>:<sequence>, or a time with its offset."""
 
     name = "start"
 
@@ -29,12 +29,12 @@ class StartType(click.ParamType[Start]):
         try:
             return At.of(value)
         except ValueError:
-            message = f"{value!r} is none of now, oldest, boot, <segment>:<sequence>, a time."
+            message = f"{value!r} is not one of now, oldest, boot, <segment>:<sequence>, a time."
             return self.fail(message, param, ctx)
 
 
 class PairType(click.ParamType[tuple[str, Any]]):
-    """name=value; the value is JSON where it is JSON, else text."""
+    """name=value; a value that is not JSON is a text."""
 
     name = "name=value"
 
@@ -66,8 +66,8 @@ _OPTIONS = (
         " repeated: all must be there.",
     ),
     click.option("--application", help="Only events of this application."),
-    click.option("--filter", metavar="FILTER", help="Only events that a filter lets through,"
-                 " such as \"(> total 9)\"; instead of the four before."),
+    click.option("--filter", metavar="FILTER", help="Only events that match a filter,"
+                 " such as \"(> total 9)\"; instead of the four options before."),
     click.option("--language", metavar="NAME", help="The language of --filter: predicate (by"
                  " default), propositional, ready, eventbridge."),
 )  # fmt: skip
@@ -80,8 +80,8 @@ def filters(command: F) -> F:
     return command
 
 
-def wanted(options: dict[str, Any]) -> dict[str, Any]:
-    """The filter of given options, as `HubClient.listen` takes it."""
+def filter_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the filter of the options, for `HubClient.listen`."""
     found: dict[str, Any] = {
         name: options[name] for name in ("domain", "type", "application") if options[name]
     }
@@ -103,7 +103,7 @@ def wanted(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _source(text: str) -> Any:
-    """Of a JSON language the object, of any other the text."""
+    """Return the object of a JSON language, or the text of any other."""
     with suppress(orjson.JSONDecodeError):
         found = orjson.loads(text)
         return found if isinstance(found, dict) else text

@@ -1,4 +1,4 @@
-"""`eventhub listen` and `eventhub replay`: events to one or several consumers. Plain module."""
+"""`eventhub listen` and `eventhub replay`: pass events to consumers. Plain module."""
 
 import secrets
 from base64 import b64encode
@@ -17,13 +17,13 @@ from eventhub_client.commands.consumers import (
     Forwarder,
     Printer,
     ProgramRunner,
+    RetryOptions,
     SqliteWriter,
-    Trying,
 )
 from eventhub_client.commands.cursor_file import CursorFile
 from eventhub_client.commands.exits import CONSUMER, USAGE, Failed, run
-from eventhub_client.commands.filters import F, StartType, filters, wanted
-from eventhub_client.commands.output import Progress, Told, say
+from eventhub_client.commands.filters import F, StartType, filter_of, filters
+from eventhub_client.commands.output import Progress, ReceivedEvent, say
 from eventhub_client.commands.settings import Settings
 from eventhub_client.errors import NotAllowed
 from eventhub_client.listening import Lost, OnGap
@@ -33,7 +33,7 @@ from eventhub_client.types import Cursor, Delivered, Start
 
 _CONSUMERS = (
     click.option("--format", "form", type=click.Choice(("json", "text")), default="json",
-                 help="How events are printed: a line of JSON, or for people."),
+                 help="The printed form: a line of JSON, or text for people."),
     click.option("--quiet", is_flag=True, help="Print no events."),
     click.option("--file", type=click.Path(dir_okay=False, path_type=Path),
                  help="Append each event as a line of JSON."),
@@ -44,25 +44,23 @@ _CONSUMERS = (
     click.option("--forward", metavar="URL",
                  help="POST each event to a URL, signed like the hub's callbacks."),
     click.option("--forward-secret-file", type=click.Path(exists=True, path_type=Path),
-                 help="The `whsec_…` to sign with; without it EVENTHUB_FORWARD_SECRET, or a new one"
-                 " that is shown."),
+                 help="A file with the signing secret `whsec_…`; default: EVENTHUB_FORWARD_SECRET,"
+                 " or a new one that is shown."),
     click.option("--forward-endpoint", metavar="ID", type=click.IntRange(min=1),
-                 help="The endpoint that the receiver knows these events from: they come with the"
-                 " `webhook-id` of its callbacks. Without it the client's endpoint of that URL, if"
-                 " there is one."),
+                 help="The endpoint whose `webhook-id` the events carry; by default the client's"
+                 " endpoint of that URL, if there is one."),
     click.option("--forward-secret", envvar="EVENTHUB_FORWARD_SECRET", hidden=True, default=""),
     click.option("--timeout", type=float, help="Seconds for a program or receiver."),
     click.option("--on-failure", type=click.Choice(("stop", "skip")), default="stop",
-                 help="When a program or receiver has failed three times: end, or leave the event"
-                 " out."),
-    click.option("--count", type=click.IntRange(min=1), help="End after so many events."),
+                 help="After three failures of a program or receiver: stop, or skip the event."),
+    click.option("--count", type=click.IntRange(min=1), help="Stop after so many events."),
     click.option("--cursor-file", type=click.Path(dir_okay=False, path_type=Path),
-                 help="Go on from where the last run with this file ended."),
+                 help="Continue where the last run with this file ended."),
 )  # fmt: skip
 
 
 def consumers(command: F) -> F:
-    """Add the options that say who gets the events."""
+    """Add the options that name the consumers."""
     for option in reversed(_CONSUMERS):
         command = option(command)
     return command
@@ -76,30 +74,30 @@ def consumers(command: F) -> F:
     type=StartType(),
     default="now",
     show_default=True,
-    help="Where to begin: now, oldest, boot, <segment>:<sequence> or a time.",
+    help="The start: now, oldest, boot, <segment>:<sequence> or a time.",
 )
 @click.option(
-    "--via",
+    "--transport",
     type=click.Choice(("websocket", "sse", "poll")),
     default="websocket",
     show_default=True,
-    help="The door to use.",
+    help="The transport.",
 )
 @click.option(
     "--on-gap",
     type=click.Choice(("stop", "continue")),
     default="stop",
     show_default=True,
-    help="When events that come next are no longer held.",
+    help="If the next events are no longer stored.",
 )
 @filters
 @consumers
 @click.pass_obj  # fmt: skip
 def listen(settings: Settings, /, stream: str, **options: Any) -> None:
-    """Hear the events of STREAM as they come, and give each to all consumers named.
+    """Receive the events of STREAM as they arrive, and pass each to the consumers.
 
-    Reconnects and resumes by itself. An event counts as dealt with when every consumer has it; then
-    the cursor file moves on, so that what was not dealt with comes again.
+    Reconnects and resumes automatically. The cursor file advances when every consumer has handled
+    an event, so an event that was not handled is delivered again.
 
     \b
     eventhub listen orders
@@ -112,20 +110,20 @@ def listen(settings: Settings, /, stream: str, **options: Any) -> None:
 
 
 async def _listen(settings: Settings, stream: str, options: dict[str, Any]) -> None:
-    place = _place(stream, options)
-    start = (place.load() if place else None) or options["start"]
-    on_gap: OnGap = "raise" if options["on_gap"] == "stop" else _told_of_gap
+    cursor_file = _cursor_file(stream, options)
+    start = (cursor_file.load() if cursor_file else None) or options["start"]
+    on_gap: OnGap = "raise" if options["on_gap"] == "stop" else _continue_after_gap
     async with settings.hub() as hub:
-        await hub.call("GET", "/healthz")  # nobody there: say so now rather than wait
+        await hub.call("GET", "/healthz")  # fail now if the hub is unreachable, rather than retry
         await _find_endpoint(hub, options)
         events = hub.listen(
-            stream, start=start, via=options["via"], on_gap=on_gap, **wanted(options)
+            stream, start=start, transport=options["transport"], on_gap=on_gap, **filter_of(options)
         )
-        await _consume(_Flow(stream, events, place, Progress(shown=False)), options)
+        await _consume(_Flow(stream, events, cursor_file, Progress(shown=False)), options)
 
 
-def _told_of_gap(error: Lost) -> Start:
-    say(f"{error} Going on at {from_text(error.resume)}.")
+def _continue_after_gap(error: Lost) -> Start:
+    say(f"{error} Continuing at {from_text(error.resume)}.")
     return error.resume
 
 
@@ -137,7 +135,7 @@ def _told_of_gap(error: Lost) -> Start:
     type=StartType(),
     default="oldest",
     show_default=True,
-    help="Where to begin: oldest, boot, <segment>:<sequence> or a time.",
+    help="The start: oldest, boot, <segment>:<sequence> or a time.",
 )
 @click.option(
     "--until",
@@ -149,9 +147,9 @@ def _told_of_gap(error: Lost) -> Start:
 @consumers
 @click.pass_obj  # fmt: skip
 def replay(settings: Settings, /, stream: str, **options: Any) -> None:
-    """Give what STREAM holds, from a place to a place, to all consumers named; then end.
+    """Pass the stored events of STREAM, or a range of them, to the consumers; then stop.
 
-    On a terminal a line shows how far it is.
+    On a terminal a line shows the progress.
 
     \b
     eventhub replay orders > orders.ndjson
@@ -161,12 +159,12 @@ def replay(settings: Settings, /, stream: str, **options: Any) -> None:
 
 
 async def _replay(settings: Settings, stream: str, options: dict[str, Any]) -> None:
-    place = _place(stream, options)
-    start = (place.load() if place else None) or options["start"]
+    cursor_file = _cursor_file(stream, options)
+    start = (cursor_file.load() if cursor_file else None) or options["start"]
     progress = Progress()
     async with settings.hub() as hub:
         await _find_endpoint(hub, options)
-        walk = hub.walk(stream, start=start, **wanted(options))
+        walk = hub.walk(stream, start=start, **filter_of(options))
 
         async def within() -> AsyncIterator[Delivered]:
             async with aclosing(walk.events()) as events:  # type: ignore[type-var]
@@ -176,12 +174,12 @@ async def _replay(settings: Settings, stream: str, options: dict[str, Any]) -> N
                     progress.step(delivered.sequence, options["until"] or walk.head)
                     yield delivered
 
-        await _consume(_Flow(stream, within(), place, progress), options)
+        await _consume(_Flow(stream, within(), cursor_file, progress), options)
 
 
 async def _find_endpoint(hub: HubClient, options: dict[str, Any]) -> None:
-    """Set the option `forward_endpoint` to the client's endpoint of the URL, if it has one: whoever
-    keeps the `webhook-id` of what it has handled then handles no event twice.
+    """Set the option `forward_endpoint` to the client's endpoint of the URL, if it has one, so that
+    a receiver that stores each `webhook-id` handles no event twice.
     """
     url, after = options["forward"], ""
     while url and options["forward_endpoint"] is None:
@@ -197,50 +195,50 @@ async def _find_endpoint(hub: HubClient, options: dict[str, Any]) -> None:
 
 
 class _Flow(NamedTuple):
-    """Events on their way to consumers."""
+    """A stream of events for the consumers."""
 
     stream: str
     events: AsyncIterator[Delivered]
-    place: CursorFile | None
+    cursor_file: CursorFile | None
     progress: Progress
 
 
 async def _consume(flow: _Flow, options: dict[str, Any]) -> None:
     async with AsyncExitStack() as stack:
         events = await stack.enter_async_context(aclosing(flow.events))  # type: ignore[type-var]
-        told: list[Consumer] = []
+        opened: list[Consumer] = []
         for consumer in _consumers(options):
             stack.push_async_callback(consumer.close)
-            told.append(consumer)
-        if flow.place:
-            stack.callback(flow.place.save)
+            opened.append(consumer)
+        if flow.cursor_file:
+            stack.callback(flow.cursor_file.save)
         stack.callback(flow.progress.done)
         count = 0
         async for delivered in events:
-            await _publish(Told.of(flow.stream, delivered), told)
-            if flow.place:
-                flow.place.moved(delivered.cursor)
+            await _publish(ReceivedEvent.of(flow.stream, delivered), opened)
+            if flow.cursor_file:
+                flow.cursor_file.moved(delivered.cursor)
             count += 1
             if count == options["count"]:
                 return
 
 
-async def _publish(told: Told, consumers: list[Consumer]) -> None:
+async def _publish(received: ReceivedEvent, consumers: list[Consumer]) -> None:
     try:
         for consumer in consumers:
-            await consumer.publish(told)
+            await consumer.publish(received)
     except ConsumerFailed as error:
-        cursor: Cursor = told.delivered.cursor
+        cursor: Cursor = received.delivered.cursor
         raise Failed(f"{error}. The event is {cursor.text}.", CONSUMER) from error
 
 
-def _place(stream: str, options: dict[str, Any]) -> CursorFile | None:
+def _cursor_file(stream: str, options: dict[str, Any]) -> CursorFile | None:
     path = options["cursor_file"]
     return CursorFile(path, stream) if path else None
 
 
 def _consumers(options: dict[str, Any]) -> list[Consumer]:
-    """Those that the options name; each is open when it is returned. Raises Failed."""
+    """Open the consumers that the options name. Raises Failed."""
     skip = options["on_failure"] == "skip"
     found: list[Consumer] = []
     try:
@@ -252,11 +250,11 @@ def _consumers(options: dict[str, Any]) -> list[Consumer]:
         raise Failed(str(error), CONSUMER) from error
     if options["program"]:
         seconds = options["timeout"] or limits.PROGRAM_TIMEOUT_S
-        trying = Trying(seconds, limits.CONSUMER_ATTEMPTS, skip)
+        trying = RetryOptions(seconds, limits.CONSUMER_ATTEMPTS, skip)
         found.append(ProgramRunner(options["program"], trying))
     if options["forward"]:
         seconds = options["timeout"] or limits.FORWARD_LOCAL_TIMEOUT_S
-        trying = Trying(seconds, limits.CONSUMER_ATTEMPTS, skip)
+        trying = RetryOptions(seconds, limits.CONSUMER_ATTEMPTS, skip)
         found.append(
             Forwarder((options["forward"], options["forward_endpoint"]), _secret(options), trying)
         )
@@ -272,5 +270,5 @@ def _secret(options: dict[str, Any]) -> str:
         secret = "whsec_" + b64encode(secrets.token_bytes(32)).decode()
         say(f"The receiver verifies with {secret}")
     if not secret.startswith("whsec_"):
-        raise Failed("A secret to sign with begins with `whsec_`.", USAGE)
+        raise Failed("A signing secret begins with `whsec_`.", USAGE)
     return secret

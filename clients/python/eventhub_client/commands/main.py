@@ -24,21 +24,21 @@ from eventhub_client.commands.settings import Given, Settings, settings
     envvar="EVENTHUB_URL",
     default="",
     metavar="URL",
-    help="The hub. Also EVENTHUB_URL; http://127.0.0.1:8000 if nothing says.",
+    help="The hub. Also EVENTHUB_URL; http://127.0.0.1:8000 by default.",
 )
 @click.option(
     "--key",
     envvar="EVENTHUB_KEY",
     default="",
     metavar="KEY",
-    help="An API key. Better EVENTHUB_KEY or a file: others see a command's options.",
+    help="An API key. Prefer EVENTHUB_KEY or a file: other users can read a command's options.",
 )
 @click.option(
     "--key-file",
     envvar="EVENTHUB_KEY_FILE",
     default="",
     metavar="FILE",
-    help="A file with the key, for its owner alone (chmod 600).",
+    help="A file with the key, readable only by its owner (chmod 600).",
 )
 @click.option(
     "--config",
@@ -59,19 +59,19 @@ def main(context: click.Context, /, **given: Any) -> None:
 
     \b
     Exit status:
-      0    done
-      1    refused by the hub, or wrong input
-      2    wrong use of the command
-      3    the hub cannot be reached, or cannot do it now
-      4    the key is refused, or may not do this
-      5    events are gone (a gap), or the log behind the cursor is another one
-      6    a program, file or receiver that was to get events failed
-      7    events wait in the outbox, and are not in the hub yet
+      0    success
+      1    refused by the hub, or invalid input
+      2    invalid use of the command
+      3    the hub is unreachable, or temporarily unable
+      4    the key is refused, or lacks a grant
+      5    events are no longer stored (a gap), or the cursor is of another log
+      6    a consumer (program, file or receiver) failed
+      7    events are pending in the outbox, not yet in the hub
       130  ended by Ctrl-C     143  ended by SIGTERM
     """
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     if context.get_parameter_source("key") is ParameterSource.COMMANDLINE:
-        say("Warning: --key can be read by others in the list of processes; use EVENTHUB_KEY.")
+        say("Warning: other users can read --key in the list of processes; use EVENTHUB_KEY.")
     context.obj = settings(Given(**given))
 
 

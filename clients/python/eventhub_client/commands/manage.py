@@ -1,4 +1,4 @@
-"""`eventhub streams`, `segments`, `state`, `types`: what the hub holds. Plain module."""
+"""`eventhub streams`, `segments`, `state`, `types`: the hub's data. Plain module."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="JSON instead of a 
 
 @click.group()
 def streams() -> None:
-    """List, make and change streams.
+    """List, create and change streams.
 
     \b
     eventhub streams list
@@ -57,7 +57,7 @@ def show_stream(settings: Settings, stream: str) -> None:
 @click.argument("policy", nargs=-1, type=PairType())
 @click.pass_obj
 def create(settings: Settings, stream: str, policy: tuple[tuple[str, Any], ...]) -> None:
-    """Make STREAM, with POLICY given as name=value."""
+    """Create STREAM with a POLICY given as name=value."""
     _call(settings, "PUT", stream_path(stream), dict(policy))
 
 
@@ -85,7 +85,7 @@ def segments() -> None:
 @_JSON
 @click.pass_obj
 def list_segments(settings: Settings, stream: str, as_json: bool) -> None:
-    """Show all segments of STREAM, the oldest first."""
+    """Show all segments of STREAM, oldest first."""
 
     async def command() -> None:
         async with settings.hub() as hub:
@@ -116,7 +116,7 @@ def list_segments(settings: Settings, stream: str, as_json: bool) -> None:
 def download(
     settings: Settings, stream: str, segment: str, output: Path | None, parquet: bool
 ) -> None:
-    """Download a sealed segment as it is stored: length-delimited StoredEvent messages."""
+    """Download a sealed segment in its stored form: length-delimited StoredEvent messages."""
     if output is None and sys.stdout.isatty():
         raise click.UsageError("A segment is binary: give --output, or redirect the output.")
     kind = "application/vnd.apache.parquet" if parquet else "application/x-protobuf"
@@ -126,10 +126,10 @@ def download(
             if output is None:
                 await _download(hub, (stream, segment, kind), sys.stdout.buffer)
                 return
-            beside = output.with_name(output.name + ".part")
-            with beside.open("wb") as file:
+            part = output.with_name(output.name + ".part")
+            with part.open("wb") as file:
                 size = await _download(hub, (stream, segment, kind), file)
-            beside.replace(output)
+            part.replace(output)
             say(f"{size} bytes in {output}")
 
     run(command())
@@ -150,7 +150,7 @@ async def _download(hub: HubClient, what: tuple[str, str, str], file: IO[bytes])
 @click.command()
 @click.argument("stream")
 @click.argument("key", required=False)
-@click.option("--follow", is_flag=True, help="Then print each event that changes it, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Then print each change, until Ctrl-C.")
 @click.pass_obj
 def state(settings: Settings, stream: str, key: str | None, follow: bool) -> None:
     """Show the latest event of each key of a keyed STREAM, or of KEY alone.
@@ -222,6 +222,6 @@ def _call(settings: Settings, method: str, path: str, body: Any = None) -> None:
 
 
 def _row(stream: dict[str, Any]) -> dict[str, Any]:
-    """Return a stream's cells: its last sequence, and the segment being written by its UUID."""
+    """Return a stream's row, with its last sequence and its current segment."""
     head = stream["segment"]
     return {**stream, "sequence": head["sequence"], "segment": head["uuid"]}

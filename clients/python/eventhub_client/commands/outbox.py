@@ -1,4 +1,4 @@
-"""`eventhub outbox`: what waits on this machine, and what the hub will never take. Plain module."""
+"""`eventhub outbox`: the pending events and dead letters of an outbox. Plain module."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -18,7 +18,7 @@ _FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path
 
 @contextmanager
 def _opened(file: Path, *, read_only: bool) -> Iterator[OutboxFile]:
-    """Raises Failed with what is wrong with the file."""
+    """Open an outbox. Raises Failed with the file's fault."""
     try:
         with closing(OutboxFile(file, read_only=read_only)) as box:
             yield box
@@ -28,28 +28,28 @@ def _opened(file: Path, *, read_only: bool) -> Iterator[OutboxFile]:
 
 @click.group()
 def outbox() -> None:
-    """Look at and release an outbox: a queue of events on this machine.
+    """Inspect and send an outbox: a queue of events on this machine.
 
     \b
     eventhub emit orders --outbox till.outbox --domain shop --type order.placed
     eventhub outbox status till.outbox
     eventhub outbox send till.outbox --follow
-    eventhub outbox dead till.outbox
+    eventhub outbox dead-letters till.outbox
     """
 
 
 @outbox.command()
 @_FILE
 def status(file: Path) -> None:
-    """Show what waits, what is dead, and the profile; also while a process has the file."""
+    """Show pending events, dead letters and the profile, also while a process has the file open."""
     with _opened(file, read_only=True) as box:
         profile = box.profile()._asdict()
-        show({"waiting": box.count(), "dead": len(box.dead()), "profile": profile})
+        show({"pending": box.count(), "dead_letters": len(box.dead_letters()), "profile": profile})
 
 
 @outbox.command()
 @_FILE
-@click.option("--follow", is_flag=True, help="Stay, and release what is tried again, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Continue to send, also retries, until Ctrl-C.")
 @click.option(
     "--wait",
     "wait_s",
@@ -60,26 +60,26 @@ def status(file: Path) -> None:
 )
 @click.pass_obj  # fmt: skip
 def send(settings: Settings, file: Path, follow: bool, wait_s: float) -> None:
-    """Release what waits in FILE, in order."""
+    """Send the pending events of FILE, in order."""
     run(_send(settings, file, None if follow else wait_s))
 
 
 async def _send(settings: Settings, file: Path, wait_s: float | None) -> None:
     async with Outbox(file, settings.url, settings.require_key()) as box:
         found = await box.flush(wait_s)
-    for stream, problem in found.held.items():
+    for stream, problem in found.blocked.items():
         say(f"{stream}: {problem}")
-    show({"waiting": found.waiting, "dead": found.dead})
-    if found.waiting:
-        raise Failed(f"{found.waiting} events still wait in {file}.", QUEUED)
+    show({"pending": found.pending, "dead_letters": found.dead_letters})
+    if found.pending:
+        raise Failed(f"{found.pending} events are still pending in {file}.", QUEUED)
 
 
-@outbox.command()
+@outbox.command("dead-letters")
 @_FILE
-def dead(file: Path) -> None:
-    """Show the events that the hub will not take as they are, each with its answer."""
+def dead_letters(file: Path) -> None:
+    """Show the events that the hub will never accept as they are, each with its answer."""
     with _opened(file, read_only=True) as box:
-        show([found._asdict() for found in box.dead()])
+        show([found._asdict() for found in box.dead_letters()])
 
 
 @outbox.command()
@@ -87,13 +87,13 @@ def dead(file: Path) -> None:
 @click.argument("number", type=int)
 @click.pass_obj
 def requeue(settings: Settings, file: Path, number: int) -> None:
-    """Send one of the dead once more, behind all that waits."""
+    """Queue a dead letter again, after all that is pending."""
 
     async def again() -> None:
         async with Outbox(file, settings.url, settings.require_key()) as box:
             await box.requeue(number)
             found = await box.flush(10.0)
-        show({"waiting": found.waiting, "dead": found.dead})
+        show({"pending": found.pending, "dead_letters": found.dead_letters})
 
     run(again())
 
@@ -102,9 +102,9 @@ def requeue(settings: Settings, file: Path, number: int) -> None:
 @_FILE
 @click.argument("number", type=int)
 def drop(file: Path, number: int) -> None:
-    """Forget one of the dead; it is printed."""
+    """Delete a dead letter and print it."""
     with _opened(file, read_only=False) as box:
-        found: Any = box.forget(number)
+        found: Any = box.drop(number)
     if found is None:
-        raise Failed(f"There is no dead event {number}.")
+        raise Failed(f"There is no dead letter {number}.")
     show(found._asdict())

@@ -1,4 +1,4 @@
-"""What a command says: events as lines, tables, progress. Plain module."""
+"""The output of commands: events as lines, tables, progress. Plain module."""
 
 import sys
 import time
@@ -12,20 +12,20 @@ from eventhub_client.types import Delivered
 _PROGRESS_S = 0.5
 
 
-class Told(NamedTuple):
-    """An event as consumers get it: `text` is one line of JSON."""
+class ReceivedEvent(NamedTuple):
+    """An event for consumers; `text` is one line of JSON."""
 
     stream: str
     delivered: Delivered
     text: str
 
     @classmethod
-    def of(cls, stream: str, delivered: Delivered) -> "Told":
+    def of(cls, stream: str, delivered: Delivered) -> "ReceivedEvent":
         return cls(stream, delivered, line(stream, delivered))
 
 
 def line(stream: str, delivered: Delivered) -> str:
-    """Place and event on one line."""
+    """Return an event and its position as one line of JSON."""
     fields = {
         "stream": stream,
         "segment": delivered.segment,
@@ -39,7 +39,7 @@ def line(stream: str, delivered: Delivered) -> str:
 
 
 def readable(delivered: Delivered) -> str:
-    """For people."""
+    """Return an event as a line of text for people."""
     event = delivered.event
     key = f"  key={event['key']}" if "key" in event else ""
     attributes = orjson.dumps(event.get("attributes", {})).decode()
@@ -49,17 +49,17 @@ def readable(delivered: Delivered) -> str:
 
 
 def say(text: str) -> None:
-    """To the person, never into the data."""
+    """Print a message to standard error."""
     click.echo(text, err=True)
 
 
 def show(value: Any) -> None:
-    """JSON for people and programs alike."""
+    """Print indented JSON."""
     click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
 def table(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
-    """Rows under their headings; what is missing stays empty."""
+    """Print rows under their headings."""
     texts = [[_cell(row.get(name)) for name in columns] for row in rows]
     lines = [[name.upper() for name in columns], *texts]
     widths = [max(len(cells[at]) for cells in lines) for at in range(len(columns))]
@@ -75,20 +75,20 @@ def _cell(value: Any) -> str:
 
 
 class Progress:
-    """A line on the terminal that counts; nothing when nobody watches."""
+    """A counter on the terminal; silent if the output is not a terminal."""
 
     def __init__(self, *, shown: bool | None = None) -> None:
         self._shown = sys.stderr.isatty() if shown is None else shown
-        self._began_s = self._told_s = time.monotonic()
+        self._started_s = self._shown_s = time.monotonic()
         self.count = 0
 
     def step(self, at: int, end: int | None) -> None:
         self.count += 1
         now_s = time.monotonic()
-        if self._shown and now_s - self._told_s >= _PROGRESS_S:
-            self._told_s = now_s
+        if self._shown and now_s - self._shown_s >= _PROGRESS_S:
+            self._shown_s = now_s
             share = f" of {end}, {100 * at // end} %" if end else ""
-            rate = self.count / (now_s - self._began_s)
+            rate = self.count / (now_s - self._started_s)
             click.echo(
                 f"\r{self.count} events, at {at}{share}, {rate:,.0f}/s  ", nl=False, err=True
             )

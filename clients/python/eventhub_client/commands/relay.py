@@ -1,4 +1,4 @@
-"""`eventhub relay`: a stream's events into another stream, transformed on the way. Plain module."""
+"""`eventhub relay`: copies a stream's events into another stream, transformed. Plain module."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -15,22 +15,22 @@ from eventhub.event.errors import ImmutableProperty
 from eventhub_client.batches import batches
 from eventhub_client.commands.cursor_file import CursorFile
 from eventhub_client.commands.exits import USAGE, Failed, run
-from eventhub_client.commands.filters import StartType, filters, wanted
+from eventhub_client.commands.filters import StartType, filter_of, filters
 from eventhub_client.commands.output import say
 from eventhub_client.commands.settings import Given, Settings, settings
-from eventhub_client.errors import NotThere
+from eventhub_client.errors import Missing
+from eventhub_client.refusal_action import action_after
 from eventhub_client.remote import HubClient
 from eventhub_client.transform import Switch
 from eventhub_client.typecache import TypeCache
 from eventhub_client.types import Cursor, Delivered, HubProblem
-from eventhub_client.verdict import judge
 
 _INT63 = (1 << 63) - 1
 _NEW = ("source", "id")  # set by the hub that takes it, or made here
 
 
-class Passing(NamedTuple):
-    """What a relay needs of both sides."""
+class Relay(NamedTuple):
+    """The two streams of a relay, their hubs, and the transformation."""
 
     stream: str
     to: str
@@ -40,8 +40,8 @@ class Passing(NamedTuple):
     types: TypeCache
 
 
-class Made(NamedTuple):
-    """An event to emit there, and the cursor here of the one that it was made of."""
+class Transformed(NamedTuple):
+    """An event to emit, and the cursor of its source event."""
 
     cursor: Cursor
     event: dict[str, Any]
@@ -63,29 +63,29 @@ class Made(NamedTuple):
     type=StartType(),
     default="oldest",
     show_default=True,
-    help="Where to begin: now, oldest, boot, <segment>:<sequence> or a time.",
+    help="The start: now, oldest, boot, <segment>:<sequence> or a time.",
 )
 @click.option(
     "--cursor-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Go on from where the last run with this file ended.",
+    help="Continue where the last run with this file ended.",
 )
 @click.option(
     "--on-immutable",
     type=click.Choice(("stop", "skip")),
     default="stop",
     show_default=True,
-    help="When a transformer changes what its type declares immutable.",
+    help="If a transformer changes a property that the type declares immutable.",
 )
-@click.option("--count", type=click.IntRange(min=1), help="End after so many events.")
+@click.option("--count", type=click.IntRange(min=1), help="Stop after so many events.")
 @filters
 @click.pass_obj  # fmt: skip
 def relay(given: Settings, /, stream: str, to: str, **options: Any) -> None:
-    """Emit the events of STREAM into the stream TO, also of another hub, for as long as it runs.
+    """Emit the events of STREAM into the stream TO, of this or another hub, until it is stopped.
 
-    Each event is stored there once, however often the command is ended and started. Domain, type,
-    body, key, channels and application stay; `cause` names the event it was made of. A switch
-    chooses a transformer by application:
+    Each event is stored there once, however often the command is restarted. Domain, type, body,
+    key, channels and application stay; `cause` names the source event. A switch chooses a
+    transformer by application:
 
     \b
     {"billing": [{"rename": {"total": "amount"}}, {"set": {"currency": "CHF"}}],
@@ -106,18 +106,18 @@ async def _relay(given: Settings, names: tuple[str, str], options: dict[str, Any
     there = target if options["to_key_file"] else given._replace(url=target.url)
     async with given.hub() as here, there.hub() as other:
         await here.call("GET", "/healthz")
-        passing = Passing(stream, to, here, other, _switch(options["switch"]), TypeCache(here))
-        events = here.listen(stream, start=start, **wanted(options))
+        copying = Relay(stream, to, here, other, _switch(options["switch"]), TypeCache(here))
+        events = here.listen(stream, start=start, **filter_of(options))
         try:
             async with aclosing(batches(events, limits.RELAY_BATCH_EVENTS)) as found:  # type: ignore[type-var]
-                await _pass(passing, found, place, options)
+                await _pass(copying, found, place, options)
         finally:
             if place:
                 place.save()
 
 
 async def _pass(
-    passing: Passing,
+    relay: Relay,
     batches: AsyncIterator[list[Delivered]],
     place: CursorFile | None,
     options: dict[str, Any],
@@ -125,8 +125,8 @@ async def _pass(
     left = options["count"]
     async for batch in batches:
         batch = batch[:left]
-        made, failed = await _made(passing, batch, stop=options["on_immutable"] == "stop")
-        async for cursor in stored(passing, made):
+        made, failed = await _made(relay, batch, stop=options["on_immutable"] == "stop")
+        async for cursor in stored(relay, made):
             if place:
                 place.moved(cursor)
         if failed is not None:
@@ -140,24 +140,24 @@ async def _pass(
 
 
 async def _made(
-    passing: Passing, batch: list[Delivered], *, stop: bool
-) -> tuple[list[Made], Failed | None]:
-    """What to emit of a batch, up to the event that a transformer may not change so."""
-    made: list[Made] = []
+    relay: Relay, batch: list[Delivered], *, stop: bool
+) -> tuple[list[Transformed], Failed | None]:
+    """Return the events to emit of a batch, up to the first transformation that is refused."""
+    made: list[Transformed] = []
     for delivered in batch:
         try:
-            made.append(Made(delivered.cursor, await transformed(passing, delivered)))
+            made.append(Transformed(delivered.cursor, await transformed(relay, delivered)))
         except ImmutableProperty as error:
             message = f"Event {delivered.cursor.text}: {error.field} is immutable"
             if stop:
-                return made, Failed(f"{message}. --on-immutable skip leaves it out.")
-            say(f"{message}; left out.")
+                return made, Failed(f"{message}. --on-immutable skip skips it.")
+            say(f"{message}; skipped.")
     return made, None
 
 
-async def stored(passing: Passing, made: list[Made]) -> AsyncIterator[Cursor]:
-    """Emit events in as few requests as the hub takes; yield the cursor here of the last event that
-    is stored there. Raises Failed for the first that is refused, with all before it stored, and
+async def stored(relay: Relay, made: list[Transformed]) -> AsyncIterator[Cursor]:
+    """Emit events in as few requests as the hub accepts; yield the source cursor of the last event
+    stored. Raises Failed for the first that is refused, after those before it were stored, and
     HubProblem.
     """
     waiting, most = list(made), len(made)
@@ -165,16 +165,16 @@ async def stored(passing: Passing, made: list[Made]) -> AsyncIterator[Cursor]:
         part = _within(waiting[:most])
         try:
             events = [one.event for one in part]
-            await passing.there.emit(passing.to, events, retry_for_s=limits.RELAY_RETRY_S)
+            await relay.there.emit(relay.to, events, retry_for_s=limits.RELAY_RETRY_S)
         except HubProblem as problem:
-            verdict = judge(problem, len(part))
-            if verdict.kind == "renumber":  # later ones are there, so this one was, too
-                del waiting[verdict.at]
-            elif verdict.kind == "halve":
+            action = action_after(problem, len(part))
+            if action.kind == "renumber":  # later ones are stored, so this one was, too
+                del waiting[action.at]
+            elif action.kind == "halve":
                 most = len(part) // 2
-            elif verdict.kind == "bury" and verdict.at:  # those before it first
-                most = verdict.at
-            elif verdict.kind == "bury":
+            elif action.kind == "dead_letter" and action.at:  # those before it first
+                most = action.at
+            elif action.kind == "dead_letter":
                 raise Failed(f"Event {part[0].cursor.text} is refused: {problem}") from problem
             else:
                 raise
@@ -183,8 +183,8 @@ async def stored(passing: Passing, made: list[Made]) -> AsyncIterator[Cursor]:
         yield part[-1].cursor
 
 
-def _within(made: list[Made]) -> list[Made]:
-    """The first of them that fit into one request, at least one."""
+def _within(made: list[Transformed]) -> list[Transformed]:
+    """Return the first events that fit into one request, at least one."""
     size = 0
     for at, one in enumerate(made):
         size += len(orjson.dumps(one.event))
@@ -193,24 +193,25 @@ def _within(made: list[Made]) -> list[Made]:
     return made
 
 
-async def transformed(passing: Passing, delivered: Delivered) -> dict[str, Any]:
-    """The event to emit there. Its id follows from its place here, so that a repeat is found.
+async def transformed(relay: Relay, delivered: Delivered) -> dict[str, Any]:
+    """Return the event to emit; its id follows from its source position, so a repeat is a
+    duplicate.
 
     Raises ImmutableProperty.
     """
     try:
-        definition = (await passing.types.parse(delivered)).definition
-    except NotThere:
-        definition = None  # a version that nobody declared
+        definition = (await relay.types.parse(delivered)).definition
+    except Missing:
+        definition = None  # an undeclared version
     immutable = definition.immutable if definition else ()
-    made = passing.switch.apply(delivered.event, immutable)
+    made = relay.switch.apply(delivered.event, immutable)
     return {
         **{name: value for name, value in made.items() if name not in _NEW},
         "id": {
             "incarnation": UUID(delivered.segment).int & _INT63,
             "sequence": delivered.sequence,
         },
-        "cause": f"{passing.stream}:{delivered.cursor.text}",
+        "cause": f"{relay.stream}:{delivered.cursor.text}",
     }
 
 

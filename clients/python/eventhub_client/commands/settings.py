@@ -1,4 +1,4 @@
-"""Which hub and by which key: options, environment, or a file that only its owner may read.
+"""The hub and the key of a command: options, environment, or a file that only its owner may read.
 Plain module.
 """
 
@@ -28,7 +28,7 @@ class Settings(NamedTuple):
     key: str
 
     def hub(self) -> HubClient:
-        """Raises Failed when there is no key."""
+        """Return the hub's client. Raises Failed without a key."""
         return HubClient(self.url, self.require_key())
 
     @asynccontextmanager
@@ -67,7 +67,7 @@ def default_path() -> Path:
 
 
 def settings(given: Given) -> Settings:
-    """Options win over the environment (click has merged both), and these over the file."""
+    """Merge options, environment (click has merged both) and the file, in this order."""
     path = Path(given.config) if given.config else default_path()
     found = _read(path) if given.config or path.exists() else {}
     key = given.key or (_key_of(Path(given.key_file)) if given.key_file else "")
@@ -81,16 +81,16 @@ def _without_login(url: str) -> str:
     try:
         login = "@" in urlsplit(url).netloc
     except ValueError as error:
-        raise Failed(f"The hub's URL is none: {error}.", USAGE) from error
+        raise Failed(f"The hub's URL is invalid: {error}.", USAGE) from error
     if login:
-        raise Failed("The hub's URL holds a name or a password; a hub takes a key instead.", USAGE)
+        raise Failed("The hub's URL contains a name or a password; use a key instead.", USAGE)
     return url
 
 
 def _sendable(key: str) -> str:
-    """A key goes into a header."""
+    """Return a key that can be sent in a header. Raises Failed."""
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise Failed("This is no API key: it holds spaces or control characters.", USAGE)
+        raise Failed("This is not an API key: it contains spaces or control characters.", USAGE)
     return key
 
 
@@ -102,19 +102,19 @@ def _read(path: Path) -> dict[str, str]:
         raise Failed(f"{path}: {error}", USAGE) from error
     unknown = found.keys() - {"url", "key", "key_file"}
     if unknown or not all(isinstance(value, str) for value in found.values()):
-        raise Failed(f"{path} may hold `url`, `key` and `key_file`, as texts.", USAGE)
+        raise Failed(f"{path} may contain `url`, `key` and `key_file`, as texts.", USAGE)
     return found
 
 
 def _key_of(path: Path) -> str:
     key = _private(path).strip()
     if not key:
-        raise Failed(f"{path} is empty; it should hold an API key.", USAGE)
+        raise Failed(f"{path} is empty; it should contain an API key.", USAGE)
     return key
 
 
 def _private(path: Path) -> str:
-    """The text of a file that others may not read."""
+    """Read a file that others cannot read. Raises Failed."""
     try:
         with path.open() as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)

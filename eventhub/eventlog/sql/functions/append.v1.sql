@@ -242,8 +242,8 @@ BEGIN
                 RETURN NEXT;
             END IF;
             INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
-            SELECT in_segments[p.place], head.was + p.place, p.mask, in_partitions[p.place], p.payload, at
-              FROM (SELECT v.mask, v.payload, row_number() OVER (ORDER BY v.n) AS place
+            SELECT in_segments[p.rank], head.was + p.rank, p.mask, in_partitions[p.rank], p.payload, at
+              FROM (SELECT v.mask, v.payload, row_number() OVER (ORDER BY v.n) AS rank
                       FROM unnest(streams, masks, payloads) WITH ORDINALITY AS v (stream_id, mask, payload, n)
                      WHERE v.stream_id = head.stream_id AND v.n <> ALL (skipped)) AS p;
             UPDATE heads h

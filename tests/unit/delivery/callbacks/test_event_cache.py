@@ -1,4 +1,4 @@
-"""The cache of bodies: a worker under steady load comes to a steady size."""
+"""The cache of bodies: a worker under steady load reaches a steady size."""
 
 import tracemalloc
 
@@ -24,9 +24,10 @@ def body_of(sequence: int) -> NativeBody:
     return NativeBody(b"%010d" % sequence, b"%010d" % sequence)
 
 
-def test_a_body_that_nobody_asks_for_leaves_the_cache(clock: ManualClock) -> None:
-    """Each event has one endpoint here, so none is asked for twice. A worker kept 32 MiB of them,
-    and grew by some MiB a minute until it did."""
+def test_an_unused_body_leaves_the_cache(clock: ManualClock) -> None:
+    """Each event has one endpoint here, so no body is requested twice. A worker kept 32 MiB of
+    them, and grew by some MiB a minute until then.
+    """
     cache = EventCache(32 * MIB, UNUSED_S, clock)
     for sequence in range(4_000):
         cache.put(key_of(sequence), body_of(sequence))
@@ -35,7 +36,7 @@ def test_a_body_that_nobody_asks_for_leaves_the_cache(clock: ManualClock) -> Non
     assert cache.get(key_of(3_999)) == body_of(3_999)
 
 
-def test_a_body_that_is_asked_for_stays(clock: ManualClock) -> None:
+def test_a_used_body_stays(clock: ManualClock) -> None:
     cache = EventCache(32 * MIB, UNUSED_S, clock)
     cache.put(key_of(0), body_of(0))
     for sequence in range(1, 1_000):

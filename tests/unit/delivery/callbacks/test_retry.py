@@ -1,4 +1,4 @@
-"""What follows from a try, as a table; and how Retry-After is read."""
+"""The retry schedule as a table, and how Retry-After is read."""
 
 from random import Random
 
@@ -38,19 +38,19 @@ FAILED = ("status", "redirect", "timeout", "refused_address", "unknown_host", "c
         ),
     ],
 )
-def test_what_follows(outcome: AttemptOutcome, number: int, decision: RetryDecision) -> None:
+def test_decisions(outcome: AttemptOutcome, number: int, decision: RetryDecision) -> None:
     assert decide(outcome, number, Random(1)) == decision
 
 
 @pytest.mark.parametrize("outcome", FAILED)
-def test_every_failure_is_tried_again(outcome: str) -> None:
+def test_every_failure_is_retried(outcome: str) -> None:
     assert decide(AttemptOutcome(outcome), 1, Random(1)).state == "pending"
 
 
 @pytest.mark.parametrize(
     ("number", "bound_s"), [(1, 1), (2, 2), (3, 4), (10, 512), (12, 2048), (13, 3600), (14, 3600)]
 )
-def test_pauses_are_spread_from_nothing_to_a_bound_that_doubles(number: int, bound_s: int) -> None:
+def test_backoff_has_full_jitter_up_to_a_bound_that_doubles(number: int, bound_s: int) -> None:
     random = Random(number)
     pauses = [decide(AttemptOutcome("timeout"), number, random).delay_s for _ in range(2_000)]
     assert 0 <= min(pauses) < bound_s * 0.01
@@ -68,7 +68,7 @@ def test_retry_after_never_makes_a_pause_shorter() -> None:
     assert max(pauses) > 2_000
 
 
-def test_gone_waits_and_disables() -> None:
+def test_gone_keeps_the_delivery_pending_and_disables_the_endpoint() -> None:
     decision = decide(AttemptOutcome("status", 410), 1, Random(1))
     assert (decision.state, decision.disables) == ("pending", True)
 
@@ -103,5 +103,5 @@ def test_retry_after_is_read(text: str, seconds: float | None) -> None:
     [(200, "delivered"), (299, "delivered"), (300, "redirect"), (304, "redirect"),
      (399, "redirect"), (400, "status"), (410, "status"), (500, "status"), (999, "status")],
 )  # fmt: skip
-def test_what_a_status_means(status: int, outcome: str) -> None:
+def test_outcomes_of_statuses(status: int, outcome: str) -> None:
     assert outcome_of_status(status) == outcome

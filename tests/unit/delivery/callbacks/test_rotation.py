@@ -13,15 +13,15 @@ def endpoints(ids: range, client: int = 1) -> dict[int, CallbackEndpoint]:
     return {each: CallbackEndpoint(each, "http://x/", b"", client, "native") for each in ids}
 
 
-def test_each_gets_its_turn_across_pages() -> None:
+def test_each_endpoint_is_granted_across_pages() -> None:
     rotation = Rotation(Random(1))
     pages = [(0, ScanResult(endpoints(range(1, 11)), NOTHING, {}, 10)),
              (10, ScanResult(endpoints(range(11, 14)), NOTHING, {}, None))]  # fmt: skip
     served = []
     rotation.due(*pages[0])
     rotation.grant(rotation.due(*pages[0]), [])
-    for turn in range(26):
-        due = rotation.due(*pages[(turn + 1) % 2])
+    for round in range(26):
+        due = rotation.due(*pages[(round + 1) % 2])
         one = next(iter(rotation.order(due.values())))
         rotation.grant(due, [one])
         served.append(one)
@@ -29,14 +29,14 @@ def test_each_gets_its_turn_across_pages() -> None:
     assert set(served) == set(range(1, 14))
 
 
-def test_what_is_not_due_any_more_does_not_wait() -> None:
+def test_endpoints_no_longer_due_do_not_wait() -> None:
     rotation = Rotation(Random(1))
     rotation.grant(rotation.due(0, ScanResult(endpoints(range(1, 11)), NOTHING, {}, 10)), [])
     assert set(rotation.due(10, ScanResult({}, NOTHING, {}, None))) == set(range(1, 11))
     assert set(rotation.due(0, ScanResult(endpoints(range(3, 5)), NOTHING, {}, 10))) == {3, 4}
 
 
-def test_the_never_granted_come_first_and_workers_begin_at_different_places() -> None:
+def test_endpoints_never_granted_come_first_and_workers_start_differently() -> None:
     one, other = Rotation(Random(1)), Rotation(Random(2))
     some = endpoints(range(1, 100))
     assert list(one.order(some.values()))[:8] != list(other.order(some.values()))[:8]
@@ -45,13 +45,13 @@ def test_the_never_granted_come_first_and_workers_begin_at_different_places() ->
     assert set(list(one.order(some.values()))[:39]) == set(some) - set(first)
 
 
-def test_a_client_with_many_endpoints_does_not_stand_before_another() -> None:
+def test_a_client_with_many_endpoints_does_not_delay_another() -> None:
     rotation = Rotation(Random(1))
     many, single = endpoints(range(1, 600)), endpoints(range(600, 601), client=2)
     assert 600 in list(rotation.order([*many.values(), *single.values()]))[:2]
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_the_memory_is_bounded() -> None:
     rotation = Rotation(Random(1))
     most = limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX
     rotation.grant(endpoints(range(most + 1)), [])

@@ -1,4 +1,4 @@
-"""Signatures against those of the reference library."""
+"""Signatures equal those of the reference library."""
 
 from datetime import UTC, datetime
 

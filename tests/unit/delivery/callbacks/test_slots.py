@@ -1,8 +1,8 @@
-"""Fair shares of the slots, and small ones for endpoints in trouble."""
+"""Fair shares of the slots, and small ones for failing endpoints."""
 
 from collections.abc import Iterable
 
-from delivery.callbacks.slots import Slots
+from delivery.callbacks.slots import CallbackSlots
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock
 
@@ -11,23 +11,23 @@ CAP = limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX
 NEW = limits.CALLBACK_SLOTS_NEW_ENDPOINT_MAX
 UNPROVEN = limits.CALLBACK_SLOTS_UNPROVEN_MAX
 NEW_SHARE = limits.CALLBACK_SLOTS_NEW_MAX
-TROUBLE_SHARE = limits.CALLBACK_SLOTS_TROUBLE_MAX
+FAILING_SHARE = limits.CALLBACK_SLOTS_TROUBLE_MAX
 SLOW_S = limits.CALLBACK_SLOW_S + 0.1
 
 
 def alone(endpoints: Iterable[int]) -> dict[int, int]:
-    """Each is of a client of its own."""
+    """Map each endpoint to a client of its own."""
     return {each: each for each in endpoints}
 
 
-def tried(slots: Slots, endpoint: int, outcome: str = "delivered", times: int = 1) -> None:
+def tried(slots: CallbackSlots, endpoint: int, outcome: str = "delivered", times: int = 1) -> None:
     for _ in range(times):
         slots.hold(endpoint)
         slots.end_request(endpoint, slots.start_request(endpoint), outcome)
         slots.release(endpoint)
 
 
-def take(slots: Slots, granted: dict[int, int]) -> list[tuple[int, int]]:
+def take(slots: CallbackSlots, granted: dict[int, int]) -> list[tuple[int, int]]:
     taken = []
     for endpoint, count in granted.items():
         for _ in range(count):
@@ -36,8 +36,8 @@ def take(slots: Slots, granted: dict[int, int]) -> list[tuple[int, int]]:
     return taken
 
 
-def test_a_new_endpoint_begins_small_and_doubles_with_good_answers() -> None:
-    slots = Slots(ManualClock())
+def test_a_new_endpoint_starts_small_and_doubles_with_successes() -> None:
+    slots = CallbackSlots(ManualClock())
     granted = []
     for _ in range(6):
         granted.append(slots.grant(alone([1]))[1])
@@ -45,9 +45,11 @@ def test_a_new_endpoint_begins_small_and_doubles_with_good_answers() -> None:
     assert granted == [NEW, 2 * NEW, 4 * NEW, 8 * NEW, CAP, CAP]
 
 
-def test_an_error_that_comes_quickly_is_an_answer_that_asks_for_less() -> None:
-    """One that refuses is no trouble for others; it begins small again when it takes something."""
-    slots = Slots(ManualClock())
+def test_a_quick_error_halves_the_slots() -> None:
+    """An endpoint that answers errors does not harm others; it starts small again after a
+    success.
+    """
+    slots = CallbackSlots(ManualClock())
     tried(slots, 1, times=9)
     tried(slots, 1, "status")
     assert slots.grant(alone([1])) == {1: CAP // 2}
@@ -58,7 +60,7 @@ def test_an_error_that_comes_quickly_is_an_answer_that_asks_for_less() -> None:
 
 def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
     for outcome in ("timeout", "connection", "unknown_host", "refused_address", "tls"):
-        slots = Slots(ManualClock())
+        slots = CallbackSlots(ManualClock())
         tried(slots, 1, times=9)
         tried(slots, 1, outcome)
         assert slots.grant(alone([1])) == {1: 1}
@@ -66,19 +68,19 @@ def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
         assert slots.grant(alone([1])) == {1: 2}
 
 
-def test_slots_are_shared_equally_and_never_more_than_there_are() -> None:
-    slots = Slots(ManualClock())
+def test_slots_are_shared_equally_and_bounded() -> None:
+    slots = CallbackSlots(ManualClock())
     for endpoint in range(1, 25):
         tried(slots, endpoint, times=9)
     while granted := slots.grant(alone(range(1, 25))):
         assert max(granted.values()) - min(granted.values()) <= 1
         assert sum(granted.values()) <= limits.CALLBACK_CLAIM_DELIVERIES_MAX
         take(slots, granted)
-    assert 0 < slots.free < TOTAL * 0.03  # for whoever comes now
+    assert 0 < slots.free < TOTAL * 0.03  # for new requests
 
 
-def test_what_some_do_not_need_others_get() -> None:
-    slots = Slots(ManualClock())
+def test_unused_shares_go_to_others() -> None:
+    slots = CallbackSlots(ManualClock())
     for endpoint in range(1, 33):
         tried(slots, endpoint, times=9)
     full = TOTAL // CAP - 1
@@ -89,8 +91,8 @@ def test_what_some_do_not_need_others_get() -> None:
     assert max(granted.values()) - min(granted.values()) <= 1
 
 
-def test_endpoints_that_are_not_proven_leave_the_healthy_their_part() -> None:
-    slots = Slots(ManualClock())
+def test_endpoints_that_are_not_healthy_leave_the_healthy_their_part() -> None:
+    slots = CallbackSlots(ManualClock())
     for endpoint in range(1, 9):
         tried(slots, endpoint, times=9)
     unknown = range(100, 200)
@@ -103,7 +105,7 @@ def test_endpoints_that_are_not_proven_leave_the_healthy_their_part() -> None:
 
 def test_new_endpoints_that_hang_make_room_for_other_new_ones_up_to_a_bound() -> None:
     clock = ManualClock()
-    slots = Slots(clock)
+    slots = CallbackSlots(clock)
     unknown = range(100, 1_100)
     seen: set[int] = set()
     for wave in range(1, UNPROVEN // NEW_SHARE + 1):
@@ -118,21 +120,21 @@ def test_new_endpoints_that_hang_make_room_for_other_new_ones_up_to_a_bound() ->
     assert slots.free == TOTAL
 
 
-def test_those_in_trouble_take_nothing_from_those_that_were_never_tried() -> None:
-    slots = Slots(ManualClock())
-    troubled, unknown = range(1, 500), range(1_000, 1_500)
-    for endpoint in troubled:
+def test_failing_endpoints_take_nothing_from_new_ones() -> None:
+    slots = CallbackSlots(ManualClock())
+    failing, unknown = range(1, 500), range(1_000, 1_500)
+    for endpoint in failing:
         tried(slots, endpoint, "timeout")
-    take(slots, slots.grant(alone(troubled)))
-    assert slots.held == TROUBLE_SHARE
-    granted = slots.grant(alone([*troubled, *unknown]))
+    take(slots, slots.grant(alone(failing)))
+    assert slots.held == FAILING_SHARE
+    granted = slots.grant(alone([*failing, *unknown]))
     assert set(granted) <= set(unknown)
     assert sum(granted.values()) == NEW_SHARE
 
 
 def test_an_endpoint_that_hangs_gets_no_more_before_it_times_out() -> None:
     clock = ManualClock()
-    slots = Slots(clock)
+    slots = CallbackSlots(clock)
     tried(slots, 1, times=9)
     take(slots, {1: 5})
     assert slots.grant(alone([1])) == {1: CAP - 5}
@@ -140,9 +142,9 @@ def test_an_endpoint_that_hangs_gets_no_more_before_it_times_out() -> None:
     assert slots.grant(alone([1])) == {}
 
 
-def test_an_answer_that_takes_long_is_no_good_answer() -> None:
+def test_a_slow_response_is_no_success() -> None:
     clock = ManualClock()
-    slots = Slots(clock)
+    slots = CallbackSlots(clock)
     tried(slots, 1, times=9)
     slots.hold(1)
     request = slots.start_request(1)
@@ -152,8 +154,8 @@ def test_an_answer_that_takes_long_is_no_good_answer() -> None:
     assert slots.grant(alone([1])) == {1: 1}
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    slots = Slots(ManualClock())
+def test_the_memory_is_bounded() -> None:
+    slots = CallbackSlots(ManualClock())
     take(slots, {-1: 2})
     for endpoint in range(limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX + 10):
         tried(slots, endpoint)
@@ -164,26 +166,28 @@ def test_what_is_remembered_is_bounded() -> None:
     assert slots.held == 0
 
 
-def proven(endpoints: Iterable[int], clock: ManualClock | None = None) -> Slots:
-    slots = Slots(clock or ManualClock())
+def healthy(endpoints: Iterable[int], clock: ManualClock | None = None) -> CallbackSlots:
+    slots = CallbackSlots(clock or ManualClock())
     for endpoint in endpoints:
         tried(slots, endpoint, times=9)
     return slots
 
 
-def hang(slots: Slots, clients: dict[int, int]) -> list[tuple[int, int]]:
-    """They take what they may, and no request ends."""
+def hang(slots: CallbackSlots, clients: dict[int, int]) -> list[tuple[int, int]]:
+    """Grant slots until none is left, to requests that never end."""
     taken = []
     while granted := slots.grant(clients):
         taken += take(slots, granted)
     return taken
 
 
-def test_however_many_clients_good_endpoints_hang_together_the_others_have_slots() -> None:
-    """The story: one client was held to two thirds, so two of them held all slots of a worker."""
+def test_other_clients_have_slots_while_healthy_endpoints_of_many_clients_hang() -> None:
+    """The story: one client was limited to two thirds, so two of them held all slots of a
+    worker.
+    """
     everybody = {each: each // 100 for each in range(100, 3_000)}
     for clients, free in ((1, TOTAL // 3), (2, 3 * CAP), (5, 3)):
-        slots = proven(everybody)
+        slots = healthy(everybody)
         hang(slots, {each: client for each, client in everybody.items() if client <= clients})
         assert slots.free >= free
         [other] = slots.grant({2_950: 29}).values()
@@ -191,7 +195,7 @@ def test_however_many_clients_good_endpoints_hang_together_the_others_have_slots
 
 
 def test_one_client_has_two_thirds_of_the_slots() -> None:
-    slots = proven(range(1, 41))
+    slots = healthy(range(1, 41))
     taken = hang(slots, dict.fromkeys(range(1, 25), 7))  # 24 times 32 slots are more than there are
     assert slots.held == TOTAL * 2 // 3
     assert slots.grant({30: 7}) == {}
@@ -200,11 +204,12 @@ def test_one_client_has_two_thirds_of_the_slots() -> None:
     assert slots.grant({30: 7}) == {30: CAP}
 
 
-def test_good_endpoints_that_hang_hold_up_the_others_of_their_client_for_a_moment_only() -> None:
+def test_healthy_endpoints_that_hang_delay_others_of_their_client_only_briefly() -> None:
     """The story: they held its slots until their requests timed out, for 12 s. New endpoints waited
-    for as long, because what hung was taken from their share."""
+    for as long, because hanging requests counted against their share.
+    """
     clock = ManualClock()
-    slots = proven(range(1, 41), clock)
+    slots = healthy(range(1, 41), clock)
     hang(slots, dict.fromkeys(range(1, 25), 7))
     assert slots.grant({30: 7, 99: 7}) == {}
     clock.advance_s(SLOW_S)
@@ -212,9 +217,9 @@ def test_good_endpoints_that_hang_hold_up_the_others_of_their_client_for_a_momen
     assert slots.grant({1: 7, 30: 7, 99: 7}) == {30: CAP, 99: NEW}
 
 
-def test_what_hangs_and_takes_no_slot_is_bounded() -> None:
+def test_hanging_requests_without_a_slot_are_bounded() -> None:
     clock = ManualClock()
-    slots = proven(range(1, 200), clock)
+    slots = healthy(range(1, 200), clock)
     for wave in range(6):
         hang(slots, dict.fromkeys(range(1 + 30 * wave, 31 + 30 * wave), wave))
         clock.advance_s(SLOW_S)

@@ -1,5 +1,5 @@
-"""Versions as a stream's registrations have them, epochs built of them as they stand, and two
-interests that must say the same: one over the epochs, one that has all in memory.
+"""Versions as a stream's registrations have them, epochs built from their present state, and two
+interests that must agree: one with the epochs, one with everything in memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,7 +46,7 @@ def version(id: int, **fields: Any) -> StreamVersion:
 def epoch_of(
     root: Path, versions: Iterable[StreamVersion], after: int = 0, through: int = 1
 ) -> Epoch:
-    """The next epoch in a folder."""
+    """Build the next epoch in a folder."""
     facts = FACTS._replace(after=after).stored()
     plan = Plan(through, facts, COLUMNS, durable=False)
     build(root, (_entry(each) for each in versions if not is_over(each, after)), plan)
@@ -71,8 +71,8 @@ def _entry(version: StreamVersion) -> Entry:
 
 
 class Twins:
-    """`plain` has everything in memory, `based` stands on epochs. What changes is told to both
-    later, in order; an epoch may know of it before.
+    """Two interests: `plain` has everything in memory, `indexed` uses epochs. Both are notified of
+    changes later, in order; an epoch may include them before.
     """
 
     def __init__(self, random: Random, root: Path) -> None:
@@ -109,7 +109,7 @@ class Twins:
         self._change(made)
 
     def change(self) -> None:
-        """One version ends and another of the same registration begins."""
+        """End a version and create another one of the same registration."""
         live = [each for each in self._versions.values() if each.until is None]
         if not live:
             return
@@ -130,7 +130,7 @@ class Twins:
         self._untold.append((self._head, 0, group))
 
     def tell(self) -> None:
-        """Some changes, as what they are about is by now."""
+        """Apply some changes, with the present form of what changed."""
         for _ in range(self._random.randint(1, len(self._untold) or 1)):
             if self._untold:
                 _, id, group = self._untold.pop(0)
@@ -139,7 +139,7 @@ class Twins:
                     one.suspend({group: tuple(self._suspensions[group])} if group else {})
 
     def match(self) -> None:
-        """Events, each if all that changed before it was told."""
+        """Match events, each after all changes before it were applied."""
         seen = min((head for head, _, _ in self._untold), default=self._head)
         for sequence in range(self.plain.passed + 1, seen + 1):
             for event in EVENTS:
@@ -161,7 +161,7 @@ class Twins:
             self.indexed.advance(passed)
 
     def build(self) -> None:
-        """Somebody builds; the stream's place that it reads may be behind."""
+        """Build an epoch; the position that the builder reads may lag."""
         self._through += 1
         after = self._random.randint(self._last_after(), self.indexed.passed)
         versions = self._versions.values()
@@ -169,7 +169,7 @@ class Twins:
         self._had_ended = {each.id for each in versions if each.until is not None}
 
     def swap(self) -> None:
-        """Begin to take the last epoch that was built."""
+        """Start to swap to the last epoch built."""
         if self._built and self._swapping is None:
             epoch = self._built[-1]
             self._built.clear()
@@ -183,7 +183,7 @@ class Twins:
             self.swaps += 1
 
     def step(self) -> None:
-        """One step of the taking."""
+        """Make one step of the swap."""
         if self._swapping is not None and next(self._swapping, True):
             self._swapping = None
 

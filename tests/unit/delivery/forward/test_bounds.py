@@ -1,4 +1,4 @@
-"""What may wait for endpoints, and what has to go: tables of cases."""
+"""Bounds of the backlog and what is dropped: tables of cases."""
 
 import pytest
 
@@ -25,18 +25,16 @@ NARROW = BacklogBounds(
 @pytest.mark.parametrize(
     ("sizes", "limit", "retained"),
     [
-        ([5, 5], 10, [5, 5]),  # it is no more than may be
-        ([5, 6], 10, [4, 4]),  # 9 are left when it was
-        ([1, 2, 50], 30, [1, 2, 24]),  # the largest gives first
+        ([5, 5], 10, [5, 5]),  # within the limit
+        ([5, 6], 10, [4, 4]),  # beyond it: down to 9
+        ([1, 2, 50], 30, [1, 2, 24]),  # the largest is cut first
         ([1, 40, 50], 30, [1, 13, 13]),
         ([11], 10, [9]),
         ([7, 7, 7], 0, [0, 0, 0]),
         ([], 10, []),
     ],
 )
-def test_what_is_too_much_is_cut_to_one_level(
-    sizes: list[int], limit: int, retained: list[int]
-) -> None:
+def test_an_excess_is_cut_to_one_level(sizes: list[int], limit: int, retained: list[int]) -> None:
     assert list(level_down(dict(enumerate(sizes)), limit).values()) == retained
 
 
@@ -47,13 +45,13 @@ def test_what_is_too_much_is_cut_to_one_level(
         ([EndpointBacklog(1, 1, 101, 500)], [(1, 11, 0, "endpoint")]),
         ([EndpointBacklog(1, 1, 50, 1_100)], [(1, 0, 200, "endpoint")]),
         ([EndpointBacklog(1, 1, 50, 500, overdue=3)], [(1, 0, 0, "age")]),
-        # two of one client, and one of another that is not concerned
+        # of one client two, and one of another that keeps everything
         (
             [EndpointBacklog(1, 1, 95, 10), EndpointBacklog(2, 1, 96, 10),
              EndpointBacklog(3, 1, 20, 10), EndpointBacklog(4, 2, 99, 10)],
             [(1, 15, 0, "client"), (2, 16, 0, "client")],
         ),
-        # the hub's: of the client that has the most
+        # the hub's bound: the client with the most is cut
         (
             [EndpointBacklog(1, 1, 1, 700), EndpointBacklog(2, 1, 1, 700),
              EndpointBacklog(3, 2, 1, 700), EndpointBacklog(4, 3, 1, 10)],
@@ -61,7 +59,7 @@ def test_what_is_too_much_is_cut_to_one_level(
         ),
     ],
 )  # fmt: skip
-def test_the_oldest_of_the_largest_go(
+def test_the_oldest_of_the_largest_are_dropped(
     backlogs: list[EndpointBacklog], dropped: list[tuple[int, int, int, str]]
 ) -> None:
     cut_down = [(cut.backlog.endpoint_id, *cut[1:]) for cut in cuts(backlogs, NARROW)]

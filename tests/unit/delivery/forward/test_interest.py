@@ -1,5 +1,5 @@
-"""What a stream's interest says beside who is owed an event: whom its audience shuts out, and whose
-reports shape what is told.
+"""Matches of a stream's interest: clients that an audience excludes, and reports that derive the
+event.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def version(id: int, registration: int, endpoint: int, report: str | None = None
     return StreamVersion(id, registration, client, endpoint, (Spec(),), SINCE, None, report=report)
 
 
-def test_an_endpoint_is_told_less_only_where_all_that_matched_have_a_report() -> None:
+def test_an_event_is_derived_only_if_all_matches_have_a_report() -> None:
     interest = CallbackInterest(SINCE)
     interest.take(
         [
@@ -54,11 +54,11 @@ def test_the_report_of_the_version_that_holds_counts() -> None:
     assert len(interest) == 1, "what has ended leaves nothing behind"
 
 
-def test_groups_are_asked_for_events_with_an_audience_alone() -> None:
-    asked: list[str] = []
+def test_groups_are_read_only_for_events_with_an_audience() -> None:
+    requested: list[str] = []
 
     def groups_of(client: str) -> frozenset[str]:
-        asked.append(client)
+        requested.append(client)
         return frozenset({"ops"}) if client == "client of 1" else frozenset()
 
     counted: Callable[[str], frozenset[str]] = groups_of
@@ -66,8 +66,8 @@ def test_groups_are_asked_for_events_with_an_audience_alone() -> None:
     interest.take([version(101, 1, endpoint=1), version(102, 2, endpoint=2)])
     assert interest.match(EVENT, 11).endpoints == {1: [1], 2: [2]}
     assert interest.match(EVENT._replace(destinations=("client of 2",)), 11).endpoints == {2: [2]}
-    assert asked == []
+    assert requested == []
     assert interest.match(EVENT._replace(audience=("ops",)), 11).endpoints == {1: [1]}
-    assert sorted(asked) == ["client of 1", "client of 2"]
+    assert sorted(requested) == ["client of 1", "client of 2"]
     both = EVENT._replace(audience=("ops",), destinations=("client of 2",))
     assert interest.match(both, 11).endpoints == {}

@@ -1,5 +1,5 @@
-"""An interest that stands on epochs of a match index says what one says that has all in memory,
-whatever changes, ends, sleeps and is swapped when.
+"""An interest with epochs of a match index gives the same matches as one with everything in memory,
+whatever changes, ends, is suspended or swapped.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ STEPS = (
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1_000_000), steps=st.lists(st.sampled_from(STEPS), min_size=60))
-def test_over_an_index_and_in_memory_the_matches_are_the_same(
+def test_matches_are_the_same_with_an_index_and_in_memory(
     tmp_path_factory: pytest.TempPathFactory, seed: int, steps: list[str]
 ) -> None:
     twins = Twins(Random(seed), tmp_path_factory.mktemp("index"))
@@ -48,7 +48,7 @@ def test_over_an_index_and_in_memory_the_matches_are_the_same(
     assert twins.swaps
 
 
-def test_what_is_in_an_index_takes_no_memory_and_gets_its_end_there(tmp_path: Path) -> None:
+def test_versions_in_an_index_take_no_memory_and_get_their_end_there(tmp_path: Path) -> None:
     kept = [version(1, report='["x"]'), version(2, group=5), version(3, since=4)]
     interest = CallbackInterest(2, Matching("auto"))
     interest.indexed = IndexedVersions(
@@ -67,7 +67,7 @@ def test_what_is_in_an_index_takes_no_memory_and_gets_its_end_there(tmp_path: Pa
     assert interest.sizes == (3, 0, 1)
 
 
-def test_only_those_that_may_see_an_event_are_owed_it(tmp_path: Path) -> None:
+def test_only_clients_that_may_see_an_event_match(tmp_path: Path) -> None:
     made = [version(1), version(2, client="two"), version(3, client="three")]
     asked: list[str] = []
 
@@ -85,7 +85,7 @@ def test_only_those_that_may_see_an_event_are_owed_it(tmp_path: Path) -> None:
     assert interest.match(one, 1).endpoints == {1: [10]}, "a client without a name sees nothing"
 
 
-def test_a_damaged_index_is_told_apart_and_never_opened_again(tmp_path: Path) -> None:
+def test_a_damaged_index_is_recognized_and_never_opened_again(tmp_path: Path) -> None:
     epoch = epoch_of(tmp_path, [version(1), version(2, specs=())])
     part = tmp_path / epoch.manifest.folder / epoch.manifest.parts[0].file
     section = epoch.base.shards[0].sections["dense_at"]

@@ -1,10 +1,10 @@
-"""What the facts of a look come to: a table of what is wrong, and of whom it is said."""
+"""The components derived from facts: a table of faults, and what each role sees of them."""
 
 from typing import Any
 
 import pytest
 
-from delivery.health.facts import Facts
+from delivery.health.facts import HealthFacts
 from delivery.health.rules import components_of, unknown
 from eventhub.base import limits
 from eventhub.http.health import DATABASE_DOWN, Component, Report
@@ -12,7 +12,7 @@ from eventhub.http.health import DATABASE_DOWN, Component, Report
 NOW_US = 1_700_000_000_000_000
 SECOND = 1_000_000
 LONG_AGO_US = NOW_US - 3_600 * SECOND
-WELL = Facts(
+WELL = HealthFacts(
     now_us=NOW_US,
     booted_at_us=LONG_AGO_US,
     forwarders=1,
@@ -61,13 +61,13 @@ def not_well(components: list[Component]) -> list[Component]:
     return [each for each in components if each.status not in ("ok", "off")]
 
 
-def test_a_hub_whose_parts_all_live_is_well() -> None:
+def test_a_hub_with_all_components_alive_is_ok() -> None:
     soon = {"unarchived_us": ago_us(60), "requested_us": ago_us(5)}
     assert not_well(components_of(WELL._replace(**soon), archive=True)) == []
 
 
 @pytest.mark.parametrize(("name", "status", "reason", "facts"), BAD)
-def test_one_part_that_does_not_work_is_named_with_the_reason(
+def test_one_failed_component_is_named_with_the_reason(
     name: str, status: str, reason: str, facts: dict[str, Any]
 ) -> None:
     [found] = not_well(components_of(WELL._replace(**facts), archive=True))
@@ -75,7 +75,7 @@ def test_one_part_that_does_not_work_is_named_with_the_reason(
     assert reason in found.reason
 
 
-def test_what_was_not_heard_yet_is_starting_for_a_while_after_the_hubs_start() -> None:
+def test_a_component_without_a_heartbeat_is_starting_for_a_while_after_the_hubs_start() -> None:
     silent = {"workers": 0, "worker_us": None, "beat_us": ago_us(9), "archiver_us": None}
     just = WELL._replace(**silent, booted_at_us=ago_us(5))
     by_name = {each.name: each.status for each in components_of(just, archive=True)}
@@ -98,14 +98,14 @@ def test_only_what_emit_and_listen_need_makes_a_process_not_ready() -> None:
     assert degraded.replacing([DATABASE_DOWN]).overall() == "not ready"
 
 
-def test_everybody_is_told_names_and_statuses_alone() -> None:
+def test_everybody_sees_only_names_and_statuses() -> None:
     report = Report(
         NOW_US, tuple(components_of(WELL._replace(overdue_us=ago_us(75)), archive=True))
     )
     public = report.public_json()
     assert {tuple(each) for each in public["components"]} == {("name", "status")}
-    told = {each["name"]: each for each in report.json()["components"]}
-    assert told["deliveries"]["since"] == "2023-11-14T22:12:05.000000Z"
-    assert told["forwarders"] == {
+    shown = {each["name"]: each for each in report.json()["components"]}
+    assert shown["deliveries"]["since"] == "2023-11-14T22:12:05.000000Z"
+    assert shown["forwarders"] == {
         "name": "forwarders", "status": "ok", "reason": None, "since": None
     }  # fmt: skip

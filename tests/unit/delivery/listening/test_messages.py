@@ -1,4 +1,4 @@
-"""Messages of clients: what is taken, and what is refused with which field."""
+"""Messages of clients: which are accepted, and which are refused with which field."""
 
 import json
 from typing import Any
@@ -37,10 +37,10 @@ def listen(**fields: Any) -> Any:
         ({"from": {"time": "1970-01-01T00:00:00.000001Z"}}, AtTime(1)),
     ],
 )
-def test_a_listen_begins_now_at_the_oldest_or_after_a_cursor(
+def test_a_listener_starts_now_at_the_oldest_or_after_a_cursor(
     start: dict[str, Any], meant: Any
 ) -> None:
-    assert messages.wish_of(listen(**start)).start == meant
+    assert messages.request_of(listen(**start)).start == meant
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_a_listen_begins_now_at_the_oldest_or_after_a_cursor(
     [(None, None), (4, 4), ("4", 4), (str(2**64 - 1), 2**64 - 1), (["disk"], ["disk"])],
 )
 def test_a_mask_is_bits_or_names(mask: Any, meant: Any) -> None:
-    assert messages.wish_of(listen(mask=mask)).mask == meant
+    assert messages.request_of(listen(mask=mask)).mask == meant
 
 
 @pytest.mark.parametrize("mask", [0, -1, 2**64, "", "x", "٤", "-1", [], "1" * 21])
-def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
+def test_an_invalid_mask_is_refused(mask: Any) -> None:
     with pytest.raises(errors.InvalidMask) as caught:
-        messages.wish_of(listen(mask=mask))
+        messages.request_of(listen(mask=mask))
     assert caught.value.field == "mask"
 
 
@@ -72,7 +72,7 @@ def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
         ({"op": "stop", "listener": "a", "colour": 1}, errors.UnknownField, "colour"),
     ],
 )
-def test_what_is_wrong_is_named(
+def test_an_error_names_the_field(
     message: dict[str, Any], error: type[errors.EventHubError], field: str
 ) -> None:
     with pytest.raises(errors.EventHubError) as caught:
@@ -97,21 +97,21 @@ def test_what_is_wrong_is_named(
         [],
     ],
 )
-def test_a_start_that_is_none_is_refused(start: Any) -> None:
+def test_an_invalid_start_is_refused(start: Any) -> None:
     with pytest.raises(errors.BadRequest) as caught:
-        messages.wish_of(listen(**{"from": start}))
+        messages.request_of(listen(**{"from": start}))
     assert (caught.value.field or "").startswith("from")
 
 
 @pytest.mark.parametrize("field", ["body", "body_base64"])
 def test_the_body_is_not_filterable(field: str) -> None:
     with pytest.raises(errors.BodyNotFilterable) as caught:
-        messages.wish_of(listen(**{field: "x"}))
+        messages.request_of(listen(**{field: "x"}))
     assert caught.value.field == field
 
 
 @pytest.mark.parametrize("window", [0, limits.WINDOW_EVENTS_MAX + 1, "2", True])
-def test_a_window_is_a_number_in_bounds(window: Any) -> None:
+def test_a_window_has_bounds(window: Any) -> None:
     with pytest.raises(errors.BadRequest) as caught:
         listen(window=window)
     assert caught.value.field == "window"
@@ -128,7 +128,7 @@ def test_a_window_is_a_number_in_bounds(window: Any) -> None:
         ('{"op":"listen","attributes":' + "[" * 20_000, errors.TooDeep),
     ],
 )
-def test_what_is_no_message_is_refused(
+def test_an_invalid_message_is_refused(
     text: str | bytes, error: type[errors.EventHubError]
 ) -> None:
     with pytest.raises(errors.EventHubError) as caught:

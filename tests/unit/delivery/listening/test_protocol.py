@@ -1,12 +1,12 @@
-"""The rules of a session, without I/O."""
+"""The rules of the listening protocol, without I/O."""
 
 from typing import Any
 
 import orjson
 import pytest
 
-from delivery.listening.frames import Heading, JsonFrames, ProtobufFrames, varint
-from delivery.listening.protocol import Filter, Listen, Session, refusal
+from delivery.listening.frames import EventHeader, JsonFrames, ProtobufFrames, varint
+from delivery.listening.protocol import ListenerFilter, ListenerState, SocketListeners, refusal
 from eventhub.base import errors, limits
 from eventhub.event import event_pb2
 from eventhub.event.envelope import Event
@@ -23,87 +23,87 @@ def stored(sequence: int = 1, **fields: Any) -> StoredEvent:
     return StoredEvent(SEGMENT, sequence, event.mask, 0, encode(event))
 
 
-def listen(window: int | None = None, *, told: int = 0, head: int = 0) -> Listen:
-    made = Listen("a", "orders", Filter(), window)
-    made.began(Position(Cursor(SEGMENT, told), head))
-    return made
+def listener(window: int | None = None, *, after: int = 0, head: int = 0) -> ListenerState:
+    state = ListenerState("a", "orders", ListenerFilter(), window)
+    state.start(Position(Cursor(SEGMENT, after), head))
+    return state
 
 
-def test_prev_is_the_last_number_that_the_reader_was_told() -> None:
-    made, frames = listen(told=4, head=6), JsonFrames()
-    shown = [orjson.loads(made.event(stored(n), frames)) for n in (5, 8, 9)]
-    assert [(f["prev"], f["sequence"], f["liveness"]) for f in shown] == [
+def test_prev_is_the_last_sequence_reported_to_the_reader() -> None:
+    state, frames = listener(after=4, head=6), JsonFrames()
+    sent = [orjson.loads(state.event(stored(n), frames)) for n in (5, 8, 9)]
+    assert [(f["prev"], f["sequence"], f["liveness"]) for f in sent] == [
         (4, 5, "recovery"),
         (5, 8, "live"),
         (8, 9, "live"),
     ]
 
 
-def test_a_position_is_told_once_and_prev_goes_on_from_it() -> None:
-    made = listen()
-    assert made.position(Cursor(SEGMENT, 0)) is None
-    assert made.position(Cursor(SEGMENT, 7)) == {"segment": SEGMENT, "sequence": 7, "prev": 0}
-    assert made.position(Cursor(SEGMENT, 7)) is None
-    assert orjson.loads(made.event(stored(9), JsonFrames()))["prev"] == 7
+def test_a_position_is_reported_once_and_is_the_next_prev() -> None:
+    state = listener()
+    assert state.position(Cursor(SEGMENT, 0)) is None
+    assert state.position(Cursor(SEGMENT, 7)) == {"segment": SEGMENT, "sequence": 7, "prev": 0}
+    assert state.position(Cursor(SEGMENT, 7)) is None
+    assert orjson.loads(state.event(stored(9), JsonFrames()))["prev"] == 7
 
 
 def test_a_window_is_full_until_an_ack_and_acks_are_cumulative() -> None:
-    made, frames = listen(window=3), JsonFrames()
+    state, frames = listener(window=3), JsonFrames()
     for sequence in (2, 4, 6):
-        assert not made.full
-        made.event(stored(sequence), frames)
-    assert made.full
-    made.acked(1)
-    assert made.full
-    made.acked(4)
-    made.event(stored(7), frames)
-    assert not made.full
-    made.acked(100)
-    assert not made.full
+        assert not state.full
+        state.event(stored(sequence), frames)
+    assert state.full
+    state.acknowledge(1)
+    assert state.full
+    state.acknowledge(4)
+    state.event(stored(7), frames)
+    assert not state.full
+    state.acknowledge(100)
+    assert not state.full
 
 
-def test_without_a_window_nothing_is_ever_full() -> None:
-    made = listen()
+def test_a_listener_without_a_window_is_never_full() -> None:
+    state = listener()
     for sequence in range(1, 200):
-        made.event(stored(sequence), JsonFrames())
-    assert not made.full
+        state.event(stored(sequence), JsonFrames())
+    assert not state.full
 
 
 @pytest.mark.parametrize(
-    ("wanted", "fields", "now_us", "wants"),
+    ("filter", "fields", "now_us", "matches"),
     [
-        (Filter(), {}, 0, True),
-        (Filter(mask=4), {"mask": 5}, 0, True),
-        (Filter(mask=4), {"mask": 3}, 0, False),
-        (Filter(mask=1 << 63), {"mask": 1 << 63}, 0, True),
-        (Filter(), {"expires_at_us": 10}, 9, True),
-        (Filter(), {"expires_at_us": 10}, 10, False),
-        (Filter(zone="z"), {"attributes": {"zone": "z"}}, 0, True),
-        (Filter(zone="z"), {"attributes": {"zone": "y"}}, 0, False),
-        (Filter(zone="z"), {}, 0, True),  # of the whole hub
-        (Filter(pairs=parse_pairs({"type": "t"})), {}, 0, True),
-        (Filter(pairs=parse_pairs({"type": "u"})), {}, 0, False),
-        (Filter(mask=2, pairs=parse_pairs({"type": "t"})), {}, 0, False),
+        (ListenerFilter(), {}, 0, True),
+        (ListenerFilter(mask=4), {"mask": 5}, 0, True),
+        (ListenerFilter(mask=4), {"mask": 3}, 0, False),
+        (ListenerFilter(mask=1 << 63), {"mask": 1 << 63}, 0, True),
+        (ListenerFilter(), {"expires_at_us": 10}, 9, True),
+        (ListenerFilter(), {"expires_at_us": 10}, 10, False),
+        (ListenerFilter(zone="z"), {"attributes": {"zone": "z"}}, 0, True),
+        (ListenerFilter(zone="z"), {"attributes": {"zone": "y"}}, 0, False),
+        (ListenerFilter(zone="z"), {}, 0, True),  # of the whole hub
+        (ListenerFilter(pairs=parse_pairs({"type": "t"})), {}, 0, True),
+        (ListenerFilter(pairs=parse_pairs({"type": "u"})), {}, 0, False),
+        (ListenerFilter(mask=2, pairs=parse_pairs({"type": "t"})), {}, 0, False),
     ],
 )
-def test_a_filter_is_mask_and_zone_and_pairs_and_life(
-    wanted: Filter, fields: dict[str, Any], now_us: int, wants: bool
+def test_a_filter_tests_mask_zone_pairs_and_expiry(
+    filter: ListenerFilter, fields: dict[str, Any], now_us: int, matches: bool
 ) -> None:
-    assert wanted.wants(stored(**fields), now_us) == wants
+    assert filter.matches(stored(**fields), now_us) == matches
 
 
-def test_a_session_has_each_name_once_and_not_too_many() -> None:
-    session = Session()
-    session.listens["a"] = listen()
+def test_names_of_a_socket_are_unique_and_bounded() -> None:
+    socket = SocketListeners()
+    socket.listeners["a"] = listener()
     with pytest.raises(errors.ListenerExists):
-        session.may_add("a")
+        socket.require_new("a")
     with pytest.raises(errors.UnknownListener):
-        session.find("b")
+        socket.find("b")
     for number in range(limits.LISTENERS_PER_SOCKET_MAX - 1):
-        session.may_add(str(number))
-        session.listens[str(number)] = listen()
+        socket.require_new(str(number))
+        socket.listeners[str(number)] = listener()
     with pytest.raises(errors.TooManyRequests):
-        session.may_add("one more")
+        socket.require_new("one more")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_session_has_each_name_once_and_not_too_many() -> None:
         (errors.Forbidden(), "error"),
     ],
 )
-def test_gaps_are_answers_of_their_own_name(error: errors.EventHubError, op: str) -> None:
+def test_gaps_have_message_types_of_their_own(error: errors.EventHubError, op: str) -> None:
     message = refusal(error, "a")
     assert (message["op"], message["code"], message["listener"]) == (op, error.code, "a")
     assert "listener" not in refusal(error)
@@ -124,7 +124,7 @@ def test_gaps_are_answers_of_their_own_name(error: errors.EventHubError, op: str
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 20_000, 300_000])
 def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: int) -> None:
     one = stored(3, body=b"x" * size, content_type="x/y")
-    frame = ProtobufFrames().event(Heading('"quo\\"ted"', 2, "live", [7, 12]), one)
+    frame = ProtobufFrames().event(EventHeader('"quo\\"ted"', 2, "live", [7, 12]), one)
     assert isinstance(frame, bytes)
     assert frame.endswith(one.payload)
     event = event_pb2.ServerFrame.FromString(frame).event
@@ -139,16 +139,16 @@ def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: 
 
 
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 300, 16_383, 16_384, 2**32])
-def test_varint_is_protobufs(number: int) -> None:
+def test_varint_equals_protobufs(number: int) -> None:
     message = event_pb2.EventId(sequence=number).SerializeToString()
     assert message[1:] == (varint(number) if number else b"")
 
 
-def test_the_json_of_an_event_is_made_once_for_all_readers() -> None:
+def test_the_json_of_an_event_is_built_once_for_all_readers() -> None:
     one, frames = stored(3), JsonFrames()
-    first = orjson.loads(frames.event(Heading('"a"', 0, "live"), one))
-    made = one.frame_json
-    second = orjson.loads(frames.event(Heading('"b"', 2, "recovery"), one))
-    assert one.frame_json is made
+    first = orjson.loads(frames.event(EventHeader('"a"', 0, "live"), one))
+    built = one.frame_json
+    second = orjson.loads(frames.event(EventHeader('"b"', 2, "recovery"), one))
+    assert one.frame_json is built
     assert (first["listener"], second["listener"]) == ("a", "b")
     assert first["event"] == second["event"]

@@ -1,4 +1,4 @@
-"""What a glance at stored bytes tells."""
+"""The test of stored bytes for restrictions of the audience."""
 
 from typing import Any
 
@@ -35,15 +35,15 @@ def test_a_restriction_is_never_missed(fields: dict[str, Any]) -> None:
 
 
 @given(name=TEXTS, key=TEXTS, attributes=st.dictionaries(TEXTS, TEXTS, max_size=2))
-def test_short_texts_are_never_taken_for_one(
+def test_short_texts_are_never_mistaken_for_a_restriction(
     name: str, key: str, attributes: dict[str, str]
 ) -> None:
-    """Else most events would be decoded for nothing."""
+    """Otherwise most events would be decoded needlessly."""
     payload = stored(name=name, key=key, attributes=attributes, correlation=name)
     assert not may_be_restricted(payload)
 
 
 @given(body=st.binary(max_size=100), expires_at_us=st.integers(0, 2**62))
-def test_bytes_by_chance_only_cost_a_decoding(body: bytes, expires_at_us: int) -> None:
+def test_a_chance_hit_only_costs_a_decoding(body: bytes, expires_at_us: int) -> None:
     payload = stored(body=body, content_type="x/y", expires_at_us=expires_at_us)
     assert may_be_restricted(payload) >= bool(expires_at_us)

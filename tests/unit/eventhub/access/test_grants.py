@@ -52,9 +52,9 @@ def test_covering_is_exactly_inclusion() -> None:
     """With one more letter than the patterns use, inclusion shows on short names."""
     patterns = ["".join(p) for n in range(1, 4) for p in itertools.product("ab*", repeat=n)]
     names = ["".join(p) for n in range(5) for p in itertools.product("abc", repeat=n)]
-    for own, wanted in itertools.product(patterns, repeat=2):
-        included = all(matches(own, name) for name in names if matches(wanted, name))
-        assert covers([Grant("emit", own)], Grant("emit", wanted)) is included, (own, wanted)
+    for own, requested in itertools.product(patterns, repeat=2):
+        included = all(matches(own, name) for name in names if matches(requested, name))
+        assert covers([Grant("emit", own)], Grant("emit", requested)) is included, (own, requested)
 
 
 def test_nothing_is_allowed_by_default_and_actions_do_not_imply_each_other() -> None:

@@ -103,12 +103,12 @@ def test_restore_takes_the_database_from_the_file(tmp_path: Path) -> None:
 
 def test_check_says_whether_the_settings_can_be_used(tmp_path: Path) -> None:
     good = manage("settings", "--check")
-    assert (good.returncode, good.stdout) == (0, "The settings can be used.\n")
+    assert (good.returncode, good.stdout) == (0, "The settings are valid.\n")
     absent = str(tmp_path / "absent")
     bad = manage("settings", "--check", EVENTHUB_STORE_DIR=absent)
     assert bad.returncode == os.EX_CONFIG
     assert bad.stderr == (
-        f"EVENTHUB_STORE_DIR: {absent} is not a folder, so no disk can be watched.\n"
+        f"EVENTHUB_STORE_DIR: {absent} is not a folder, so its disk cannot be monitored.\n"
     )
     nowhere = manage("up", EVENTHUB_SETTINGS_FILE=absent)
     assert nowhere.returncode == os.EX_CONFIG

@@ -1,4 +1,4 @@
-"""CloudEvents 1.0: what the codec carries comes back, and other people's library agrees."""
+"""CloudEvents 1.0: carried fields survive a round trip, and the cloudevents library agrees."""
 
 import base64
 from typing import Any
@@ -27,14 +27,14 @@ MINIMAL = {"specversion": "1.0", "id": "a", "source": "/s", "type": "t"}
 
 
 def taken(event: EventIn) -> Event:
-    """The event as a hub stores it."""
+    """Return the event as a hub stores it."""
     mask = event_mask(event)
     assert isinstance(mask, int)
     return decode(stored_bytes(event, client="c", mask=mask))
 
 
 def from_message(message: cloudevents.Message) -> EventIn:
-    """As the emit door reads a request."""
+    """Read a message like the emit route."""
     headers = {name.lower(): text for name, text in message.headers}
     content_type = headers.pop("content-type", "")
     if content_type == cloudevents.STRUCTURED:
@@ -44,7 +44,9 @@ def from_message(message: cloudevents.Message) -> EventIn:
 
 
 def emitted(event: Event) -> Event:
-    """The event as a hub could have stored it: with a node, and without what needs another."""
+    """Return the event as a hub could have stored it: with a node, and without fields that need
+    another.
+    """
     return event._replace(
         id=None if event.id is None else event.id,
         node=event.node or "n",
@@ -73,14 +75,14 @@ def carried(event: Event) -> dict[str, Any]:
 
 
 @given(events())
-def test_what_structured_events_carry_comes_back(event: Event) -> None:
+def test_fields_of_structured_cloudevents_survive_a_round_trip(event: Event) -> None:
     event = emitted(event)
     again = taken(cloudevents.read_structured(cloudevents.structured(event, PLACE)))
     assert carried(again) == expected(event)
 
 
 @given(events())
-def test_what_binary_events_carry_comes_back(event: Event) -> None:
+def test_fields_of_binary_cloudevents_survive_a_round_trip(event: Event) -> None:
     event = emitted(event)
     again = taken(from_message(cloudevents.binary(event, PLACE)))
     assert carried(again) == expected(event)
@@ -105,7 +107,7 @@ EVENT = Event(
 )
 
 
-def test_other_peoples_library_reads_ours() -> None:
+def test_the_cloudevents_library_reads_our_output() -> None:
     binary = cloudevents.binary(EVENT, PLACE)
     structured = HTTPMessage(
         {"Content-Type": cloudevents.STRUCTURED}, cloudevents.structured(EVENT, PLACE)
@@ -131,7 +133,7 @@ def test_other_peoples_library_reads_ours() -> None:
     ("data", "content_type"),
     [({"n": 1}, "application/json"), ("text", "text/plain"), (b"\x00\x01", "image/png")],
 )
-def test_we_read_other_peoples_library(data: Any, content_type: str) -> None:
+def test_we_read_the_output_of_the_cloudevents_library(data: Any, content_type: str) -> None:
     made = CloudEvent(
         attributes={
             "id": "1",
@@ -191,7 +193,7 @@ def test_a_bad_event_is_refused_at_its_field(
     assert caught.value.field == field
 
 
-def test_the_bad_event_of_a_batch_is_named() -> None:
+def test_an_invalid_event_of_a_batch_is_reported_by_index() -> None:
     batch = [MINIMAL, {**MINIMAL, "type": ""}]
     with pytest.raises(errors.InvalidField) as caught:
         cloudevents.read_batch(orjson.dumps(batch))
@@ -205,15 +207,15 @@ def test_big_whole_numbers_are_not_rounded() -> None:
         taken(cloudevents.read_structured(body))
 
 
-def test_what_only_resembles_json_stays_bytes() -> None:
-    """It once went into the JSON of the event as it was."""
+def test_a_type_that_resembles_json_stays_bytes() -> None:
+    """It once was copied into the JSON of the event."""
     event = EVENT._replace(body=b'1},"forged":{"a":1', content_type="application/json; v=1")
     shown = orjson.loads(cloudevents.structured(event, PLACE))
     assert base64.b64decode(shown["data_base64"]) == event.body
     assert "forged" not in shown
 
 
-def test_numbers_in_json_of_another_name_are_not_rounded_either() -> None:
+def test_numbers_in_json_of_another_media_type_are_not_rounded() -> None:
     body = (
         b'{"specversion":"1.0","id":"a","source":"/","type":"t",'
         b'"datacontenttype":"application/x+json","data":18446744073709551616}'
@@ -222,13 +224,13 @@ def test_numbers_in_json_of_another_name_are_not_rounded_either() -> None:
         cloudevents.read_structured(body)
 
 
-def test_a_body_that_claims_to_be_json_must_be() -> None:
+def test_a_body_of_type_json_must_be_json() -> None:
     headers = {"specversion": "1.0", "id": "a", "source": "/", "type": "t"}
     with pytest.raises(errors.MalformedJson):
         cloudevents.read_binary(headers, "application/json", b"{")
 
 
-def test_what_does_not_fit_into_headers_is_structured() -> None:
+def test_an_event_too_large_for_headers_is_structured() -> None:
     large = EVENT._replace(attributes={"text": "x" * limits.CE_HEADERS_BYTES_MAX})
     injected = EVENT._replace(body=b"x", content_type="a/b\r\nx: y")
     for event in (large, injected):
@@ -237,13 +239,13 @@ def test_what_does_not_fit_into_headers_is_structured() -> None:
         assert taken(from_message(message)).attributes == event.attributes
 
 
-def test_an_event_of_no_domain_is_of_the_domain_cloudevents_and_says_none_again() -> None:
+def test_an_event_without_a_domain_has_the_domain_cloudevents() -> None:
     event = taken(cloudevents.read_structured(orjson.dumps(MINIMAL)))
     assert event.domain == "cloudevents"
     assert orjson.loads(cloudevents.structured(event, PLACE)) == MINIMAL
 
 
-def test_json_of_another_name_is_bytes_of_that_type() -> None:
+def test_json_of_another_media_type_is_bytes() -> None:
     given_event = {**MINIMAL, "datacontenttype": "application/vnd.x+json", "data": {"a": 1}}
     event = taken(cloudevents.read_structured(orjson.dumps(given_event)))
     assert (event.content_type, event.body) == ("application/vnd.x+json", b'{"a":1}')

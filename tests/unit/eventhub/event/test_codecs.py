@@ -1,4 +1,4 @@
-"""The stored bytes and the JSON of an event: nothing is lost, nothing is changed."""
+"""The stored bytes and the JSON of an event: nothing is lost or changed."""
 
 import base64
 from datetime import UTC, datetime
@@ -17,12 +17,12 @@ from tests.unit.eventhub.event.strategies import TEXT, TIMES_US, VALUES, events
 
 
 @given(events())
-def test_stored_bytes_give_the_same_event_back(event: Event) -> None:
+def test_stored_bytes_survive_a_round_trip(event: Event) -> None:
     assert decode(encode(event)) == event
 
 
 @given(events())
-def test_json_says_all_of_an_event(event: Event) -> None:
+def test_json_represents_every_field(event: Event) -> None:
     shown = orjson.loads(event_json(event))
     assert (shown["domain"], shown["type"]) == (event.domain, event.type)
     assert shown["attributes"] == event.attributes
@@ -73,7 +73,7 @@ def test_a_time_is_written_so_that_texts_sort_like_times(time_us: int) -> None:
 
 
 @given(st.dictionaries(TEXT, VALUES, max_size=4), VALUES)
-def test_what_a_caller_gives_is_what_readers_get(attributes: dict[str, Any], body: Any) -> None:
+def test_readers_get_the_emitted_event(attributes: dict[str, Any], body: Any) -> None:
     given_event = {"domain": "d", "type": "t", "attributes": attributes, "body": body}
     [event] = from_objects([given_event])
     shown = orjson.loads(event_json(decode(stored_bytes(event, client="c", mask=7))))

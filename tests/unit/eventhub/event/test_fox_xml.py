@@ -1,4 +1,4 @@
-"""FOX's XML form: its schema exactly, and nothing that an XML parser can be led to (FOX-18, 19)."""
+"""FOX's XML format: exactly its schema, and no attack on an XML parser (FOX-18, 19)."""
 
 from typing import Any
 from xml.etree import ElementTree
@@ -72,15 +72,15 @@ def taken(text: str) -> tuple[Event, FoxContext]:
 
 @pytest.mark.req("FOX-18")
 def test_the_reference_event_is_read_and_written() -> None:
-    event, told = taken(REFERENCE)
+    event, context = taken(REFERENCE)
     assert event == EXPECTED
-    assert told == FoxContext("quotes", "recovery", "2")
-    again, told_again = taken(fox_xml.write(event, told))
-    assert (again, told_again) == (event, told)
+    assert context == FoxContext("quotes", "recovery", "2")
+    again, told_again = taken(fox_xml.write(event, context))
+    assert (again, told_again) == (event, context)
 
 
 @pytest.mark.req("FOX-18")
-def test_what_is_written_has_the_elements_in_the_schemas_order() -> None:
+def test_the_output_has_the_elements_in_the_schemas_order() -> None:
     root = ElementTree.fromstring(fox_xml.write(EXPECTED, FoxContext("quotes")))
     assert [child.tag.partition("}")[2] for child in root] == [
         "StreamId",
@@ -93,7 +93,7 @@ def test_what_is_written_has_the_elements_in_the_schemas_order() -> None:
 
 
 def without(*names: str) -> str:
-    """The reference without the elements of these names, one line each."""
+    """Return the reference without the elements of these names, one line each."""
     lines = REFERENCE.splitlines()
     return "\n".join(line for line in lines if not any(f"<Mspaces:{n}>" in line for n in names))
 
@@ -127,9 +127,9 @@ VALID = {
 
 @pytest.mark.req("FOX-18")
 @pytest.mark.parametrize("text", VALID.values(), ids=VALID)
-def test_what_the_schema_allows_is_read_and_comes_back(text: str) -> None:
-    event, told = taken(text)
-    assert taken(fox_xml.write(event, told)) == (event, told)
+def test_valid_documents_survive_a_round_trip(text: str) -> None:
+    event, context = taken(text)
+    assert taken(fox_xml.write(event, context)) == (event, context)
 
 
 INVALID = {
@@ -180,7 +180,7 @@ INVALID = {
 
 @pytest.mark.req("FOX-18")
 @pytest.mark.parametrize(("text", "path"), INVALID.values(), ids=INVALID)
-def test_what_the_schema_does_not_allow_is_refused_with_its_place(text: str, path: str) -> None:
+def test_invalid_documents_are_refused_with_their_position(text: str, path: str) -> None:
     with pytest.raises(InvalidXml) as caught:
         taken(text)
     assert caught.value.field == path
@@ -193,7 +193,7 @@ EXTERNAL = '<!DOCTYPE Event SYSTEM "http://127.0.0.1:1/event.dtd">'
 
 
 @pytest.mark.parametrize("doctype", [BOMB, FILE, EXTERNAL, "<!DOCTYPE Event>"])
-def test_a_doctype_is_never_read(doctype: str) -> None:
+def test_a_doctype_is_refused(doctype: str) -> None:
     with pytest.raises(MalformedXml):
         taken(REFERENCE.replace('<?xml version="1.0"?>', doctype))
 
@@ -210,7 +210,7 @@ def test_a_doctype_is_never_read(doctype: str) -> None:
         b"<Event/><Event/>",
     ],
 )
-def test_what_is_no_xml_is_malformed(body: bytes) -> None:
+def test_content_that_is_not_xml_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedXml):
         fox_xml.read(body)
 
@@ -222,8 +222,8 @@ def test_a_document_larger_than_an_event_is_not_parsed() -> None:
 
 @pytest.mark.req("FOX-19")
 def test_without_attributes_an_event_is_live_and_of_level_med() -> None:
-    event, told = taken(REFERENCE.replace(' Securitylevel="high" Liveness="recovery"', ""))
-    assert (event.security_level, told.liveness) == ("med", "live")
+    event, context = taken(REFERENCE.replace(' Securitylevel="high" Liveness="recovery"', ""))
+    assert (event.security_level, context.liveness) == ("med", "live")
 
 
 TEXT = st.text(
@@ -259,9 +259,9 @@ def fox_events(draw: st.DrawFn) -> Event:
 
 
 @given(fox_events(), st.sampled_from(["live", "recovery"]))
-def test_what_the_form_carries_comes_back(event: Event, liveness: str) -> None:
-    told = FoxContext("a stream of its own", liveness, "2")
-    assert taken(fox_xml.write(event, told)) == (event, told)
+def test_carried_fields_survive_a_round_trip(event: Event, liveness: str) -> None:
+    context = FoxContext("a stream of its own", liveness, "2")
+    assert taken(fox_xml.write(event, context)) == (event, context)
 
 
 @pytest.mark.parametrize(
@@ -273,13 +273,13 @@ def test_what_the_form_carries_comes_back(event: Event, liveness: str) -> None:
         ("depends", ("a", "bundle:b")),
     ],
 )
-def test_what_the_form_cannot_say_is_refused(field: str, value: Any) -> None:
+def test_an_unrepresentable_value_is_refused(field: str, value: Any) -> None:
     with pytest.raises(NotRepresentable) as caught:
         fox_xml.write(EXPECTED._replace(**{field: value}), FoxContext("quotes"))
     assert caught.value.field == field
 
 
-def test_a_control_character_has_no_writing() -> None:
+def test_a_control_character_is_not_representable() -> None:
     with pytest.raises(NotRepresentable):
         fox_xml.write(EXPECTED._replace(summary="\x01"), FoxContext("quotes"))
     event = EXPECTED._replace(summary="a\r\nb")

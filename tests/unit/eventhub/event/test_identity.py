@@ -14,7 +14,7 @@ def test_ids_order_by_timestamp_and_then_by_sequence() -> None:
 
 
 @pytest.mark.req("FOX-08")
-def test_the_sequence_begins_anew_with_a_new_timestamp() -> None:
+def test_the_sequence_restarts_with_a_new_timestamp() -> None:
     clock = ManualClock()
     t0 = clock.now_us()
     issuer = IdIssuer(client="c", clock=clock, incarnation=1, sequence_max=3)
@@ -27,7 +27,7 @@ def test_the_sequence_begins_anew_with_a_new_timestamp() -> None:
 
 
 @pytest.mark.req("FOX-08")
-def test_the_timestamp_rises_though_the_clock_stands_or_is_set_back() -> None:
+def test_the_timestamp_rises_even_if_the_clock_stops_or_is_set_back() -> None:
     clock = ManualClock()
     issuer = IdIssuer(client="c", clock=clock, sequence_max=3)
     made = []
@@ -39,7 +39,7 @@ def test_the_timestamp_rises_though_the_clock_stands_or_is_set_back() -> None:
 
 
 @pytest.mark.req("FOX-07")
-def test_a_clock_set_back_makes_no_id_twice() -> None:
+def test_a_clock_set_back_repeats_no_id() -> None:
     clock = ManualClock()
     issuer = IdIssuer(client="c", clock=clock)
     made = []
@@ -50,7 +50,7 @@ def test_a_clock_set_back_makes_no_id_twice() -> None:
     assert [one.sequence for one in made] == list(range(1, 601))
 
 
-def test_each_start_of_a_producer_is_an_incarnation_of_its_own() -> None:
+def test_each_start_of_a_producer_is_a_new_incarnation() -> None:
     clock = ManualClock()
     first = IdIssuer(client="c", clock=clock).next()
     clock.advance_s(1)
@@ -60,5 +60,5 @@ def test_each_start_of_a_producer_is_an_incarnation_of_its_own() -> None:
     assert IdIssuer(client="c", clock=clock, incarnation=3).next().incarnation == 3
 
 
-def test_the_wire_form_leaves_the_client_to_the_hub() -> None:
+def test_the_wire_format_omits_the_client() -> None:
     assert EventId("c", 1, 2, 3).wire() == {"timestamp": 1, "sequence": 2, "incarnation": 3}

@@ -1,4 +1,4 @@
-"""What is refused because readers could not be given it back."""
+"""Events that are refused because readers could not be given them."""
 
 import base64
 from typing import Any
@@ -15,7 +15,7 @@ EVENT = {"domain": "d", "type": "t"}
 
 
 def shown(**fields: Any) -> dict[str, Any]:
-    """The JSON that readers get of an event given with these fields."""
+    """Return the JSON that readers get of an event given with these fields."""
     [event] = from_objects([{**EVENT, **fields}])
     found: dict[str, Any] = orjson.loads(
         event_json(decode(stored_bytes(event, client="c", mask=1)))
@@ -50,8 +50,8 @@ def test_a_time_that_only_its_offset_puts_out_of_range_is_refused(field: str, gi
 
 
 @pytest.mark.parametrize("body", [b"{", b'1},"forged":{"a":1', b"\xff", b"", b"NaN", b"[1] [2]"])
-def test_bytes_that_claim_to_be_json_must_be(body: bytes) -> None:
-    """Once stored, they broke the frames of JSON readers or put forged fields into them."""
+def test_bytes_of_type_json_must_be_json(body: bytes) -> None:
+    """Once stored, they broke the frames of JSON readers or added forged fields to them."""
     with pytest.raises(errors.InvalidField) as caught:
         shown(body_base64=base64.b64encode(body).decode(), content_type=JSON)
     assert caught.value.field == "body_base64"
@@ -68,7 +68,7 @@ def test_json_bytes_have_the_depth_of_any_json(
         shown(body_base64=base64.b64encode(body).decode(), content_type=JSON)
 
 
-def test_lines_are_events_and_the_bad_one_is_named() -> None:
+def test_lines_are_events_and_an_error_has_its_index() -> None:
     good = orjson.dumps(EVENT)
     assert len(parse(b"\n" + good + b"\r\n\n" + good, NDJSON)) == 2
     with pytest.raises(errors.MissingField) as caught:

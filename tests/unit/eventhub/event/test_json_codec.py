@@ -1,4 +1,4 @@
-"""The type of an event's JSON names what is written, and nothing else."""
+"""The type of an event's JSON names exactly the fields that are written."""
 
 import msgspec
 from hypothesis import given
@@ -25,5 +25,5 @@ def test_every_field_of_the_type_is_written_and_every_written_one_is_in_it() -> 
 
 
 @given(events())
-def test_what_is_written_is_of_the_type(event: Event) -> None:
+def test_the_json_output_conforms_to_its_type(event: Event) -> None:
     msgspec.json.decode(event_json(event), type=EventJson)

@@ -1,4 +1,4 @@
-"""OIF's string form (OIF-13)."""
+"""OIF's string format (OIF-13)."""
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,7 @@ def taken(text: str) -> Event:
 
 
 @pytest.mark.req("OIF-13")
-def test_the_example_has_four_properties_and_comes_back() -> None:
+def test_the_example_has_four_properties_and_survives_a_round_trip() -> None:
     event = taken(EXAMPLE)
     assert event.attributes == FOUR
     assert (event.domain, event.type) == ("oif", "error")
@@ -43,19 +43,19 @@ VALUES = st.text(st.characters(codec="utf-8", exclude_characters=";\r\n"), max_s
 
 
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=5))
-def test_what_can_be_written_comes_back(attributes: dict[str, str]) -> None:
+def test_representable_attributes_survive_a_round_trip(attributes: dict[str, str]) -> None:
     assert taken(oif.write(Event("d", "t", attributes))).attributes == attributes
 
 
 @pytest.mark.parametrize("value", ["a;b", "a\nb", " a", "a ", [1], {"b": 1}, None])
-def test_what_cannot_be_written_is_refused_and_not_changed(value: object) -> None:
+def test_an_unrepresentable_event_is_refused_and_not_changed(value: object) -> None:
     with pytest.raises(NotRepresentable) as caught:
         oif.write(Event("d", "t", {"fine": "x", "bad": value}))
     assert caught.value.field == "bad"
 
 
 @pytest.mark.parametrize("name", ["a:b", "a;b", "", " a", "a\nb"])
-def test_a_name_that_cannot_be_written_is_refused(name: str) -> None:
+def test_a_name_that_is_not_representable_is_refused(name: str) -> None:
     with pytest.raises(NotRepresentable):
         oif.write(Event("d", "t", {name: "x"}))
 
@@ -73,7 +73,7 @@ def test_numbers_and_booleans_become_texts() -> None:
         (";", 0, "property 0"),
     ],
 )
-def test_a_bad_property_is_named(text: str, index: int, field: str) -> None:
+def test_an_invalid_property_is_reported_by_index(text: str, index: int, field: str) -> None:
     with pytest.raises(errors.InvalidField) as caught:
         oif.read(text.encode())
     assert (caught.value.index, caught.value.field) == (index, field)

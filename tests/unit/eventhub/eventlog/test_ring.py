@@ -1,4 +1,6 @@
-"""The ring: only the next sequence, bounded by count and bytes, found by sequence at once."""
+"""The ring: accepts only the next sequence, is bounded by count and bytes, and is indexed by
+sequence.
+"""
 
 import asyncio
 import random
@@ -24,7 +26,7 @@ def held(ring: Ring, after: int, count: int = SIZE) -> list[int] | None:
     return None if found is None else [stored.sequence for stored in found]
 
 
-def test_rows_that_come_next_are_taken_and_known_ones_are_dropped() -> None:
+def test_next_rows_are_added_and_known_ones_ignored() -> None:
     ring = Ring(Cursor("s", 4), bytes_max=NO_LIMIT)
     first = rows(5, 7)
     assert ring.push(first)
@@ -33,7 +35,7 @@ def test_rows_that_come_next_are_taken_and_known_ones_are_dropped() -> None:
     assert ring.after(4, 1) == first[:1], "a known row took the place of the one that was there"
 
 
-def test_a_hole_is_refused_and_what_is_before_it_is_taken() -> None:
+def test_a_hole_is_refused_and_rows_before_it_are_added() -> None:
     ring = Ring(Cursor("s", 0), bytes_max=NO_LIMIT)
     assert not ring.push([*rows(1, 2), *rows(4, 5)])
     assert (held(ring, 0), ring.next) == ([1, 2], 3)
@@ -50,7 +52,7 @@ def test_after_gives_at_most_so_many_and_nothing_beyond_the_head() -> None:
     assert held(ring, 50) == []
 
 
-def test_the_oldest_leave_by_count_and_their_readers_are_sent_to_the_log() -> None:
+def test_the_oldest_events_are_evicted_by_count_and_their_readers_read_the_log() -> None:
     ring = Ring(Cursor("s", 0), bytes_max=NO_LIMIT)
     ring.push(rows(1, SIZE + 3))
     assert (ring.first, ring.next) == (4, SIZE + 4)
@@ -58,7 +60,7 @@ def test_the_oldest_leave_by_count_and_their_readers_are_sent_to_the_log() -> No
     assert held(ring, 3) == list(range(4, SIZE + 4))
 
 
-def test_the_oldest_leave_by_bytes_but_the_newest_stays() -> None:
+def test_the_oldest_events_are_evicted_by_bytes_but_the_newest_stays() -> None:
     ring = Ring(Cursor("s", 0), bytes_max=THREE)
     ring.push(rows(1, 4, size=30))
     assert held(ring, 1) == [2, 3, 4]
@@ -68,7 +70,7 @@ def test_the_oldest_leave_by_bytes_but_the_newest_stays() -> None:
     assert held(ring, 5) == [6, 7, 8], "the bytes of what left still count"
 
 
-def test_it_goes_on_empty_after_a_place_that_cannot_be_read() -> None:
+def test_the_ring_continues_empty_after_an_unreadable_position() -> None:
     ring = Ring(Cursor("s", 0), bytes_max=THREE)
     ring.push(rows(1, 3, size=30))
     ring.skip_to(Cursor("s", 9))
@@ -78,7 +80,7 @@ def test_it_goes_on_empty_after_a_place_that_cannot_be_read() -> None:
     assert held(ring, 9) == [10, 11, 12]
 
 
-def test_readers_are_woken_by_what_is_new_and_by_nothing_else() -> None:
+def test_readers_are_woken_by_new_events_only() -> None:
     ring = Ring(Cursor("s", 0), bytes_max=NO_LIMIT)
     waker = asyncio.Event()
     ring.wakers.add(waker)
@@ -121,7 +123,7 @@ def test_any_order_of_pushes_gives_the_same_numbers(seed: int) -> None:
         seen = ring.next - 1
 
 
-def test_what_is_distrusted_is_neither_taken_nor_given_until_the_log_was_looked_at() -> None:
+def test_an_invalidated_ring_neither_accepts_nor_returns_rows_until_skip_to() -> None:
     ring = Ring(Cursor("s", 0), bytes_max=NO_LIMIT)
     ring.push(rows(1, 5))
     assert ring.head == Cursor("s", 5)

@@ -38,8 +38,8 @@ def test_ballast_is_released_on_a_full_disk_and_allocated_again_with_space(folde
     ballast.release_if_full()
     assert file.stat().st_size == 0
     assert os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize >= 16 * MIB
-    assert disk.look(folder).free == 0  # what it lacks counts as used
-    assert disk.look(folder).state == "full"
+    assert disk.measure(folder).free == 0  # what it lacks counts as used
+    assert disk.measure(folder).state == "full"
     ballast.allocate_if_free()
     assert file.stat().st_size == 0  # no space is free for it
 
@@ -53,25 +53,25 @@ def test_ballast_is_released_on_a_full_disk_and_allocated_again_with_space(folde
 
 def test_a_disk_without_ballast_has_its_own_free_space(folder: Path) -> None:
     found = os.statvfs(folder)
-    assert disk.look(folder) == disk.DiskSpace(
+    assert disk.measure(folder) == disk.DiskSpace(
         found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
     )
 
 
 def test_an_episode_lasts_until_half_as_much_more_is_free(folder: Path) -> None:
     watched = disk.Disk(folder)
-    watched.look(1)
+    watched.update(1)
     assert not watched.full
     fill(folder / "filler")
-    watched.look(2)
-    watched.look(3)
+    watched.update(2)
+    watched.update(3)
     assert watched.full
     with (folder / "filler").open("r+b") as file:
         file.truncate((folder / "filler").stat().st_size - 25 * MIB)
-    watched.look(4)
+    watched.update(4)
     assert watched.full  # above 24 MiB, and not yet enough
     (folder / "filler").unlink()
-    watched.look(5)
-    watched.look(6)
+    watched.update(5)
+    watched.update(6)
     assert not watched.full
     assert watched.episodes == [disk.Episode(2, 5)]

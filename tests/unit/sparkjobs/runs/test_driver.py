@@ -1,4 +1,4 @@
-"""What is made of a driver's words, with a shell in the driver's place."""
+"""A driver's progress, log and failures, with a shell instead of the driver."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ IDLE = (
     "26/11/22 23:44:12 WARN TaskSchedulerImpl: Initial job has not accepted any resources; check"
     " your cluster UI to ensure that workers are registered and have sufficient resources"
 )
-BEGINNING = """\
+STARTUP = """\
 WARNING: Using incubator modules: jdk.incubator.vector
 Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
 26/11/22 23:38:54 INFO SparkContext: Running Spark version 4.3.0
@@ -28,7 +28,7 @@ Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
 Setting Spark log level to "WARN".
 """
 NO_THREADS = f"""\
-{BEGINNING}\
+{STARTUP}\
 26/11/22 23:38:56 ERROR SparkContext: Error initializing SparkContext.
 org.apache.spark.SparkException: Asked to run locally with 0 threads
 \tat org.apache.spark.SparkContext$.org$apache$spark$SparkContext$$createTask(SparkContext.scala:1)
@@ -75,18 +75,18 @@ org.apache.spark.api.java.JavaSparkContext.<init>(JavaSparkContext.scala:59)
 (No active SparkContext.)
 """
 KILLED = "26/11/22 23:42:18 ERROR StandaloneSchedulerBackend: Application has been killed. Reason: "
-NOBODY = f"{BEGINNING}{REFUSED}{KILLED}All masters are unresponsive! Giving up.\n{STOPPED}"
-REMOVED = f"{BEGINNING}{REFUSED}{KILLED}Master removed our application: KILLED\n{STOPPED}"
+UNREACHABLE = f"{STARTUP}{REFUSED}{KILLED}All masters are unresponsive! Giving up.\n{STOPPED}"
+REMOVED = f"{STARTUP}{REFUSED}{KILLED}Master removed our application: KILLED\n{STOPPED}"
 
 
 def driven(script: str, log: Path, stop: StopSignal | None = None) -> list[DriverProgress]:
-    heard: list[DriverProgress] = []
-    launch = DriverCommand(("/bin/sh", "-c", script), dict(os.environ), ("hush",))
-    drive(launch, log, stop or StopSignal(), heard.append)
-    return heard
+    reported: list[DriverProgress] = []
+    command = DriverCommand(("/bin/sh", "-c", script), dict(os.environ), ("hush",))
+    drive(command, log, stop or StopSignal(), reported.append)
+    return reported
 
 
-def test_progress_is_heard_and_everything_else_is_the_log(tmp_path: Path) -> None:
+def test_progress_is_reported_and_everything_else_is_logged(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     script = f"""
         echo '{{"phase": "matching", {COUNTS}}}'
@@ -113,10 +113,10 @@ def test_progress_is_heard_and_everything_else_is_the_log(tmp_path: Path) -> Non
         ("org.apache.spark.SparkException: Job aborted", "SparkException: Job aborted"),
         ("ConnectionError: s3://key:hush@host/b is away", "ConnectionError: s3://host/b is away"),
         ("something else\\n", "something else"),
-        ("", "It said nothing."),
+        ("", "The log is empty."),
     ],
 )
-def test_why_it_failed_is_its_last_error_without_places_and_secrets(
+def test_the_failure_reason_is_the_last_error_without_paths_and_secrets(
     tmp_path: Path, said: str, detail: str
 ) -> None:
     with pytest.raises(SparkFailed) as caught:
@@ -134,42 +134,43 @@ def test_why_it_failed_is_its_last_error_without_places_and_secrets(
             "SparkException: Master must either be yarn or start with spark, k8s, or local",
         ),
         (
-            NOBODY,
-            "Spark's master 127.0.0.1:1 was not reached, or did not let the hub in: see whether it"
-            " runs, where SPARK_MASTER says, with the same secret.",
+            UNREACHABLE,
+            "The Spark master 127.0.0.1:1 was unreachable or refused the hub: check that it runs at"
+            " SPARK_MASTER with the same secret.",
         ),
-        (REMOVED, "Spark's cluster ended the job: Master removed our application: KILLED"),
+        (REMOVED, "The Spark cluster ended the job: Master removed our application: KILLED"),
         ("Error: Missing application resource.", "Error: Missing application resource."),
-        (BEGINNING, "It did not say why; its log has all that it said."),
+        (STARTUP, "The log contains no reason."),
     ],
 )
-def test_what_spark_says_of_wrong_settings_is_told(tmp_path: Path, said: str, detail: str) -> None:
-    """Its own words, as version 4.3.0 writes them; cut to what may mislead."""
+def test_sparks_errors_on_wrong_settings_are_reported(
+    tmp_path: Path, said: str, detail: str
+) -> None:
+    """Spark's messages as version 4.3.0 writes them, cut to the misleading parts."""
     (tmp_path / "said").write_text(said)
     with pytest.raises(SparkFailed) as caught:
         driven(f"cat {tmp_path}/said; exit 1", tmp_path / "log.txt")
     assert caught.value.message == f"{detail} (status 1)"
 
 
-@pytest.mark.parametrize(("whom", "status"), [("$$", "137"), ("$PPID", "-9")])
+@pytest.mark.parametrize(("victim", "status"), [("$$", "137"), ("$PPID", "-9")])
 @pytest.mark.parametrize(
-    ("said", "before"), [(BEGINNING, ""), ("ValueError: why", " Before that: ValueError: why")]
+    ("said", "before"), [(STARTUP, ""), ("ValueError: why", " Before that: ValueError: why")]
 )
-def test_who_was_killed_is_said_to_be(
-    tmp_path: Path, whom: str, status: str, said: str, before: str
+def test_a_killed_driver_is_reported_as_killed(
+    tmp_path: Path, victim: str, status: str, said: str, before: str
 ) -> None:
-    """The driver, or its guardian."""
+    """The victim is the driver or its guardian."""
     (tmp_path / "said").write_text(said)
     with pytest.raises(SparkFailed) as caught:
-        driven(f"cat {tmp_path}/said; kill -9 {whom}; exec sleep 100", tmp_path / "log.txt")
+        driven(f"cat {tmp_path}/said; kill -9 {victim}; exec sleep 100", tmp_path / "log.txt")
     assert caught.value.message == (
-        f"Its process was killed (SIGKILL); the log says what it did last.{before}"
-        f" (status {status})"
+        f"The driver was killed (SIGKILL); the log has its last steps.{before} (status {status})"
     )
 
 
-def test_a_cluster_without_room_is_told_of_until_tasks_begin(tmp_path: Path) -> None:
-    """Spark has no more than a warning for it."""
+def test_a_cluster_without_resources_is_reported_until_tasks_start(tmp_path: Path) -> None:
+    """Spark only logs a warning about it."""
     (tmp_path / "said").write_text(IDLE)
     script = f"""
         cat {tmp_path}/said; echo
@@ -177,52 +178,48 @@ def test_a_cluster_without_room_is_told_of_until_tasks_begin(tmp_path: Path) -> 
         cat {tmp_path}/said; echo
         echo '{{"phase": "matching", {COUNTS}, "tasks_active": 1}}'
     """
-    phases = [said.phase for said in driven(script, tmp_path / "log.txt")]
-    hint = "(waiting: no worker of the cluster has room for it)"
+    phases = [progress.phase for progress in driven(script, tmp_path / "log.txt")]
+    hint = "(waiting for free resources in the cluster)"
     assert phases == [f"starting Spark {hint}", "matching", f"matching {hint}", "matching"]
     assert (tmp_path / "log.txt").read_text() == f"{IDLE}\n{IDLE}\n"
 
 
-def test_a_log_that_is_full_loses_its_older_half(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_log_loses_its_older_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "JOB_LOG_BYTES_MAX", 10_000)
     log = tmp_path / "log.txt"
     driven("for n in $(seq 5000); do echo line $n; done", log)
     lines = log.read_text().splitlines()
-    assert "bytes before this are left out" in lines[0]
+    assert "earlier bytes were deleted" in lines[0]
     assert lines[-1] == "line 5000"
     assert lines[1:] == [f"line {n}" for n in range(5_002 - len(lines), 5_001)]
     assert 4_000 < log.stat().st_size <= 10_000
 
 
-def test_a_disk_that_is_full_is_told_as_such_and_costs_only_the_log() -> None:
-    """Java goes on for a while, and ends over something else."""
+def test_a_full_disk_is_reported_as_such_and_loses_only_the_log() -> None:
+    """Java continues for a while, and then fails with another error."""
     said = "java.io.IOException: No space left on device"
     then = "java.lang.UnsatisfiedLinkError: no snappyjava in java.library.path"
     noise = "i=0; while [ $i -lt 500 ]; do echo more; i=$((i+1)); done"
-    launch = DriverCommand(
+    command = DriverCommand(
         ("/bin/sh", "-c", f"echo '{said}'; {noise}; echo '{then}'; exit 1"), {}, ()
     )
     with pytest.raises(StorageFull, match=r"A disk was full: .* Then: UnsatisfiedLinkError"):
-        drive(launch, Path("/dev/full"), StopSignal(), lambda said: None)
+        drive(command, Path("/dev/full"), StopSignal(), lambda progress: None)
 
 
-def test_who_asks_ends_all_that_was_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_request_ends_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "JOB_STOP_S", 0.2)
     stop, ready = StopSignal(), tmp_path / "ready"
     os.mkfifo(ready)
 
-    def ask() -> None:
+    def request_stop() -> None:
         ready.read_text()
-        stop.ask(CANCELLED)
+        stop.request(CANCELLED)
 
-    asking = threading.Thread(target=ask)
-    asking.start()
-    deaf = f"trap '' TERM; setsid sleep 1000 & echo > {ready}; while :; do sleep 1000; done"
+    requesting = threading.Thread(target=request_stop)
+    requesting.start()
+    stubborn = f"trap '' TERM; setsid sleep 1000 & echo > {ready}; while :; do sleep 1000; done"
     with pytest.raises(RunStopped):
-        driven(deaf, tmp_path / "log.txt", stop)
-    asking.join()
-    assert stop.why == CANCELLED
+        driven(stubborn, tmp_path / "log.txt", stop)
+    requesting.join()
+    assert stop.ending == CANCELLED

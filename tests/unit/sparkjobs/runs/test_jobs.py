@@ -1,4 +1,4 @@
-"""Jobs and their timetable."""
+"""Jobs and their schedules."""
 
 from datetime import UTC, datetime
 
@@ -26,22 +26,22 @@ def test_next_time_of_a_daily_job(now: int, then: int) -> None:
     assert DailySchedule(2, 30).next_us(now) == then
 
 
-def test_the_timetable_does_what_the_jobs_say() -> None:
+def test_the_timetable_contains_the_schedules_of_jobs() -> None:
     for kind in JOBS.values():
         entry = TIMETABLE.get(f"ask-{kind.name}")
-        assert (entry is None) == (kind.timetable is None)
-        if entry is not None and kind.timetable is not None:
+        assert (entry is None) == (kind.schedule is None)
+        if entry is not None and kind.schedule is not None:
             assert entry["task"] in app.tasks
-            assert entry["schedule"].hour == {kind.timetable.hour}
-            assert entry["schedule"].minute == {kind.timetable.minute}
+            assert entry["schedule"].hour == {kind.schedule.hour}
+            assert entry["schedule"].minute == {kind.schedule.minute}
     assert TIMETABLE["run-jobs"]["task"] in app.tasks
 
 
-def test_only_a_plan_is_made_on_a_disk_that_runs_low() -> None:
-    """It helps there, and writes little; every other job may fill it."""
+def test_only_retention_plans_run_when_the_disk_is_low() -> None:
+    """A plan helps there and writes little; every other job may fill the disk."""
     assert [kind.name for kind in JOBS.values() if not kind.large] == ["retention"]
 
 
-def test_a_job_that_there_is_not() -> None:
+def test_an_unknown_job_is_refused() -> None:
     with pytest.raises(UnknownJob):
         job_named("other")

@@ -1,4 +1,4 @@
-"""How Spark is started: nothing secret where others see it, its files in the run's folder."""
+"""The driver's command: no secrets where others can read them, all files in the run's folder."""
 
 import stat
 import subprocess
@@ -18,14 +18,14 @@ SECRET = "hush-hush-hush"
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     found = RunFolder(tmp_path / "run")
-    found.make()
+    found.create()
     return found
 
 
 def launched(
     folder: RunFolder, master: str, conf: str = ""
 ) -> tuple[DriverCommand, dict[str, str]]:
-    """What is started, and the properties that Spark reads."""
+    """Return the command, and the properties that Spark reads."""
     own = folder.root / "operators.conf"
     own.write_text(conf)
     java = java_of(folder.root / "java", version("17.0.2"))
@@ -49,28 +49,28 @@ def test_local_spark_stays_on_this_machine_and_in_its_folder(folder: RunFolder) 
     for name in ("spark.local.dir", "spark.sql.warehouse.dir"):
         assert properties[name].startswith(str(folder.work))
     assert "spark.submit.pyFiles" not in properties
-    assert found.argv[-1] == str(folder.order)
+    assert found.argv[-1] == str(folder.spec)
 
 
-def test_the_operators_file_says_what_it_may(folder: RunFolder) -> None:
+def test_the_operators_file_overrides_only_defaults(folder: RunFolder) -> None:
     conf = "# own\nspark.driver.memory 7g\nspark.app.name=theirs\n\nspark.executor.cores : 2\n"
     _, properties = launched(folder, "spark://10.0.0.1:7077", conf)
     assert properties["spark.driver.memory"] == "7g"
     assert properties["spark.executor.cores"] == "2"
-    assert properties["spark.app.name"] == "a name", "what jobs rely on is not changed"
+    assert properties["spark.app.name"] == "a name", "properties that jobs rely on are fixed"
     assert "spark.driver.host" not in properties
 
 
-def test_an_operators_file_that_is_not_there_is_named(folder: RunFolder) -> None:
+def test_a_missing_operators_file_is_reported(folder: RunFolder) -> None:
     java = str(java_of(folder.root / "java", version("17.0.2")))
     spark = SparkSettings("local", "1g", str(folder.root / "none"), java)
     with pytest.raises(
-        SparkConfUnreadable, match=r"EVENTHUB_SPARK_CONF is .*none, and it cannot be read"
+        SparkConfUnreadable, match=r"EVENTHUB_SPARK_CONF is .*none, which cannot be read"
     ):
         driver_command(spark, folder, "a name", folder.root / "l")
 
 
-def test_a_secret_stands_in_one_file_that_nobody_else_reads(
+def test_secrets_are_only_in_a_private_file(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("DATABASE_URL", "EVENTHUB_SECRET_KEY", "REDIS_URL", "SPARK_CONF_DIR"):
@@ -84,11 +84,11 @@ def test_a_secret_stands_in_one_file_that_nobody_else_reads(
     assert SECRET not in " ".join(found.env.values())
     assert found.secrets == (SECRET,)
     assert found.env["AWS_PROFILE"] == "archive", "executors read the archive with it"
-    assert properties["spark.driver.host"] == "127.0.0.1", "all of the cluster is here"
+    assert properties["spark.driver.host"] == "127.0.0.1", "the whole cluster is on this machine"
 
 
-def test_what_is_shipped_is_enough_for_executors(tmp_path: Path) -> None:
-    """It is imported from the zip alone, with no framework and no driver."""
+def test_the_shipped_packages_suffice_for_executors(tmp_path: Path) -> None:
+    """All modules are imported from the zip alone, without a framework or a driver."""
     path = write_packages(tmp_path / "packages.zip")
     lines = [
         "import importlib, sys, zipfile",

@@ -1,4 +1,4 @@
-"""Names of the archive's files, manifests, and the columns chosen for attributes."""
+"""The paths of the archive's files, manifests, and the columns chosen for attributes."""
 
 from urllib.parse import unquote
 
@@ -19,7 +19,7 @@ UUID = "4be0643f-1d98-573b-97cd-ca98a65347dd"
 
 
 @given(st.text(min_size=1, max_size=200), st.integers(1, 1 << 62))
-def test_every_name_of_a_stream_is_one_folder_that_filesystems_take(name: str, first: int) -> None:
+def test_every_stream_name_is_one_valid_folder(name: str, first: int) -> None:
     path = layout.file_path(layout.stem(7, name, UUID, first), "f" * 64)
     zone, stream, file = path.split("/")
     assert zone == "zone=7"
@@ -30,7 +30,7 @@ def test_every_name_of_a_stream_is_one_folder_that_filesystems_take(name: str, f
 
 
 @given(st.sets(st.text(min_size=1, max_size=200), min_size=2, max_size=20))
-def test_different_streams_have_different_folders(names: set[str]) -> None:
+def test_streams_have_different_folders(names: set[str]) -> None:
     assert len({layout.stream_folder(1, name) for name in names}) == len(names)
 
 
@@ -63,11 +63,11 @@ MANIFEST = SegmentManifest(
 )
 
 
-def test_a_manifest_comes_back_as_it_was() -> None:
+def test_a_manifest_survives_a_round_trip() -> None:
     assert manifest.load(manifest.dump(MANIFEST), "x") == MANIFEST
 
 
-def test_what_a_newer_release_adds_to_a_manifest_is_skipped() -> None:
+def test_unknown_fields_of_a_manifest_are_ignored() -> None:
     fields = manifest.unsealed(manifest.dump(MANIFEST), "x")
     fields["producers"] = [{**mark, "since": 1} for mark in fields["producers"]]
     assert manifest.load(manifest.sealed({**fields, "codec": "zstd"}), "x") == MANIFEST
@@ -76,7 +76,7 @@ def test_what_a_newer_release_adds_to_a_manifest_is_skipped() -> None:
         manifest.load(newer, "x")
 
 
-def test_whatever_is_changed_in_a_manifest_is_noticed() -> None:
+def test_any_change_of_a_manifest_is_detected() -> None:
     content = manifest.dump(MANIFEST)
     for at in range(len(content)):
         changed = bytearray(content)
@@ -89,7 +89,7 @@ def test_whatever_is_changed_in_a_manifest_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"null", b'{"checksum": ""}', b"\xff"])
-def test_what_is_no_manifest_is_damage(content: bytes) -> None:
+def test_content_that_is_no_manifest_is_damage(content: bytes) -> None:
     with pytest.raises(ArchiveDamaged, match="the/path"):
         manifest.load(content, "the/path")
 
@@ -106,13 +106,13 @@ def test_names_are_chosen_by_what_each_value_is() -> None:
     assert chosen({"a": 1}, {"a": "x"}) == {"int": ["a"], "text": ["a"]}
 
 
-def test_a_name_with_a_value_that_no_column_can_hold_has_no_column() -> None:
+def test_a_name_with_an_oversized_value_has_no_column() -> None:
     assert chosen({"a": 1, "b": 1}, {"a": 1 << 63}) == {"int": ["b"]}
     assert chosen({"a": -(1 << 63)}) == {"int": ["a"]}
     assert chosen({"": 1, "\n": 1, "x" * (limits.NAME_CHARS_MAX + 1): 1}) == {}
 
 
-def test_beyond_the_bound_the_most_frequent_names_have_columns(
+def test_beyond_the_limit_only_the_most_frequent_names_have_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "ARCHIVE_ATTRIBUTES_MAX", 2)

@@ -1,4 +1,4 @@
-"""What follows from how much room there is: tables of cases."""
+"""The decisions that follow from the storage budget, as tables of cases."""
 
 import pytest
 

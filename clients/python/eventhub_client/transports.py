@@ -1,0 +1,101 @@
+"""The three transports of a listener: websocket, server-sent events, long poll. Plain module.
+
+Each yields the hub's messages in the websocket's JSON form until the connection ends; listening.py
+reconnects.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import aiohttp
+import orjson
+
+from eventhub.base import limits
+from eventhub_client.errors import refusal
+from eventhub_client.http import Http, Request, refuse, stream_path
+from eventhub_client.position import ReadPosition
+from eventhub_client.sse import EventStream
+
+Message = dict[str, Any]
+Source = Callable[[Http, ReadPosition], AsyncIterator[Message]]
+Transport = Literal["websocket", "sse", "poll"]
+
+_SUBPROTOCOL = "eventhub.v1.json"
+_FINAL_CLOSES = (4401,)  # the credential is refused: a retry cannot help
+_WAIT = str(limits.CLIENT_POLL_S)
+
+
+async def websocket_messages(http: Http, position: ReadPosition) -> AsyncIterator[Message]:
+    """Yield the messages of a websocket with one listener. Raises HubProblem for a refused
+    handshake or credential.
+    """
+    async with open_socket(http) as socket:
+        await socket.send_str(position.request())
+        async for message in socket:
+            if message.type is not aiohttp.WSMsgType.TEXT:
+                break
+            yield orjson.loads(message.data)
+        require_open(socket)
+
+
+@asynccontextmanager
+async def open_socket(http: Http) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    """Open a websocket with JSON frames. Raises HubProblem for a refused handshake."""
+    try:
+        socket = await http.session.ws_connect(
+            f"{http.base_url}/v1/ws",
+            protocols=(_SUBPROTOCOL,),
+            max_msg_size=0,
+            heartbeat=limits.CLIENT_SILENCE_S / 2,
+        )
+    except aiohttp.WSServerHandshakeError as error:
+        raise refusal(_handshake(error)) from error
+    async with socket:
+        yield socket
+
+
+def require_open(socket: aiohttp.ClientWebSocketResponse) -> None:
+    """Raise HubProblem if the hub closed the socket for good."""
+    if socket.close_code in _FINAL_CLOSES:
+        raise refusal({"code": "invalid_credentials", "status": 401})
+
+
+async def sse_messages(http: Http, position: ReadPosition) -> AsyncIterator[Message]:
+    """Yield the messages of one response of server-sent events, until it ends or stays silent."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=limits.CLIENT_SILENCE_S)
+    async with http.session.get(
+        http.base_url + stream_path(position.stream, "events"),
+        params=position.query(),
+        headers={"Accept": "text/event-stream"},
+        timeout=timeout,
+    ) as response:
+        await refuse(response)
+        stream = EventStream()
+        async for chunk in response.content.iter_any():
+            for event in stream.feed(chunk):
+                yield orjson.loads(event.data)
+
+
+async def poll_messages(http: Http, position: ReadPosition) -> AsyncIterator[Message]:
+    """Yield the messages of one long poll after the other."""
+    path = stream_path(position.stream, "events")
+    while True:
+        request = Request("GET", path, query={**position.query(), "timeout": _WAIT})
+        found = (await http.ask(request, timeout_s=limits.CLIENT_POLL_S * 2)).json
+        for item in found["events"]:
+            yield {"op": "event", **item}
+        yield {"op": "position", **found["cursor"]}
+
+
+TRANSPORTS: dict[Transport, Source] = {
+    "websocket": websocket_messages,
+    "sse": sse_messages,
+    "poll": poll_messages,
+}
+
+
+def _handshake(error: aiohttp.WSServerHandshakeError) -> dict[str, Any]:
+    """Return a problem for a refused handshake by its status, since its body is not read."""
+    code = "invalid_credentials" if error.status == 401 else "refused"
+    return {"code": code, "status": error.status, "detail": error.message}

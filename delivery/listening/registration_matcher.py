@@ -1,0 +1,199 @@
+"""The matcher of one listener that names registrations: which of them an event matches, exact to
+the sequence. They are a few of one client, so a change of one reads all of them again; unchanged
+versions stay in the matcher. Plain module.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from eventhub.access.principal import Principal
+from eventhub.base.time_slices import run_in_slices
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import StoredEvent
+from eventhub.postgresql.connections import reading
+from registrations.catalog import (
+    compiled,
+    live_registrations,
+    strategy_of,
+    suspensions_of,
+    versions_of_registrations,
+)
+from registrations.errors import UnknownRegistration
+from registrations.feed import CatalogChange, Feed
+from registrations.filters.evaluate import TypeHierarchy, no_supertypes
+from registrations.filters.report import Report, merged_report, stored_report
+from registrations.matching.metrics import ReportedWork
+from registrations.matching.stream_matcher import AUTO, Matching
+from registrations.matching.versions import StreamVersion, SuspensionSpan
+
+_METRICS_STREAM = "listeners"  # label `stream` of the metrics, for all listeners
+
+
+class RegistrationMatcher:
+    """The matcher of one listener. Call `catch_up` after reading a batch, then `matching` for each
+    of its events.
+    """
+
+    def __init__(
+        self,
+        hub_log: Log,
+        feed: Feed,
+        ids: Sequence[int],
+        stream_id: int,
+        hierarchy: TypeHierarchy = no_supertypes,
+    ) -> None:
+        self._log = hub_log
+        self._feed = feed
+        self._ids = frozenset(ids)
+        self._stream_id = stream_id
+        self._hierarchy = hierarchy
+        self._versions: dict[int, StreamVersion] = {}
+        self._reporting: dict[int, list[StreamVersion]] = {}  # with a report, by registration
+        self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
+        self._matcher = Matching(AUTO, self._hierarchy).new()
+        self._matched: set[int] = set()  # ids of versions in the matcher
+        self._work = ReportedWork(AUTO)
+        self._stale = True
+        self._loading = False
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        hub_log: Log,
+        feed: Feed,
+        ids: Sequence[int],
+        stream_id: int,
+        hierarchy: TypeHierarchy = no_supertypes,
+    ) -> AsyncIterator["RegistrationMatcher"]:
+        """Keep a matcher current until the block ends. `hierarchy` has the types of the events that
+        `matching` gets.
+        """
+        matcher = cls(hub_log, feed, ids, stream_id, hierarchy)
+        feed.policy_listeners.add(matcher._policy_changed)
+        try:
+            with feed.subscription(ids, matcher._catalog_changed):
+                yield matcher
+        finally:
+            feed.policy_listeners.discard(matcher._policy_changed)
+            matcher._publish_work()
+
+    async def catch_up(self, after: int) -> None:
+        """Apply every change up to now, for events after a sequence.
+
+        Raises DatabaseUnavailable, and UnknownRegistration when all registrations ended before.
+        """
+        await self._feed.confirm()
+        if self._stale:
+            await self._load(after)
+        ends = [version.until for version in self._versions.values()]
+        if all(end is not None and end <= after for end in ends):
+            raise UnknownRegistration("The registrations of this listener have ended.")
+
+    def matching(self, stored: StoredEvent) -> list[int]:
+        """Return the registrations that the event matches, ascending. The listener checks before
+        whether the client may see the event.
+        """
+        found = (self._versions[id] for id in self._matcher.match(stored.event))
+        held = (version for version in found if self._holds(version, stored.sequence))
+        return sorted({version.registration for version in held})
+
+    def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
+        """Return what is delivered of an event that matches these registrations: the event, or what
+        their reports derive from it (OIF-06).
+        """
+        if not self._reporting:
+            return stored
+        report = merged_report(self._report(id, stored.sequence) for id in registrations)
+        return stored if report is None else stored.derived(report.derive(stored.event))
+
+    def _report(self, registration: int, sequence: int) -> Report | None:
+        for version in self._reporting.get(registration, ()):
+            if version.report is not None and version.holds(sequence):
+                return stored_report(version.report)
+        return None
+
+    def _holds(self, version: StreamVersion, sequence: int) -> bool:
+        if version.group is None or not version.holds(sequence):
+            return version.holds(sequence)
+        return not any(each.covers(sequence) for each in self._suspensions[version.group])
+
+    def _catalog_changed(self, change: CatalogChange | None) -> None:
+        if change is not None and change.group is not None:
+            self._stale |= self._loading or change.group in self._suspensions
+        else:
+            self._stale = True
+
+    def _policy_changed(self) -> None:
+        self._stale = True
+
+    def _switch(self, strategy: str) -> None:
+        """Switch to an empty matcher of another strategy."""
+        self._publish_work()
+        self._matcher, self._work = (
+            Matching(strategy, self._hierarchy).new(),
+            ReportedWork(strategy),
+        )
+        self._matched = set()
+
+    def _update(self, versions: Mapping[int, StreamVersion]) -> Iterator[None]:
+        """Bring the matcher to these versions, one per step. A version changes only by its end, so
+        present ones stay; after an interruption the next call continues.
+        """
+        living = {id for id, version in versions.items() if not version.suspended}
+        for id in self._matched - living:
+            self._matcher.remove(id)
+            self._matched.discard(id)
+            yield
+        for id in living - self._matched:
+            self._matcher.add(id, versions[id].specs)
+            self._matched.add(id)
+            yield
+
+    def _publish_work(self) -> None:
+        self._work.report(_METRICS_STREAM, self._matcher.counters)
+
+    async def _load(self, after: int) -> None:
+        """Build apart, then swap; a change received meanwhile makes it stale again."""
+        self._stale = False
+        self._loading = True
+        try:
+            await self._build(after)
+        except BaseException:
+            self._stale = True
+            raise
+        finally:
+            self._loading = False
+
+    async def _build(self, after: int) -> None:
+        async with reading(self._log.pool) as connection:
+            written = await versions_of_registrations(
+                connection, list(self._ids), self._stream_id, after
+            )
+            groups = (one.group for one in written)
+            suspensions = await suspensions_of(connection, groups, self._stream_id, after)
+            strategy = await strategy_of(connection, self._stream_id)
+        versions = await compiled(written, self._versions)
+        if strategy != self._work.strategy:
+            self._switch(strategy)
+        by_id = {version.id: version for version in versions}
+        await run_in_slices(self._update(by_id))
+        self._suspensions, self._versions = suspensions, by_id
+        self._reporting = {}
+        for version in versions:
+            if version.report is not None:
+                self._reporting.setdefault(version.registration, []).append(version)
+
+
+async def require_own(
+    hub_log: Log, principal: Principal, ids: Sequence[int], stream_id: int
+) -> None:
+    """Raise UnknownRegistration unless all are live registrations of the client that name the
+    stream.
+    """
+    async with reading(hub_log.pool) as connection:
+        live = await live_registrations(connection, principal.client_id, ids)
+    named = {found.id for found in live if stream_id in found.streams}
+    for id in ids:
+        if id not in named:
+            raise UnknownRegistration(field="registrations", registration=id)

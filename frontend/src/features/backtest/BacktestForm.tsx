@@ -1,0 +1,45 @@
+import { useState } from "react";
+import { useSearchParams } from "react-router";
+
+import { type Faults, isFaulty } from "../../api/address";
+import { draftAt } from "../filters/address";
+import type { FilterDraft } from "../filters/draft";
+import { FilterInput } from "../filters/FilterInput";
+import { JobForm } from "../jobs/JobForm";
+import { isBackwards, rangeAt, RangeInput, rangeOf } from "../jobs/RangeInput";
+import { StreamChoice } from "../jobs/StreamChoice";
+import { FaultAlert } from "../../parts/FaultAlert";
+import { filterOf } from "./backtest";
+
+/** The form of a back-test: a filter, a stream and a time range; the address may fill them in. */
+export function BacktestForm({ zone }: { zone: string }) {
+  const [search] = useSearchParams();
+  const faults: Faults = {};
+  const draft = draftAt(search, faults);
+  return isFaulty(faults) ? <FaultAlert faults={faults} search={search} /> : <Fields zone={zone} first={draft} search={search} />;
+}
+
+function Fields({ zone, first, search }: { zone: string; first: FilterDraft; search: URLSearchParams }) {
+  const [draft, setDraft] = useState(search.has("language") ? first : { ...first, language: "predicate" as const });
+  const [stream, setStream] = useState(search.get("stream") ?? undefined);
+  const [range, setRange] = useState(() => rangeAt(search));
+  const filter = filterOf(draft);
+  const ready = stream !== undefined && filter !== undefined && !isBackwards(range);
+  return (
+    <JobForm
+      zone={zone}
+      job="backtest"
+      about="Evaluates a filter against months of events, including archived ones: how many match, when, and which. Nothing is registered or delivered."
+      fields={["stream", "language", "filter", "since", "until"]}
+      params={ready ? { zone, stream, ...filter, ...rangeOf(range) } : undefined}
+    >
+      {(error) => (
+        <>
+          <StreamChoice zone={zone} value={stream} onChange={setStream} error={error} />
+          <FilterInput zone={zone} stream={stream} draft={draft} onChange={setDraft} checked={false} error={error} />
+          <RangeInput range={range} onChange={setRange} error={error} />
+        </>
+      )}
+    </JobForm>
+  );
+}

@@ -1,0 +1,73 @@
+import { Anchor, Group, Stack, Title } from "@mantine/core";
+import { Link } from "react-router";
+
+import { pathIn } from "../../api/zone";
+import { Empty } from "../../parts/Empty";
+import { Listed } from "../../parts/Listed";
+import { New } from "../../parts/New";
+import { Removal } from "../../parts/Removal";
+import { ClientGroups } from "./ClientGroups";
+import { useDeleteClient, useKeys, useListeners } from "./clients";
+import { KeyActions, KEY_COLUMNS } from "./KeyRow";
+import { NewKeyForm } from "./KeyForm";
+import { LISTENER_COLUMNS } from "./ListenerColumns";
+
+interface Props {
+  zone: string;
+  name: string;
+  onEnded: () => void;
+}
+
+/** A client with its keys and its listeners. */
+export function ClientDetail({ zone, name, onEnded }: Props) {
+  const remove = useDeleteClient(zone, name);
+  const columns = [...KEY_COLUMNS, { title: "Actions", right: true, cell: KeyActions(zone) }];
+  return (
+    <Stack gap="lg">
+      <Group gap="md">
+        <Anchor component={Link} to={`${pathIn(zone, "registrations")}?client=${encodeURIComponent(name)}`} size="sm">
+          Its registrations
+        </Anchor>
+      </Group>
+      <ClientGroups zone={zone} name={name} />
+      <section>
+        <Group justify="space-between" mb="xs">
+          <Title order={2}>Keys</Title>
+          <New label="New key" variant="default">
+            {(made) => <NewKeyForm zone={zone} client={name} onMade={made} />}
+          </New>
+        </Group>
+        <Listed
+          list={useKeys(zone, name)}
+          label="Keys"
+          columns={columns}
+          keyOf={(key) => key.public_id}
+          minWidth={620}
+          empty={<Empty title="It has no key yet" about="Without a key it can do nothing. A key says what it may do, and is shown once." />}
+        />
+      </section>
+      <section>
+        <Title order={2} mb="xs">
+          Listeners
+        </Title>
+        <Listed
+          list={useListeners(zone, name)}
+          label="Listeners"
+          columns={LISTENER_COLUMNS}
+          keyOf={(listener) => listener.id}
+          minWidth={820}
+          empty={<Empty title="No listeners in the last 30 days" about="A listener is a subscription to one stream over one connection. The list shows where each started, how many events were delivered, and how it ended." />}
+        />
+      </section>
+      <div>
+        <Removal
+          title={`Delete the client ${name}?`}
+          about="Its keys, registrations and endpoints end with it. Events that it has emitted stay."
+          action="Delete the client"
+          removal={remove}
+          onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}
+        />
+      </div>
+    </Stack>
+  );
+}

@@ -1,0 +1,117 @@
+import { ActionIcon, Button, Group, Input, NativeSelect, Stack, TextInput } from "@mantine/core";
+import { IconPlus, IconX } from "@tabler/icons-react";
+import { type ReactNode, useState } from "react";
+
+import { errorAt } from "../../api/problem";
+import { Form } from "../../parts/Form";
+import type { Secret } from "../../parts/SecretOnce";
+import { rfc3339 } from "../../parts/time";
+import { type Grant, type Key, useCreateKey } from "./clients";
+
+const ACTIONS = ["emit", "listen", "manage"];
+const NEW_GRANT: Grant = { action: "listen", streams: "" }; // on which, is for whoever grants it
+
+interface Props {
+  value?: Key; // to change it
+  error: unknown;
+  busy: boolean;
+  action: string;
+  onSubmit: (body: { label: string; grants: Grant[] }) => void;
+  children?: ReactNode;
+}
+
+/** A key's label and what it may do. */
+export function KeyForm({ value, error, children, onSubmit, ...form }: Props) {
+  const [label, setLabel] = useState(value?.label ?? "");
+  const [grants, setGrants] = useState<Grant[]>(value?.grants ?? [NEW_GRANT]);
+  return (
+    <Form {...form} error={error} fields={["label", "grants", "expires_at"]} onSubmit={() => onSubmit({ label, grants })}>
+      <TextInput
+        label="Label"
+        description="What it is for; it is shown with the key."
+        value={label}
+        onChange={(event) => setLabel(event.currentTarget.value)}
+        error={errorAt(error, "label")}
+      />
+      <Grants grants={grants} onChange={setGrants} error={errorAt(error, "grants")} />
+      {children}
+    </Form>
+  );
+}
+
+export function NewKeyForm({ zone, client, onMade }: { zone: string; client: string; onMade: (secret: Secret) => void }) {
+  const create = useCreateKey(zone, client);
+  const [expires, setExpires] = useState("");
+  return (
+    <KeyForm
+      error={create.error}
+      busy={create.isPending}
+      action="Create"
+      onSubmit={(body) =>
+        create.mutate(
+          { ...body, expires_at: expires === "" ? null : rfc3339(expires) },
+          { onSuccess: ({ key }) => onMade({ name: "key", about: `${client} sends it as its bearer credential.`, text: key }) },
+        )
+      }
+    >
+      <TextInput
+        type="datetime-local"
+        label="Expires"
+        description="Empty: never."
+        value={expires}
+        onChange={(event) => setExpires(event.currentTarget.value)}
+        error={errorAt(create.error, "expires_at")}
+      />
+    </KeyForm>
+  );
+}
+
+interface GrantsProps {
+  grants: Grant[];
+  onChange: (grants: Grant[]) => void;
+  error: string | undefined;
+}
+
+function Grants({ grants, onChange, error }: GrantsProps) {
+  const change = (at: number, part: Partial<Grant>) =>
+    onChange(grants.map((grant, index) => (index === at ? { ...grant, ...part } : grant)));
+  return (
+    <Stack gap={6} role="group" aria-label="Grants">
+      <Input.Label component="div">May</Input.Label>
+      <Input.Description>What is not granted is denied. In names of streams, * stands for any characters.</Input.Description>
+      {grants.map((grant, index) => (
+        // a grant has no identity but its place
+        <Group key={index} gap={6} wrap="nowrap">
+          <NativeSelect
+            aria-label={`Action of grant ${index + 1}`}
+            data={ACTIONS}
+            value={grant.action}
+            onChange={(event) => change(index, { action: event.currentTarget.value as Grant["action"] })}
+          />
+          <TextInput
+            aria-label={`Streams of grant ${index + 1}`}
+            placeholder="orders.*"
+            flex={1}
+            value={grant.streams}
+            onChange={(event) => change(index, { streams: event.currentTarget.value })}
+          />
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size={36}
+            aria-label={`Remove grant ${index + 1}`}
+            onClick={() => onChange(grants.filter((_, at) => at !== index))}
+          >
+            <IconX size={16} />
+          </ActionIcon>
+        </Group>
+      ))}
+      {error !== undefined && <Input.Error>{error}</Input.Error>}
+      <div>
+        <Button variant="default" size="compact-sm" leftSection={<IconPlus size={14} />} onClick={() => onChange([...grants, NEW_GRANT])}>
+          Add a grant
+        </Button>
+      </div>
+    </Stack>
+  );
+}

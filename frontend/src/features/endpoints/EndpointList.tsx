@@ -1,0 +1,38 @@
+import type { Column } from "../../parts/DataTable";
+import { Empty } from "../../parts/Empty";
+import { Listed } from "../../parts/Listed";
+import { Moment } from "../../parts/Moment";
+import { type Endpoint, useEndpoints } from "./endpoints";
+import { EndpointState, FailingSince } from "./EndpointState";
+
+const COLUMNS: Column<Endpoint>[] = [
+  { title: "Endpoint", cell: ({ id }) => id },
+  { title: "URL", cell: ({ url }) => <span title={url}>{url}</span> },
+  { title: "Client", cell: ({ client }) => client },
+  { title: "State", cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
+  { title: "Failing since", cell: (endpoint) => <FailingSince endpoint={endpoint} /> },
+  { title: "Order", cell: ({ ordered }) => (ordered ? "in order" : "in parallel") },
+  { title: "Changed", cell: ({ changed_at: at }) => <Moment at={at} /> },
+];
+
+export function EndpointList({ zone, onOpen }: { zone: string; onOpen: (id: number) => void }) {
+  return (
+    <Listed
+      list={useEndpoints(zone)}
+      label="Endpoints"
+      columns={COLUMNS}
+      keyOf={({ id }) => String(id)}
+      nameOf={({ id }) => `Endpoint ${id}`}
+      onOpen={({ id }) => onOpen(id)}
+      minWidth={900}
+      empty={
+        <Empty
+          title="There is no endpoint yet"
+          about="An endpoint is a URL that the hub posts events to, signed with a secret of its own. A registration that names a callback makes one, or make it first. By a key of the client:"
+          command={`curl ${location.origin}/v1/endpoints -H "Authorization: Bearer $KEY" \\
+     --json '{"url": "https://example.org/hook", "ordered": true}'`}
+        />
+      }
+    />
+  );
+}

@@ -1,0 +1,94 @@
+import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { api, done, ifMatch, loaded } from "../../api/client";
+import { PAGING } from "../../api/pages";
+import type { components } from "../../api/schema";
+import type { Secret } from "../../parts/SecretOnce";
+
+export type Endpoint = components["schemas"]["Endpoint"];
+export type EndpointChange = components["schemas"]["PatchedEndpointChange"];
+export type NewEndpoint = components["schemas"]["NewEndpoint"] & { client: string };
+
+const INTERVAL_MS = 5_000;
+
+/** Kept up to date, as far as their health goes, while only the first page is shown. */
+export function useEndpoints(zone: string) {
+  return useInfiniteQuery({
+    queryKey: ["endpoints", zone, "pages"],
+    queryFn: ({ pageParam }) =>
+      done(api.GET("/v1/endpoints", { params: { query: { zone, after: pageParam, limit: 100 } } })),
+    ...PAGING,
+    refetchInterval: (query) => (query.state.data?.pages.length === 1 ? INTERVAL_MS : false),
+  });
+}
+
+/** For choosing one: at most the first thousand, of a client or of the whole zone. */
+export function useEndpointChoice(zone: string, client: string | undefined) {
+  return useQuery({
+    queryKey: ["endpoints", zone, "choice", client],
+    queryFn: () => done(api.GET("/v1/endpoints", { params: { query: { zone, client, limit: 1000 } } })),
+    enabled: client !== "",
+    retry: false, // a client that is not made yet has none
+  });
+}
+
+export function oneEndpoint(zone: string, id: number) {
+  return queryOptions({
+    queryKey: ["endpoints", zone, "one", id],
+    queryFn: () => loaded(api.GET("/v1/endpoints/{endpoint}", { params: at(zone, id) })),
+    refetchInterval: INTERVAL_MS,
+  });
+}
+
+export function useCreateEndpoint(zone: string) {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: (body: NewEndpoint) => done(api.POST("/v1/endpoints", { params: { query: { zone } }, body })),
+    onSuccess: refresh,
+  });
+}
+
+/** Fails with 412 when `etag` is given and somebody else has changed it since. */
+export function useChangeEndpoint(zone: string, id: number, etag?: string) {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: (body: EndpointChange) =>
+      done(api.PATCH("/v1/endpoints/{endpoint}", { params: at(zone, id), headers: ifMatch(etag), body })),
+    onSuccess: refresh,
+  });
+}
+
+export function useDeleteEndpoint(zone: string, id: number) {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: () => done(api.DELETE("/v1/endpoints/{endpoint}", { params: at(zone, id) })),
+    onSuccess: refresh,
+  });
+}
+
+function at(zone: string, id: number) {
+  return { path: { endpoint: String(id) }, query: { zone } };
+}
+
+function useRefresh(zone: string) {
+  const queries = useQueryClient();
+  return () =>
+    Promise.all(["endpoints", "clients"].map((kind) => queries.invalidateQueries({ queryKey: [kind, zone] })));
+}
+
+export const FORMATS = [
+  { value: "native", label: "EventHub's own JSON" },
+  { value: "cloudevents_structured", label: "CloudEvents 1.0, structured" },
+  { value: "cloudevents_binary", label: "CloudEvents 1.0, binary" },
+] as const;
+
+export function secretOf(text: string): Secret {
+  const about = "Receivers check the signature of every callback with it (Standard Webhooks).";
+  return { name: "endpoint's secret", about, text };
+}
+
+/** How an attempt ended: `status 500`, `timeout`. */
+export function outcomeOf({ outcome, status }: { outcome: string | null; status: number | null }): string {
+  const words = outcome?.replaceAll("_", " ") ?? "";
+  return status === null ? words : `${outcome === "status" ? "status" : words} ${status}`;
+}

@@ -1,0 +1,105 @@
+import { Select, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
+
+import { errorAt, Problem } from "../../api/problem";
+import { complaint, type Pair } from "../../parts/pairs/pairs";
+import { PairsInput } from "../../parts/pairs/PairsInput";
+import { Loading } from "../../parts/Loading";
+import { mistakeIn, useCheck, type Whose } from "./check";
+import { type FilterDraft, isEmpty, languages, PAIRS } from "./draft";
+import { useNames } from "./names";
+import { Verdict } from "./Verdict";
+
+// CodeMirror, which comes when a text is to be written
+const FilterEditor = lazy(async () => ({ default: (await import("./FilterEditor")).FilterEditor }));
+
+interface Props {
+  zone: string;
+  stream: string | undefined; // whose recent events have the names to choose from
+  draft: FilterDraft;
+  onChange: (draft: FilterDraft) => void;
+  checked: boolean; // is it time to say what is missing?
+  error: unknown;
+  verdict?: boolean; // with what the hub reads in it?
+  whose?: Whose; // of a new registration
+}
+
+/** Which events, in a language of choice, with what the hub reads in it: fields for pairs, an editor for any other. */
+export function FilterInput({ zone, stream, draft, onChange, checked, error, verdict = true, whose }: Props) {
+  const known = useQuery(languages).data ?? [];
+  const chosen = known.find(({ name }) => name === draft.language);
+  const example = chosen === undefined ? "" : typeof chosen.example === "string" ? chosen.example : JSON.stringify(chosen.example, null, 2);
+  const names = useNames(zone, stream);
+  const found = useCheck(zone, draft, whose);
+  const before = found.said === undefined ? error : undefined; // what was refused is mended, once the draft is good
+  const fault = found.said?.mistake == null ? before : new Problem(400, found.said.mistake);
+  return (
+    <Stack gap="sm">
+      <Select
+        label="Language"
+        description={chosen?.about ?? "How the filter is written."}
+        data={known.length === 0 ? [draft.language] : known.map(({ name }) => name)}
+        value={draft.language}
+        allowDeselect={false}
+        onChange={(language) => onChange({ ...draft, language: known.find(({ name }) => name === language)?.name ?? PAIRS })}
+        error={errorAt(error, "language")}
+      />
+      {draft.language === PAIRS ? (
+        <PairsFields draft={draft} names={names} onChange={onChange} checked={checked} error={fault} />
+      ) : (
+        <Suspense fallback={<Loading h={150} />}>
+          <FilterEditor
+            key={draft.language}
+            language={draft.language}
+            example={example}
+            value={draft.text}
+            mistake={found.mistake ?? mistakeIn(before)}
+            names={names}
+            onChange={(text) => onChange({ ...draft, text })}
+          />
+        </Suspense>
+      )}
+      {verdict && (
+        <Verdict
+          zone={zone}
+          checked={found}
+          empty={isEmpty(draft)}
+          onPredicate={draft.language === "predicate" ? undefined : (text) => onChange({ ...draft, language: "predicate", text })}
+        />
+      )}
+    </Stack>
+  );
+}
+
+interface PairsProps {
+  draft: FilterDraft;
+  names: readonly string[];
+  onChange: (draft: FilterDraft) => void;
+  checked: boolean;
+  error: unknown;
+}
+
+function PairsFields({ draft, names, onChange, checked, error }: PairsProps) {
+  const pairError = (pair: Pair) => {
+    if (checked && complaint(pair) !== undefined) return complaint(pair);
+    return pair.name !== "" && error instanceof Problem && error.field === `attributes.${pair.name}` ? error.message : undefined;
+  };
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="sm">
+        {(["domain", "type", "application"] as const).map((name) => (
+          <TextInput
+            key={name}
+            label={name.charAt(0).toUpperCase() + name.slice(1)}
+            placeholder="any"
+            value={draft[name]}
+            onChange={(event) => onChange({ ...draft, [name]: event.currentTarget.value })}
+            error={errorAt(error, name)}
+          />
+        ))}
+      </SimpleGrid>
+      <PairsInput pairs={draft.pairs} names={names} onChange={(pairs) => onChange({ ...draft, pairs })} errorOf={pairError} />
+    </>
+  );
+}

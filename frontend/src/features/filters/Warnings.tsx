@@ -1,0 +1,35 @@
+import { Alert, Anchor } from "@mantine/core";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { Link } from "react-router";
+
+import type { Check } from "./check";
+import { pathIn } from "../../api/zone";
+
+const WARNINGS = {
+  never_matches: "No event can match this filter",
+  always_matches: "Every event matches this filter",
+  equal_to: "Another registration asks for the same",
+} as const;
+
+interface Props {
+  zone: string;
+  warnings: Check["warnings"];
+  equalTo: number | null; // the registration that asks for the same
+}
+
+/** What is probably a mistake. */
+export function Warnings({ zone, warnings, equalTo }: Props) {
+  return warnings.map((warning) => (
+    <Alert key={warning} color="yellow" variant="light" mb="xs" icon={<IconAlertTriangle />} title={WARNINGS[warning]}>
+      {warning === "equal_to" && equalTo !== null && (
+        <>
+          Of the same streams, and of the same client:{" "}
+          <Anchor component={Link} to={`${pathIn(zone, "registrations")}?registration=${equalTo}`} size="sm" c="inherit" td="underline">
+            registration {equalTo}
+          </Anchor>
+          .
+        </>
+      )}
+    </Alert>
+  ));
+}

@@ -1,0 +1,35 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { readManaged } from "../../api/hot";
+import type { components } from "../../api/schema";
+
+export type Closure = components["schemas"]["Closure"];
+export type Interest = components["schemas"]["Interest"];
+
+/** What is known of an event; the rest may be anything. */
+export interface Shape {
+  domain?: string;
+  type?: string;
+  attributes?: Record<string, unknown>;
+}
+
+const INTERVAL_MS = 3_000;
+
+/** What is wanted of a stream now; by clients of these groups alone if some are given. */
+export function closureOf(zone: string, stream: string, audience: readonly string[]) {
+  return queryOptions({
+    queryKey: ["closure", zone, stream, audience],
+    queryFn: () => {
+      const query = audience.length === 0 ? "" : `?${new URLSearchParams({ audience: audience.join(",") }).toString()}`;
+      return readManaged<Closure>(zone, stream, `/v1/streams/${encodeURIComponent(stream)}/closure${query}`);
+    },
+    refetchInterval: INTERVAL_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Whether anybody would want an event of a shape. */
+export function interestIn(zone: string, stream: string, shape: Shape, audience: readonly string[]): Promise<Interest> {
+  const body = JSON.stringify({ shape, ...(audience.length === 0 ? {} : { audience }) });
+  return readManaged<Interest>(zone, stream, `/v1/streams/${encodeURIComponent(stream)}/interest`, body);
+}

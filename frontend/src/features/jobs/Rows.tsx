@@ -1,0 +1,32 @@
+import type { ReactNode } from "react";
+
+import { Card } from "../../parts/Card";
+import { type Column, DataTable } from "../../parts/DataTable";
+import { named, valued } from "./words";
+
+export type Row = Record<string, unknown>;
+
+interface Props {
+  title: string;
+  rows: readonly Row[];
+  cells?: Record<string, (row: Row) => ReactNode>; // of columns that are more than their value
+  hides?: readonly string[];
+}
+
+/** Rows as a job wrote them, a column for each of their fields; nothing where there are none. */
+export function Rows({ title, rows, cells = {}, hides = [] }: Props) {
+  const [first] = rows;
+  if (first === undefined) return null;
+  const names = Object.keys(first).filter((name) => !hides.includes(name));
+  const columns: Column<Row>[] = names.map((name) => ({
+    title: named(name),
+    right: typeof first[name] === "number",
+    cell: (row) => cells[name]?.(row) ?? valued(name, row[name]),
+  }));
+  const numbered = rows.map((row, at) => ({ ...row, at }));
+  return (
+    <Card title={title}>
+      <DataTable label={title} items={numbered} columns={columns} keyOf={({ at }) => String(at)} minWidth={Math.max(480, names.length * 110)} />
+    </Card>
+  );
+}

@@ -1,0 +1,80 @@
+import { Alert, Progress, Stack, Text } from "@mantine/core";
+
+import { duration, whole } from "../../parts/text";
+import type { Build } from "./matchIndex";
+
+const PATIENCE_MS = 30_000; // workers look every few seconds
+const READ = "read"; // the stage that counts what is expected
+const STAGES: Record<string, string> = {
+  begun: "Begun",
+  read: "Registrations read",
+  assembled: "Entries put in order",
+  written: "Entries written",
+  sealed: "Entries on the disk",
+  published: "Entries in force",
+  cleaned: "Entries in force",
+};
+const HUNDREDTHS = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+
+/** How far the build is that is under way, or how the last one ended. */
+export function BuildState({ build }: { build: Build | null }) {
+  return (
+    <div role="status" aria-label="Build">
+      {build !== null && <Said build={build} />}
+    </div>
+  );
+}
+
+function Said({ build }: { build: Build }) {
+  switch (build.state) {
+    case "waiting":
+      return <Words text={waited(build) > PATIENCE_MS ? "No worker has begun yet. Another index may be under way, or no worker runs." : "A worker begins within seconds."} />;
+    case "building":
+      return <Running build={build} />;
+    case "interrupted":
+      return <Words text="The last builder has gone without a word. What was there before is in force, and a worker tries again by itself." />;
+    case "failed":
+      return (
+        <Alert color="red" variant="light" title="The last build failed">
+          <Text size="sm">{build.detail}</Text>
+          <Text size="xs" c="dimmed" className="mono">
+            {build.reason}
+          </Text>
+        </Alert>
+      );
+    case "built":
+      return <Words text={`The last build took ${taken(build)}.`} />;
+  }
+}
+
+function Running({ build: { stage, done, expected } }: { build: Build }) {
+  const share = stage !== READ || expected === null || expected === 0 ? undefined : Math.min(100, Math.round((100 * done) / expected));
+  return (
+    <Stack gap={6} maw={520}>
+      <Progress value={share ?? 100} animated={share === undefined} aria-label="How far the build is" />
+      <Text size="sm" c="dimmed" className="number">
+        {STAGES[stage] ?? stage}: {whole(done)}
+        {share !== undefined && expected !== null && expected >= done && ` of about ${whole(expected)}`}
+      </Text>
+    </Stack>
+  );
+}
+
+function Words({ text }: { text: string }) {
+  return (
+    <Text size="sm" c="dimmed">
+      {text}
+    </Text>
+  );
+}
+
+function waited({ requested_at: asked }: Build): number {
+  return asked === null ? 0 : Date.now() - Date.parse(asked);
+}
+
+function taken({ started_at: begun, ended_at: ended }: Build): string {
+  if (begun === null || ended === null) return "some time";
+  const seconds = (Date.parse(ended) - Date.parse(begun)) / 1000;
+  if (seconds < 1) return "less than a second";
+  return seconds < 60 ? `${HUNDREDTHS.format(seconds)} seconds` : duration(Math.round(seconds));
+}

@@ -1,0 +1,43 @@
+import { useState } from "react";
+
+import { errorAt } from "../../api/problem";
+import { ClientInput } from "../clients/ClientInput";
+import { secretOf } from "../endpoints/endpoints";
+import type { Secret } from "../../parts/SecretOnce";
+import { type First, RegistrationForm } from "./RegistrationForm";
+import { useCreateRegistration } from "./registrations";
+
+interface Props {
+  zone: string;
+  first?: First; // what it asks for to begin with
+  onMade: (secret?: Secret) => void;
+}
+
+export function NewRegistration({ zone, first, onMade }: Props) {
+  const create = useCreateRegistration(zone);
+  const [client, setClient] = useState("");
+  return (
+    <RegistrationForm
+      zone={zone}
+      client={client}
+      first={first}
+      error={create.error}
+      busy={create.isPending}
+      action="Register"
+      ready={client !== ""}
+      onSubmit={(asked, callback) =>
+        create.mutate(
+          {
+            client,
+            ...asked,
+            ...(callback.kind === "endpoint" ? { endpoint: callback.endpoint } : {}),
+            ...(callback.kind === "url" ? { callback: callback.url } : {}),
+          },
+          { onSuccess: (secret) => onMade(secret === undefined ? undefined : secretOf(secret)) },
+        )
+      }
+    >
+      <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(create.error, "client")} />
+    </RegistrationForm>
+  );
+}

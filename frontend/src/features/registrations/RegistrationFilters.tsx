@@ -1,0 +1,110 @@
+import { Group, Select, TextInput } from "@mantine/core";
+
+import type { Faults } from "../../api/address";
+import { useClientNames } from "../clients/clients";
+import { EndpointSelect } from "../endpoints/EndpointSelect";
+import { useGroupsOfZone } from "../groups/groups";
+import { useStreamNames } from "../streams/streams";
+import type { RegistrationFilter } from "./registrations";
+
+const STATES = [
+  { value: "false", label: "active" },
+  { value: "true", label: "suspended" },
+];
+
+interface Props {
+  zone: string;
+  filter: RegistrationFilter;
+  faults: Faults;
+  onChange: (filter: RegistrationFilter) => void;
+  onTicket: (id: number) => void;
+}
+
+export function RegistrationFilters({ zone, filter, faults, onChange, onTicket }: Props) {
+  const clients = useClientNames(zone);
+  const streams = useStreamNames(zone);
+  const groups = useGroupsOfZone(zone);
+  return (
+    <Group gap="sm" mb="md">
+      <Select
+        aria-label="Of the client"
+        placeholder="Every client"
+        data={clients.data?.names ?? []}
+        value={filter.client ?? null}
+        onChange={(client) => onChange({ ...filter, client: client ?? undefined })}
+        clearable
+        searchable
+        w={{ base: "100%", xs: 170 }}
+      />
+      <Select
+        aria-label="On the stream"
+        placeholder="Every stream"
+        data={streams.data ?? []}
+        value={filter.stream ?? null}
+        onChange={(stream) => onChange({ ...filter, stream: stream ?? undefined })}
+        clearable
+        searchable
+        w={{ base: "100%", xs: 170 }}
+      />
+      <EndpointSelect
+        zone={zone}
+        aria-label="To the endpoint"
+        placeholder="Every endpoint"
+        value={filter.endpoint}
+        error={"endpoint" in faults}
+        onChange={(endpoint) => onChange({ ...filter, endpoint })}
+        w={{ base: "100%", xs: 220 }}
+      />
+      <Select
+        aria-label="Of the group"
+        placeholder="Every group"
+        data={[...new Set(groups.data?.map(({ name }) => name))]}
+        value={filter.group ?? null}
+        onChange={(group) => onChange({ ...filter, group: group ?? undefined })}
+        clearable
+        searchable
+        w={{ base: "100%", xs: 150 }}
+      />
+      <Select
+        aria-label="In the state"
+        placeholder="Every state"
+        data={STATES}
+        value={filter.suspended === undefined ? null : String(filter.suspended)}
+        error={"suspended" in faults}
+        onChange={(suspended) => onChange({ ...filter, suspended: suspended === null ? undefined : suspended === "true" })}
+        clearable
+        w={{ base: "100%", xs: 150 }}
+      />
+      <Written name="Of the key" placeholder="Every key" value={filter.key ?? ""} onWritten={(key) => onChange({ ...filter, key: key || undefined })} />
+      <Written name="Of the ticket" placeholder="Ticket" pattern="[0-9]{1,15}" value="" onWritten={(ticket) => Number(ticket) > 0 && onTicket(Number(ticket))} />
+    </Group>
+  );
+}
+
+interface WrittenProps {
+  name: string;
+  placeholder: string;
+  pattern?: string;
+  value: string;
+  onWritten: (text: string) => void;
+}
+
+/** What is looked for when it is written to the end: with Enter, or by leaving the field. */
+function Written({ name, placeholder, pattern, value, onWritten }: WrittenProps) {
+  const settle = (input: HTMLInputElement) => {
+    const text = input.value.trim();
+    if (text !== value && input.checkValidity()) onWritten(text);
+  };
+  return (
+    <TextInput
+      key={value}
+      aria-label={name}
+      placeholder={placeholder}
+      pattern={pattern}
+      defaultValue={value}
+      onBlur={(event) => settle(event.currentTarget)}
+      onKeyDown={(event) => event.key === "Enter" && settle(event.currentTarget)}
+      w={{ base: "100%", xs: 130 }}
+    />
+  );
+}

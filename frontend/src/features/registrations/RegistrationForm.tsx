@@ -1,0 +1,177 @@
+import { Button, Collapse, MultiSelect, Paper, Select, Stack } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconChevronDown, IconChevronUp } from "@tabler/icons-react";
+import { type ReactNode, useState } from "react";
+
+import { errorAt, Problem } from "../../api/problem";
+import { type AskedFilter, askedOf, draftOf, type FilterDraft } from "../filters/draft";
+import { DryRun } from "../dryRun/DryRun";
+import { FilterInput } from "../filters/FilterInput";
+import { useNames } from "../filters/names";
+import { useGroupsOfZone } from "../groups/groups";
+import { Form } from "../../parts/Form";
+import { useStreamNames } from "../streams/streams";
+import { CallbackInput, type CallbackChoice } from "./CallbackInput";
+import type { Registration } from "./registrations";
+import { reportOf, rowComplaint, rowsOf } from "./report";
+import { ReportInput } from "./ReportInput";
+
+const FIELDS = [
+  ...["client", "streams", "language", "filter", "domain", "type", "application", "attributes"],
+  ...["group", "report", "endpoint", "callback"],
+];
+
+export interface Asked extends AskedFilter {
+  streams: string[];
+  group: string | null;
+  report: Registration["report"];
+}
+
+/** What a new registration begins with. */
+export interface First {
+  draft: FilterDraft;
+  streams: string[];
+}
+
+interface Props {
+  zone: string;
+  client: string;
+  first?: First;
+  registration?: Registration; // to change it
+  error: unknown;
+  busy: boolean;
+  action: string;
+  ready?: boolean;
+  onSubmit: (asked: Asked, callback: CallbackChoice) => void;
+  onReload?: () => void;
+  children?: ReactNode; // whose it is, of a new one
+  aside?: ReactNode;
+}
+
+/** What a registration asks for, what it is told, and where the hub calls back. */
+export function RegistrationForm({ zone, client, first, registration, error, onSubmit, children, ...form }: Props) {
+  const streams = useStreamNames(zone).data ?? [];
+  const [chosen, setChosen] = useState<string[]>(registration?.streams ?? first?.streams ?? []);
+  const [draft, setDraft] = useState(() => first?.draft ?? draftOf(registration));
+  const [fault, setFault] = useState<Problem>();
+  const [group, setGroup] = useState(registration?.group ?? null);
+  const [report, setReport] = useState(() => rowsOf(registration?.report));
+  const [callback, setCallback] = useState<CallbackChoice>(choiceOf(registration));
+  const [checked, setChecked] = useState(false);
+  const names = useNames(zone, chosen[0]);
+  const shown = fault ?? error;
+
+  const submit = () => {
+    setChecked(true);
+    setFault(undefined);
+    if (report?.some((row) => rowComplaint(row) !== undefined)) return;
+    try {
+      const asked = askedOf(draft);
+      if (asked !== undefined) onSubmit({ streams: chosen, ...asked, group, report: reportOf(report) }, callback);
+    } catch (wrong) {
+      const detail = wrong instanceof SyntaxError ? `This is not JSON: ${wrong.message}` : String(wrong);
+      setFault(new Problem(400, { code: "malformed_json", detail, position: { field: "filter" } }));
+    }
+  };
+
+  return (
+    <Form {...form} error={shown} fields={FIELDS} onSubmit={submit}>
+      {children}
+      <MultiSelect
+        label="Streams"
+        description="Events of these streams are looked at."
+        data={[...new Set([...streams, ...chosen])]}
+        value={chosen}
+        onChange={setChosen}
+        searchable
+        error={errorAt(error, "streams")}
+      />
+      <FilterInput
+        zone={zone}
+        stream={chosen[0]}
+        draft={draft}
+        onChange={setDraft}
+        checked={checked}
+        error={shown}
+        whose={registration === undefined ? { client, streams: chosen } : undefined}
+      />
+      <Tried zone={zone} draft={draft} streams={streams} chosen={chosen[0]} />
+      <GroupSelect zone={zone} client={client} value={group} onChange={setGroup} error={errorAt(error, "group")} />
+      <ReportInput rows={report} names={names} checked={checked} onChange={setReport} error={errorAt(error, "report")} />
+      <CallbackInput
+        zone={zone}
+        client={client}
+        choice={callback}
+        urls={registration === undefined}
+        onChange={setCallback}
+        error={errorAt(error, "callback") ?? errorAt(error, "endpoint")}
+      />
+    </Form>
+  );
+}
+
+interface TriedProps {
+  zone: string;
+  draft: FilterDraft;
+  streams: readonly string[];
+  chosen: string | undefined;
+}
+
+/** The dry run of what stands in the form, when it is asked for. */
+function Tried({ zone, draft, streams, chosen }: TriedProps) {
+  const [open, { toggle }] = useDisclosure(false);
+  const [stream, setStream] = useState<string>();
+  return (
+    <Stack gap="xs">
+      <div>
+        <Button
+          variant="default"
+          size="compact-sm"
+          aria-expanded={open}
+          rightSection={open ? <IconChevronUp size={14} /> : <IconChevronDown size={14} />}
+          onClick={toggle}
+        >
+          Try it on stored events
+        </Button>
+      </div>
+      <Collapse expanded={open}>
+        {open && (
+          <Paper withBorder p="md">
+            <DryRun zone={zone} draft={draft} streams={streams} stream={stream ?? chosen} onStream={setStream} />
+          </Paper>
+        )}
+      </Collapse>
+    </Stack>
+  );
+}
+
+interface GroupProps {
+  zone: string;
+  client: string;
+  value: string | null;
+  onChange: (group: string | null) => void;
+  error: string | undefined;
+}
+
+function GroupSelect({ zone, client, value, onChange, error }: GroupProps) {
+  const groups = (useGroupsOfZone(zone).data ?? []).filter((group) => group.client === client).map(({ name }) => name);
+  return (
+    <Select
+      label="Group"
+      description="It is suspended and resumed with its group."
+      placeholder="none"
+      data={value === null || groups.includes(value) ? groups : [value, ...groups]}
+      value={value}
+      onChange={onChange}
+      nothingFoundMessage="The client has no such group"
+      clearable
+      searchable
+      error={error}
+    />
+  );
+}
+
+function choiceOf(registration: Registration | undefined): CallbackChoice {
+  if (registration === undefined || registration.endpoint === null) return { kind: "none" };
+  return { kind: "endpoint", endpoint: registration.endpoint };
+}

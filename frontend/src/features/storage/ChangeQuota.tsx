@@ -1,0 +1,52 @@
+import { Button, Text } from "@mantine/core";
+import { IconAdjustments } from "@tabler/icons-react";
+import { useState } from "react";
+
+import { errorAt } from "../../api/problem";
+import { AmountInput, BYTES } from "../../parts/AmountInput";
+import { Form } from "../../parts/Form";
+import { Side } from "../../parts/Side";
+import { useChangeQuota } from "./storage";
+
+/** The button that leads to another quota. */
+export function ChangeQuota({ zone, quota }: { zone: string; quota: number | null }) {
+  const [open, setOpen] = useState(false);
+  const [wanted, setWanted] = useState(quota);
+  const change = useChangeQuota(zone);
+  const begin = () => {
+    setWanted(quota);
+    setOpen(true);
+  };
+  return (
+    <>
+      <Button variant="default" leftSection={<IconAdjustments size={16} />} onClick={begin}>
+        Change the quota
+      </Button>
+      <Side of={open || undefined} title={() => "Quota"} size="md" onClose={() => setOpen(false)}>
+        {() => (
+          <Form
+            fields={["quota_bytes"]}
+            error={change.error}
+            busy={change.isPending}
+            action="Save"
+            ready={wanted !== quota}
+            onSubmit={() => change.mutate(wanted, { onSuccess: () => setOpen(false) })}
+          >
+            <Text size="sm" c="dimmed">
+              When the events of the whole hub reach it, the oldest sealed segments are dropped until they fit, also those that somebody
+              still needs; each gap is announced. What is on hold is never dropped.
+            </Text>
+            <AmountInput
+              label="Quota"
+              description="Empty: the setting of the hub."
+              units={BYTES}
+              value={wanted}
+              onChange={setWanted}
+              error={errorAt(change.error, "quota_bytes")}
+            />
+          </Form>
+        )}
+      </Side>
+    </>
+  );
+}

@@ -1,0 +1,147 @@
+import { Radio, Select, SimpleGrid, Stack, Switch, TextInput } from "@mantine/core";
+
+import { errorAt } from "../../api/problem";
+import { AmountInput, BYTES, EVENTS, TIMES } from "../../parts/AmountInput";
+import { Section } from "../../parts/Section";
+import { MatchingFields } from "./MatchingFields";
+import type { Policy } from "./streams";
+
+interface Props {
+  policy: Policy;
+  isNew: boolean; // what is for good can be chosen
+  error: unknown;
+  onChange: (change: Partial<Policy>) => void;
+}
+
+const DURABILITIES = [
+  { value: "sync", label: "sync", description: "An emit is answered once its events are on the disk: they survive every crash." },
+  {
+    value: "async",
+    label: "async",
+    description: "An emit is answered before the disk has it: faster, and a crash of the database may take the last moments. Readers are told.",
+  },
+  { value: "transient", label: "transient", description: "In memory alone, the newest events only. Sessions may listen, callbacks may not." },
+];
+
+/** Each part of a policy with what it does. */
+export function PolicyFields({ policy, isNew, error, onChange }: Props) {
+  const stored = policy.durability !== "transient";
+  return (
+    <>
+      <Section title="Durability" about={isNew ? "What an emit waits for. It is for good." : "It is for good, because emits were promised it."}>
+        <Radio.Group
+          aria-label="Durability"
+          value={policy.durability}
+          onChange={(value) => onChange({ durability: value })}
+          error={errorAt(error, "durability")}
+        >
+          <Stack gap="sm">
+            {DURABILITIES.map((one) => (
+              <Radio key={one.value} {...one} disabled={!isNew && one.value !== policy.durability} />
+            ))}
+          </Stack>
+        </Radio.Group>
+      </Section>
+      {stored && <StateFields policy={policy} isNew={isNew} error={error} onChange={onChange} />}
+      <RetentionFields policy={policy} error={error} onChange={onChange} />
+      <SegmentFields policy={policy} isNew={isNew} error={error} onChange={onChange} />
+      <Section title="Types">
+        <Select
+          label="Events of types that are not declared"
+          description="Those of declared types are always checked against their definition."
+          data={[
+            { value: "accept", label: "are accepted" },
+            { value: "refuse", label: "are refused" },
+          ]}
+          value={policy.undeclared}
+          allowDeselect={false}
+          onChange={(value) => onChange({ undeclared: value as Policy["undeclared"] })}
+          error={errorAt(error, "undeclared")}
+        />
+      </Section>
+      <MatchingFields policy={policy} isNew={isNew} error={error} onChange={onChange} />
+    </>
+  );
+}
+
+function StateFields({ policy, isNew, error, onChange }: Props) {
+  return (
+    <Section title="State">
+      <Switch
+        label="Keyed"
+        description="The latest event of each key is kept, whatever else is dropped. It is for good."
+        checked={policy.keyed}
+        disabled={!isNew}
+        onChange={(event) => onChange({ keyed: event.currentTarget.checked, restate: event.currentTarget.checked && policy.restate })}
+        error={errorAt(error, "keyed")}
+      />
+      <Switch
+        label="Restate at each start"
+        description="The latest event of each key is appended anew when the hub starts. It needs a keyed stream."
+        checked={policy.restate}
+        disabled={!policy.keyed}
+        onChange={(event) => onChange({ restate: event.currentTarget.checked })}
+        error={errorAt(error, "restate")}
+      />
+    </Section>
+  );
+}
+
+/** How long events are kept, and what is kept beyond that. */
+export function RetentionFields({ policy, error, onChange }: Omit<Props, "isNew">) {
+  const stored = policy.durability !== "transient";
+  return (
+    <Section title="Retention" about="Of what is sealed, the oldest segments beyond any of these limits are dropped, whole.">
+      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md">
+        <AmountInput label="Age" description="Since it was sealed." units={TIMES} value={policy.retain_age_s} onChange={(value) => onChange({ retain_age_s: value })} error={errorAt(error, "retain_age_s")} />
+        <AmountInput label="Size" description="Of all its segments." units={BYTES} value={policy.retain_bytes} onChange={(value) => onChange({ retain_bytes: value })} error={errorAt(error, "retain_bytes")} />
+        <AmountInput label="Count" description="Events in all." units={EVENTS} value={policy.retain_events} onChange={(value) => onChange({ retain_events: value })} error={errorAt(error, "retain_events")} />
+      </SimpleGrid>
+      {stored && (
+        <>
+          <Select
+            label="What a durable cursor still needs"
+            description="Sessions, forwarders, callbacks that wait and the archive have one."
+            data={[
+              { value: "keep", label: "is kept beyond the limits" },
+              { value: "drop", label: "is dropped, and the gap is announced" },
+            ]}
+            value={policy.on_lag}
+            allowDeselect={false}
+            onChange={(value) => onChange({ on_lag: value as Policy["on_lag"] })}
+            error={errorAt(error, "on_lag")}
+          />
+          <Switch
+            label="Archive"
+            description="Sealed segments go to the archive and are dropped only when they are there. They stay readable."
+            checked={policy.archive}
+            onChange={(event) => onChange({ archive: event.currentTarget.checked })}
+            error={errorAt(error, "archive")}
+          />
+          <TextInput
+            label="Hold"
+            description="Why nothing may be dropped, whatever the limits say, such as a lawsuit. Empty: no hold."
+            value={policy.hold ?? ""}
+            onChange={(event) => onChange({ hold: event.currentTarget.value || null })}
+            error={errorAt(error, "hold")}
+          />
+        </>
+      )}
+    </Section>
+  );
+}
+
+function SegmentFields({ policy, error, onChange }: Props) {
+  const stored = policy.durability !== "transient";
+  return (
+    <Section title="Segments" about="A segment is sealed, and the next one opened, at the first of these.">
+      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md">
+        <AmountInput required label="Events" description="In one segment." units={EVENTS} value={policy.segment_events_max} onChange={(value) => onChange({ segment_events_max: value ?? undefined })} error={errorAt(error, "segment_events_max")} />
+        <AmountInput required label="Bytes" description="In one segment." units={BYTES} value={policy.segment_bytes_max} onChange={(value) => onChange({ segment_bytes_max: value ?? undefined })} error={errorAt(error, "segment_bytes_max")} />
+        {stored && (
+          <AmountInput label="Time" description="Since it was opened." units={TIMES} value={policy.segment_age_s_max} onChange={(value) => onChange({ segment_age_s_max: value })} error={errorAt(error, "segment_age_s_max")} />
+        )}
+      </SimpleGrid>
+    </Section>
+  );
+}

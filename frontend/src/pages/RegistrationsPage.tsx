@@ -1,0 +1,65 @@
+import { useSearchParams } from "react-router";
+
+import { type Faults, isFaulty, numberAt } from "../api/address";
+import { useZone } from "../api/zone";
+import { FaultAlert } from "../parts/FaultAlert";
+import { New } from "../parts/New";
+import { PageHeader } from "../parts/PageHeader";
+import { Side } from "../parts/Side";
+import { NewRegistration } from "../features/registrations/NewRegistration";
+import { RegistrationDetail } from "../features/registrations/RegistrationDetail";
+import { RegistrationFilters } from "../features/registrations/RegistrationFilters";
+import { RegistrationList } from "../features/registrations/RegistrationList";
+import type { RegistrationFilter } from "../features/registrations/registrations";
+
+export function RegistrationsPage() {
+  const zone = useZone();
+  const [search, setSearch] = useSearchParams();
+  const faults: Faults = {};
+  const filter = filterOf(search, faults);
+  const shown = numberAt(search, "registration", faults);
+  const show = (registration: number | undefined) => setSearch(searchOf({ ...filter, registration }));
+  const close = () => setSearch(searchOf(filter), { replace: true });
+
+  return (
+    <>
+      <PageHeader title="Registrations" about="Who wants which events, and where the hub calls back.">
+        <New label="New registration" size="xl">
+          {(made) => <NewRegistration zone={zone} onMade={made} />}
+        </New>
+      </PageHeader>
+      <RegistrationFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} onTicket={show} />
+      {isFaulty(faults) ? (
+        <FaultAlert faults={faults} search={search} />
+      ) : (
+        <RegistrationList zone={zone} filter={filter} onOpen={show} />
+      )}
+      <Side of={shown} title={(id) => `Registration ${id}`} size="xl" onClose={close}>
+        {(id) => <RegistrationDetail key={id} zone={zone} id={id} onEnded={close} />}
+      </Side>
+    </>
+  );
+}
+
+function filterOf(search: URLSearchParams, faults: Faults): RegistrationFilter {
+  return {
+    client: search.get("client") ?? undefined,
+    stream: search.get("stream") ?? undefined,
+    endpoint: numberAt(search, "endpoint", faults),
+    group: search.get("group") ?? undefined,
+    suspended: flagAt(search, "suspended", faults),
+    key: search.get("key") ?? undefined,
+  };
+}
+
+function flagAt(search: URLSearchParams, name: string, faults: Faults): boolean | undefined {
+  const text = search.get(name);
+  if (text !== null && text !== "true" && text !== "false") faults[name] = "Neither true nor false.";
+  return text === null ? undefined : text === "true";
+}
+
+/** The open one is in the address, too. */
+function searchOf(asked: RegistrationFilter & { registration?: number }): URLSearchParams {
+  const given = Object.entries(asked).filter(([, value]) => value !== undefined && value !== "");
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+}

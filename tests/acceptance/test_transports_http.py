@@ -1,0 +1,301 @@
+"""The transports over HTTP: long poll, cursors, raw bytes, snapshots (EMC-15, 16, 31, 32, 34)."""
+
+import asyncio
+import hashlib
+import json
+import os
+import subprocess
+import threading
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.acceptance.transports import FRAMES, ListenerSpec, events_of, server_frames
+from tests.acceptance.wire import EVENT, numbered, session, until
+from tests.live import Answer, LiveHub, LiveZone
+
+HEAR_TIMEOUT_S = 30.0
+SNAPSHOT = ("gap", "listening", "state", "state", "state_end", "event", "event")
+
+
+def listen(zone: LiveZone, query: str, *, web: int = 0, **headers: str) -> Answer:
+    path = f"/v1/streams/orders/events?{query}"
+    return zone.hub.call("GET", path, key=zone.admin, url=zone.hub.web[web].url, headers=headers)
+
+
+def drop(zone: LiveZone, below: int) -> None:
+    """Sealed segments that begin below a number are no longer held."""
+    zone.hub.sql(
+        "UPDATE segments SET tier = 'dropped' WHERE first < %s AND last IS NOT NULL AND stream_id ="
+        " (SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
+        " WHERE z.name = %s AND s.name = 'orders')",
+        below,
+        zone.name,
+    )
+
+
+@pytest.mark.req("EMC-34")
+async def test_a_long_poll_returns_at_the_event_or_empty_with_the_same_cursor(
+    zone: LiveZone,
+) -> None:
+    """The poll that gets an event is there long before the one that waits for its 20 s."""
+    zone.create_stream("orders")
+    zone.create_stream("quiet")
+    [run] = zone.emit("orders", numbered(1, 3)).json["ranges"]
+    zone.emit("quiet", EVENT)
+    ended: list[str] = []
+
+    async def poll(http: aiohttp.ClientSession, stream: str, start: str) -> dict[str, Any]:
+        url = f"{zone.hub.url}/v1/streams/{stream}/events"
+        async with http.get(url, params={"from": start, "timeout": "20"}) as response:
+            assert response.status == 200
+            page: dict[str, Any] = await response.json()
+            ended.append(stream)
+            return page
+
+    head = zone.hub.call("GET", "/v1/streams/quiet/events?from=now", key=zone.admin).json["cursor"]
+    headers = {"Authorization": f"Bearer {zone.admin}"}
+    async with aiohttp.ClientSession(headers=headers) as http:
+        others = _readers(zone.hub)
+        quiet = asyncio.create_task(poll(http, "quiet", f"{head['segment']}:{head['sequence']}"))
+        orders = asyncio.create_task(poll(http, "orders", f"{run['segment']}:3"))
+        await until(lambda: _readers(zone.hub) >= others + 2)
+        await asyncio.to_thread(zone.emit, "orders", numbered(4, 4))
+        found = await orders
+        assert [(item["prev"], item["sequence"]) for item in found["events"]] == [(3, 4)]
+        assert found["events"][0]["liveness"] == "live"
+        assert found["cursor"] == {"segment": run["segment"], "sequence": 4}
+        empty = await quiet
+    assert (empty["events"], empty["cursor"], ended) == ([], head, ["orders", "quiet"])
+
+
+def _readers(hub: LiveHub) -> float:
+    """How many there are, of all tests."""
+    text = hub.call("GET", "/metrics").body.decode()
+    found = [line.split()[-1] for line in text.splitlines() if line.startswith("eventhub_sockets")]
+    return sum(float(value) for value in found)
+
+
+@pytest.mark.req("EMC-15")
+def test_a_wiped_store_answers_an_old_cursor_at_once(zone: LiveZone) -> None:
+    """The reader holds (U1, 500); the store is replaced, and 20 events are appended."""
+    zone.create_stream("orders")
+    old = "11111111-1111-4111-8111-111111111111"
+    [run] = zone.emit("orders", numbered(1, 20)).json["ranges"]
+    for query in (f"from={old}:500&timeout=30", f"from={old}:500", f"from={old}:20"):
+        problem = listen(zone, query).refused(409, "segment_mismatch")
+        assert problem["current"] == {"segment": run["segment"], "first": 1, "last": 20}
+
+
+@pytest.mark.req("EMC-16")
+async def test_a_number_that_is_used_again_in_another_segment_is_new(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """The stream's segment is replaced under the same numbers, as after a loss."""
+    zone.create_stream("orders")
+    [first] = zone.emit("orders", numbered(1, 20)).json["ranges"]
+    other = hub.new_zone()
+    other.create_stream("orders")
+    [second] = other.emit("orders", numbered(101, 120)).json["ranges"]
+    assert (first["last"], second["last"]) == (20, 20)
+    seen = {}
+    for owner in (zone, other):
+        page = listen(owner, "from=oldest").json
+        for item in page["events"]:
+            seen[item["segment"], item["sequence"]] = item["event"]["attributes"]["n"]
+    assert len(seen) == 40
+    assert (seen[first["segment"], 20], seen[second["segment"], 20]) == (20, 120)
+
+
+@pytest.mark.req("EMC-31")
+def test_protobuf_over_http_carries_the_stored_bytes(hub: LiveHub, zone: LiveZone) -> None:
+    zone.create_stream("orders", segment_events_max=10)
+    zone.emit("orders", [{**EVENT, "attributes": {"n": n}, "body": ["ü" * n]} for n in range(10)])
+    stored = hub.sql(
+        "SELECT e.sequence, encode(sha256(e.payload), 'hex') FROM events e"
+        " JOIN segments g ON g.id = e.segment_id JOIN streams s ON s.id = g.stream_id"
+        " JOIN zones z ON z.id = s.zone_id WHERE z.name = %s ORDER BY 1",
+        zone.name,
+    )
+    segments = hub.call("GET", "/v1/streams/orders/segments", key=zone.admin).json["items"]
+    raw = f"/v1/streams/orders/segments/{segments[0]['uuid']}/raw"
+    for path in ("/v1/streams/orders/events?from=oldest", raw):
+        answer = hub.call("GET", path, key=zone.admin, headers={"Accept": FRAMES})
+        assert (answer.status, answer.headers["content-type"]) == (200, FRAMES)
+        frames = [frame.event for frame in server_frames(answer.body) if frame.HasField("event")]
+        sent = [(frame.sequence, hashlib.sha256(frame.event).hexdigest()) for frame in frames]
+        assert sent == stored, path
+
+
+@pytest.mark.req("EMC-32")
+def test_a_segment_of_50_mb_is_sent_in_constant_memory(hub: LiveHub, zone: LiveZone) -> None:
+    zone.create_stream("orders", segment_events_max=64)
+    body = "x" * 800_000
+    for _ in range(8):
+        assert zone.emit("orders", [{**EVENT, "body": body} for _ in range(8)]).status == 200
+    [segment, _] = hub.call("GET", "/v1/streams/orders/segments", key=zone.admin).json["items"]
+    assert segment["bytes"] > 50_000_000
+    path = f"/v1/streams/orders/segments/{segment['uuid']}/raw"
+    web = hub.web[1]
+    small = f"/v1/streams/orders/segments/{segment['uuid']}"
+    hub.call("GET", small, key=zone.admin, url=web.url)
+    before, peak = _rss_kib(web.pid), 0
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.01):
+            peak = max(peak, _rss_kib(web.pid))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    answer = hub.call("GET", path, key=zone.admin, url=web.url)
+    done.set()
+    watching.join()
+    frames = [frame.event for frame in server_frames(answer.body)]
+    assert [frame.sequence for frame in frames] == list(range(1, 65))
+    assert peak - before < 10 * 1024, f"{peak - before} KiB more"
+
+
+def _rss_kib(pid: int) -> int:
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def keyed(zone: LiveZone) -> dict[str, Any]:
+    """A keyed stream whose first segments are gone: a and b are there, c has ended. Its oldest
+    cursor.
+    """
+    zone.create_stream("orders", segment_events_max=3, keyed=True)
+    events = [{**EVENT, "key": key, "attributes": {"n": n}} for n, key in enumerate("abcabcab", 1)]
+    ranges = zone.emit("orders", events).json["ranges"]
+    zone.emit("orders", {**EVENT, "key": "c", "tombstone": True})
+    zone.emit("orders", {**EVENT, "attributes": {"n": 10}})
+    drop(zone, 7)
+    return {"segment": ranges[0]["segment"], "sequence": 1}
+
+
+def check_snapshot(messages: list[dict[str, Any]]) -> None:
+    """First the gap, then the total state at n, then n + 1 and on in order (SUN-29)."""
+    received = [message["op"] for message in messages]
+    assert tuple(received) == SNAPSHOT, received
+    gap, listening, *states, end, first, second = messages
+    assert (gap["code"], gap["then"]) == ("gap", "state")
+    state = {one["key"]: (one["sequence"], one["event"]["attributes"]["n"]) for one in states}
+    assert state == {"a": (7, 7), "b": (8, 8)}
+    n = end["cursor"]["sequence"]
+    assert (n, listening["cursor"]) == (10, end["cursor"])
+    assert [(m["prev"], m["sequence"]) for m in (first, second)] == [(n, n + 1), (n + 1, n + 2)]
+
+
+@pytest.mark.req("SUN-29")
+async def test_a_socket_that_missed_something_gets_the_total_state(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    cursor = keyed(zone)
+    async with session(hub, zone.admin, web=1) as reader:
+        await reader.say("listen", listener="a", stream="orders", **{"from": cursor})
+        messages = [await reader.hear() for _ in range(5)]
+        zone.emit("orders", [{**EVENT, "key": "c"}, EVENT])
+        messages += await reader.events(2)
+    assert {message["listener"] for message in messages} == {"a"}
+    check_snapshot(messages)
+
+
+@pytest.mark.req("SUN-29")
+async def test_server_sent_events_that_missed_something_give_the_total_state(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """None of the snapshot has an id: an EventSource that disconnects in it receives it again."""
+    cursor = keyed(zone)
+    spec = ListenerSpec(hub, zone.admin, "orders", f"{cursor['segment']}:{cursor['sequence']}")
+    messages: list[dict[str, Any]] = []
+    async with asyncio.timeout(HEAR_TIMEOUT_S), aclosing(events_of(spec)) as events:  # type: ignore[type-var]
+        async for message in events:
+            messages.append(message)
+            if len(messages) == 5:
+                await asyncio.to_thread(zone.emit, "orders", [{**EVENT, "key": "c"}, EVENT])
+            if len(messages) == 7:
+                break
+    ids = [message.pop("id") for message in messages]
+    assert (ids[0], ids[2], ids[3]) == (None, None, None)
+    check_snapshot(messages)
+
+
+@pytest.mark.parametrize("state", ["always", "never"])
+async def test_a_snapshot_is_sent_when_requested(hub: LiveHub, zone: LiveZone, state: str) -> None:
+    keyed(zone)
+    async with session(hub, zone.admin) as reader:
+        await reader.say("listen", listener="a", stream="orders", state=state, **{"from": "oldest"})
+        received = [(await reader.hear())["op"] for _ in range(4)]
+    if state == "always":
+        assert received == ["listening", "state", "state", "state_end"]
+    else:
+        assert received == ["listening", "event", "event", "event"]
+
+
+async def test_server_sent_events_continue_after_a_reported_gap(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders", segment_events_max=3)
+    ranges = zone.emit("orders", numbered(1, 10)).json["ranges"]
+    drop(zone, 5)
+    spec = ListenerSpec(hub, zone.admin, "orders", f"{ranges[0]['segment']}:1")
+    messages: list[dict[str, Any]] = []
+    async with asyncio.timeout(HEAR_TIMEOUT_S), aclosing(events_of(spec)) as events:  # type: ignore[type-var]
+        async for message in events:
+            messages.append(message)
+            if len(messages) == 4:
+                break
+    gap, listening, *rest = messages
+    assert (gap["op"], gap["then"], gap["missed"]) == ("gap", "events", {"first": 2, "last": 6})
+    assert gap["id"] == f"{ranges[2]['segment']}:6" == listening["id"]
+    assert [(one["prev"], one["sequence"]) for one in rest] == [(6, 7), (7, 8)]
+
+
+def test_curl_reads_pages_and_resumes_server_sent_events(zone: LiveZone) -> None:
+    """As a shell would: the id of the last event goes back as Last-Event-ID."""
+    zone.create_stream("orders")
+    zone.emit("orders", numbered(1, 5))
+    url = f"{zone.hub.url}/v1/streams/orders/events"
+    page = json.loads(curl(f"{url}?from=oldest&limit=2", zone.admin))
+    assert [item["sequence"] for item in page["events"]] == [1, 2]
+    text = curl(url, zone.admin, "-H", "Accept: application/x-ndjson", "-G", "-d", "from=oldest")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line.get("sequence") for line in lines] == [1, 2, 3, 4, 5, None]
+    assert lines[-1]["cursor"]["sequence"] == 5
+
+    def cut_off(*options: str) -> tuple[list[int], str]:
+        """What comes until curl gives up, and the last id."""
+        sse = ("-N", "--max-time", "2", "-H", "Accept: text/event-stream", *options)
+        text = curl(f"{url}?from=oldest", zone.admin, *sse, code=28)
+        numbers = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
+        ids = [line[4:] for line in text.splitlines() if line.startswith("id: ")]
+        return [one["sequence"] for one in numbers if one["op"] == "event"], ids[-1]
+
+    numbers, last = cut_off()
+    assert numbers == [1, 2, 3, 4, 5]
+    zone.emit("orders", numbered(6, 7))
+    assert cut_off("-H", f"Last-Event-ID: {last}")[0] == [6, 7]
+
+
+def test_a_page_comes_as_a_batch_of_cloudevents(zone: LiveZone) -> None:
+    """The cursor is in a header, and the id of an event that has none of its own."""
+    zone.create_stream("orders")
+    [run] = zone.emit("orders", [{**EVENT, "id": "own", "body": {"n": 1}}, EVENT]).json["ranges"]
+    media = "application/cloudevents-batch+json"
+    answer = listen(zone, "from=oldest", Accept=media)
+    assert (answer.status, answer.headers["content-type"]) == (200, media)
+    first, second = answer.json
+    assert (first["id"], first["type"], first["data"]) == ("own", "order.placed", {"n": 1})
+    assert second["id"] == f"{run['segment']}:2" == answer.headers["eventhub-cursor"]
+
+
+def curl(url: str, key: str, *options: str, code: int = 0) -> str:
+    command = ["curl", "-s", "-H", f"Authorization: Bearer {key}", *options, url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stdout
