@@ -1,8 +1,8 @@
-# Everything a developer or an operator types. `make` alone lists it.
+# The commands of developers and operators. `make` alone lists them.
 
 SHELL := /bin/sh
 MAKEFLAGS += --jobs=2
-# hundreds of processes start in a run of the tests: not each is to compile all sources anew
+# a test run starts hundreds of processes, which must not all compile the sources
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup payloads console openapi run test check lint lint-python lint-types lint-console lint-prose \
@@ -11,15 +11,15 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
-# test processes: three for two cores, as tests wait a third of their time; with its servers each
-# takes 1 GiB of memory
+# test processes: three for two cores, because tests wait a third of their time; each takes 1 GiB of
+# memory with its servers
 WORKERS := $(shell $(PYTHON) -c 'import os; \
 	room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30; \
 	print(max(2, min(3 * len(os.sched_getaffinity(0)) // 2, room, 8)))')
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# of pip's lines one that counts the packages, on a terminal; what went wrong is shown whole
+# show pip's progress as a count of packages on a terminal; print its whole log on a failure
 COUNT = { $(1); } > $(VENV)/pip.log 2>&1 & pid=$$!; \
 	while kill -0 $$pid 2>/dev/null; do \
 		if [ -t 1 ]; then printf '\r  %s of $(2) packages' \
@@ -37,12 +37,12 @@ COMPILE := $(BIN)/pip-compile --allow-unsafe --generate-hashes --no-emit-find-li
 
 MYPY_PATHS := eventhub registrations delivery sparkjobs clients/python/eventhub_client
 
-help: ## list these targets
+help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 # --- set-up: each step leaves a stamp and is done again only when its input changes ---
 
-setup: $(VENV)/.stamp-package payloads console ## virtual environment, locked packages, the demo's payloads, the console
+setup: $(VENV)/.stamp-package payloads console ## create the virtual environment, install packages, fetch the demo's payloads, build the console
 
 $(VENV)/.stamp-venv:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 is needed: make setup PYTHON=/path/to/python3.11"; exit 1; }
@@ -101,7 +101,7 @@ $(CONSOLE): $(PACKAGES) $(CONSOLE_SOURCES)
 
 COMMANDS := clients/python/eventhub_client/commands/api.json
 
-openapi: setup ## write what is generated from the API: the console's types, the command line's table
+openapi: setup ## generate files from the API: the console's types, the command line's table
 	$(BIN)/python manage.py openapi > frontend/openapi.json.new
 	mv frontend/openapi.json.new frontend/openapi.json
 	$(BIN)/python manage.py openapi --commands > $(COMMANDS).new
@@ -109,7 +109,7 @@ openapi: setup ## write what is generated from the API: the console's types, the
 
 # --- running ---
 
-run: setup ## the hub with the demo: make run PORT=8000 DATA=./var
+run: setup ## run the hub with the demo: make run PORT=8000 DATA=./var
 	@exec $(BIN)/python manage.py up --demo $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 # of Spark, mapped by each Java that the tests start
@@ -121,16 +121,16 @@ $(CLASSES): tests/java.py $(VENV)/.stamp-package
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # the folders of an area, of each kind of test: make test AREA=delivery
-test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## linters and all tests: make test AREA=delivery ARGS="-k cursor"
+test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
 	$(PYTEST) $(if $(AREA),$(wildcard tests/*/$(AREA))) $(ARGS)
 
-check: lint ## linters, types and unit tests, in a minute and a half
+check: lint ## run linters, type checks and unit tests in a minute and a half
 	$(PYTEST) tests/tidy tests/unit $(ARGS)
 
-lint-prose: setup $(VENV)/.stamp-dev ## words and docstrings: make lint-prose ARGS=delivery/forward
+lint-prose: setup $(VENV)/.stamp-dev ## check words and docstrings: make lint-prose ARGS=delivery/forward
 	$(BIN)/python -m tests.tidy.prose $(ARGS)
 
-lint: lint-console lint-types lint-python ## ruff, import contracts, mypy; of the console types and ESLint
+lint: lint-console lint-types lint-python ## run ruff, import contracts, mypy, and for the console types and ESLint
 
 lint-python: setup $(VENV)/.stamp-dev
 	$(BIN)/ruff check .
@@ -148,21 +148,21 @@ lint-console: console
 bench: setup $(VENV)/.stamp-dev ## measure against baselines: make bench ARGS="emit --json out.json"
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
-chaos: setup $(VENV)/.stamp-dev ## long fault runs
+chaos: setup $(VENV)/.stamp-dev ## run long fault tests
 	$(BIN)/python -u -m tests.chaos $(ARGS)
 
-requirements: setup $(VENV)/.stamp-dev ## which requirement is shown by which test
+requirements: setup $(VENV)/.stamp-dev ## list the tests of each requirement
 	$(BIN)/python -m tests.requirements $(ARGS)
 
 SBOM := build/sbom
 
-sbom: $(VENV)/.stamp-dev ## what is shipped, in CycloneDX: build/sbom/python.cdx.json and console.cdx.json
+sbom: $(VENV)/.stamp-dev ## write CycloneDX documents: build/sbom/python.cdx.json and console.cdx.json
 	@mkdir -p $(SBOM)
 	$(BIN)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --output-reproducible \
 		--of JSON -o $(SBOM)/python.cdx.json
 	cd frontend && $(NPM) sbom --package-lock-only --omit dev --sbom-format cyclonedx \
 		> ../$(SBOM)/console.cdx.json
 
-lock: setup $(VENV)/.stamp-dev ## write the locked requirements anew from the .in files
+lock: setup $(VENV)/.stamp-dev ## rewrite the locked requirements from the .in files
 	$(COMPILE) --output-file=requirements.txt requirements.in
 	$(COMPILE) --output-file=requirements-dev.txt requirements-dev.in

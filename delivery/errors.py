@@ -4,6 +4,8 @@ from eventhub.base.errors import NotFound
 
 
 class UnknownDelivery(NotFound):
-    """There is no such delivery for this client. List deliveries with GET /v1/deliveries."""
+    """This client has no such delivery, or it is no longer stored. List deliveries with GET
+    /v1/deliveries.
+    """
 
     code = "unknown_delivery"

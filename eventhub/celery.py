@@ -27,7 +27,7 @@ from eventhub.schedule import TIMETABLE
 from eventhub.tasks import HubTask, progress
 from eventhub.units import Unit
 from eventhub.worker import attach
-from registrations.match_index.builds.task import IndexJob
+from registrations.match_index.builds.task import IndexBuildJob
 from registrations.purge import VersionPurge
 from sparkjobs.runs.task import RunJob, request_scheduled_run
 
@@ -57,7 +57,7 @@ app.conf.update(
     beat_scheduler="eventhub.beat:SteadyScheduler",
 )
 _archiving = ArchiveJob()
-_indexing = IndexJob(SystemClock())
+_indexing = IndexBuildJob(SystemClock())
 _purging = VersionPurge(SystemClock())
 _running = RunJob()
 progress.update(

@@ -44,7 +44,7 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.close()
 
     def send_receive_event_to_app(self) -> None:
-        """Close with 1007 for text that is not UTF-8 (RFC 6455, 8.1), and log nothing."""
+        """Close with 1007 for text that is not UTF-8 (RFC 6455, 8.1), without a log message."""
         if self.curr_msg_data_type == "text" and not self.close_sent:
             try:
                 b"".join(self.frames).decode()

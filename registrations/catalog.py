@@ -19,7 +19,7 @@ from eventhub.base.time_slices import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
 from registrations.compiled import COMPILED_FILTERS
-from registrations.match_index.epochs.facts import Facts, Moment
+from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot
 from registrations.matching.spec import Specs
 from registrations.matching.stream_matcher import AUTO
 from registrations.matching.versions import StreamVersion, SuspensionSpan
@@ -134,7 +134,7 @@ async def versions_of_barriers(
     return await _read(connection, ChangedVersionQuery(stream_id, barriers=list(barriers)))
 
 
-async def versions_since(connection: Connection, facts: Facts) -> list[StoredVersion]:
+async def versions_since(connection: Connection, facts: EpochFacts) -> list[StoredVersion]:
     """Return the versions that an epoch of a stream's index misses: those that began or ended since
     its snapshot, and those that it could not hold. Some of them may be unchanged.
     """
@@ -142,7 +142,7 @@ async def versions_since(connection: Connection, facts: Facts) -> list[StoredVer
     return await _read(connection, changed)
 
 
-async def ended_since(connection: Connection, facts: Facts) -> dict[int, int]:
+async def ended_since(connection: Connection, facts: EpochFacts) -> dict[int, int]:
     """Return the versions that ended, or may have ended, since an epoch's snapshot, with the last
     sequence that each applies to.
     """
@@ -155,9 +155,9 @@ async def ended_since(connection: Connection, facts: Facts) -> dict[int, int]:
     return found
 
 
-async def moment_of(connection: Connection, stream_id: int) -> Moment | None:
+async def moment_of(connection: Connection, stream_id: int) -> StreamSnapshot | None:
     """Return the state of the stream in the snapshot of this transaction; None if it is unknown."""
-    query = cursor_of(connection, Moment)
+    query = cursor_of(connection, StreamSnapshot)
     return await (await query.execute(SQL["moment"], (stream_id,))).fetchone()
 
 

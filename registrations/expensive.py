@@ -50,7 +50,7 @@ def record_costs(connection: Connection, begun: Iterable[StartedVersion]) -> Non
         return
     registrations, streams, costs = map(list, zip(*expensive, strict=True))
     values = {"registrations": registrations, "streams": streams, "costs": costs}
-    connection.execute(SQL["note"], values)
+    connection.execute(SQL["record"], values)
 
 
 class EvaluationBudget:

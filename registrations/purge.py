@@ -19,10 +19,10 @@ from eventhub.base.logs import get_logger
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import blocking
 from eventhub.postgresql.rows import cursor_of, scalars
-from registrations.match_index.epochs.errors import IndexNotTaken
-from registrations.match_index.epochs.facts import Facts, facts_of, refusal
+from registrations.match_index.epochs.errors import IndexNotUsed
+from registrations.match_index.epochs.facts import EpochFacts, facts_of, refusal
 from registrations.match_index.epochs.folder import index_root, indexed
-from registrations.match_index.epochs.tables import moment_of
+from registrations.match_index.epochs.tables import snapshot_of
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
 from registrations.match_index.format.manifest import read_manifest
 
@@ -89,7 +89,7 @@ class VersionPurge:
             log.info("versions_purged", versions=versions, barriers=barriers)
         return Purged(versions, barriers)
 
-    def _versions(self, connection: Connection, epochs: list[Facts]) -> Iterator[int]:
+    def _versions(self, connection: Connection, epochs: list[EpochFacts]) -> Iterator[int]:
         """Delete ended versions batch by batch; yield the number deleted in each batch."""
         values = {
             "epochs": [facts.stream for facts in epochs],
@@ -136,13 +136,13 @@ def _reported(connection: Connection, endpoints: Iterable[int | None]) -> set[in
     return {*scalars(connection).execute(SQL["reported"], {"endpoints": list(ids)}).fetchall()}
 
 
-def _epochs(connection: Connection, data: Path) -> Iterator[Facts]:
+def _epochs(connection: Connection, data: Path) -> Iterator[EpochFacts]:
     """Yield the facts of the usable match indexes of this data folder."""
     for stream_id in indexed(data):
         try:
             manifest = read_manifest(index_root(data, stream_id))
-            moment = moment_of(connection, stream_id)
-        except (IndexAbsent, IndexDamaged, IndexNotTaken, OSError):
+            moment = snapshot_of(connection, stream_id)
+        except (IndexAbsent, IndexDamaged, IndexNotUsed, OSError):
             continue
         facts = facts_of(manifest)
         if facts is not None and refusal(manifest, stream_id, moment) is None:

@@ -245,11 +245,11 @@ def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier
         "barrier": barrier,
     }
     _packed(connection, tuple_row).execute(SQL["insert_versions"], values)
-    begun = (
+    started = (
         StartedVersion(it.registration, it.definition.streams, it.definition.expensive)
         for it in versions
     )
-    expensive.record_costs(connection, begun)
+    expensive.record_costs(connection, started)
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:

@@ -256,7 +256,7 @@ def _new_endpoints(
     """Add endpoints for the callback URLs that have none; return their secrets by endpoint id."""
     secrets: dict[int, str] = {}
     for url in resolver.missing_urls(item.callback for item in items):
-        created = add_endpoint(actor=plan.actor, owner=plan.owner, terms=NewEndpoint(url))
+        created = add_endpoint(actor=plan.actor, owner=plan.owner, fields=NewEndpoint(url))
         resolver.add_endpoint(url, created.pk)
         secrets[created.pk] = created.secret_text
         plan.announcements.append(

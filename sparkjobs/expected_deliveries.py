@@ -146,17 +146,23 @@ class DeliveryMatcher:
         recipients, rules = Recipients({}, {}), HoldRules({}, self._suspensions, groups_of)
         add_versions(self._memory.match(event), event, sequence, rules, recipients)
         for engine, columns in self._shards:
-            places = engine.match(event, places=True).tolist()
+            positions = engine.match(event, positions=True).tolist()
             if event.destinations or event.audience:
-                places = [place for place in places if self._sees(event, columns, place, rules)]
+                positions = [
+                    position
+                    for position in positions
+                    if self._sees(event, columns, position, rules)
+                ]
             add_by_columns(
-                without_ended(places, columns, rules, sequence), columns, sequence, recipients
+                without_ended(positions, columns, rules, sequence), columns, sequence, recipients
             )
         recipients.sort()
         return recipients.endpoints
 
-    def _sees(self, event: Event, columns: "_ShardColumns", place: int, rules: HoldRules) -> bool:
-        name = self._names[columns.client[place]]
+    def _sees(
+        self, event: Event, columns: "_ShardColumns", position: int, rules: HoldRules
+    ) -> bool:
+        name = self._names[columns.client[position]]
         return may_see(event, name, rules.groups_of(name))
 
 

@@ -22,8 +22,8 @@ from pyspark.sql import functions as sf
 from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.compiled import CompiledFilters
-from registrations.match_index.format.builder import Plan, build_columns
-from registrations.match_index.format.columns import Columns, Gathering
+from registrations.match_index.format.builder import EpochPlan, build_columns
+from registrations.match_index.format.columns import EntryCollector, EntryColumns
 from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.alternatives import FilterMatcher
@@ -85,7 +85,7 @@ def build_matcher(root: Path, rows: Iterable[dict[str, Any]]) -> tuple[int, int]
     """
     with _InMemoryVersionsFile(root) as in_memory:
         matcher = _MatcherBuild(in_memory)
-        build_columns(root, matcher.shards(rows), Plan(extra=COLUMNS, durable=False))
+        build_columns(root, matcher.shards(rows), EpochPlan(extra=COLUMNS, durable=False))
     names = {"client_id": list(matcher.names), "client": list(matcher.names.values())}
     pq.write_table(pa.table(names, schema=_NAMES_SCHEMA), root / _NAMES)
     return matcher.versions, in_memory.versions
@@ -184,8 +184,8 @@ class _MatcherBuild:
         self._in_memory = in_memory
         self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
 
-    def shards(self, rows: Iterable[dict[str, Any]]) -> Iterator[Columns]:
-        gathering = Gathering(COLUMNS)
+    def shards(self, rows: Iterable[dict[str, Any]]) -> Iterator[EntryColumns]:
+        gathering = EntryCollector(COLUMNS)
         for row in rows:
             self.versions += 1
             self.names[row["client_id"]] = row["client"]
@@ -195,7 +195,7 @@ class _MatcherBuild:
                 yield gathering.drain()
         yield gathering.drain()
 
-    def _gather(self, gathering: Gathering, row: dict[str, Any]) -> bool:
+    def _gather(self, gathering: EntryCollector, row: dict[str, Any]) -> bool:
         if row["is_system"]:
             return False
         try:

@@ -20,7 +20,7 @@ ALTERED = "altered"
 _TIME = pa.timestamp("us", tz="UTC")
 
 
-class SegmentUnreadable(Exception):
+class UnreadableSegmentFile(Exception):
     """A segment's file that cannot be read. `fault`: missing_file, truncated, altered,
     unreadable.
     """
@@ -38,7 +38,7 @@ class SegmentFile:
 
     def __init__(self, segment: dict[str, Any], inputs: str, archive_url: str) -> None:
         """Read the whole file. `segment`: id, source, file, file_bytes, file_sha256 of
-        `tables.SEGMENTS`. Raises SegmentUnreadable.
+        `tables.SEGMENTS`. Raises UnreadableSegmentFile.
         """
         if segment["source"] == ARCHIVE:
             data = _archive_file(segment, archive_url)
@@ -49,41 +49,41 @@ class SegmentFile:
         try:
             self._file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
-            raise SegmentUnreadable(
+            raise UnreadableSegmentFile(
                 ALTERED if self.altered else "unreadable", str(error)
             ) from error
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield rows of `tables.EVENTS` in file order. Raises SegmentUnreadable."""
+        """Yield rows of `tables.EVENTS` in file order. Raises UnreadableSegmentFile."""
         try:
             for number in range(self._file.num_row_groups):
                 yield from _as_events(self._file, number)
         except (pa.ArrowException, OSError, KeyError) as error:
-            raise SegmentUnreadable(
+            raise UnreadableSegmentFile(
                 ALTERED if self.altered else "unreadable", str(error)
             ) from error
 
 
 def _archive_file(segment: dict[str, Any], archive_url: str) -> bytes:
     if segment["file"] is None:
-        raise SegmentUnreadable("missing_file", "No manifest names the segment's file.")
+        raise UnreadableSegmentFile("missing_file", "No manifest names the segment's file.")
     data = _fetch(f"{archive_url.rstrip('/')}/{segment['file']}")
     if len(data) < segment["file_bytes"]:
-        raise SegmentUnreadable(
+        raise UnreadableSegmentFile(
             "truncated", f"The file has {len(data):,} of {segment['file_bytes']:,} bytes."
         )
     return data
 
 
 def _fetch(url: str) -> bytes:
-    """Fetch a file. Raises SegmentUnreadable if it is missing; errors of an unavailable
+    """Fetch a file. Raises UnreadableSegmentFile if it is missing; errors of an unavailable
     filesystem propagate, because they say nothing about the file.
     """
     filesystem, path = fsspec.core.url_to_fs(url)
     try:
         found: bytes = filesystem.cat_file(path)
     except FileNotFoundError as error:
-        raise SegmentUnreadable(
+        raise UnreadableSegmentFile(
             "missing_file", f"{path.rpartition('/')[2]} does not exist."
         ) from error
     return found

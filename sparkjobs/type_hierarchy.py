@@ -32,7 +32,7 @@ def declared_type(row: Any) -> DeclaredType:
     )
 
 
-class ZoneTypes:
+class ExportedHierarchy:
     """The type hierarchy of a zone, as matchers use it. An undeclared type has no supertypes. One
     thread at a time.
     """
@@ -71,7 +71,7 @@ class ZoneTypes:
         return declared
 
 
-def types_of_zone(inputs: str, zone_id: int) -> ZoneTypes:
+def types_of_zone(inputs: str, zone_id: int) -> ExportedHierarchy:
     """Read the types of a zone; the stream `system` has none."""
     types = read_rows(inputs, "types", TYPES, ds.field("zone_id") == zone_id)
-    return ZoneTypes(map(declared_type, types))
+    return ExportedHierarchy(map(declared_type, types))

@@ -16,7 +16,7 @@ from eventhub.base.logs import get_logger
 from registrations.match_index.epochs.epoch import Epoch, mark_damaged, open_epoch
 from registrations.match_index.epochs.folder import index_root
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
-from registrations.match_index.format.manifest import NAME, Manifest
+from registrations.match_index.format.manifest import NAME, IndexManifest
 
 log = get_logger(__name__)
 
@@ -38,7 +38,7 @@ class MatchIndexes:
     def __init__(self, data: Path) -> None:
         self._data = data
         self._stamps: dict[int, _Stamp | None] = {}  # by stream
-        self._refused: dict[int, Manifest] = {}
+        self._refused: dict[int, IndexManifest] = {}
 
     async def open(self, stream_id: int) -> Epoch | None:
         """Return the current epoch; None if there is none, or it was refused before."""

@@ -17,11 +17,11 @@ from registrations.catalog import (
     versions_since,
 )
 from registrations.match_index.epochs.epoch import Epoch
-from registrations.match_index.epochs.facts import Moment, refusal, takes_index
+from registrations.match_index.epochs.facts import StreamSnapshot, refusal, uses_index
 from registrations.matching.stream_matcher import AUTO
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
-_NO_STREAM = Moment(0, "", 0, AUTO, "", 0)  # of a deleted stream
+_NO_STREAM = StreamSnapshot(0, "", 0, AUTO, "", 0)  # of a deleted stream
 
 
 class VersionChanges(NamedTuple):
@@ -34,7 +34,7 @@ class VersionChanges(NamedTuple):
 class EpochCheck(NamedTuple):
     """The state of a stream in one snapshot, and whether an epoch may be used for it."""
 
-    moment: Moment
+    moment: StreamSnapshot
     is_usable: bool
     refused: str | None  # why not, if the epoch is the reason
     names: dict[int, str]  # of the clients in the epoch
@@ -88,7 +88,7 @@ async def _check(
     connection: Connection, stream_id: int, passed: int, epoch: Epoch | None
 ) -> EpochCheck:
     moment = await moment_of(connection, stream_id) or _NO_STREAM
-    if epoch is None or not takes_index(stream_id, moment):
+    if epoch is None or not uses_index(stream_id, moment):
         return EpochCheck(moment, False, None, {}, {})
     refused = refusal(epoch.manifest, stream_id, moment)
     if refused is None and epoch.facts.after > passed:

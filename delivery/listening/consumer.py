@@ -145,7 +145,7 @@ class WebSocketRoute:
             await self._consumer(scope, receive, send)
 
     async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
-        """Authorise by header, or for browsers by `?token=`, which takes connection tokens only:
+        """Authenticate by header, or for browsers by `?token=`, which takes connection tokens only:
         API keys stay out of URLs.
         """
         headers = scope["headers"]

@@ -177,7 +177,7 @@ class StreamListener:
         self.state.filter = self.state.filter.for_principal(principal)
 
     def unwatch(self) -> None:
-        """Undo `watch`; a waker shared with other listeners must be given to them again."""
+        """Remove the waker; a waker shared with other listeners must be given to them again."""
         if self._waker is not None:
             self._follower.ring.wakers.discard(self._waker)
 

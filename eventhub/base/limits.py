@@ -109,7 +109,7 @@ RETAIN_GROWTH_BYTES_PER_S = 64 * 1024 * 1024  # assumed growth of the data, inde
 QUOTA_SHARE_UNMEASURED = 0.2
 QUOTA_MEASURE_S_MAX = 5.0  # an emit waits at most this long for that measurement
 EVENT_BYTES_MIN = 200  # of an event's row and index entries, in addition to its stored bytes
-RETAIN_SYSTEM_S_MIN = 3_600.0  # a segment of `system` stays this long whatever the quota
+RETAIN_SYSTEM_S_MIN = 3_600.0  # a segment of `system` stays this long despite the quota
 RETAIN_SEGMENTS_MAX = 1_000  # dropped in one transaction: updated rows, and events of `system`
 RETAIN_STREAMS_MAX = 200  # sealed in one transaction, which locks all their heads
 RETAIN_FAULT_PAUSE_S = 1.0  # after the database refused or was unavailable
@@ -142,7 +142,7 @@ DISK_SPARE_SHARE = 0.02  # of the disk, between the two
 # times the free space at which the oldest segments are dropped: with less, jobs write only what
 # they must
 DISK_LOW_FACTOR = 2
-# of the disk, or of the quota: reserved for events whatever else fills the rest
+# of the disk, or of the quota: reserved for events, even if other data fills the rest
 DISK_FLOOR_SHARE = 0.125
 WAL_BYTES_MIN = 48 * 1024 * 1024  # max_wal_size on the smallest disk
 WAL_BYTES_MAX = 2 * 1024 * 1024 * 1024  # the same on large ones; a checkpoint every few minutes

@@ -15,7 +15,7 @@ import psycopg
 
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable, EventHubError, ProducerWindow, UnknownStream
-from eventhub.eventlog.drafts import Appended, BatchResult, NewRow, Outcome, Request
+from eventhub.eventlog.drafts import Appended, AppendedBatch, NewRow, Outcome, Request
 from eventhub.eventlog.errors import Changed
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, bytea_array, int8_array, text_array
@@ -36,7 +36,7 @@ class AppendRow(NamedTuple):
     appended_at_us: int
 
 
-Rows = Sequence[tuple[Any, ...]]  # with the fields of a Row
+Rows = Sequence[tuple[Any, ...]]  # with the fields of an AppendRow
 
 
 class _Refusal(NamedTuple):
@@ -48,7 +48,7 @@ class _Refusal(NamedTuple):
 
 async def append_batch(
     connection: psycopg.AsyncConnection[Any], requests: list[Request]
-) -> BatchResult:
+) -> AppendedBatch:
     """Append several requests in one transaction, on a connection in autocommit mode.
 
     A refused request does not fail the others: the function then stores nothing and is called again
@@ -213,7 +213,7 @@ def _add_numbers(highest: dict[tuple[int, int, int], int], request: Request) -> 
 
 def _batch(
     requests: Sequence[Request], refused: dict[int, EventHubError], drafts: Request, rows: Rows
-) -> BatchResult:
+) -> AppendedBatch:
     """Assign the runs of new sequences to the drafts, in their order."""
     appended: list[Appended | None] = [None] * len(drafts)
     repeated: list[tuple[int, int]] = []  # drafts that repeat an earlier one of the batch
@@ -238,7 +238,7 @@ def _batch(
     for at, original in repeated:
         found = appended[original]
         appended[at] = found and found._replace(duplicate=True)
-    return BatchResult(_by_request(requests, refused, appended), new)
+    return AppendedBatch(_by_request(requests, refused, appended), new)
 
 
 def _numbers(runs: list[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:

@@ -21,7 +21,7 @@ from eventhub.base.errors import (
 from eventhub.base.fair_queue import HUB, FairQueue, Party
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.append import append_batch
-from eventhub.eventlog.drafts import Appended, BatchResult, Outcome, Request
+from eventhub.eventlog.drafts import Appended, AppendedBatch, Outcome, Request
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.tail import Tail
 from eventhub.postgresql.connections import (
@@ -168,7 +168,7 @@ class Appender:
         for waiting in taken:
             await self._append_some([waiting])
 
-    async def _transaction(self, taken: list[_WaitingRequest]) -> BatchResult:
+    async def _transaction(self, taken: list[_WaitingRequest]) -> AppendedBatch:
         """Append in one transaction. Raises DatabaseUnavailable or StorageFull if nothing was
         stored, OutcomeUnknown if the connection broke before the answer.
         """
@@ -223,7 +223,7 @@ class Appender:
         _closing.add(task := asyncio.ensure_future(_close(connection)))
         task.add_done_callback(_closing.discard)
 
-    def _publish(self, taken: list[_WaitingRequest], batch: BatchResult) -> None:
+    def _publish(self, taken: list[_WaitingRequest], batch: AppendedBatch) -> None:
         """Pass the committed rows to the tail, then answer: local readers get an event no later
         than its emitter gets the answer.
         """

@@ -56,7 +56,7 @@ Request = Sequence[Draft]
 Outcome = list[Appended] | EventHubError
 
 
-class BatchResult(NamedTuple):
+class AppendedBatch(NamedTuple):
     """The result of one transaction: the outcome of each request, and the new rows in order of
     their sequences.
     """

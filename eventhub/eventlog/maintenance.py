@@ -37,7 +37,7 @@ from eventhub.eventlog.retention.cleaning import (
 )
 from eventhub.eventlog.retention.disk import Disk, Episode
 from eventhub.eventlog.retention.drop import SQL, RetentionHooks, append_in_turn
-from eventhub.eventlog.retention.quota import StorageBudget, StorageUse, bytes_to_drop, droppable
+from eventhub.eventlog.retention.quota import StorageBudget, StorageBytes, bytes_to_drop, droppable
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.rows import scalars
@@ -72,7 +72,7 @@ class Maintenance:
         disk: Disk | None,
     ) -> None:
         self.budget = StorageBudget(0)
-        self._use = StorageUse()
+        self._use = StorageBytes()
         self._unmeasured = 0  # bytes that this process stored since `budget` was measured
         self._measured = asyncio.Event()  # a new one for each measurement
         self._url = url
@@ -196,7 +196,7 @@ class Maintenance:
         found = await (await scalars(connection).execute(SQL["quota"])).fetchone()
         quota = found or self._quota_bytes
         is_needed = leads or quota or self._disk is not None
-        self._use = await read_storage_use(connection) if is_needed else StorageUse()
+        self._use = await read_storage_use(connection) if is_needed else StorageBytes()
         used, lasting = sum(self._use), self._use.lasting
         space = self._disk.space if self._disk is not None else None
         self.budget = StorageBudget(used, quota, lasting=lasting)

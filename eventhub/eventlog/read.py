@@ -90,7 +90,7 @@ class _EventRow(NamedTuple):
     payload: bytes
 
 
-_Row = tuple[Any, ...]  # with the fields of an _Event
+_Row = tuple[Any, ...]  # with the fields of an _EventRow
 
 
 class _SegmentRange(NamedTuple):

@@ -77,9 +77,7 @@ class StoredEvent:
         self.payload = payload
         self._event: Event | None = None
         self.frame_json: str | None = None  # built by the first JSON reader
-        self.restricted: bool | None = (
-            None  # whether some may not see it, once a reader has checked
-        )
+        self.restricted: bool | None = None  # whether some may not see it; None: not checked yet
 
     @property
     def cursor(self) -> Cursor:

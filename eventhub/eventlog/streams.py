@@ -126,7 +126,7 @@ class _EventLocation(NamedTuple):
     last: int
 
 
-class _EventRow(NamedTuple):
+class _StoredRow(NamedTuple):
     appended_at_us: int
     mask: int  # signed
     payload: bytes
@@ -243,6 +243,6 @@ def _streams(connection: Connection, **values: Any) -> list[StreamRow]:
     return cursor_of(connection, StreamRow).execute(SQL["streams"], values).fetchall()
 
 
-def _event(connection: Connection, location: _EventLocation, sequence: int) -> _EventRow | None:
+def _event(connection: Connection, location: _EventLocation, sequence: int) -> _StoredRow | None:
     values = (location.partition_id, location.id, sequence)
-    return cursor_of(connection, _EventRow).execute(SQL["event_at"], values).fetchone()
+    return cursor_of(connection, _StoredRow).execute(SQL["event_at"], values).fetchone()

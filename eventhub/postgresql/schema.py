@@ -104,7 +104,7 @@ class SchemaState(NamedTuple):
 
 def migrations(home: Path = HOME) -> dict[MigrationName, MigrationForm]:
     """Return every migration of this version. The digest covers its code without docstrings and
-    comments, and the SQL files that it names, whatever their line breaks."""
+    comments, and the SQL files that it names, without their line breaks."""
     return {
         MigrationName(app, file.stem): _form(file)
         for app, folder in APPS.items()

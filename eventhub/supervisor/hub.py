@@ -236,7 +236,7 @@ def _run(
     url = port.local_url(hub)
     given = {name: value for name, value in env.items() if os.environ.get(name) != value}
     ready = banner.text(url, locked.folder, given, demo=options.demo)
-    with _maintained(ballast):
+    with _ballast_maintained(ballast):
         supervisor.run(lambda: output.show(ready))
     return 0
 
@@ -256,8 +256,8 @@ def _in_order(*steps: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _maintained(ballast: Ballast | None) -> Iterator[None]:
-    """Maintain the ballast on the disk, while space is free, until the block is left."""
+def _ballast_maintained(ballast: Ballast | None) -> Iterator[None]:
+    """Keep the ballast on the disk, while space is free, until the block is left."""
     stop = threading.Event()
     thread: threading.Thread | None = None
     if ballast is not None:

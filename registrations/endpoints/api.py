@@ -132,8 +132,8 @@ class Endpoints(OwnedView):
         response=CreatedEndpointSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
-        owner, terms = self.owner(body), services.NewEndpoint(**body)
-        return services.create_endpoint(actor=self.actor, owner=owner, terms=terms)
+        owner, fields = self.owner(body), services.NewEndpoint(**body)
+        return services.create_endpoint(actor=self.actor, owner=owner, fields=fields)
 
     @operation("Change an endpoint, disable or enable it", body=EndpointChangeSerializer)
     def perform_partial_update(self, body: dict[str, Any]) -> Endpoint:

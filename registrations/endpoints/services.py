@@ -51,13 +51,13 @@ def callback_addresses() -> CallbackAddresses:
     return parse_allowed(settings.ENV.callback_allow)
 
 
-def create_endpoint(*, actor: Actor, owner: Owner, terms: NewEndpoint) -> Endpoint:
+def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint:
     """Create an endpoint of the client; the result has its secret as `secret_text`."""
     with transaction.atomic():
         lock_client(owner)
-        made = add_endpoint(actor=actor, owner=owner, terms=terms)
-        found = ENDPOINTS.get(pk=made.pk)
-        found.secret_text = made.secret_text
+        endpoint = add_endpoint(actor=actor, owner=owner, fields=fields)
+        found = ENDPOINTS.get(pk=endpoint.pk)
+        found.secret_text = endpoint.secret_text
         _announce(actor, "created", found, "ordered")
     return found
 
@@ -70,18 +70,18 @@ def lock_client(owner: Owner) -> None:
         raise NotFound("This zone has no such client.", field="client")
 
 
-def add_endpoint(*, actor: Actor, owner: Owner, terms: NewEndpoint) -> Endpoint:
+def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint:
     """Insert an endpoint, for a caller that has locked the client's session and announces it. The
     result has the secret as `secret_text`.
     """
-    there = Endpoint.objects.live().filter(client_id=owner.id)
-    if there.count() >= limits.ENDPOINTS_PER_CLIENT_MAX:
+    existing = Endpoint.objects.live().filter(client_id=owner.id)
+    if existing.count() >= limits.ENDPOINTS_PER_CLIENT_MAX:
         raise LimitReached(limit=limits.ENDPOINTS_PER_CLIENT_MAX)
-    secret = terms.secret or secrets.new_secret()
-    values = terms._asdict() | {"secret": secrets.seal(settings.ENV.secret_key, secret)}
-    made = Endpoint.objects.create(zone_id=actor.zone_id, client_id=owner.id, **values)
-    made.secret_text = secrets.secret_text(secret)
-    return made
+    secret = fields.secret or secrets.new_secret()
+    values = fields._asdict() | {"secret": secrets.seal(settings.ENV.secret_key, secret)}
+    endpoint = Endpoint.objects.create(zone_id=actor.zone_id, client_id=owner.id, **values)
+    endpoint.secret_text = secrets.secret_text(secret)
+    return endpoint
 
 
 def created_announcement(zone_id: int, client: str, endpoint_id: int) -> Announcement:

@@ -125,7 +125,7 @@ def key_of(value: Any) -> Any:
         return (value,)  # (True,) != 1
     if value is None or isinstance(value, str | int):
         return value
-    if isinstance(value, float) and value == value:
+    if isinstance(value, float) and value == value:  # noqa: PLR0124
         return value
     return object()
 

@@ -24,10 +24,10 @@ def lock_groups(connection: Connection, client_id: int, names: Iterable[str]) ->
     """Lock the client's groups with these names FOR SHARE to the end of the transaction and return
     them as {name: id}.
     """
-    asked = list(names)
-    if not asked:
+    names = list(names)
+    if not names:
         return {}
-    return dict(cursor_of(connection, _GroupName).execute(SQL["lock_groups"], (client_id, asked)))
+    return dict(cursor_of(connection, _GroupName).execute(SQL["lock_groups"], (client_id, names)))
 
 
 def delete_of_client(connection: Connection, client_id: int) -> None:

@@ -33,15 +33,15 @@ def create_group(
     """Create an empty group of the client. Raises GroupExists, LimitReached, NotFound."""
     with transaction.atomic():
         lock_client(owner)
-        there = RegistrationGroup.objects.live().filter(client_id=owner.id)
-        if there.count() >= limits.GROUPS_PER_CLIENT_MAX:
+        existing = RegistrationGroup.objects.live().filter(client_id=owner.id)
+        if existing.count() >= limits.GROUPS_PER_CLIENT_MAX:
             raise LimitReached(limit=limits.GROUPS_PER_CLIENT_MAX)
-        if there.filter(name=name).exists():
+        if existing.filter(name=name).exists():
             raise GroupExists(field="name")
-        made = there.create(zone_id=actor.zone_id, client_id=owner.id, name=name)
-        made.client_name, made.suspended = owner.name, suspended
-        _announce(actor, "created", made, _switch(made) if suspended else None)
-    return made
+        group = existing.create(zone_id=actor.zone_id, client_id=owner.id, name=name)
+        group.client_name, group.suspended = owner.name, suspended
+        _announce(actor, "created", group, _switch(group) if suspended else None)
+    return group
 
 
 def change_group(

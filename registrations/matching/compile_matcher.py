@@ -214,6 +214,6 @@ def remove_step(block: Block, step: Condition) -> None:
 def pair_of(step: Condition) -> Pair | None:
     """Return the path and value of an equality, which is a case of a switch."""
     match step.node:
-        case Compare("=", Path(path, "attributes"), Const(value)) if value == value:  # no NaN
+        case Compare("=", Path(path, "attributes"), Const(value)) if value == value:  # no NaN  # noqa: PLR0124
             return path, key_of(value)
     return None

@@ -14,11 +14,11 @@ from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, new_engine
 from registrations.match_index.engines.engine import Engine
-from registrations.match_index.format.builder import Plan, build_columns
-from registrations.match_index.format.columns import Columns, Gathering
+from registrations.match_index.format.builder import EpochPlan, build_columns
+from registrations.match_index.format.columns import EntryCollector, EntryColumns
 from registrations.match_index.format.decode import columns_of
 from registrations.match_index.format.errors import NotIndexable
-from registrations.match_index.format.index import Base, Place, open_base
+from registrations.match_index.format.index import Base, EntryPosition, open_base
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.matcher import Counters, summed
 from registrations.matching.memory_matcher import MemoryMatcher, MemoryOptions
@@ -65,7 +65,7 @@ class IndexMatcher:
         self._base: Base | None = None
         self._specs: dict[int, Specs] = {}  # of the delta
         self._changed: set[int] = set()  # since the base was built, without those it cannot hold
-        self._buried: dict[int, list[Place]] = {}
+        self._removed: dict[int, list[EntryPosition]] = {}
 
     @property
     def counters(self) -> Counters:
@@ -78,17 +78,17 @@ class IndexMatcher:
 
     def put(self, id: int, specs: Specs) -> None:
         """Add a filter; it replaces another one under its number."""
-        self._bury(id)
+        self._mark_removed(id)
         self._delta.add(id, specs)
         self._specs[id] = specs
         self._changed_now(id)
 
     def remove(self, id: int) -> None:
-        if id not in self._specs and not self._bury(id):
+        if id not in self._specs and not self._mark_removed(id):
             return
         self._delta.remove(id)
         self._specs.pop(id, None)
-        if id in self._buried:
+        if id in self._removed:
             self._changed_now(id)
         else:
             self._changed.discard(id)
@@ -100,14 +100,16 @@ class IndexMatcher:
         return due
 
     def __len__(self) -> int:
-        return (0 if self._base is None else len(self._base)) - len(self._buried) + len(self._delta)
+        return (
+            (0 if self._base is None else len(self._base)) - len(self._removed) + len(self._delta)
+        )
 
     def compact(self) -> None:
         """Build an index of the live registrations now. Raises OSError and then changes nothing."""
         refused: set[int] = set()
         with tempfile.TemporaryDirectory(prefix="eventhub-index-") as folder:
             root = Path(folder)
-            build_columns(root, [self._living(refused)], Plan(durable=False))
+            build_columns(root, [self._living(refused)], EpochPlan(durable=False))
             self._take(open_base(root), refused)  # mapped files survive their deletion
 
     def state(self) -> MatcherState:
@@ -118,7 +120,7 @@ class IndexMatcher:
         if self._postponed:
             why += ", and the last build failed"
         engine = ", ".join(sorted(names or self._memory.engines))
-        return MatcherState(engine, base, len(self._delta), len(self._buried), why)
+        return MatcherState(engine, base, len(self._delta), len(self._removed), why)
 
     # --- rebuilds ---
 
@@ -137,15 +139,15 @@ class IndexMatcher:
         needed = first if self._base is None else max(least, share * len(self._base))
         return len(self._changed) >= max(needed, self._postponed)
 
-    def _living(self, refused: set[int]) -> Columns:
+    def _living(self, refused: set[int]) -> EntryColumns:
         """Return the live filters; add to `refused` those that no index can hold."""
-        living = Gathering()
+        living = EntryCollector()
         for id, specs in self._specs.items():
             try:
                 living.add(id, specs, {})
             except NotIndexable:
                 refused.add(id)
-        gone = [place.dense for places in self._buried.values() for place in places]
+        gone = [position.dense for positions in self._removed.values() for position in positions]
         for shard in [] if self._base is None else self._base.shards:  # built here, so there is one
             living.take(columns_of(shard, gone))
         return living.drain()
@@ -163,20 +165,20 @@ class IndexMatcher:
         self._spent.rebuilds += 1
         self._base, self._engines = base, engines
         self._memory, self._delta = memory, delta
-        self._specs, self._changed, self._buried = kept, set(), {}
+        self._specs, self._changed, self._removed = kept, set(), {}
         self._postponed = 0
 
     def _new_delta(self) -> tuple[MemoryMatcher, FilterMatcher]:
         memory = MemoryMatcher(self._hierarchy, MemoryOptions(self._options.engine))
         return memory, FilterMatcher(memory)
 
-    def _bury(self, id: int) -> bool:
+    def _mark_removed(self, id: int) -> bool:
         """Mark an id of the base as removed; return whether it was live there."""
-        if self._base is None or id in self._buried:
+        if self._base is None or id in self._removed:
             return False
-        places = self._base.places_of(id)
-        for place in places:
-            self._engines[place.shard].bury(place.dense)
-        if places:
-            self._buried[id] = places
-        return bool(places)
+        positions = self._base.positions_of(id)
+        for position in positions:
+            self._engines[position.shard].mark_removed(position.dense)
+        if positions:
+            self._removed[id] = positions
+        return bool(positions)

@@ -10,8 +10,8 @@ from registrations.filters.ast import Node
 from registrations.filters.evaluate import TypeHierarchy
 from registrations.match_index.engines.available import new_engine
 from registrations.match_index.format.assemble import assemble
-from registrations.match_index.format.columns import Gathering
-from registrations.match_index.format.index import places_in
+from registrations.match_index.format.columns import EntryCollector
+from registrations.match_index.format.index import positions_in
 from registrations.match_index.format.names import ALL_BITS, value_tail
 from registrations.match_index.format.shard import in_memory
 from registrations.match_index.format.terms import keys_of_test
@@ -55,7 +55,7 @@ class MemoryIndex:
         self.built = len(specs)
         self._tests = tests
         self._rest: dict[int, tuple[Condition, ...]] = {}
-        gathering = Gathering()
+        gathering = EntryCollector()
         for id, (spec, rest) in self.specs.items():
             gathering.add(id, (spec,), {})
             if rest:
@@ -79,8 +79,8 @@ class MemoryIndex:
         """Remove a live number."""
         del self.specs[id]
         self._forget(id)
-        for place in places_in(self._shard, id):
-            self.engine.bury(place)
+        for position in positions_in(self._shard, id):
+            self.engine.mark_removed(position)
 
     def end(self) -> None:
         """Release the conditions that it shares with other indexes."""

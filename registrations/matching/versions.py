@@ -136,36 +136,38 @@ def add_versions(
 
 
 def without_ended(
-    places: list[int], columns: VersionColumns, rules: HoldRules, sequence: int
+    positions: list[int], columns: VersionColumns, rules: HoldRules, sequence: int
 ) -> list[int]:
     """Drop versions that have ended since the columns were built, and those of suspended groups."""
     ends, suspensions = rules.ends, rules.suspensions
     ids, group = columns.ids, columns.group
     if ends:
-        places = [place for place in places if ends.get(ids[place], sequence) >= sequence]
-    if suspensions:
-        places = [
-            place
-            for place in places
-            if group[place] not in suspensions
-            or not any(span.covers(sequence) for span in suspensions[group[place]])
+        positions = [
+            position for position in positions if ends.get(ids[position], sequence) >= sequence
         ]
-    return places
+    if suspensions:
+        positions = [
+            position
+            for position in positions
+            if group[position] not in suspensions
+            or not any(span.covers(sequence) for span in suspensions[group[position]])
+        ]
+    return positions
 
 
 def add_by_columns(
-    places: list[int], columns: VersionColumns, sequence: int, recipients: Recipients
+    positions: list[int], columns: VersionColumns, sequence: int, recipients: Recipients
 ) -> None:
     """Add the versions whose bounds contain a sequence."""
     endpoints, registrations = columns.endpoint, columns.registration
     since, until, report, ids = columns.since, columns.until, columns.report, columns.ids
     found = recipients.endpoints
-    for place in places:
-        if since[place] < sequence <= until[place]:
-            endpoint, registration = endpoints[place], registrations[place]
+    for position in positions:
+        if since[position] < sequence <= until[position]:
+            endpoint, registration = endpoints[position], registrations[position]
             if endpoint in found:
                 found[endpoint].append(registration)
             else:
                 found[endpoint] = [registration]
-            if report[place]:
-                recipients.reports.setdefault(endpoint, {})[registration] = ids[place]
+            if report[position]:
+                recipients.reports.setdefault(endpoint, {})[registration] = ids[position]

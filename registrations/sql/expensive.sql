@@ -1,6 +1,6 @@
--- What of filters is tried for every event of a stream: rows of `expensive_filters`.
+-- The cost of filters that are evaluated for every event of a stream: rows of `expensive_filters`.
 
--- name: note
+-- name: record
 INSERT INTO expensive_filters (client_id, stream_id, registration_id, cost)
 SELECT r.client_id, g.stream_id, r.id, g.cost
   FROM unnest(%(registrations)s::bigint[], %(streams)s::bigint[], %(costs)s::integer[]) AS g (id, stream_id, cost)
@@ -10,7 +10,7 @@ SELECT r.client_id, g.stream_id, r.id, g.cost
 SELECT registration_id, stream_id, cost FROM expensive_filters WHERE registration_id = ANY (%s::bigint[])
 
 -- name: used
--- By a client on a stream: of as many rows as its budget has units at most.
+-- The used budget of a client on a stream, from at most as many rows as the budget has units.
 SELECT COALESCE(sum(cost), 0)::bigint FROM expensive_filters WHERE client_id = %s AND stream_id = %s
 
 -- name: stream_name

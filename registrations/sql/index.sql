@@ -1,12 +1,12 @@
--- How match indexes stand beside the tables. The versions themselves: catalog.sql.
+-- The state of match indexes relative to the tables. catalog.sql reads the versions.
 
 -- name: settle
--- A commit that waits for the disk: every transaction that the snapshot before it saw is on the disk then, so that no number
--- of one is given again after a crash.
+-- A commit that waits for the disk: then every transaction that an earlier snapshot saw is on disk, so that none of its numbers
+-- is assigned again after a crash.
 SELECT pg_logical_emit_message(true, 'eventhub', 'match index')
 
 -- name: count
--- Of a stream: the versions that hold for it now, up to a bound.
+-- Count the live versions of a stream, up to a bound.
 SELECT count(*)
   FROM (SELECT FROM registration_versions
          WHERE streams @> ARRAY[%(stream_id)s]::bigint[] AND endpoint_id IS NOT NULL AND NOT suspended
@@ -14,7 +14,7 @@ SELECT count(*)
          LIMIT %(bound)s) AS v
 
 -- name: count_changed
--- Those that began or ended since a snapshot whose oldest open transaction was `xmin`, or that may have, up to a bound.
+-- Count the versions that started or ended, or may have, since a snapshot whose oldest open transaction was `xmin`, up to a bound.
 WITH moved AS MATERIALIZED (
     SELECT id FROM barriers
      WHERE xid >= %(xmin)s::text::xid8 AND xid < pg_snapshot_xmax(pg_current_snapshot())
@@ -33,14 +33,14 @@ WITH moved AS MATERIALIZED (
 SELECT count(*) FROM changed
 
 -- name: forwarded_streams
--- The streams that may be matched from an index: forwarded, and of a strategy that takes one.
+-- The streams that may use an index: forwarded, with a strategy that uses one.
 SELECT s.id
   FROM streams s JOIN forwarding f ON f.stream_id = s.id
  WHERE s.id <> 1 AND s.matching = ANY (%s) AND s.durability <> 'transient'
  ORDER BY s.id
 
 -- name: bounds
--- Which of some versions began, and ended, in transactions that a snapshot certainly saw whose oldest open one was `xmin`.
+-- Which versions started, and ended, in transactions that a snapshot certainly saw whose oldest open transaction was `xmin`.
 SELECT v.id, f.xid < %(xmin)s::text::xid8 AS began, COALESCE(u.xid < %(xmin)s::text::xid8, false) AS ended
   FROM registration_versions v
   JOIN barriers f ON f.id = v.from_barrier

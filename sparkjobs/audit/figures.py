@@ -14,8 +14,8 @@ from sparkjobs.audit.deliveries import (
     SKIPPED,
     UNKNOWN,
 )
+from sparkjobs.audit.scan import HOUR_US
 
-HOUR_US = 3_600_000_000
 PERCENTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
 _WITH_DELIVERY = ("pending", "delivered", "dead_lettered", "cancelled", DROPPED, EXPANDING)
 

@@ -24,7 +24,7 @@ from registrations.compiled import CompiledFilters
 from registrations.matching.stream_matcher import Matching
 from registrations.matching.versions import StreamVersion
 from sparkjobs.expected_deliveries import ExecutorPaths, suspensions_of
-from sparkjobs.segment_reader import NONE, SegmentFile, SegmentUnreadable, read_rows
+from sparkjobs.segment_reader import NONE, SegmentFile, UnreadableSegmentFile, read_rows
 from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
 from sparkjobs.type_hierarchy import types_of_zone
 
@@ -105,7 +105,7 @@ def count_segment(
             for batch in SegmentFile(segment, paths.inputs, archive_url).batches():
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     counted.add(*row)
-    except SegmentUnreadable:
+    except UnreadableSegmentFile:
         counted.clear()
     first, last = segment["first"], segment["last"]
     points: dict[tuple[int, str], set[int]] = {}

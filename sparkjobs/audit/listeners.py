@@ -7,13 +7,13 @@ listener received were skipped. A killed process leaves its rows open: what it d
 known from the client's claim alone.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from sparkjobs.audit import event_log, listener_counts
+from sparkjobs.audit.output import stored
 from sparkjobs.expected_deliveries import ExecutorPaths
 from sparkjobs.job_spec import JobSpec
 
@@ -58,10 +58,9 @@ def audit_listeners(spec: JobSpec, tables: ListenerTables) -> ListenerAudit:
             spark.createDataFrame([], f"{_FAULTS}, client string"),
             spark.createDataFrame([], _CLIENTS),
         )
-    work = Path(spec.work)
-    ranged = _stored(ranges(listeners), work / "listener-ranges")
-    _stored(interests(ranged, clients), work / listener_counts.INTERESTS)
-    points = _stored(points_of(ranged), work / listener_counts.POINTS)
+    ranged = stored(ranges(listeners), spec.work, "listener-ranges")
+    stored(interests(ranged, clients), spec.work, listener_counts.INTERESTS)
+    points = stored(points_of(ranged), spec.work, listener_counts.POINTS)
     zones = streams.select(sf.col("id").alias("stream_id"), "zone_id")
     lowest = points.groupBy("stream_id").agg(sf.min("sequence").alias("from"))
     to_count = (
@@ -72,10 +71,10 @@ def audit_listeners(spec: JobSpec, tables: ListenerTables) -> ListenerAudit:
     )
     paths = ExecutorPaths(spec.inputs, spec.work, spec.now_us)
     counts = listener_counts.count_events(to_count, paths, spec.archive_url)
-    counts = _stored(counts, work / "listener-counts")
+    counts = stored(counts, spec.work, "listener-counts")
     gaps = event_log.discontinuities(segments, streams)
     assessed = add_unchecked(assess(ranged, cumulate(points, counts)), gaps)
-    assessed = _stored(assessed, work / "listeners")
+    assessed = stored(assessed, spec.work, "listeners")
     return ListenerAudit(faults(assessed), by_client(assessed))
 
 
@@ -286,9 +285,3 @@ def with_names(clients: DataFrame, streams: DataFrame) -> DataFrame:
     """Add the names of zones and streams."""
     names = streams.select(sf.col("id").alias("stream_id"), "zone", sf.col("name").alias("stream"))
     return names.join(clients, "stream_id")
-
-
-def _stored(frame: DataFrame, path: Path) -> DataFrame:
-    """Write a frame to disk, for executors or repeated use, and return it as read from there."""
-    frame.write.mode("overwrite").parquet(str(path))
-    return frame.sparkSession.read.parquet(str(path))

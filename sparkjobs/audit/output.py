@@ -52,6 +52,15 @@ class Truncation(NamedTuple):
         )
 
 
+def stored(frame: DataFrame, work: str, name: str) -> DataFrame:
+    """Write a frame to the work folder, for executors or repeated use, and return it as read from
+    there.
+    """
+    path = f"{work}/{name}"
+    frame.write.mode("overwrite").parquet(path)
+    return frame.sparkSession.read.schema(frame.schema).parquet(path)
+
+
 def write_latest_hours(
     frame: DataFrame, order: Sequence[str], work: Path, result: Path
 ) -> Truncation | None:

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkjobs.audit.findings import KINDS
+from sparkjobs.audit.scan import HOUR_US
 from sparkjobs.report import page, plot
 from sparkjobs.report.page import ReportSection
 from sparkjobs.report.plot import PlotLabels, PlotSeries
 
-_HOUR_US = 3_600_000_000
 _ROWS = 50  # of a table; the files contain all
 
 
@@ -109,7 +109,7 @@ def _plots(hours: Sequence[Mapping[str, Any]]) -> list[str]:
     bad = _hourly(hours, "late", "dead_lettered")
     if any(value for each in bad for value in each.values):
         labels = PlotLabels("Late and dead-lettered deliveries by hour", y="deliveries")
-        plots.append(plot.time_bars(starts, _HOUR_US, bad, labels))
+        plots.append(plot.time_bars(starts, HOUR_US, bad, labels))
     return plots
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from eventhub.base import limits
 from sparkjobs.audit import deliveries, details, event_log, figures, findings, listeners, scan
 from sparkjobs.audit.gaps import gap_ranges
-from sparkjobs.audit.output import Truncation, write_latest_hours, write_table
+from sparkjobs.audit.output import Truncation, stored, write_latest_hours, write_table
 from sparkjobs.audit.report import report
 from sparkjobs.expected_deliveries import ExecutorPaths
 from sparkjobs.inputs import table
@@ -115,7 +115,7 @@ def _scan(spark: SparkSession, spec: JobSpec, tables: AuditTables) -> ScanFacts:
     tasks = max(min(segments.count(), most), 1)
     paths = ExecutorPaths(spec.inputs, spec.work, spec.now_us)
     facts = scan.scan(segments.repartition(tasks), paths, spec.archive_url)
-    facts = _stored(facts, f"{spec.work}/facts")
+    facts = stored(facts, spec.work, "facts")
     return ScanFacts(
         *(facts.where(sf.col(name).isNotNull()).select(f"{name}.*") for name in ScanFacts._fields)
     )
@@ -140,13 +140,11 @@ def _assess(
     of_segment = deliveries.segment_facts(
         tables.segments, tables.streams, facts.read, tables.retired
     )
-    skipped = _stored(gap_ranges(tables.deliveries, tables.segments), f"{spec.work}/gaps")
-    assessed = _stored(
-        deliveries.assess(compared, of_segment, skipped, _unknown_days(tables), spec.now_us),
-        f"{spec.work}/assessed",
-    )
+    skipped = stored(gap_ranges(tables.deliveries, tables.segments), spec.work, "gaps")
+    assessed = deliveries.assess(compared, of_segment, skipped, _unknown_days(tables), spec.now_us)
+    assessed = stored(assessed, spec.work, "assessed")
     spark.conf.set("spark.sql.shuffle.partitions", least)
-    faults = _stored(_faults(tables, facts, assessed, listener_faults), f"{spec.work}/faults")
+    faults = stored(_faults(tables, facts, assessed, listener_faults), spec.work, "faults")
     is_fault = ~sf.col("kind").isin(*NOTED)
     expected = assessed.where(sf.col("outcome") != deliveries.NOT_EXPECTED)
     zones = tables.streams.select("zone_id", "zone").distinct()
@@ -155,7 +153,7 @@ def _assess(
         faults.where(is_fault),
         faults.where(~is_fault),
         expected,
-        _stored(clients, f"{spec.work}/by-client"),
+        stored(clients, spec.work, "by-client"),
     )
 
 
@@ -180,12 +178,6 @@ def _log_faults(tables: AuditTables, facts: ScanFacts) -> DataFrame:
     return facts.fault.unionByName(
         event_log.discontinuities(tables.segments, tables.streams)
     ).unionByName(event_log.live_faults(tables.segments, tables.live))
-
-
-def _stored(frame: DataFrame, path: str) -> DataFrame:
-    """Write a frame that is used several times to disk, and return it as read from there."""
-    frame.write.mode("overwrite").parquet(path)
-    return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
 def _unknown_days(tables: AuditTables) -> list[str]:

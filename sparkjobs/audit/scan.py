@@ -25,7 +25,7 @@ from sparkjobs.expected_deliveries import (
     StreamInZone,
     matcher_of,
 )
-from sparkjobs.segment_reader import ALTERED, NONE, SegmentFile, SegmentUnreadable
+from sparkjobs.segment_reader import ALTERED, NONE, SegmentFile, UnreadableSegmentFile
 
 UNDECODABLE, UNREADABLE = "undecodable", "unreadable"
 HOUR_US = 3_600_000_000
@@ -132,7 +132,7 @@ def facts_of(
         file = SegmentFile(row, paths.inputs, archive_url)
         for batch in file.batches():
             yield from scanned.take(batch)
-    except SegmentUnreadable as error:
+    except UnreadableSegmentFile as error:
         yield from scanned.fail(error)
     else:
         yield from scanned.finish(altered=file.altered)
@@ -152,9 +152,9 @@ class _SegmentScan:
         self._expected = _ExpectedRows(segment)
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Check a batch of `tables.EVENTS`. Raises SegmentUnreadable."""
+        """Check a batch of `tables.EVENTS`. Raises UnreadableSegmentFile."""
         if any(column.null_count for column in batch.columns):
-            raise SegmentUnreadable(UNREADABLE, "A row lacks a value.")
+            raise UnreadableSegmentFile(UNREADABLE, "A row lacks a value.")
         sequences, times, _, payloads = batch.columns
         fresh = self._sequences.take(sequences.to_numpy())
         self._bytes += int(_lengths(payloads)[fresh].sum())
@@ -184,7 +184,7 @@ class _SegmentScan:
         for hour, count in zip(*np.unique(times // HOUR_US, return_counts=True), strict=True):
             self._hours[int(hour)] = self._hours.get(int(hour), 0) + int(count)
 
-    def fail(self, error: SegmentUnreadable) -> Iterator[pa.RecordBatch]:
+    def fail(self, error: UnreadableSegmentFile) -> Iterator[pa.RecordBatch]:
         """Report that the segment could not be read to its end; this hides its other faults."""
         whole = SequenceRange(self._segment.first, self._segment.last)
         yield from self._close([(self._segment.fault or error.fault, whole, error.detail)])

@@ -22,6 +22,7 @@ from sparkjobs.csv_export import write_csv
 from sparkjobs.job_spec import JobSpec
 from sparkjobs.progress import Phases
 from sparkjobs.result import JobResult
+from sparkjobs.tables import SYSTEM_ZONE
 from sparkjobs.type_hierarchy import declared_type
 
 ABOUT = {
@@ -30,7 +31,6 @@ ABOUT = {
     "matches.csv": f"The first {limits.BACKTEST_CSV_ROWS_MAX:,} matches.",
     "segments": "Events searched and matched in each segment, or why it was skipped.",
 }
-SYSTEM_ZONE = 0  # the zone id of the hub-wide stream `system`
 
 
 class Counts(NamedTuple):

@@ -18,9 +18,9 @@ from eventhub.event.protobuf_codec import decode
 from registrations.filter_source import stored_filter
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.stream_matcher import Matching
-from sparkjobs.segment_reader import ALTERED, SegmentFile, SegmentUnreadable
+from sparkjobs.segment_reader import ALTERED, SegmentFile, UnreadableSegmentFile
 from sparkjobs.tables import INT, TEXT
-from sparkjobs.type_hierarchy import DeclaredType, ZoneTypes
+from sparkjobs.type_hierarchy import DeclaredType, ExportedHierarchy
 
 # One row per match (`sequence` is set), and one per segment (`searched` is set).
 SEARCH_ROW = pa.schema(
@@ -73,7 +73,7 @@ def search(segments: Iterator[pa.RecordBatch], query: BacktestQuery) -> Iterator
 
 @functools.lru_cache(maxsize=4)
 def _matcher(language: str, filter: str, types: tuple[DeclaredType, ...]) -> FilterMatcher:
-    found = Matching(hierarchy=ZoneTypes(types)).new()
+    found = Matching(hierarchy=ExportedHierarchy(types)).new()
     found.add(0, stored_filter(language, filter).specs())
     return found
 
@@ -83,12 +83,12 @@ def _search_segment(
 ) -> pa.RecordBatch:
     try:
         if segment["fault"] is not None:
-            raise SegmentUnreadable(segment["fault"], "The manifest is missing or wrong.")
+            raise UnreadableSegmentFile(segment["fault"], "The manifest is missing or wrong.")
         file = SegmentFile(segment, query.inputs, query.archive_url)
         if file.altered:
-            raise SegmentUnreadable(ALTERED, "The file's SHA-256 differs from the manifest's.")
+            raise UnreadableSegmentFile(ALTERED, "The file's SHA-256 differs from the manifest's.")
         return _search_file(segment, file, matcher, query)
-    except SegmentUnreadable as error:
+    except UnreadableSegmentFile as error:
         return _batch(segment, [], {"searched": 0, "matched": 0, "fault": error.fault})
 
 
@@ -112,8 +112,8 @@ def _search_file(
 def _match(
     rows: pa.RecordBatch, matcher: FilterMatcher, query: BacktestQuery, found: list[FilterMatch]
 ) -> int:
-    """Append matches to `found`; return the number of events searched. Raises SegmentUnreadable if
-    one cannot be decoded. This is the hot loop.
+    """Append matches to `found`; return the number of searched events. Raises UnreadableSegmentFile
+    if one cannot be decoded. This is the hot loop.
     """
     sequences, times, _, payloads = (column.to_pylist() for column in rows.columns)
     hidden = 0
@@ -121,7 +121,7 @@ def _match(
         try:
             event = decode(payload)
         except (DecodeError, LookupError, ValueError, TypeError) as error:
-            raise SegmentUnreadable(
+            raise UnreadableSegmentFile(
                 "unreadable", f"Event {sequences[at]} cannot be decoded: {error}"
             ) from error
         if query.system_zone is not None and not is_visible_in_zone(event, query.system_zone):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from registrations.match_index.format.assemble import assemble
-from registrations.match_index.format.columns import Gathering
+from registrations.match_index.format.columns import EntryCollector
 from registrations.match_index.format.names import ALL_BITS
 from registrations.match_index.format.shard import write_shard
 from registrations.match_index.format.versions import COLUMNS
@@ -50,7 +50,7 @@ def pack_slices(slices: Iterable[Slice], entries_max: int) -> list[Pack]:
 
 def write_pack(slices: Path, shards: Path, pack: Pack) -> WrittenShard:
     """Write and fsync a shard; `slices` and `shards` are folders. Raises OSError."""
-    gathering = Gathering(COLUMNS)
+    gathering = EntryCollector(COLUMNS)
     for number in pack.slices:
         gathering.take(read_slice(slices, number))
     shard = assemble(gathering.drain(), ALL_BITS)

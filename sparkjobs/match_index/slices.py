@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from eventhub.base import limits
 from registrations.compiled import CompiledFilters
-from registrations.match_index.format.columns import Columns, Gathering
+from registrations.match_index.format.columns import EntryCollector, EntryColumns
 from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.versions import COLUMNS
 
@@ -43,7 +43,7 @@ class Slice(NamedTuple):
 
 def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) -> Slice:
     """Parse rows of `transform.INDEXED` and write them as a slice. Raises OSError."""
-    gathering = Gathering(COLUMNS)
+    gathering = EntryCollector(COLUMNS)
     compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     refused: list[RefusedVersion] = []
     for batch in batches:
@@ -63,10 +63,10 @@ def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) ->
     return Slice(number, entries, refused)
 
 
-def read_slice(folder: Path, number: int) -> Columns:
+def read_slice(folder: Path, number: int) -> EntryColumns:
     """Read a slice of this run. Raises OSError."""
     with _file(folder, number).open("rb") as file:
-        columns: Columns = pickle.load(file)  # noqa: S301 - this run's own folder
+        columns: EntryColumns = pickle.load(file)  # noqa: S301 - this run's own folder
     return columns
 
 

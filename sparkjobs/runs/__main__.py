@@ -10,7 +10,7 @@ from eventhub.base import logs
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.postgresql.connections import blocking
-from registrations.match_index.builds.turn import step_back
+from registrations.match_index.builds.builder_lock import lower_priority
 from sparkjobs.runs import rows
 from sparkjobs.runs.cancellation import TERMINATED, StopSignal
 from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
@@ -18,7 +18,7 @@ from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 
 def main() -> None:
     """Perform the run that the command line names."""
-    step_back()
+    lower_priority()
     env = read_env()
     logs.configure(env.log_format, env.log_level)
     log = logs.get_logger(__name__)

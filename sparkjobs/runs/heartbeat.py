@@ -36,7 +36,7 @@ _TOO_LONG = Ending(
 )
 
 
-class Heartbeat:
+class RunHeartbeat:
     """The heartbeat of one run. `progress` is reported with the next beat; any thread may replace
     it. `watched`: a folder whose disk the run may fill; None: it writes little.
     """

@@ -11,18 +11,6 @@ from sparkjobs.runs import match_index
 from sparkjobs.runs.context import RunContext
 
 
-def _leave_to_spark(context: RunContext) -> JobResult | None:
-    return None
-
-
-def _leave_unchanged(context: RunContext, stored: StoredResult) -> JobResult | None:
-    return None
-
-
-def _no_lock(context: RunContext) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
 class JobHooks(NamedTuple):
     """The hooks of one job. Errors of the hub's error tree become the run's failure reason.
 
@@ -32,9 +20,9 @@ class JobHooks(NamedTuple):
     `publish`.
     """
 
-    local: Callable[[RunContext], JobResult | None] = _leave_to_spark
-    publish: Callable[[RunContext, StoredResult], JobResult | None] = _leave_unchanged
-    lock: Callable[[RunContext], AbstractContextManager[None]] = _no_lock
+    local: Callable[[RunContext], JobResult | None] = lambda context: None
+    publish: Callable[[RunContext, StoredResult], JobResult | None] = lambda context, stored: None
+    lock: Callable[[RunContext], AbstractContextManager[None]] = lambda context: nullcontext()
 
 
 HOOKS: dict[str, JobHooks] = {

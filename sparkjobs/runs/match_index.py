@@ -10,13 +10,13 @@ from pathlib import Path
 
 from eventhub.base import limits
 from eventhub.postgresql.connections import blocking
-from registrations.match_index.builds.run import Order, build
-from registrations.match_index.builds.turn import turn
-from registrations.match_index.epochs.publish import Shards, publish_stream
+from registrations.match_index.builds.builder_lock import builder_lock
+from registrations.match_index.builds.run import BuildOrder, build
+from registrations.match_index.epochs.publish import BuiltShards, publish_stream
 from registrations.match_index.epochs.state import IndexState, state_of
-from registrations.match_index.epochs.tables import moment_of
-from registrations.match_index.format.builder import Progress
-from registrations.match_index.format.manifest import Manifest
+from registrations.match_index.epochs.tables import snapshot_of
+from registrations.match_index.format.builder import BuildProgress
+from registrations.match_index.format.manifest import IndexManifest
 from sparkjobs.match_index.shards import SHARDS
 from sparkjobs.match_index.slices import REFUSED
 from sparkjobs.result import JobResult, StoredResult
@@ -31,15 +31,15 @@ _POLL_S = 0.5  # for the end of another builder
 
 def build_locally(context: RunContext) -> JobResult | None:
     """Build with the hub's builder if that is requested or faster than Spark; else return None.
-    Raises IndexNotTaken and the builder's errors.
+    Raises IndexNotUsed and the builder's errors.
     """
     stream_id, engine = context.params["stream_id"], context.params["engine"]
     with blocking(context.database_url, name="job") as connection:
-        moment_of(connection, stream_id)
+        snapshot_of(connection, stream_id)
         state = state_of(connection, context.data, stream_id)
     if engine != LOCAL and (engine != AUTO or state.changed_since >= limits.SPARK_INDEX_MIN):
         return None
-    order = Order(context.database_url, context.data, stream_id)
+    order = BuildOrder(context.database_url, context.data, stream_id)
     manifest = build(order, lambda progress: _report(context, progress))
     return _result(context, manifest, "local builder", _reason(state, requested=engine == LOCAL))
 
@@ -55,7 +55,7 @@ def publish(context: RunContext, stored: StoredResult) -> JobResult:
             f"{len(files)} shards exist; the job wrote {stored.result.figures['shards']}."
         )
     moment = read_snapshot(context.inputs).moments[stream_id]
-    shards = Shards(stream_id, moment, files, _refused(context.result / REFUSED))
+    shards = BuiltShards(stream_id, moment, files, _refused(context.result / REFUSED))
     with blocking(context.database_url, name="job") as connection:
         manifest = publish_stream(
             connection, context.data, shards, lambda progress: _report(context, progress)
@@ -74,7 +74,7 @@ def _reason(state: IndexState, *, requested: bool) -> str:
     return f"built locally: {count}; {because}"
 
 
-def _result(context: RunContext, manifest: Manifest, engine: str, reason: str) -> JobResult:
+def _result(context: RunContext, manifest: IndexManifest, engine: str, reason: str) -> JobResult:
     figures: dict[str, int | float | str | None] = {
         "epoch": manifest.epoch,
         "registrations": manifest.ids,
@@ -94,7 +94,7 @@ def _refused(file: Path) -> tuple[int, ...]:
         return tuple(int(row["version"]) for row in csv.DictReader(lines))
 
 
-def _report(context: RunContext, progress: Progress) -> None:
+def _report(context: RunContext, progress: BuildProgress) -> None:
     context.report(f"building: {progress.stage}", progress.entries)
     if progress.stage == SEALED:  # published next
         context.publishing()
@@ -106,7 +106,7 @@ def lock(context: RunContext) -> Iterator[None]:
     epoch than the snapshot read here.
     """
     while True:
-        with turn(context.data, wait=False) as ours:
+        with builder_lock(context.data, wait=False) as ours:
             if ours:
                 yield
                 return

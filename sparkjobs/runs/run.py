@@ -30,7 +30,7 @@ from sparkjobs.runs.driver import DriverProgress, drive
 from sparkjobs.runs.errors import BadResult, JavaSlow, ResultTooLarge
 from sparkjobs.runs.export.snapshot import ExportRequest, export_inputs
 from sparkjobs.runs.folders import ROOT, clear_leftovers, folder_of
-from sparkjobs.runs.heartbeat import Heartbeat
+from sparkjobs.runs.heartbeat import RunHeartbeat
 from sparkjobs.runs.hooks import JobHooks, hooks_of
 from sparkjobs.runs.jobs import job_named
 from sparkjobs.runs.launch import DriverCommand, SparkSettings, driver_command
@@ -87,7 +87,7 @@ class _Performance:
     def __init__(self, settings: RunnerSettings, run: Run, observer: RunObserver) -> None:
         self.folder = folder_of(settings.data, run.job, run.id)
         watched = settings.data if job_named(run.job).large else None
-        self.heartbeat = Heartbeat(
+        self.heartbeat = RunHeartbeat(
             settings.database_url, run.id, observer.stop, observer.clock, watched
         )
         self._settings = settings

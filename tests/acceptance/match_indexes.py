@@ -6,12 +6,12 @@ from pathlib import Path
 import psycopg
 
 from registrations.match_index.epochs.build import build_stream
-from registrations.match_index.format.manifest import Manifest
+from registrations.match_index.format.manifest import IndexManifest
 from tests.live import LiveHub, LiveZone
 
 
-def build(hub: LiveHub, zone: LiveZone) -> Manifest:
-    """The index of the stream `orders`."""
+def build(hub: LiveHub, zone: LiveZone) -> IndexManifest:
+    """Build the index of the stream `orders`."""
     [(stream_id,)] = hub.sql(
         "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
         " WHERE z.name = %s AND s.name = 'orders'",
@@ -21,8 +21,8 @@ def build(hub: LiveHub, zone: LiveZone) -> Manifest:
         return build_stream(connection, Path(hub.env["EVENTHUB_DATA"]), stream_id)
 
 
-def took(hub: LiveHub, manifest: Manifest) -> bool:
-    """Whether a forwarder stands on the epoch; a lease may change hands at any time."""
+def is_used(hub: LiveHub, manifest: IndexManifest) -> bool:
+    """Return whether a forwarder uses the epoch; a lease may change its owner at any time."""
     logs = "".join({process.log() for process in hub.forwarders})
     stream = manifest.facts["stream"]
     return re.search(rf"epoch={manifest.epoch} how=.* stream={stream}\b", logs) is not None

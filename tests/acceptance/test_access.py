@@ -20,7 +20,7 @@ async def closed(reader: Session) -> tuple[int, str]:
     """Return code and reason of the next close, after any other messages."""
     try:
         while True:
-            reader.heard.append(await reader.hear())
+            reader.skipped.append(await reader.hear())
     except ConnectionClosed as error:
         assert error.rcvd is not None
         return error.rcvd.code, error.rcvd.reason
@@ -39,7 +39,7 @@ async def test_a_revoked_key_closes_its_sockets_with_4401_within_a_second(
         await asyncio.to_thread(zone.revoke, key)
         async with asyncio.timeout(EFFECTIVE_S + MEASURED_S):
             assert await closing == (4401, "invalid_credentials")
-        assert reader.heard[-1]["code"] == "invalid_credentials"
+        assert reader.skipped[-1]["code"] == "invalid_credentials"
         zone.emit("orders", EVENT)
         assert len(await staying.events(1)) == 1
     with pytest.raises(InvalidStatus) as caught:

@@ -60,7 +60,7 @@ def test_what_is_emitted_and_read_is_as_documented(zone: LiveZone) -> None:
     assert check(zone, f"GET {events}?from=never").status == 400
 
 
-def test_what_is_wanted_is_as_documented(zone: LiveZone) -> None:
+def test_answers_about_interest_are_as_documented(zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.register({"streams": ["orders"], "domain": "shop", "endpoint": None})
     check(zone, "GET /v1/streams/orders/closure")

@@ -45,7 +45,7 @@ NOT_TRIED = {
     "internal",
     "unavailable",
     "nothing_to_index",  # see test_match_index.py
-    "match_index_not_taken",  # a stream that changed while a builder began
+    "match_index_not_used",  # a stream that changed while a builder began
     "match_index_outdated",  # a builder came before another one
     "database_unavailable",
     "outcome_unknown",

@@ -1,4 +1,4 @@
-"""The bulk door: many lines, each for itself, told while they are stored, and safe to repeat."""
+"""The bulk route: independent lines, answered while they are stored, and safe to repeat."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ PATH = "/v1/registrations/bulk"
 
 
 class Bulk:
-    """One request whose lines are sent and whose answer is read as one likes."""
+    """One request whose lines are sent, and whose answer is read, step by step."""
 
     def __init__(self, zone: LiveZone, *, key: str = "", query: str = "") -> None:
         self._connection = http.client.HTTPConnection(
@@ -53,7 +53,7 @@ class Bulk:
 
 
 def sent(zone: LiveZone, lines: Iterable[dict[str, Any]], query: str = "") -> list[dict[str, Any]]:
-    """All of the answer to all of the lines."""
+    """Return the whole answer to all of the lines."""
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     answer = zone.hub.call("POST", f"{PATH}{query}", body, key=zone.admin,
                            headers={"Content-Type": "application/x-ndjson"})  # fmt: skip
@@ -62,7 +62,7 @@ def sent(zone: LiveZone, lines: Iterable[dict[str, Any]], query: str = "") -> li
 
 
 def listed(zone: LiveZone) -> dict[str, Any]:
-    """The zone's registrations by key."""
+    """Return the zone's registrations by key."""
     page = zone.hub.call("GET", "/v1/registrations?limit=1000", key=zone.admin).json
     return {item["key"]: item for item in page["items"]}
 
@@ -72,7 +72,7 @@ def creates(count: int) -> Iterator[dict[str, Any]]:
         yield {"op": "create", "key": f"k{n}", "streams": ["orders"], "attributes": {"n": n}}
 
 
-def test_lines_are_stored_and_told_while_more_are_sent(hub: LiveHub, zone: LiveZone) -> None:
+def test_lines_are_stored_and_answered_while_more_are_sent(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.create_stream("hidden")
     hub.call("POST", "/v1/registration-groups", {"name": "g"}, key=zone.admin)
@@ -99,46 +99,46 @@ def test_lines_are_stored_and_told_while_more_are_sent(hub: LiveHub, zone: LiveZ
         {"op": "end", "key": "k0", "suspended": True},
         {"op": "create", "streams": ["orders"], "language": "predicate", "filter": "(= a"},
     )
-    told = bulk.rest()
-    codes = {one["line"]: one["error"]["code"] for one in told if "line" in one}
+    lines = bulk.rest()
+    codes = {one["line"]: one["error"]["code"] for one in lines if "line" in one}
     assert codes == {8: "invalid_field", 9: "invalid_field", 10: "unknown_registration",
                      11: "key_taken", 12: "unknown_endpoint", 13: "body_too_large",
                      14: "unknown_field", 15: "filter_syntax"}  # fmt: skip
-    assert told[-1] == {"done": True, "through": 15, "created": 2, "changed": 2, "ended": 1,
+    assert lines[-1] == {"done": True, "through": 15, "created": 2, "changed": 2, "ended": 1,
                         "repeated": 0, "refused": 9}  # fmt: skip
     found = listed(zone)
     assert list(found) == ["k0"]
     shown = found["k0"]
     assert (shown["attributes"], shown["group"], shown["suspended"]) == ({"n": "other"}, "g", True)
     assert shown["version"] == 3
-    sequences = [one["sequence"] for one in told if one.get("sequence")]
+    sequences = [one["sequence"] for one in lines if one.get("sequence")]
     assert sequences == sorted(set(sequences))
     assert sequences[0] < shown["changed"] <= sequences[-1]
 
 
-def test_a_creation_is_told_as_one_by_itself_is(hub: LiveHub, zone: LiveZone) -> None:
+def test_a_creation_is_announced_like_a_single_one(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.create_stream("bills")
     hub.call("POST", "/v1/registration-groups", {"name": "g"}, key=zone.admin)
     all_of_it = {"streams": ["orders", "bills"], "key": "k", "suspended": True, "group": "g"}
-    wanted: list[dict[str, Any]] = [all_of_it, {"streams": ["bills"]}]
-    made = hub.call("POST", "/v1/registrations", wanted, key=zone.admin)
+    bodies: list[dict[str, Any]] = [all_of_it, {"streams": ["bills"]}]
+    made = hub.call("POST", "/v1/registrations", bodies, key=zone.admin)
     first, last = map(int, made.headers["eventhub-caused"].split("-"))
-    alone = [told_at(zone, sequence) for sequence in range(first, last + 1)]
+    alone = [announced_at(zone, sequence) for sequence in range(first, last + 1)]
     sent(zone, [{"op": "end", "key": "k"}])
 
-    creates = [{"op": "create", **one} for one in wanted]
+    creates = [{"op": "create", **one} for one in bodies]
     [progress, _] = sent(zone, creates, "?tickets=true")
     last = progress["sequence"]
-    bulk = [told_at(zone, sequence) for sequence in range(last - 1, last + 1)]
+    bulk = [announced_at(zone, sequence) for sequence in range(last - 1, last + 1)]
     assert [one["registration"] for one in bulk] == [id for _, id in progress["tickets"]]
     own = ("registration", "barrier")
     assert [without(one, *own) for one in bulk] == [without(one, *own) for one in alone]
     assert bulk[0]["barrier"] == bulk[1]["barrier"] > alone[0]["barrier"]
 
 
-def told_at(zone: LiveZone, sequence: int) -> dict[str, Any]:
-    """The attributes of a creation that `system` tells."""
+def announced_at(zone: LiveZone, sequence: int) -> dict[str, Any]:
+    """Return the attributes of a creation in `system`."""
     path = f"/v1/streams/system/events/{sequence}"
     event: dict[str, Any] = zone.hub.call("GET", path, key=zone.admin).json
     assert event["type"] == "registration.created"
@@ -150,7 +150,7 @@ def without(found: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in names}
 
 
-def test_what_was_cut_off_is_sent_again_and_nothing_is_made_twice(
+def test_a_repeated_request_after_a_disconnect_creates_nothing_twice(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders")
@@ -174,8 +174,8 @@ def test_what_was_cut_off_is_sent_again_and_nothing_is_made_twice(
     assert hub.sql(of_zone, zone.name) == [(0,)]
 
 
-def test_more_than_a_thousand_lines_a_second_get_through(zone: LiveZone) -> None:
-    """On a machine that does other things too; alone it is several times as many."""
+def test_a_request_stores_more_than_a_thousand_lines_per_second(zone: LiveZone) -> None:
+    """The bound is for a busy machine; an idle one stores several times as many."""
     zone.create_stream("orders")
     count = 5_000
     began = time.monotonic()
@@ -187,7 +187,9 @@ def test_more_than_a_thousand_lines_a_second_get_through(zone: LiveZone) -> None
     assert rate > 250
 
 
-def test_who_may_not_is_refused_before_a_line_is_read(hub: LiveHub, zone: LiveZone) -> None:
+def test_an_unauthorized_caller_is_refused_before_a_line_is_read(
+    hub: LiveHub, zone: LiveZone
+) -> None:
     zone.create_stream("orders")
     headers = {"Content-Type": "application/x-ndjson"}
 
@@ -206,5 +208,5 @@ def test_who_may_not_is_refused_before_a_line_is_read(hub: LiveHub, zone: LiveZo
     theirs = [{"op": "create", "key": "k", "streams": ["orders"]}]
     assert sent(zone, theirs, "?client=shop")[-1]["created"] == 1
     body = json.dumps({"op": "end", "key": "k"}).encode()
-    told = hub.call("POST", PATH, body, key=own, headers=headers).body.splitlines()
-    assert json.loads(told[-1])["ended"] == 1
+    lines = hub.call("POST", PATH, body, key=own, headers=headers).body.splitlines()
+    assert json.loads(lines[-1])["ended"] == 1

@@ -1,6 +1,4 @@
-"""What is wanted of a stream, as producers are told: its closure, and whether anybody would want an
-event of a shape.
-"""
+"""The interest in a stream, for producers: its closure, and the check of a shape."""
 
 from random import Random
 from typing import Any
@@ -45,7 +43,7 @@ def put(zone: LiveZone, client: str, groups: list[str]) -> None:
 
 
 @pytest.mark.req("OIF-07")
-def test_the_closure_is_one_filter_that_is_the_union_of_all(zone: LiveZone) -> None:
+def test_the_closure_is_the_union_of_all_filters(zone: LiveZone) -> None:
     zone.create_stream("log")
     zone.create_stream("other")
     assert closure(zone)["filter"] == "false"
@@ -73,7 +71,7 @@ def test_the_closure_is_one_filter_that_is_the_union_of_all(zone: LiveZone) -> N
     assert 200 < matched < 700
 
 
-def test_the_closure_is_that_of_the_moment_and_leaves_out_what_is_covered(zone: LiveZone) -> None:
+def test_the_closure_is_current_and_leaves_out_covered_filters(zone: LiveZone) -> None:
     zone.create_stream("log")
     zone.create_stream("other")
     [wide, narrow] = zone.register(
@@ -107,7 +105,7 @@ def test_the_closure_is_that_of_the_moment_and_leaves_out_what_is_covered(zone: 
     assert closure(zone)["filter"] == "false"
 
 
-def test_a_closure_too_large_is_widened_and_loses_nothing(zone: LiveZone) -> None:
+def test_a_closure_that_is_too_large_is_widened_and_loses_nothing(zone: LiveZone) -> None:
     zone.create_stream("log")
     many = [
         {"streams": ["log"], "type": f"t{n % 3}", "attributes": {"order": n}} for n in range(900)
@@ -131,7 +129,7 @@ def test_a_closure_too_large_is_widened_and_loses_nothing(zone: LiveZone) -> Non
 
 
 @pytest.mark.req("OIF-32")
-def test_the_closure_is_for_who_emits_and_of_the_audience_alone(zone: LiveZone) -> None:
+def test_the_closure_is_for_producers_and_counts_only_the_audience(zone: LiveZone) -> None:
     zone.create_stream("log")
     inside, outside = zone.key("listen:*", client="in"), zone.key("listen:*", client="out")
     put(zone, "in", ["ops", "night"])
@@ -155,11 +153,11 @@ def test_the_closure_is_for_who_emits_and_of_the_audience_alone(zone: LiveZone) 
     system.refused(403, "forbidden")
 
 
-async def test_where_events_may_be_quenched_listens_are_known_too(
+async def test_the_closure_of_a_stream_with_quench_includes_listeners(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """From before a listen begins until a while after its end, whatever the door and the process;
-    the setting counts once every listen that was there before is known.
+    """From before a listener starts until some time after its end, over any transport and process;
+    the policy takes effect once all existing listeners are recorded.
     """
     zone.create_stream("log", quench=True)
     zone.create_stream("kept")

@@ -1,5 +1,5 @@
-"""What explains: a draft is checked and run over the log, a filter and a registration explained on
-an event, and an event says whom it matched and whom nearly.
+"""Explanations: checks and dry runs of drafts, explanations of a filter and of a registration on an
+event, and the matches and nearest misses of an event.
 """
 
 import http.client
@@ -54,7 +54,7 @@ def orders(zone: LiveZone) -> LiveZone:
     return zone
 
 
-def test_a_draft_is_checked_as_registering_would(orders: LiveZone) -> None:
+def test_a_draft_is_checked_as_on_registering(orders: LiveZone) -> None:
     good = post(orders, "check", language="predicate", filter=JOE, streams=["orders"]).json
     assert good == {
         "language": "predicate",
@@ -103,7 +103,7 @@ def test_a_draft_is_checked_as_registering_would(orders: LiveZone) -> None:
     post(orders, "check", surprise=1).refused(400, "unknown_field")
 
 
-def test_a_draft_is_explained_on_an_event_made_up_or_stored(orders: LiveZone) -> None:
+def test_a_draft_is_explained_on_a_given_or_stored_event(orders: LiveZone) -> None:
     orders.define_channel("disk", 3)
     event = order(type="error", user="Ann", tags=["a", "b"])
     made_up = post(orders, "explain", language="predicate", filter=JOE, event=event).json
@@ -119,7 +119,7 @@ def test_a_draft_is_explained_on_an_event_made_up_or_stored(orders: LiveZone) ->
     stored = post(orders, "explain", attributes={"tags": "b"}, channels=["default"], **place)
     assert (stored.json["held"], stored.json["matches"]) == (True, False)
     assert against(stored) == {"channels": False}
-    assert stored.json["conditions"][0]["why"] == "the event is on channel 3, asked for channel 63"
+    assert stored.json["conditions"][0]["why"] == "the event is on channel 3, requested: channel 63"
     assert stored.json["event"]["segment"] == ranges[0]["segment"]
     assert stored.headers["eventhub-sequence"] == "1"
     post(orders, "explain", type="a", event={"domain": "d"}).refused(400, "missing_field")
@@ -127,7 +127,7 @@ def test_a_draft_is_explained_on_an_event_made_up_or_stored(orders: LiveZone) ->
     post(orders, "explain", language="ready", filter="|").refused(400, "filter_syntax")
 
 
-def test_a_registration_is_explained_by_the_version_that_held_and_what_else_decided(
+def test_a_registration_is_explained_by_the_version_that_applied_and_its_conditions(
     orders: LiveZone,
 ) -> None:
     hub = orders.hub
@@ -169,7 +169,7 @@ def test_a_registration_is_explained_by_the_version_that_held_and_what_else_deci
 
 
 @pytest.mark.req("OIF-32")
-def test_an_event_says_whom_it_matched_and_whom_nearly_to_those_who_may_see_it(
+def test_the_matches_and_nearest_misses_of_an_event_are_for_callers_that_may_see_it(
     orders: LiveZone,
 ) -> None:
     other = orders.key("listen:*", client="other")
@@ -295,7 +295,7 @@ def test_declared_subtypes_count_as_they_do_in_matching(orders: LiveZone) -> Non
 
 
 def begin(zone: LiveZone, **body: Any) -> http.client.HTTPConnection:
-    """A dry run in lines, whose answer has begun."""
+    """A dry run in lines whose answer has started."""
     address = urlsplit(zone.hub.url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
     headers = {
@@ -307,7 +307,7 @@ def begin(zone: LiveZone, **body: Any) -> http.client.HTTPConnection:
     return connection
 
 
-def test_a_long_run_tells_how_far_it_is_and_ends_when_its_reader_goes(orders: LiveZone) -> None:
+def test_a_long_run_reports_progress_and_ends_when_its_reader_disconnects(orders: LiveZone) -> None:
     for _ in range(4):
         events = [order(text=["a1b2"] * 40)] * 1_000  # 4 ms each: longer than a run may take
         assert orders.emit("orders", events).status == 200
@@ -356,7 +356,7 @@ def test_the_strategies_are_timed_on_the_same_work_and_find_the_same(hub: LiveHu
     words = ("--filters", "150", "--events", "40", "--seconds", "0.01")
     for table in hub.manage("match_table", *words).strip().split("\n\n"):
         head, titles, *rows = table.splitlines()
-        assert "the same under each" in head
+        assert "equal for all strategies" in head
         assert titles.split()[:2] == ["strategy", "events/s"]
         timed = {row.split()[0]: float(row.split()[1].replace(",", "")) for row in rows}
         assert timed.keys() >= {"scan", "sig", "memo", "lattice", "compile", "access", "counting"}

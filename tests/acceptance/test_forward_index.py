@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.match_indexes import build, took
+from tests.acceptance.match_indexes import build, is_used
 from tests.acceptance.test_bulk import sent
 from tests.integration.forward_world import eventually
 from tests.live import LiveHub, LiveZone
@@ -85,10 +85,10 @@ def test_callbacks_with_an_index_reach_the_registrations_in_force(
     for process in hub.forwarders:
         process.start()
     assert emitted(zone, sink, path, 0) == expected(zone, suspended=True)
-    eventually(lambda: took(hub, first), "the index is opened")
+    eventually(lambda: is_used(hub, first), "the index is opened")
 
     second = build(hub, zone)
-    eventually(lambda: took(hub, second), "the next one is taken")
+    eventually(lambda: is_used(hub, second), "the next one is taken")
     assert hub.call("PATCH", f"{GROUPS}/{group}", {"suspended": False}, key=zone.admin).json
     change(
         zone,

@@ -83,23 +83,25 @@ def test_versions_have_their_bounds_as_sequences(zone: LiveZone, tmp_path: Path)
     }
     filters = sorted(set(only(of_first, "number", "filter")))
     assert filters == [(1, '"(= size 7)"'), (2, '"(= size 8)"')]
-    assert all(row["began_at_us"] < row["ended_at_us"] for row in of_first)
+    assert all(row["started_at_us"] < row["ended_at_us"] for row in of_first)
     assert only(found["suspensions"], "stream_id", "since", "until") == [(orders, 6, 7)]
     [client] = only(found["clients"], "name", "zone")
     assert client == ("tester", zone.name)
 
 
-def test_deliveries_come_with_every_try(zone: LiveZone, sink: Sink, tmp_path: Path) -> None:
+def test_deliveries_are_exported_with_every_attempt(
+    zone: LiveZone, sink: Sink, tmp_path: Path
+) -> None:
     zone.create_stream("orders")
     path = f"/{zone.name}"
     endpoint = zone.endpoint(sink.url(f"{path}?token=secret"))["id"]
-    [made] = zone.register({"streams": ["orders"], "endpoint": endpoint})
+    [registration] = zone.register({"streams": ["orders"], "endpoint": endpoint})
     refused: list[str] = []
 
-    def refuse_once(called: Any) -> tuple[int, dict[str, str]]:
-        if called.id in refused:
+    def refuse_once(request: Any) -> tuple[int, dict[str, str]]:
+        if request.id in refused:
             return 204, {}
-        refused.append(called.id)
+        refused.append(request.id)
         return 503, {"Retry-After": "0"}
 
     sink.answer = refuse_once
@@ -112,24 +114,26 @@ def test_deliveries_come_with_every_try(zone: LiveZone, sink: Sink, tmp_path: Pa
     found = exported(zone, tmp_path / "in")
     names = ("endpoint_id", "sequence", "run", "state", "attempts", "registrations")
     assert sorted(only(found["deliveries"], *names)) == [
-        (endpoint, at, 0, "delivered", 2, [made["id"]]) for at in (1, 2)
+        (endpoint, at, 0, "delivered", 2, [registration["id"]]) for at in (1, 2)
     ]
-    tries = sorted(only(found["attempts"], "sequence", "number", "outcome", "status"))
-    assert tries == [
+    attempts = sorted(only(found["attempts"], "sequence", "number", "outcome", "status"))
+    assert attempts == [
         (at, number, *how)
         for at in (1, 2)
         for number, how in ((1, ("status", 503)), (2, ("delivered", 204)))
     ]
     [stream] = found["streams"]
     assert (stream["head"], stream["forwarded"], stream["needed"]) == (2, 2, 3)
-    [place] = found["endpoints"]
-    assert (place["host"], place["client"], place["enabled"]) == ("127.0.0.1", "tester", True)
+    [row] = found["endpoints"]
+    assert (row["host"], row["client"], row["enabled"]) == ("127.0.0.1", "tester", True)
     assert "secret" not in str(found)
     for row in found["deliveries"]:
         assert row["created_at_us"] <= row["finished_at_us"]
 
 
-def test_a_zone_sees_its_own_alone(hub: LiveHub, zone: LiveZone, tmp_path: Path) -> None:
+def test_an_export_of_a_zone_contains_only_its_rows(
+    hub: LiveHub, zone: LiveZone, tmp_path: Path
+) -> None:
     other = hub.new_zone()
     for each in (zone, other):
         each.create_stream("orders")

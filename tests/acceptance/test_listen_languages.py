@@ -62,21 +62,21 @@ def orders(zone: LiveZone) -> LiveZone:
     return zone
 
 
-def told_before(sequences: list[int]) -> list[tuple[int, int]]:
-    """`prev` and `sequence` of events that a reader from the beginning gets."""
+def links(sequences: list[int]) -> list[tuple[int, int]]:
+    """Return `prev` and `sequence` of the events that a reader gets from the start."""
     return list(zip([0, *sequences], sequences, strict=False))
 
 
 @pytest.mark.req("OIF-04")
 @each_transport
-async def test_a_listen_gets_what_its_filter_lets_through_whatever_the_language(
+async def test_a_listener_gets_the_events_that_match_its_filter_in_every_language(
     orders: LiveZone, transport: Transport
 ) -> None:
     for language, filter in FILTERS.items():
         spec = listener_spec(orders, language=language, filter=filter)
         expected = EXPECTED[language]
         found = await take(transport, spec, len(expected))
-        assert chain(found) == told_before(expected), language
+        assert chain(found) == links(expected), language
     assert chain(await take(transport, listener_spec(orders, **PAIRS), 1)) == [(0, 4)]
     masked = listener_spec(orders, mask="1", language="predicate", filter="true")
     orders.emit("orders", {**order({}), "mask": 1})
@@ -84,28 +84,28 @@ async def test_a_listen_gets_what_its_filter_lets_through_whatever_the_language(
 
 
 @each_transport
-async def test_a_wrong_filter_is_refused_with_its_place(
+async def test_an_invalid_filter_is_refused_with_its_position(
     orders: LiveZone, transport: Transport
 ) -> None:
-    for wanted, code, place in REFUSED:
-        problem = (await refusal(transport, listener_spec(orders, **wanted))).problem
-        at = {**problem["position"], **{k: problem[k] for k in place if k in problem}}
-        assert (problem["code"], {name: at.get(name) for name in place}) == (code, place), wanted
+    for selection, code, position in REFUSED:
+        problem = (await refusal(transport, listener_spec(orders, **selection))).problem
+        at = {**problem["position"], **{k: problem[k] for k in position if k in problem}}
+        assert (problem["code"], {name: at.get(name) for name in position}) == (code, position), (
+            selection
+        )
 
 
 def test_clients_and_the_command_line_take_every_language(orders: LiveZone) -> None:
-    """Live, forward, backward and on the command line, where predicate is the language unless said
-    otherwise.
-    """
+    """Live, forward, backward, and on the command line, whose default language is predicate."""
     with SyncHubClient(orders.hub.url, orders.admin) as hub:
         for language, filter in FILTERS.items():
-            wanted = {"language": language, "filter": filter}
+            selection = {"language": language, "filter": filter}
             expected = EXPECTED[language]
-            live = hub.listen("orders", start="oldest", **wanted)
+            live = hub.listen("orders", start="oldest", **selection)
             assert [next(live).sequence for _ in expected] == expected
             live.close()  # type: ignore[attr-defined]
-            assert [one.sequence for one in hub.history("orders", **wanted)] == expected
-            back = hub.history("orders", order="backward", **wanted)
+            assert [one.sequence for one in hub.history("orders", **selection)] == expected
+            back = hub.history("orders", order="backward", **selection)
             assert [one.sequence for one in back] == expected[::-1]
     shell = Shell(orders)
     for words, sequences in (

@@ -14,7 +14,7 @@ def order(customer: int, **more: Any) -> dict[str, Any]:
     return {"domain": "shop", "type": "order", "attributes": {"customer": customer, **more}}
 
 
-def wanting(**attributes: Any) -> dict[str, Any]:
+def registration(**attributes: Any) -> dict[str, Any]:
     return {"streams": ["orders"], "domain": "shop", "type": "order", "attributes": attributes}
 
 
@@ -24,7 +24,7 @@ def orders(zone: LiveZone) -> LiveZone:
     return zone
 
 
-async def told(reader: Session, count: int) -> list[tuple[int, list[int]]]:
+async def received(reader: Session, count: int) -> list[tuple[int, list[int]]]:
     return [(event["sequence"], event["registrations"]) for event in await reader.events(count)]
 
 
@@ -33,19 +33,21 @@ async def test_one_event_comes_once_and_names_all_that_matched(
     hub: LiveHub, orders: LiveZone, web: int
 ) -> None:
     """Created through one process, listened to through another, emitted at once."""
-    one, two, other = orders.register(wanting(customer=1), wanting(), wanting(customer=2))
+    one, two, other = orders.register(
+        registration(customer=1), registration(), registration(customer=2)
+    )
     ids = [two["id"], one["id"]]
     async with session(hub, orders.admin, web=web) as reader:
         await reader.listen("orders", registrations=ids)
         orders.emit("orders", [order(1), order(2), {"domain": "shop", "type": "refund"}, order(1)])
         expected = [(1, sorted(ids)), (2, [two["id"]]), (4, sorted(ids))]
-        assert await told(reader, 3) == expected
+        assert await received(reader, 3) == expected
         assert await reader.nothing_waits()
         assert other["id"] not in ids
 
 
 async def test_binary_frames_name_them_too(hub: LiveHub, orders: LiveZone) -> None:
-    [one] = orders.register(wanting(customer=1))
+    [one] = orders.register(registration(customer=1))
     async with session(hub, orders.admin, subprotocol=PROTOBUF) as reader:
         await reader.listen("orders", registrations=[one["id"]])
         orders.emit("orders", [order(2), order(1)])
@@ -53,14 +55,14 @@ async def test_binary_frames_name_them_too(hub: LiveHub, orders: LiveZone) -> No
         assert (event["sequence"], list(event["frame"].registrations)) == (2, [one["id"]])
 
 
-async def test_a_resumed_listen_sees_each_version_where_it_held(
+async def test_a_resumed_listener_applies_each_version_where_it_held(
     hub: LiveHub, orders: LiveZone
 ) -> None:
-    """Changed and deleted while the reader was away: nothing of before its beginning, nothing of
-    after its end, and in between what each version asked for.
+    """Changed and deleted while the reader was away: no event from before the start or after the
+    end, and in between those that each version matches.
     """
     orders.emit("orders", order(1))  # 1: before it began
-    one, kept = orders.register(wanting(customer=1), wanting(customer=9))
+    one, kept = orders.register(registration(customer=1), registration(customer=9))
     assert one["from"]["orders"]["sequence"] == 1
     start = one["from"]["orders"]
     orders.emit("orders", [order(1), order(2)])  # 2, 3
@@ -70,20 +72,20 @@ async def test_a_resumed_listen_sees_each_version_where_it_held(
     orders.emit("orders", [order(1), order(2)])  # 4, 5
     async with session(hub, orders.admin, web=1) as reader:
         await reader.listen("orders", registrations=[one["id"], kept["id"]], start=start)
-        assert await told(reader, 2) == [(2, [one["id"]]), (5, [one["id"]])]
+        assert await received(reader, 2) == [(2, [one["id"]]), (5, [one["id"]])]
         assert hub.call("DELETE", path, key=orders.admin).status == 204
         orders.emit("orders", [order(2), order(9)])  # 6, 7
-        assert await told(reader, 1) == [(7, [kept["id"]])]
+        assert await received(reader, 1) == [(7, [kept["id"]])]
     async with session(hub, orders.admin) as reader:
         await reader.listen("orders", registrations=[kept["id"]], start="oldest")
-        assert await told(reader, 1) == [(7, [kept["id"]])]
+        assert await received(reader, 1) == [(7, [kept["id"]])]
 
 
 async def test_a_change_counts_from_the_next_event_on(hub: LiveHub, orders: LiveZone) -> None:
     """Without waiting: the change is made through one process, the event is emitted through it, and
-    the listen of the other process has applied the change before it looks at the event.
+    the listener of the other process has applied the change before it evaluates the event.
     """
-    [one] = orders.register(wanting(customer=0))
+    [one] = orders.register(registration(customer=0))
     path = f"/v1/registrations/{one['id']}"
     async with session(hub, orders.admin, web=1) as reader:
         await reader.listen("orders", registrations=[one["id"]])
@@ -91,17 +93,17 @@ async def test_a_change_counts_from_the_next_event_on(hub: LiveHub, orders: Live
             change = {"attributes": {"customer": customer}}
             assert hub.call("PATCH", path, change, key=orders.admin).status == 200
             orders.emit("orders", [order(customer - 1), order(customer)])
-        assert await told(reader, 29) == [(2 * n, [one["id"]]) for n in range(1, 30)]
+        assert await received(reader, 29) == [(2 * n, [one["id"]]) for n in range(1, 30)]
 
 
-async def test_a_listen_whose_registrations_have_all_ended_says_so(
+async def test_a_listener_whose_registrations_have_all_ended_ends_with_an_error(
     hub: LiveHub, orders: LiveZone
 ) -> None:
-    [one] = orders.register(wanting(customer=1))
+    [one] = orders.register(registration(customer=1))
     async with session(hub, orders.admin) as reader:
         await reader.listen("orders", registrations=[one["id"]])
         orders.emit("orders", order(1))
-        assert await told(reader, 1) == [(1, [one["id"]])]
+        assert await received(reader, 1) == [(1, [one["id"]])]
         hub.call("DELETE", f"/v1/registrations/{one['id']}", key=orders.admin)
         orders.emit("orders", order(1))
         ended = await reader.hear_op("error", "event")
@@ -118,9 +120,9 @@ async def test_only_own_live_registrations_of_the_stream_can_be_named(
     orders.create_stream("refunds")
     stranger = orders.key("listen:*", client="stranger")
     [mine, elsewhere, gone] = orders.register(
-        wanting(), {**wanting(), "streams": ["refunds"]}, wanting()
+        registration(), {**registration(), "streams": ["refunds"]}, registration()
     )
-    [theirs] = orders.register(wanting(), key=stranger)
+    [theirs] = orders.register(registration(), key=stranger)
     hub.call("DELETE", f"/v1/registrations/{gone['id']}", key=orders.admin)
     async with session(hub, orders.admin) as reader:
         for wrong in (elsewhere["id"], theirs["id"], gone["id"], 2**62):
@@ -135,7 +137,7 @@ async def test_only_own_live_registrations_of_the_stream_can_be_named(
 async def test_a_listen_with_registrations_survives_the_loss_of_its_process(
     hub: LiveHub, orders: LiveZone
 ) -> None:
-    [one] = orders.register(wanting(customer=1))
+    [one] = orders.register(registration(customer=1))
     async with orders.client() as client:
         orders.emit("orders", [order(1)])
         found = client.listen("orders", registrations=[one["id"]], start="oldest")

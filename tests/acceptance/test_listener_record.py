@@ -1,6 +1,4 @@
-"""What clients were told is on record: each time that one began to listen, from where to where, and
-so many events (FOX-23).
-"""
+"""The record of listeners: where each started, and what was delivered to it (FOX-23)."""
 
 import asyncio
 import json
@@ -32,7 +30,7 @@ def listeners(zone: LiveZone, path: str = PATH, key: str = "") -> list[dict[str,
 
 
 def recorded(zone: LiveZone, until: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-    """The client's listens, the newest first, once they are as wanted."""
+    """Wait until the client's listeners, newest first, satisfy a condition; return them."""
     end = time.monotonic() + RECORDED_S
     while not until(found := listeners(zone)):
         assert time.monotonic() < end, found
@@ -44,16 +42,16 @@ def all_ended(count: int) -> Callable[[list[dict[str, Any]]], bool]:
     return lambda found: len(found) == count and all(one["ended_at"] for one in found)
 
 
-async def test_a_listen_is_on_record_before_it_is_told_that_it_began(
+async def test_a_listener_is_recorded_before_its_client_gets_the_message(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders")
     emitted(zone, "orders", 3)
     async with session(hub, zone.admin, web=1) as reader:
-        begun = await reader.listen("orders", name="one", start="oldest", type="order.placed")
+        started = await reader.listen("orders", name="one", start="oldest", type="order.placed")
         [row] = listeners(zone)
         assert (row["stream"], row["name"], row["transport"]) == ("orders", "one", "websocket")
-        assert (row["start"], row["after"]) == ("oldest", begun["cursor"])
+        assert (row["start"], row["after"]) == ("oldest", started["cursor"])
         assert row["ended_at"] is None
         assert "order.placed" in row["filter"]
         await reader.events(3)
@@ -67,7 +65,7 @@ async def test_a_listen_is_on_record_before_it_is_told_that_it_began(
     )
 
 
-async def test_a_reader_that_went_is_on_record_with_what_it_was_told(
+async def test_a_reader_that_disconnected_is_recorded_with_its_deliveries(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders")
@@ -90,7 +88,7 @@ async def test_a_reader_that_went_is_on_record_with_what_it_was_told(
     assert len({one["node"] for one in rows}) == 1
 
 
-async def test_server_sent_events_are_on_record(zone: LiveZone) -> None:
+async def test_server_sent_events_are_recorded(zone: LiveZone) -> None:
     zone.create_stream("orders")
     emitted(zone, "orders", 3)
     url = f"{zone.hub.url}/v1/streams/orders/events?from=oldest"
@@ -107,7 +105,7 @@ async def test_server_sent_events_are_on_record(zone: LiveZone) -> None:
     )
 
 
-def test_polls_that_follow_one_another_are_one_row(zone: LiveZone) -> None:
+def test_consecutive_polls_are_one_row(zone: LiveZone) -> None:
     zone.create_stream("orders")
     start = "oldest"
     for count in (2, 1, 3):
@@ -117,7 +115,7 @@ def test_polls_that_follow_one_another_are_one_row(zone: LiveZone) -> None:
         start = f"{page['cursor']['segment']}:{page['cursor']['sequence']}"
     assert len(listeners(zone)) == 1
     first = f"{page['cursor']['segment']}:1"
-    assert len(polled(zone, first)["events"]) == 5  # from where none ended: another row
+    assert len(polled(zone, first)["events"]) == 5  # from another cursor: another row
     [again, row] = listeners(zone)
     assert (again["after"]["sequence"], row["after"]["sequence"]) == (1, 0)
     assert (again["transport"], again["start"], row["start"]) == ("poll", "cursor", "oldest")
@@ -131,7 +129,7 @@ def polled(zone: LiveZone, start: str) -> dict[str, Any]:
     return page
 
 
-async def test_a_reader_that_is_told_of_a_gap_goes_on_as_another_row(zone: LiveZone) -> None:
+async def test_a_reader_continues_after_a_gap_in_another_row(zone: LiveZone) -> None:
     zone.create_stream("orders", segment_events_max=1, retain_events=1)
     emitted(zone, "orders", 5)
     zone.hub.web[0].wait_ready()
@@ -140,9 +138,9 @@ async def test_a_reader_that_is_told_of_a_gap_goes_on_as_another_row(zone: LiveZ
         " JOIN zones z ON z.id = s.zone_id WHERE z.name = %s AND s.name = 'orders' AND g.first = 1",
         zone.name,
     )[0][0]
-    gone = "SELECT count(*) FROM segments WHERE uuid = %s::uuid AND tier = 'dropped'"
+    dropped = "SELECT count(*) FROM segments WHERE uuid = %s::uuid AND tier = 'dropped'"
     end = time.monotonic() + 30
-    while zone.hub.sql(gone, segment) != [(1,)]:
+    while zone.hub.sql(dropped, segment) != [(1,)]:
         assert time.monotonic() < end
         await asyncio.sleep(0.1)
     url = f"{zone.hub.url}/v1/streams/orders/events?from={segment}:0"
@@ -156,7 +154,7 @@ async def test_a_reader_that_is_told_of_a_gap_goes_on_as_another_row(zone: LiveZ
     assert row["after"]["sequence"] > 0
 
 
-async def test_an_operators_listen_is_not_on_record(hub: LiveHub, zone: LiveZone) -> None:
+async def test_an_operators_listener_is_not_recorded(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     emitted(zone, "orders", 2)
     path = f"/v1/connection-tokens?zone={zone.name}"
@@ -168,7 +166,7 @@ async def test_an_operators_listen_is_not_on_record(hub: LiveHub, zone: LiveZone
     assert hub.sql("SELECT count(*) FROM listeners") == before
 
 
-async def test_nobody_sees_the_listens_of_others(hub: LiveHub, zone: LiveZone) -> None:
+async def test_listeners_of_other_clients_are_hidden(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.create_stream("secrets")
     other = zone.key("listen:orders", client="other")
@@ -179,7 +177,9 @@ async def test_nobody_sees_the_listens_of_others(hub: LiveHub, zone: LiveZone) -
         await reader.listen("orders")
     path = "/v1/clients/other/listeners"
     assert [one["stream"] for one in listeners(zone, path, other)] == ["orders"]
-    assert [one["stream"] for one in listeners(zone, path)] == ["orders"]  # who manages the zone
+    assert [one["stream"] for one in listeners(zone, path)] == [
+        "orders"
+    ]  # a key that manages the zone
     hub.call("GET", PATH, key=other).refused(403, "forbidden")
     narrow = zone.key("listen:orders")
     assert {one["stream"] for one in listeners(zone, PATH, narrow)} == {"orders"}
@@ -189,7 +189,7 @@ async def test_nobody_sees_the_listens_of_others(hub: LiveHub, zone: LiveZone) -
     hub.call("GET", path, key=stranger.admin).refused(404, "not_found")
 
 
-async def test_listens_come_in_pages(hub: LiveHub, zone: LiveZone) -> None:
+async def test_listeners_are_listed_in_pages(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     async with session(hub, zone.admin) as reader:
         for name in "abcde":
@@ -204,7 +204,9 @@ async def test_listens_come_in_pages(hub: LiveHub, zone: LiveZone) -> None:
 
 
 @pytest.mark.parametrize("name", ["\0", "\ud83d\ude00", "a" * 64])
-async def test_any_name_of_a_listen_can_be_kept(hub: LiveHub, zone: LiveZone, name: str) -> None:
+async def test_any_name_of_a_listener_can_be_recorded(
+    hub: LiveHub, zone: LiveZone, name: str
+) -> None:
     zone.create_stream("orders")
     async with session(hub, zone.admin) as reader:
         await reader.socket.send(json.dumps({"op": "listen", "listener": name, "stream": "orders"}))

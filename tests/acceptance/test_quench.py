@@ -1,5 +1,5 @@
-"""Producers that leave out what nobody wants (OIF-09): told of interest as it changes, and exact to
-the registration that was answered before the emit.
+"""Producers that suppress events without interest (OIF-09): notified of changes, and exact to the
+registration that was acknowledged before the emit.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ def stored(zone: LiveZone) -> int:
 async def suppressed(
     hub: HubClient, quench: Quench, event: dict[str, Any], until: tuple[int, ...] = (0,)
 ) -> None:
-    """Emit until it is suppressed, or until it is not: the producer is told soon after a change.
-    What it was told of last is sent, whether it is still wanted or not.
+    """Emit until it is suppressed, or until it is not: the producer is notified soon after a
+    change. Until then, events that match its last closure are sent.
     """
     async with asyncio.timeout(20):
         while True:
@@ -47,8 +47,10 @@ async def suppressed(
 
 
 @pytest.mark.req("OIF-09")
-async def test_what_nobody_wants_is_not_sent_and_reported_as_suppressed(log: LiveZone) -> None:
-    """Without an interest in debug.* nothing is sent; the next emit after somebody registered is,
+async def test_an_event_without_interest_is_not_sent_and_reported_as_suppressed(
+    log: LiveZone,
+) -> None:
+    """Without an interest in debug.* nothing is sent; the next emit after a registration is,
     whichever process took the registration.
     """
     async with log.client() as hub, log.client(web=1) as other, Quench(hub, "log") as quench:
@@ -58,9 +60,9 @@ async def test_what_nobody_wants_is_not_sent_and_reported_as_suppressed(log: Liv
         assert (some.suppressed, some.cursor.sequence) == ((0, 2), 2)
         assert (stored(log), quench.suppressed) == (2, 3)
         for number in range(10):
-            wanted = {"streams": ["log"], "language": "predicate"}
-            wanted["filter"] = f'(and (prefix @type "debug.") (= turn {number}))'
-            made = await other.call("POST", "/v1/registrations", wanted)
+            interest = {"streams": ["log"], "language": "predicate"}
+            interest["filter"] = f'(and (prefix @type "debug.") (= turn {number}))'
+            made = await other.call("POST", "/v1/registrations", interest)
             event = {**DEBUG, "attributes": {"turn": number}}
             assert (await hub.emit("log", event, suppress=quench)).suppressed == ()
             await other.call("DELETE", f"/v1/registrations/{made['id']}")
@@ -70,18 +72,18 @@ async def test_what_nobody_wants_is_not_sent_and_reported_as_suppressed(log: Liv
 
 
 @pytest.mark.req("OIF-09")
-async def test_a_listen_counts_before_it_has_begun_and_a_hub_without_an_answer_gets_everything(
+async def test_a_listener_counts_before_it_starts_and_an_unreachable_hub_gets_everything(
     hub: LiveHub, log: LiveZone
 ) -> None:
     async with log.client() as emitter, Quench(emitter, "log") as quench:
         async with session(hub, log.admin, web=1) as reader:
             for number in range(5):
-                wanted = {"language": "predicate", "filter": f"(= n {number})"}
-                await reader.listen("log", name=str(number), **wanted)
+                interest = {"language": "predicate", "filter": f"(= n {number})"}
+                await reader.listen("log", name=str(number), **interest)
                 event = {**DEBUG, "attributes": {"n": number}}
                 await emitter.emit("log", event, suppress=quench)
-                [told] = await reader.events(1)
-                assert told["event"]["attributes"] == {"n": number}
+                [message] = await reader.events(1)
+                assert message["event"]["attributes"] == {"n": number}
         assert (await emitter.emit("log", DEBUG, suppress=quench)).suppressed == (0,)
         wrong = {**DEBUG, "attributes": []}
         with pytest.raises(Exception, match="Expected `object`"):
@@ -94,7 +96,7 @@ async def test_a_listen_counts_before_it_has_begun_and_a_hub_without_an_answer_g
             hub.web[0].start()
 
 
-async def test_a_stream_without_the_setting_is_never_quenched(log: LiveZone) -> None:
+async def test_nothing_is_suppressed_on_a_stream_without_the_policy(log: LiveZone) -> None:
     log.create_stream("kept")
     async with log.client() as hub, Quench(hub, "kept") as quench:
         assert (await hub.emit("kept", DEBUG, suppress=quench)).suppressed == ()
@@ -102,7 +104,7 @@ async def test_a_stream_without_the_setting_is_never_quenched(log: LiveZone) -> 
         assert (await hub.emit("log", DEBUG, suppress=quench)).suppressed == (0,)
         change = log.hub.call("PUT", "/v1/streams/log", {"quench": False}, key=log.admin)
         assert change.status == 200
-        await suppressed(hub, quench, DEBUG, until=())  # told at once, however long one counts
+        await suppressed(hub, quench, DEBUG, until=())  # notified at once, despite `age_s`
 
 
 async def test_declared_subtypes_and_the_audience_count(log: LiveZone) -> None:
@@ -125,7 +127,7 @@ async def test_declared_subtypes_and_the_audience_count(log: LiveZone) -> None:
                 assert found.suppressed == suppressed
 
 
-def test_programs_without_a_loop_do_the_same(log: LiveZone) -> None:
+def test_the_synchronous_client_suppresses_too(log: LiveZone) -> None:
     with (
         SyncHubClient(log.hub.url, log.admin) as hub,
         hub.using(lambda made: Quench(made, "log")) as quench,
@@ -136,22 +138,26 @@ def test_programs_without_a_loop_do_the_same(log: LiveZone) -> None:
             _ = nothing.cursor
 
 
-async def test_who_may_not_emit_is_told_nothing_of_interest(log: LiveZone) -> None:
+async def test_a_client_that_may_not_emit_cannot_read_the_interest(log: LiveZone) -> None:
     reader = log.key("listen:*", client="reader")
     async with HubClient(log.hub.url, reader) as hub:
         with pytest.raises(NotAllowed):
             await Quench(hub, "log").__aenter__()
 
 
-async def test_a_socket_is_told_when_the_answer_changes(hub: LiveHub, log: LiveZone) -> None:
+async def test_a_websocket_is_notified_when_the_answer_changes(hub: LiveHub, log: LiveZone) -> None:
     async with session(hub, log.admin) as producer:
         await producer.say("interest", interest="a", stream="log", shape={"type": "debug.sql"})
         await producer.say("interest", interest="b", stream="log")
-        first = {told["interest"]: told for told in [await _told(producer) for _ in "ab"]}
+        first = {
+            message["interest"]: message for message in [await _receive(producer) for _ in "ab"]
+        }
         assert (first["a"]["interested"], first["a"]["quench"]) == ("no", True)
         assert first["b"]["filter"] == '(= @type "error")'
         [made] = log.register({"streams": ["log"], "type": "debug.sql", "attributes": {"a": 1}})
-        changed = {told["interest"]: told for told in [await _told(producer) for _ in "ab"]}
+        changed = {
+            message["interest"]: message for message in [await _receive(producer) for _ in "ab"]
+        }
         assert changed["a"]["interested"] == "maybe"
         assert len(changed["b"]["alternatives"]) == 2
         await producer.say("confirm", interest="b", id="7")
@@ -161,25 +167,25 @@ async def test_a_socket_is_told_when_the_answer_changes(hub: LiveHub, log: LiveZ
         assert (await producer.hear())["op"] == "forgotten"
         log.register({"streams": ["log"], "type": "trace"})
         hub.call("DELETE", f"/v1/registrations/{made['id']}", key=log.admin)
-        assert (await _told(producer))["interested"] == "no"
+        assert (await _receive(producer))["interested"] == "no"
         async with session(hub, log.admin, web=1) as reader:
             await reader.listen("log", type="debug.sql")
-            assert (await _told(producer))["interested"] == "yes"
+            assert (await _receive(producer))["interested"] == "yes"
     key = log.key("emit:log", client="emitter")
     async with session(hub, key) as producer:
         await producer.say("interest", interest="a", stream="log", shape={})
-        assert (await _told(producer))["interested"] == "maybe"
+        assert (await _receive(producer))["interested"] == "maybe"
         log.revoke(key)
         assert (await producer.hear_op("error"))["code"] == "invalid_credentials"
 
 
-async def _told(producer: Session) -> dict[str, Any]:
+async def _receive(producer: Session) -> dict[str, Any]:
     message = await producer.hear_op("interest", "error")
     assert message["op"] == "interest", message
     return message
 
 
-async def test_a_refusal_counts_the_events_that_were_given(log: LiveZone) -> None:
+async def test_the_index_of_a_refused_event_counts_the_suppressed_ones(log: LiveZone) -> None:
     async with log.client() as hub, Quench(hub, "log") as quench:
         wrong = {**ERROR, "attributes": []}
         with pytest.raises(InvalidRequest) as refused:
@@ -188,12 +194,12 @@ async def test_a_refusal_counts_the_events_that_were_given(log: LiveZone) -> Non
         assert stored(log) == 0
 
 
-def test_the_command_line_leaves_out_what_nobody_wants(log: LiveZone) -> None:
+def test_the_command_line_suppresses_events_without_interest(log: LiveZone) -> None:
     shell = Shell(log)
     lines = "".join(orjson.dumps(one).decode() + "\n" for one in (DEBUG, ERROR, DEBUG))
-    told = shell.ok("emit", "log", "--suppress", stdin=lines).json
-    assert (told["suppressed"], stored(log)) == (2, 1)
-    assert [(one["first"], one["last"]) for one in told["ranges"]] == [(1, 1)]
+    message = shell.ok("emit", "log", "--suppress", stdin=lines).json
+    assert (message["suppressed"], stored(log)) == (2, 1)
+    assert [(one["first"], one["last"]) for one in message["ranges"]] == [(1, 1)]
     nothing = shell.ok("emit", "log", "--suppress", orjson.dumps(DEBUG).decode()).json
     assert (nothing["ranges"], nothing["suppressed"], stored(log)) == ([], 1, 1)
     assert "suppressed" not in shell.ok("emit", "log", orjson.dumps(DEBUG).decode()).json

@@ -1,5 +1,5 @@
-"""What no grant names is denied: registrations, endpoints and deliveries of a client, to those of
-its own keys that may not listen, on the running hub.
+"""Default deny: registrations, endpoints and deliveries of a client are hidden from those of its
+own keys that may not listen, on the running hub.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -28,10 +28,10 @@ class Shop:
             zone.create_stream(name)
         self.endpoint = zone.endpoint(url)["id"]
         self.spare = zone.endpoint(f"{url}/spare")["id"]
-        wanted = {"endpoint": self.endpoint}
+        target = {"endpoint": self.endpoint}
         one, both, other = zone.register(
-            {"streams": ["orders"], **wanted},
-            {"streams": ["other_1", "orders"], **wanted},
+            {"streams": ["orders"], **target},
+            {"streams": ["other_1", "orders"], **target},
             {"streams": ["other_1"], "endpoint": self.spare},
         )
         self.one, self.both, self.other = one["id"], both["id"], other["id"]
@@ -50,7 +50,7 @@ def denied(answer: Any, grant: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("grants", WITHOUT, ids=str)
-def test_events_are_shown_to_who_may_listen_alone(shop: Shop, grants: tuple[str, ...]) -> None:
+def test_only_keys_that_may_listen_see_events(shop: Shop, grants: tuple[str, ...]) -> None:
     zone = shop.zone
     assert zone.emit("orders", EVENT).status == 200
     [item] = finished(zone.hub, zone.admin, shop.endpoint, 1)
@@ -76,7 +76,7 @@ def test_a_list_leaves_out_the_streams_that_the_key_may_not_listen_to(shop: Shop
         assert zone.emit(stream, EVENT).status == 200
     finished(zone.hub, zone.admin, shop.endpoint, 4)
     path = f"/v1/deliveries?endpoint={shop.endpoint}&limit=1"
-    for grant, wanted in (
+    for grant, expected in (
         ("listen:oth*", {"other_1"}),
         ("listen:other_*", {"other_1"}),
         ("listen:*1", {"other_1"}),
@@ -91,11 +91,11 @@ def test_a_list_leaves_out_the_streams_that_the_key_may_not_listen_to(shop: Shop
             if page["next"] is None:
                 break
             after = f"&after={page['next']}"
-        assert {item["stream"] for item in found} == wanted, grant
-        assert len(found) == 2 * len(wanted)
+        assert {item["stream"] for item in found} == expected, grant
+        assert len(found) == 2 * len(expected)
 
 
-def test_what_the_hub_did_is_shown_to_managers(zone: LiveZone, sink: Sink) -> None:
+def test_managers_see_the_events_of_system(zone: LiveZone, sink: Sink) -> None:
     endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
     [made] = zone.register({"streams": ["system"], "type": "channel.defined", "endpoint": endpoint})
     zone.define_channel("disk", 0)
@@ -109,7 +109,7 @@ def test_what_the_hub_did_is_shown_to_managers(zone: LiveZone, sink: Sink) -> No
 
 
 @pytest.mark.parametrize("grants", WITHOUT, ids=str)
-def test_a_registration_is_for_who_may_listen_to_all_its_streams(
+def test_a_registration_is_for_keys_that_may_listen_to_all_its_streams(
     shop: Shop, grants: tuple[str, ...]
 ) -> None:
     key = shop.zone.key(*grants)
@@ -132,12 +132,12 @@ def test_a_registration_is_for_who_may_listen_to_all_its_streams(
 
 
 def _first(grants: tuple[str, ...]) -> dict[str, str]:
-    """What a key misses first of the streams `other_1` and `orders`."""
+    """Return the first of the streams `other_1` and `orders` that a key may not listen to."""
     return MISSING if "listen:other*" in grants else {"action": "listen", "streams": "other_1"}
 
 
 @pytest.mark.parametrize("grants", WITHOUT, ids=str)
-def test_nobody_redirects_events_that_it_may_not_listen_to(
+def test_no_key_redirects_events_that_it_may_not_listen_to(
     shop: Shop, grants: tuple[str, ...]
 ) -> None:
     zone, path = shop.zone, f"/v1/endpoints/{shop.endpoint}"

@@ -44,7 +44,7 @@ async def test_ten_thousand_registrations_are_suspended_by_one_row_and_one_call(
     assert (after[0], after[1][0][0] - before[1][0][0]) == (before[0], 1)
 
 
-def test_a_group_is_its_clients_and_is_deleted_when_nothing_names_it(
+def test_a_group_belongs_to_its_client_and_is_deleted_when_no_registration_names_it(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders")
@@ -71,9 +71,11 @@ def test_a_group_is_its_clients_and_is_deleted_when_nothing_names_it(
     resumed = hub.call("PATCH", path, {"suspended": False}, key=both, headers=stale)
     assert (resumed.status, resumed.json["suspended"]) == (200, False)
     hub.call("PATCH", path, {"suspended": True}, key=both, headers=stale).refused(412, "changed")
-    told = hub.call("GET", f"/v1/streams/system/events/{resumed.json['changed']}", key=zone.admin)
-    assert told.json["type"] == "registration_group.changed"
-    attributes = told.json["attributes"]
+    announced = hub.call(
+        "GET", f"/v1/streams/system/events/{resumed.json['changed']}", key=zone.admin
+    )
+    assert announced.json["type"] == "registration_group.changed"
+    attributes = announced.json["attributes"]
     assert (attributes["name"], attributes["suspended"]) == ("night", False)
     assert attributes["streams"] == ["orders", "secret"]
     assert hub.call("DELETE", f"/v1/registrations/{other['id']}", key=both).status == 204
@@ -84,10 +86,10 @@ def test_a_group_is_its_clients_and_is_deleted_when_nothing_names_it(
     assert hub.call("GET", GROUPS, key=zone.admin).json["items"] == []
 
 
-def test_a_group_sleeps_for_whoever_joins_it_and_is_awake_for_whoever_joins_it_later(
+def test_a_suspended_group_suspends_registrations_that_join_it_until_it_is_resumed(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    """With a forwarder at work, which knows nothing of the group before its first registration."""
+    """With a running forwarder, which does not know the group before its first registration."""
     endpoint = zone.endpoint(sink.url("/joins"))["id"]
     for name in ("orders", "returns"):
         zone.create_stream(name)

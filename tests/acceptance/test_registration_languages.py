@@ -1,4 +1,4 @@
-"""Registrations in every language: made, shown, matched, changed, and refused with the place."""
+"""Registrations in every language: created, listed, matched, changed, and refused."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def wanting(language: str, filter: Any) -> dict[str, Any]:
     return {"streams": ["orders"], "language": language, "filter": filter}
 
 
-async def test_an_event_reaches_whom_it_concerns_whatever_the_language(
+async def test_filters_of_every_language_match_the_same_events(
     hub: LiveHub, orders: LiveZone
 ) -> None:
     made = orders.register(*(wanting(*each) for each in FILTERS.items()))
@@ -51,11 +51,11 @@ async def test_an_event_reaches_whom_it_concerns_whatever_the_language(
     async with session(hub, orders.admin) as reader:
         await reader.listen("orders", registrations=list(names))
         orders.emit("orders", [order(each) for each in EVENTS])
-        told: dict[str, list[int]] = {name: [] for name in FILTERS}
+        received: dict[str, list[int]] = {name: [] for name in FILTERS}
         for event in await reader.events(4):
             for id in event["registrations"]:
-                told[names[id]].append(event["sequence"])
-        assert told == EXPECTED
+                received[names[id]].append(event["sequence"])
+        assert received == EXPECTED
 
 
 LABELS: tuple[tuple[dict[str, Any], ...], ...] = (
@@ -78,10 +78,10 @@ OF_LABELS: tuple[tuple[dict[str, Any], list[int]], ...] = (
 async def test_objects_in_lists_are_reached_in_every_language(
     hub: LiveHub, orders: LiveZone, sink: Sink
 ) -> None:
-    """They never matched, in no language; neither for a listener nor for a callback."""
+    """They never matched in any language, neither for a listener nor for a callback."""
     endpoint = orders.endpoint(sink.url(f"/{orders.name}"))["id"]
-    wanted = [{"streams": ["orders"], "endpoint": endpoint, **each} for each, _ in OF_LABELS]
-    ids = [one["id"] for one in orders.register(*wanted)]
+    definitions = [{"streams": ["orders"], "endpoint": endpoint, **each} for each, _ in OF_LABELS]
+    ids = [one["id"] for one in orders.register(*definitions)]
     expected = {
         number: [
             id for id, (_, sequences) in zip(ids, OF_LABELS, strict=True) if number in sequences
@@ -91,13 +91,15 @@ async def test_objects_in_lists_are_reached_in_every_language(
     async with session(hub, orders.admin) as reader:
         await reader.listen("orders", registrations=ids)
         orders.emit("orders", [order({"labels": list(labels)}) for labels in LABELS])
-        told = {one["sequence"]: one["registrations"] for one in await reader.events(3)}
-        assert told == expected
+        received = {one["sequence"]: one["registrations"] for one in await reader.events(3)}
+        assert received == expected
     called = sink.wait(3, f"/{orders.name}")
     assert {one.json["sequence"]: one.json["registrations"] for one in called} == expected
 
 
-def test_a_filter_is_shown_as_it_was_written_and_in_predicate_form(orders: LiveZone) -> None:
+def test_a_filter_is_returned_as_it_was_written_and_in_the_predicate_language(
+    orders: LiveZone,
+) -> None:
     [made] = orders.register(wanting("predicate", JOE))
     path = f"/v1/registrations/{made['id']}"
     shown = orders.hub.call("GET", path, key=orders.admin).json
@@ -115,7 +117,7 @@ def test_a_filter_is_shown_as_it_was_written_and_in_predicate_form(orders: LiveZ
         ("ready", "Ev1: MyAlarm | $Priority >", (1, 27)),
     ],
 )
-def test_a_bad_text_is_refused_with_its_place(
+def test_an_invalid_text_is_refused_with_its_position(
     orders: LiveZone, language: str, text: str, place: tuple[int, int]
 ) -> None:
     body = wanting(language, text)
@@ -151,7 +153,7 @@ def test_a_filter_changes_as_a_whole_and_its_language_with_it(orders: LiveZone) 
         ("(or (= a 1) true)", "always_matches"),
     ],
 )
-def test_a_filter_that_is_probably_a_mistake_is_taken_with_a_warning(
+def test_a_filter_that_is_probably_a_mistake_is_stored_with_a_warning(
     orders: LiveZone, text: str, warning: str
 ) -> None:
     [made] = orders.register(wanting("predicate", text))

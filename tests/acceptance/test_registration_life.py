@@ -1,5 +1,5 @@
-"""RDY-05: a registration that is suspended matches nothing, and what came meanwhile never comes;
-and how a stream is matched can be chosen at any time.
+"""A suspended registration matches nothing, and events during the suspension are never delivered
+(RDY-05); the strategy of a stream can change at any time.
 """
 
 import itertools
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.match_indexes import build, took
+from tests.acceptance.match_indexes import build, is_used
 from tests.acceptance.wire import session
 from tests.integration.forward_world import eventually
 from tests.live import LiveHub, LiveZone
@@ -24,13 +24,14 @@ def orders(zone: LiveZone) -> LiveZone:
 
 
 @pytest.mark.req("RDY-05")
-async def test_an_event_during_suspension_is_never_notified_and_one_after_resume_is(
+async def test_an_event_during_a_suspension_is_never_delivered_and_one_after_it_is(
     hub: LiveHub, orders: LiveZone, sink: Sink
 ) -> None:
-    """To a callback whose forwarder was away all the while, and to a listen."""
-    wanted = {"streams": ["orders"], "domain": "shop"}
+    """To a callback whose forwarder was stopped meanwhile, and to a listener."""
+    definition = {"streams": ["orders"], "domain": "shop"}
     one, other = orders.register(
-        {**wanted, "callback": sink.url("/rdy05"), "key": "mine"}, {**wanted, "suspended": True}
+        {**definition, "callback": sink.url("/rdy05"), "key": "mine"},
+        {**definition, "suspended": True},
     )
     path = f"/v1/registrations/{one['id']}"
     for process in hub.forwarders:
@@ -62,12 +63,12 @@ async def test_an_event_during_suspension_is_never_notified_and_one_after_resume
     assert listed("suspended=false") == listed("key=mine") == [one["id"]]
     hub.call("GET", "/v1/registrations?suspended=1", key=orders.admin).refused(400, "invalid_field")
     head = hub.call("GET", "/v1/streams/system", key=orders.admin).json["last"]
-    told = hub.call("GET", f"/v1/streams/system/events/{head}", key=orders.admin).json
-    assert told["type"] == "registration.changed"
-    assert (told["attributes"]["suspended"], told["attributes"]["key"]) == (False, "mine")
+    announced = hub.call("GET", f"/v1/streams/system/events/{head}", key=orders.admin).json
+    assert announced["type"] == "registration.changed"
+    assert (announced["attributes"]["suspended"], announced["attributes"]["key"]) == (False, "mine")
 
 
-def test_a_registration_says_what_it_costs_and_which_other_one_asks_for_the_same(
+def test_a_registration_has_its_cost_and_the_registration_with_an_equal_filter(
     hub: LiveHub, orders: LiveZone
 ) -> None:
     pairs = {"streams": ["orders"], "type": "order.placed", "attributes": {"size": 7}}
@@ -92,11 +93,11 @@ def test_a_registration_says_what_it_costs_and_which_other_one_asks_for_the_same
     hub.call("POST", "/v1/registrations", body, key=orders.admin).refused(409, "key_taken")
 
 
-async def test_the_strategy_of_a_stream_changes_while_events_come_and_nothing_is_lost(
+async def test_the_strategy_of_a_stream_changes_during_traffic_and_nothing_is_lost(
     hub: LiveHub, orders: LiveZone, sink: Sink
 ) -> None:
-    wanted = [{"streams": ["orders"], "attributes": {"n": n % 3}} for n in range(60)]
-    tickets = [one["id"] for one in orders.register(*wanted)]
+    definitions = [{"streams": ["orders"], "attributes": {"n": n % 3}} for n in range(60)]
+    tickets = [one["id"] for one in orders.register(*definitions)]
     endpoint = orders.endpoint(sink.url("/strategy"))
     [called] = orders.register(
         {"streams": ["orders"], "attributes": {"n": 1}, "endpoint": endpoint["id"]}
@@ -111,11 +112,11 @@ async def test_the_strategy_of_a_stream_changes_while_events_come_and_nothing_is
         orders.name,
     )
 
-    def told(event: str, *words: str) -> bool:
-        """A forwarder's log has a line of the stream with these words."""
-        wanted = {f"stream={stream_id}", *words}
+    def logged(event: str, *words: str) -> bool:
+        """Return whether a forwarder's log has a line of the stream with these words."""
+        expected = {f"stream={stream_id}", *words}
         lines = (line for process in hub.forwarders for line in process.log().splitlines())
-        return any(event in line and wanted <= set(line.split()) for line in lines)
+        return any(event in line and expected <= set(line.split()) for line in lines)
 
     async with session(hub, orders.admin) as reader:
         await reader.listen("orders", registrations=tickets)
@@ -125,9 +126,9 @@ async def test_the_strategy_of_a_stream_changes_while_events_come_and_nothing_is
             events += await reader.events(1)
             answer = hub.call("PUT", "/v1/streams/orders", {"matching": strategy}, key=orders.admin)
             assert answer.json["matching"] == strategy
-            eventually(lambda name=strategy: told("interest_", f"strategy={name}"), strategy)  # type: ignore[misc]
+            eventually(lambda name=strategy: logged("interest_", f"strategy={name}"), strategy)  # type: ignore[misc]
         epoch = build(hub, orders)
-        eventually(lambda: took(hub, epoch), "an index of more than a thousand")
+        eventually(lambda: is_used(hub, epoch), "an index of more than a thousand")
         rest = (next(counts) % 3, 500)
         orders.emit("orders", [{**EVENT, "attributes": {"n": n}} for n in rest])
         events += await reader.events(1)
@@ -141,4 +142,5 @@ async def test_the_strategy_of_a_stream_changes_while_events_come_and_nothing_is
         400, "invalid_field"
     )
     text = hub.call("GET", "/metrics").body.decode()
-    assert 'eventhub_match_work_total{strategy="counting",stream="listens",work="lookups"}' in text
+    series = 'strategy="counting",stream="listeners",work="lookups"'
+    assert f"eventhub_match_work_total{{{series}}}" in text

@@ -1,4 +1,4 @@
-"""Sessions over the websocket: several listens, acks, both subprotocols, compression, expiry."""
+"""Websockets: several listeners, acks, both subprotocols, compression, expiry."""
 
 import hashlib
 import json
@@ -14,27 +14,27 @@ from tests.acceptance.wire import EVENT, JSON, PROTOBUF, numbered, session
 from tests.live import LiveHub, LiveZone
 
 
-async def test_several_listens_share_a_socket_and_one_stops_alone(
+async def test_several_listeners_share_a_socket_and_one_stops_alone(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """Once the end of a listen left the others of its stream unwoken until the next ping."""
+    """The end of a listener left the others of its stream unwoken until the next ping."""
     zone.create_stream("orders")
     zone.create_stream("alarms")
     async with session(hub, zone.admin) as reader:
-        for name, stream, wanted in (
+        for name, stream, selection in (
             ("all", "orders", {}),
             ("odd", "orders", {"mask": 1}),
             ("alarms", "alarms", {}),
         ):
-            await reader.listen(stream, name=name, **wanted)
+            await reader.listen(stream, name=name, **selection)
         zone.emit("orders", [{**EVENT, "mask": 1 + n % 2} for n in range(4)])
         zone.emit("alarms", EVENT)
         events = await reader.events(7)
-        by_listen = {
+        by_listener = {
             name: [(e["prev"], e["sequence"]) for e in events if e["listener"] == name]
             for name in ("all", "odd", "alarms")
         }
-        assert by_listen == {
+        assert by_listener == {
             "all": [(0, 1), (1, 2), (2, 3), (3, 4)],
             "odd": [(0, 1), (1, 3)],
             "alarms": [(0, 1)],
@@ -96,7 +96,7 @@ async def test_the_event_in_a_binary_frame_is_the_stored_bytes(
         assert etag == f'"{hashlib.sha256(frame.event).hexdigest()}"'
 
 
-async def test_json_and_binary_readers_are_told_the_same(hub: LiveHub, zone: LiveZone) -> None:
+async def test_json_and_binary_readers_receive_the_same(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     async with (
         session(hub, zone.admin, subprotocol=JSON) as text,

@@ -1,6 +1,4 @@
-"""What the acceptance tests speak with beside the client library: raw websocket sessions, and
-emitters that keep their connection.
-"""
+"""Raw websocket sessions, and emitters with a persistent connection, for the acceptance tests."""
 
 import asyncio
 import http.client
@@ -27,18 +25,18 @@ class Session:
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
-        self.heard: list[dict[str, Any]] = []  # what came while something else was waited for
+        self.skipped: list[dict[str, Any]] = []  # messages received before the awaited one
 
     async def say(self, op: str, **fields: Any) -> None:
         await self.socket.send(json.dumps({"op": op, **fields}))
 
     async def frame(self) -> str | bytes:
-        """The next frame as it is."""
+        """Receive the next frame."""
         async with asyncio.timeout(HEAR_TIMEOUT_S):
             return await self.socket.recv()
 
     async def hear(self) -> dict[str, Any]:
-        """The next message; in the binary subprotocol an event comes as its EventFrame under
+        """Receive the next message; an event of the binary subprotocol has its EventFrame in
         `frame`.
         """
         frame = await self.frame()
@@ -57,28 +55,28 @@ class Session:
         }
 
     async def hear_op(self, *ops: str) -> dict[str, Any]:
-        """The next message of one of these kinds; others are kept in `heard`."""
+        """Receive messages up to one of these types; the others are added to `skipped`."""
         while True:
             message = await self.hear()
             if message["op"] in ops:
                 return message
-            self.heard.append(message)
+            self.skipped.append(message)
 
     async def listen(self, stream: str, *, name: str = "a", **fields: Any) -> dict[str, Any]:
-        """Begin a listen; the hub's answer that it has begun."""
+        """Start a listener; return the message that it has started."""
         answer = await self.ask(stream, name=name, **fields)
         assert answer["op"] == "listening", answer
         return answer
 
     async def ask(self, stream: str, *, name: str = "a", **fields: Any) -> dict[str, Any]:
-        """Ask for a listen; the hub's answer, whatever that is."""
+        """Request a listener; return the hub's answer."""
         if "start" in fields:
             fields["from"] = fields.pop("start")
         await self.say("listen", listener=name, stream=stream, **fields)
         return await self.hear_op("listening", "error", "gap", "segment_mismatch")
 
     async def events(self, count: int) -> list[dict[str, Any]]:
-        """The next so many events; anything but a ping between them is an error."""
+        """Receive the next events; any other message than a ping fails the test."""
         found: list[dict[str, Any]] = []
         while len(found) < count:
             message = await self.hear()
@@ -88,7 +86,7 @@ class Session:
         return found
 
     async def nothing_waits(self) -> bool:
-        """True if the hub has nothing to say: the answer to a ping is the next thing it says."""
+        """Return whether the hub has nothing to send: the answer to a ping is its next message."""
         await self.say("ping", id="probe")
         return (await self.hear()) == {"op": "pong", "id": "probe"}
 
@@ -97,7 +95,7 @@ class Session:
 async def session(
     hub: LiveHub, key: str, *, web: int = 0, subprotocol: str = JSON, **options: Any
 ) -> AsyncIterator[Session]:
-    """An open websocket that has heard the hub's hello."""
+    """Open a websocket and receive the hub's hello."""
     options.setdefault("compression", None)
     url = options.pop("url", hub.web[web].ws_url)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -114,7 +112,7 @@ async def session(
 
 
 class Emitter:
-    """POSTs to the emit door on one kept connection; for one thread."""
+    """POSTs to the emit route on one persistent connection; for one thread."""
 
     def __init__(self, zone: LiveZone, *, web: int = 0, key: str = "") -> None:
         address = zone.hub.web[web].url.removeprefix("http://")
@@ -131,7 +129,7 @@ class Emitter:
         self._connection.close()
 
     def post(self, stream: str, events: Any) -> tuple[int, dict[str, Any]]:
-        """Status and answer."""
+        """Emit; return status and answer."""
         path = f"/v1/streams/{quote(stream, safe='')}/events"
         body = events if isinstance(events, bytes) else json.dumps(events).encode()
         self._connection.request("POST", path, body, self._headers)
@@ -139,14 +137,14 @@ class Emitter:
         return response.status, json.loads(response.read())
 
     def numbers(self, stream: str, events: Any) -> list[int]:
-        """The sequences given to new events, after checking that the hub took them."""
+        """Emit events that must be accepted; return their sequences."""
         status, answer = self.post(stream, events)
         assert status == 200, answer
         return [n for run in answer["ranges"] for n in range(run["first"], run["last"] + 1)]
 
 
 async def until(condition: Callable[[], bool], timeout_s: float = HEAR_TIMEOUT_S) -> None:
-    """Wait for something that announces itself to nobody."""
+    """Wait until a condition that sends no notification holds."""
     async with asyncio.timeout(timeout_s):
         while True:
             if condition():
@@ -155,7 +153,7 @@ async def until(condition: Callable[[], bool], timeout_s: float = HEAR_TIMEOUT_S
 
 
 def numbered(first: int, last: int, **fields: Any) -> list[dict[str, Any]]:
-    """Events with an attribute `n` from first to last."""
+    """Return events with an attribute `n` from first to last."""
     return [{**EVENT, "attributes": {"n": n}, **fields} for n in range(first, last + 1)]
 
 

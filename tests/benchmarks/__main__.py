@@ -101,14 +101,14 @@ def run(options: argparse.Namespace) -> None:
     pace = pace_of(options)
     with world(profile=options.profile) as made:
         make_table(made.url)
-        wanted = [
+        expected = [
             case
             for name, cases in BENCHMARKS.items()
             if name in options.names or not options.names
             for case in cases(made, pace)
             if not options.only or case.name in options.only
         ]
-        results, failures = run_cases(wanted, pace)
+        results, failures = run_cases(expected, pace)
         machine = {
             "noop_requests_per_s": emit.noop(made, pace)().value,
             **fsync_rate(made.data, seconds=pace.seconds),
@@ -127,11 +127,11 @@ def run(options: argparse.Namespace) -> None:
         sys.exit("\n".join(failures))
 
 
-def run_cases(wanted: list[Case], pace: Pace) -> tuple[list[Result], list[str]]:
+def run_cases(expected: list[Case], pace: Pace) -> tuple[list[Result], list[str]]:
     """All cases; one that fails does not keep the others from their figures."""
     results: list[Result] = []
     failures: list[str] = []
-    for case in wanted:
+    for case in expected:
         try:
             results.append(run_case(case, pace))
         except LoadFailed as error:

@@ -52,9 +52,14 @@ class _Searched:
         rows = min(self._pace.copy_rows, self._pace.searched)
         self._recent(rows)
         url = f"http://127.0.0.1:{self._world.product().port}/v1/filters/dry-run"
-        wanted = {"stream": "backtest.hot", "language": "predicate", "filter": FILTER, "last": rows}
+        expected = {
+            "stream": "backtest.hot",
+            "language": "predicate",
+            "filter": FILTER,
+            "last": rows,
+        }
         headers = {"Authorization": f"Bearer {self._world.key}", "Content-Type": "application/json"}
-        request = urllib.request.Request(url, json.dumps(wanted).encode(), headers)
+        request = urllib.request.Request(url, json.dumps(expected).encode(), headers)
         with urllib.request.urlopen(request) as response:
             answer = json.load(response)
         looked_at = answer["looked_at"]

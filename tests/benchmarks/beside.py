@@ -21,7 +21,7 @@ def parse(arguments: list[str] | None = None) -> tuple[argparse.Namespace, list[
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks.beside",
         description="Measure this checkout beside an older commit, in turn.",
-        epilog="Whatever else is given goes to `python -m tests.benchmarks` of both sides.",
+        epilog="All other arguments go to `python -m tests.benchmarks` of both sides.",
     )
     parser.add_argument("commit", help="the other side")
     parser.add_argument("names", nargs="+", metavar="NAME", help="benchmarks that both have")

@@ -10,7 +10,7 @@ MEGABYTE = 1_000_000
 
 
 class Bomb(NamedTuple):
-    """A filter, and the codes of which it is refused with one, whichever door it comes to."""
+    """A filter, and the codes of which it is refused with one, whichever route it comes to."""
 
     name: str
     language: str

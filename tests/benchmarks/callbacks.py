@@ -61,22 +61,22 @@ def _drained(world: World, pace: Pace, count: int) -> Measure:
     """From the first request to the last result written."""
 
     def measure() -> Reading:
-        wanted = int(pace.seconds * EXPECTED_PER_S)
+        expected = int(pace.seconds * EXPECTED_PER_S)
         argvs = [celery_worker(f"bench-{number}@%h") for number in range(count)]
         log = world.data / "workers.log"
         with sink() as receivers, workers(argvs, _env(world), log):
-            return _timed(world, receivers, wanted)
+            return _timed(world, receivers, expected)
 
     return measure
 
 
-def _timed(world: World, receivers: Sink, wanted: int) -> Reading:
+def _timed(world: World, receivers: Sink, expected: int) -> Reading:
     with deliveries.connect(world.url) as connection:
         urls = [receivers.url("healthy", str(number)) for number in range(ENDPOINTS)]
         endpoints = deliveries.make_endpoints(connection, world.env["EVENTHUB_SECRET_KEY"], urls)
         stream_id = world.streams[STREAM]
-        sequences = deliveries.append(connection, stream_id, wanted // ENDPOINTS)
-        deliveries.owe(connection, stream_id, sequences, endpoints)
+        sequences = deliveries.append(connection, stream_id, expected // ENDPOINTS)
+        deliveries.insert_pending(connection, stream_id, sequences, endpoints)
         connection.execute("VACUUM ANALYZE deliveries")
         receivers.took()
         deliveries.enable(connection, endpoints)
@@ -95,12 +95,12 @@ def _await_end(connection: Connection, endpoints: Sequence[int]) -> float:
     return time.monotonic()
 
 
-def _reading(receivers: Sink, ended_s: float, wanted: int) -> Reading:
+def _reading(receivers: Sink, ended_s: float, expected: int) -> Reading:
     took = receivers.took()
     return Reading(
-        wanted / (ended_s - took.first_s),
+        expected / (ended_s - took.first_s),
         {"posted_per_s": took.requests / max(took.last_s - took.first_s, 1e-9),
-         "posted_twice": float(took.requests - wanted)},
+         "posted_twice": float(took.requests - expected)},
     )  # fmt: skip
 
 
@@ -111,15 +111,15 @@ def _celery(world: World, pace: Pace) -> Measure:
             "--without-gossip", "--without-mingle", "--without-heartbeat")  # fmt: skip
 
     def measure() -> Reading:
-        wanted = max(ENDPOINTS, int(pace.seconds * EXPECTED_BASELINE_PER_S))
+        expected = max(ENDPOINTS, int(pace.seconds * EXPECTED_BASELINE_PER_S))
         log = world.data / "celery.log"
         with sink() as receivers, deliveries.connect(world.url) as connection:
             urls = [receivers.url("healthy", str(number)) for number in range(ENDPOINTS)]
             key = world.env["EVENTHUB_SECRET_KEY"]
             endpoints = deliveries.make_endpoints(connection, key, urls)
             stream_id = world.streams[STREAM]
-            sequences = deliveries.append(connection, stream_id, wanted // ENDPOINTS)
-            deliveries.owe(connection, stream_id, sequences, endpoints)
+            sequences = deliveries.append(connection, stream_id, expected // ENDPOINTS)
+            deliveries.insert_pending(connection, stream_id, sequences, endpoints)
             _enqueue(world, deliveries.keys(connection, endpoints))
             with workers([argv], world.env, log, wait=False):
                 ended_s = _await_end(connection, endpoints)
@@ -164,7 +164,7 @@ def _fed(world: World, receivers: Sink, pace: Pace, *, sick: bool) -> Reading:
             urls = [receivers.url("hanging"), receivers.url("dripping"), NOBODY]
             bad = deliveries.make_endpoints(connection, key, urls)
             sequences = deliveries.append(connection, stream_id, BACKLOG)
-            deliveries.owe(connection, stream_id, sequences, bad)
+            deliveries.insert_pending(connection, stream_id, sequences, bad)
         deliveries.enable(connection, [*healthy, *bad])
         feed = [stream_id, [*healthy, *bad], pace.seconds * 2 + 1.0, FEED_INTERVAL_S]
         world.run_child("tests.benchmarks.feed", json.dumps(feed))

@@ -1,6 +1,6 @@
 """`churn`: a hub matches 5,000 events a second against many registrations while 1,000 changes a
-second of others go through the bulk door: each is told of exactly what it asked for, while it asked
-for it. And what a swap of a large index costs whoever matches.
+second of others go through the bulk route: each must get exactly what it requested, while it
+requested it. And what a swap of a large index costs the matching process.
 """
 
 import json
@@ -23,8 +23,8 @@ from tests.benchmarks.match import SIZES
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
-WANTED_EVENTS, WANTED_CHANGES = 5_000.0, 1_000.0
-ABOVE = 1.06  # so much more is sent, so that what is matched reaches what is wanted
+TARGET_EVENTS, TARGET_CHANGES = 5_000.0, 1_000.0
+ABOVE = 1.06  # so much more is sent, so that what is matched reaches what is target
 REGISTRATIONS = 100_000  # beside those that come and go
 STREAM = "churn"
 BATCH, BODIES = 125, 64
@@ -42,14 +42,14 @@ def cases(world: World, pace: Pace) -> list[Case]:
             name="churn_events",
             unit="events/s",
             product=runs.events,
-            baselines={"wanted": lambda: Reading(runs.wanted(WANTED_EVENTS))},
+            baselines={"target": lambda: Reading(runs.target(TARGET_EVENTS))},
             floor=1.0,
         ),
         Case(
             name="churn_changes",
             unit="changes/s",
             product=runs.changes,
-            baselines={"wanted": lambda: Reading(runs.wanted(WANTED_CHANGES))},
+            baselines={"target": lambda: Reading(runs.target(TARGET_CHANGES))},
             floor=1.0,
         ),
         Case(
@@ -93,7 +93,7 @@ class _Runs:
         self._number = 0
         self._changes: list[Reading] = []
 
-    def wanted(self, per_s: float) -> float:
+    def target(self, per_s: float) -> float:
         """A tenth in a smoke run."""
         return per_s / 10 if self._quick else per_s
 
@@ -131,8 +131,8 @@ class _Runs:
             target=hub.target(STREAM),
             bodies=[orjson.dumps(batch).decode() for batch in scene.events],
             batch=BATCH,
-            rate=self.wanted(WANTED_EVENTS) * ABOVE,
-            changes=self.wanted(WANTED_CHANGES) * ABOVE,
+            rate=self.target(TARGET_EVENTS) * ABOVE,
+            changes=self.target(TARGET_CHANGES) * ABOVE,
             seconds=max(self._pace.seconds * TIMES, 3.0),
             warmup_s=self._pace.warmup_s,
             stream=STREAM,

@@ -62,7 +62,7 @@ def append(connection: Connection, stream_id: int, count: int) -> list[int]:
     return found
 
 
-def owe(
+def insert_pending(
     connection: Connection,
     stream_id: int,
     sequences: Sequence[int],

@@ -1,4 +1,4 @@
-"""`durability`: the emit door for streams of each durability, against a sync one."""
+"""`durability`: the emit route for streams of each durability, against a sync one."""
 
 from tests.benchmarks import emit
 from tests.benchmarks.shape import Case, Pace

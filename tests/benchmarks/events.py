@@ -40,7 +40,7 @@ def numbered(incarnation: int) -> tuple[bytes, bytes]:
 
 
 def stored() -> bytes:
-    """The stored bytes of the event, as the emit door makes them."""
+    """The stored bytes of the event, as the emit route makes them."""
     [parsed] = parse(one(), JSON)
     mask = event_mask(parsed)
     assert isinstance(mask, int)

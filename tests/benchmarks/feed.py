@@ -27,7 +27,7 @@ def main() -> None:
         until_s = next_s + feed.seconds
         while next_s < until_s:
             sequences = deliveries.append(connection, feed.stream_id, 1)
-            deliveries.owe(connection, feed.stream_id, sequences, feed.endpoints)
+            deliveries.insert_pending(connection, feed.stream_id, sequences, feed.endpoints)
             deliveries.notify(connection)
             next_s += feed.interval_s
             time.sleep(max(0.0, next_s - time.monotonic()))

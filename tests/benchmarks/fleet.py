@@ -41,14 +41,14 @@ def key_of(stream: str, number: int) -> str:
 
 
 def lines(stream: str, numbers: Iterator[int] | range, endpoint: int) -> Iterator[bytes]:
-    """For the bulk door."""
+    """For the bulk route."""
     for number in numbers:
         fields = {"op": "create", "key": key_of(stream, number), "endpoint": endpoint}
         yield orjson.dumps({**fields, "streams": [stream], **filter_of(number)})
 
 
 def matching(event: dict[str, Any], registrations: int, first: int = 0) -> int:
-    """How many of the registrations from `first` on an event matches, told from the above."""
+    """How many of the registrations from `first` on an event matches, computed from the above."""
     attributes = event["attributes"]
     device, group = str(attributes["device"]), str(attributes["node"]).partition("-")[0]
     number = int(device[1:]) if device.startswith("d") else -1

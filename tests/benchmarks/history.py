@@ -95,9 +95,9 @@ def make_history(folder: Path, events: int, processes: int = 2) -> History:
     _write(history, "endpoints", _endpoints())
     _write(history, "clients", [_client()])
     for number, piece in enumerate(pieces):
-        owed = _owed(history, piece)
-        _append(history, "deliveries", number, owed.deliveries)
-        _append(history, "attempts", number, owed.attempts)
+        pending = pending_rows(history, piece)
+        _append(history, "deliveries", number, pending.deliveries)
+        _append(history, "attempts", number, pending.attempts)
     for name in TABLES.keys() - {path.name for path in history.inputs.iterdir()}:
         _write(history, name, [])
     return history
@@ -230,14 +230,14 @@ def _client() -> dict[str, Any]:
     return {"id": 1, "zone_id": 1, "zone": "default", "name": CLIENT, "groups": []}
 
 
-class _Owed(NamedTuple):
+class _PendingRows(NamedTuple):
     """Of one segment."""
 
     deliveries: pa.Table
     attempts: pa.Table
 
 
-def _owed(history: History, piece: Piece) -> _Owed:
+def pending_rows(history: History, piece: Piece) -> _PendingRows:
     """A delivery for each event whose device is asked for; it took 20 to 520 ms."""
     devices = device_of(piece.numbers)
     at = np.flatnonzero(devices < history.asked)
@@ -280,7 +280,7 @@ def _owed(history: History, piece: Piece) -> _Owed:
         "status": np.full(retried.sum(), 503),
     }
     attempts = [_table("attempts", good), _table("attempts", bad)]
-    return _Owed(_table("deliveries", deliveries), pa.concat_tables(attempts))
+    return _PendingRows(_table("deliveries", deliveries), pa.concat_tables(attempts))
 
 
 def _table(name: str, columns: dict[str, Any]) -> pa.Table:

@@ -1,5 +1,5 @@
-"""`hostile`: how soon filters that are meant to harm are refused at every door, what others feel of
-it, and what they feel of the costliest filters that are allowed.
+"""`hostile`: how soon filters that are meant to harm are refused at every route, what others feel
+of it, and what they feel of the costliest filters that are allowed.
 """
 
 import json
@@ -26,11 +26,11 @@ from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
 STREAM = "hostile"
-DOORS = ("register", "check", "dry-run", "listen")
+ROUTES = ("register", "check", "dry-run", "listen")
 OTHERS_MAX = 1.2
-OTHERS_PER_S = 200.0  # events of others; each is owed to a callback and a websocket
+OTHERS_PER_S = 200.0  # events of others; each is pending to a callback and a websocket
 ATTACKS_PER_S = 20.0
-PASS_S = 8.0  # in which every hostile filter comes to every door
+PASS_S = 8.0  # in which every hostile filter comes to every route
 EXPENSIVE = 30  # of the costliest filters that are allowed: more than one client may have
 EXPENSIVE_EVENTS = 50  # for the cost of one
 CLIENT = "attacker"
@@ -76,7 +76,7 @@ class _Scene(NamedTuple):
 
 
 class _Attack:
-    """Hostile filters at all doors, while others' events are timed."""
+    """Hostile filters at all routes, while others' events are timed."""
 
     def __init__(self, world: World, pace: Pace) -> None:
         self._world = world
@@ -84,15 +84,15 @@ class _Attack:
         self._number = 0
 
     def refusal(self) -> Reading:
-        """The median of all; which door and filter took longest."""
+        """The median of all; which route and filter took longest."""
         _, seen = self._run()
         took: dict[str, list[float]] = defaultdict(list)
-        for door, _, ms, _ in seen:
-            took[door].append(ms)
-        door, name, slowest, _ = max(seen, key=lambda one: one[2])
+        for route, _, ms, _ in seen:
+            took[route].append(ms)
+        route, name, slowest, _ = max(seen, key=lambda one: one[2])
         shown = {f"{each}_p50_ms": median(found) for each, found in took.items()}
         shown |= {f"{each}_max_ms": max(found) for each, found in took.items()}
-        shown |= {"refused": float(len(seen)), f"max_ms ({door} {name})": slowest}
+        shown |= {"refused": float(len(seen)), f"max_ms ({route} {name})": slowest}
         return Reading(median(ms for _, _, ms, _ in seen), shown)
 
     def others(self, name: str) -> Measure:
@@ -195,29 +195,29 @@ def _line(number: int, endpoint: int) -> dict[str, Any]:
 
 
 def _attacks() -> list[Attack]:
-    """Every one to every door, by turns."""
+    """Every one to every route, by turns."""
     return [
-        Attack(door, bomb.name, _body(door, bomb), [*bomb.codes, *_of_door(door, bomb)])
+        Attack(route, bomb.name, _body(route, bomb), [*bomb.codes, *_of_route(route, bomb)])
         for bomb in bombs.refused()
-        for door in DOORS
+        for route in ROUTES
     ]
 
 
-def _body(door: str, bomb: bombs.Bomb) -> str:
+def _body(route: str, bomb: bombs.Bomb) -> str:
     fields: dict[str, Any] = {"language": bomb.language, "filter": bomb.filter}
     if bomb.language == "pairs":
         fields = dict(bomb.filter)
-    if door == "listen":
+    if route == "listen":
         return json.dumps({"op": "listen", "listener": bomb.name, "stream": STREAM, **fields})
-    if door == "register":
+    if route == "register":
         fields["streams"] = [STREAM]
-    if door == "dry-run":
+    if route == "dry-run":
         fields["stream"] = STREAM
     return json.dumps(fields)
 
 
-def _of_door(door: str, bomb: bombs.Bomb) -> list[str]:
-    """What a door says before it reads the filter: its message is too long, or too deep."""
-    if door == "listen":
+def _of_route(route: str, bomb: bombs.Bomb) -> list[str]:
+    """What a route says before it reads the filter: its message is too long, or too deep."""
+    if route == "listen":
         return ["message_too_large", TOO_BIG, CUT, "too_deep"]
     return ["body_too_large", "too_deep"]

@@ -1,5 +1,5 @@
 """A hub of its own for a benchmark: a database on the world's server, a web process, a forwarder, a
-worker of callbacks, and one port on which whoever measures receives them. Plain.
+worker of callbacks, and one port on which the benchmark receives them.
 """
 
 import http.client
@@ -36,7 +36,7 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Hub:
-    """Everything through its public doors, but what is said otherwise."""
+    """Everything through its public routes, but what is said otherwise."""
 
     def __init__(self, name: str, env: Mapping[str, str], url: str, folder: Path) -> None:
         """`url`: of a database that was migrated."""
@@ -125,8 +125,8 @@ class Hub:
         return Target(self.web.port, f"/v1/streams/{stream}/events", headers)
 
     def register(self, lines: Iterable[bytes], key: str = "", *, some: bool = False) -> int:
-        """Make registrations by the bulk door; how many. Raises LoadFailed, if not all are made and
-        `some` are not enough.
+        """Make registrations by the bulk route; how many. Raises LoadFailed, if not all are made
+        and `some` are not enough.
         """
         with closing(http.client.HTTPConnection("127.0.0.1", self.web.port, timeout=120)) as opened:
             headers = {
@@ -135,10 +135,10 @@ class Hub:
                 "Transfer-Encoding": "chunked",
             }
             opened.request("POST", BULK_PATH, _pieces(lines), headers, encode_chunked=True)
-            told = [json.loads(line) for line in opened.getresponse().read().splitlines()]
-        if not told or not told[-1].get("done") or (told[-1]["refused"] and not some):
-            raise LoadFailed(f"bulk: {told[:2]} ... {told[-1:]}")
-        return int(told[-1]["created"])
+            replies = [json.loads(line) for line in opened.getresponse().read().splitlines()]
+        if not replies or not replies[-1].get("done") or (replies[-1]["refused"] and not some):
+            raise LoadFailed(f"bulk: {replies[:2]} ... {replies[-1:]}")
+        return int(replies[-1]["created"])
 
     def rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
         """From the database itself."""
@@ -158,7 +158,7 @@ class Hub:
         return float(psutil.Process(self.forwarder.pid).memory_full_info().uss / MB)
 
     def settled(self, stream_id: int) -> bool:
-        """Whether all events of a stream are matched and all that is owed was delivered."""
+        """Whether all events of a stream are matched and all that is pending was delivered."""
         return settled(self.url, stream_id)
 
     def _process(self, name: str, argv: tuple[str, ...], folder: Path) -> LiveProcess:
@@ -173,7 +173,7 @@ class Hub:
 
 
 def settled(url: str, stream_id: int) -> bool:
-    """Whether all events of a stream are matched and all that is owed from it was delivered."""
+    """Whether all events of a stream are matched and all that is pending from it was delivered."""
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute(
             "SELECT COALESCE((SELECT f.sequence FROM forwarding f WHERE f.stream_id = h.stream_id),"

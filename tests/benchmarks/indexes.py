@@ -16,7 +16,7 @@ import orjson
 
 from registrations.filters.predicate import parse_predicate
 from registrations.match_index.engines.available import AUTO
-from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.index import open_base
 from registrations.match_index.format.manifest import read_manifest
 from registrations.matching.spec import specs_of
@@ -44,19 +44,19 @@ def run(work: Work) -> dict[str, float]:
     return shared(Path(work.root))
 
 
-def entries(work: Work) -> Iterator[Entry]:
+def entries(work: Work) -> Iterator[IndexEntry]:
     if work.data == "predicates":
         for id, text in enumerate(predicates.filters(work.registrations)):
-            yield Entry(id, specs_of(parse_predicate(text)))
+            yield IndexEntry(id, specs_of(parse_predicate(text)))
         return
     for id, spec in enumerate(interest.specs(work.registrations)):
-        yield Entry(id, (spec,))
+        yield IndexEntry(id, (spec,))
 
 
 def built(work: Work) -> dict[str, float]:
     """CPU seconds from the first entry's drawing to the last file's name; bytes on disk."""
     began = process_time()
-    manifest = build(Path(work.root), entries(work), Plan(built_through_sequence=0))
+    manifest = build(Path(work.root), entries(work), EpochPlan(built_through_sequence=0))
     seconds = process_time() - began
     return {"bytes": manifest.bytes, "seconds": seconds, "entries": manifest.entries}
 

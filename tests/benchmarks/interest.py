@@ -61,7 +61,7 @@ def zipf(count: int) -> list[float]:
 
 
 def interest(registrations: int, events: int) -> Interest:
-    """So many of both; the first registrations are the same whatever their number."""
+    """So many of both; the first registrations are the same for any number."""
     return Interest([*specs(registrations)], coming(events))
 
 

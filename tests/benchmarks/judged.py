@@ -1,4 +1,4 @@
-"""Whether registrations that came, changed and went were told of exactly what they asked for.
+"""Whether registrations that came, changed and went got exactly what they requested.
 
 It is judged from what a run of `churn` sent and received, and from where the hub says that each
 version begins and ends. Plain.
@@ -54,24 +54,26 @@ def judge(hub: Hub, stream_id: int, prefix: str, coming: Coming) -> Judged:
     problems = [f"refused: {one}" for one in seen["bulk"]["refused"]]
     problems += [f"{one.key} never ended" for one in versions if one.until is None]
     problems += places_wrong(versions, seen)
-    wanted = wanted_of(versions, coming)
-    problems += calls_wrong(wanted, seen["calls"])
+    expected = expected_of(versions, coming)
+    problems += calls_wrong(expected, seen["calls"])
     others, events = _others(coming), sum(last - first + 1 for _, first, last, *_ in _runs(seen))
-    told = {sequence: len(tickets) for path, sequence, tickets in seen["calls"] if path == "fleet"}
+    acknowledged = {
+        sequence: len(tickets) for path, sequence, tickets in seen["calls"] if path == "fleet"
+    }
     problems += [
-        f"event {sequence} was told to {told.get(sequence, 0)} of the others"
+        f"event {sequence} went to {acknowledged.get(sequence, 0)} of the others"
         f" instead of {others.get(sequence, 0)}"
-        for sequence in sorted(told.keys() | others.keys())
-        if told.get(sequence, 0) != others.get(sequence, 0)
+        for sequence in sorted(acknowledged.keys() | others.keys())
+        if acknowledged.get(sequence, 0) != others.get(sequence, 0)
     ]
-    matches = sum(others.values()) + sum(map(len, wanted.values()))
+    matches = sum(others.values()) + sum(map(len, expected.values()))
     return Judged(
         problems,
         {
             "matches_per_event": matches / max(events, 1),
             "versions": float(len(versions)),
             "callbacks": float(len(seen["calls"])),
-            "matches_of_changing": float(sum(map(len, wanted.values()))),
+            "matches_of_changing": float(sum(map(len, expected.values()))),
         },
     )
 
@@ -84,49 +86,49 @@ def versions_of(hub: Hub, stream_id: int, prefix: str) -> list[Version]:
     ]
 
 
-def wanted_of(versions: list[Version], coming: Coming) -> dict[tuple[str, int], list[int]]:
-    """The tickets that each endpoint is to be told of each event with."""
+def expected_of(versions: list[Version], coming: Coming) -> dict[tuple[str, int], list[int]]:
+    """Return the tickets with which each endpoint must get each event."""
     hot: dict[str, list[int]] = defaultdict(list)
     for which, first, *_ in _runs(coming.seen):
         for sequence, event in enumerate(coming.batches[which], first):
             hot[event["attributes"]["device"]].append(sequence)
-    wanted: dict[tuple[str, int], list[int]] = defaultdict(list)
+    expected: dict[tuple[str, int], list[int]] = defaultdict(list)
     for version in versions:
         there = hot.get(version.device, [])
         begin = bisect_right(there, version.since)
         end = len(there) if version.until is None else bisect_right(there, version.until)
         for sequence in there[begin:end]:
-            wanted[version.path, sequence].append(version.ticket)
-    return wanted
+            expected[version.path, sequence].append(version.ticket)
+    return expected
 
 
 def calls_wrong(
-    wanted: dict[tuple[str, int], list[int]], calls: list[tuple[str, int, list[int]]]
+    expected: dict[tuple[str, int], list[int]], calls: list[tuple[str, int, list[int]]]
 ) -> list[str]:
     """What is missing, what is too much, what came twice."""
     came = {(path, sequence): tickets for path, sequence, tickets in calls}
     times = Counter((path, sequence) for path, sequence, _ in calls)
     problems = [f"event {sequence} came {n} times" for (_, sequence), n in times.items() if n > 1]
     mine = {key for key in came if key[0] != "fleet"}
-    problems += [f"{key} never came" for key in wanted.keys() - mine]
-    problems += [f"{key} was not asked for" for key in mine - wanted.keys()]
+    problems += [f"{key} never came" for key in expected.keys() - mine]
+    problems += [f"{key} was not asked for" for key in mine - expected.keys()]
     return problems + [
-        f"{key} came for {came[key]} instead of {sorted(wanted[key])}"
-        for key in wanted.keys() & mine
-        if came[key] != sorted(wanted[key])
+        f"{key} came for {came[key]} instead of {sorted(expected[key])}"
+        for key in expected.keys() & mine
+        if came[key] != sorted(expected[key])
     ]
 
 
 def places_wrong(versions: list[Version], seen: Seen) -> list[str]:
     """Every change's place is at or after what was acknowledged before its line was sent, and
-    before what was sent after it was told as done.
+    before what was sent after it was acknowledged.
     """
     by_key: dict[str, list[Version]] = defaultdict(list)
     for version in versions:
         by_key[version.key].append(version)
-    subscription = sorted((told, last) for _, _, last, _, told in seen["batches"])
+    subscription = sorted((acknowledged, last) for _, _, last, _, acknowledged in seen["batches"])
     sent_of = sorted((sent, first) for _, first, _, sent, _ in seen["batches"])
-    told_at, acknowledged = (
+    acknowledged_at, acknowledged = (
         [at for at, _ in subscription],
         _running([n for _, n in subscription], max),
     )
@@ -135,9 +137,12 @@ def places_wrong(versions: list[Version], seen: Seen) -> list[str]:
     problems = []
     for line, (op, key) in enumerate(seen["ops"], 1):
         place = _place(by_key.get(key, []), op)
-        sent, told = _when(seen["bulk"]["sent"], line), _when(seen["bulk"]["told"], line)
-        before = bisect_left(told_at, sent)
-        after = bisect_right(sent_at, told)
+        sent, stored = (
+            _when(seen["bulk"]["sent"], line),
+            _when(seen["bulk"]["acknowledged"], line),
+        )
+        before = bisect_left(acknowledged_at, sent)
+        after = bisect_right(sent_at, stored)
         least = acknowledged[before - 1] if before else 0
         most = coming[after] if after < len(coming) else None
         if place is None or place < least or (most is not None and place >= most):
@@ -155,7 +160,7 @@ def _place(versions: list[Version], op: str) -> int | None:
 
 
 def _when(times: list[tuple[int, int]], line: int) -> int:
-    """When a line was sent or told of: with the first that goes as far."""
+    """When a line was sent or acknowledged: with the first that goes as far."""
     return times[bisect_left(times, line, key=lambda one: one[0])][1]
 
 
@@ -177,5 +182,5 @@ def _others(coming: Coming) -> dict[int, int]:
 
 
 def _runs(seen: Seen) -> list[tuple[int, int, int, int, int]]:
-    """Batches in the stream's order: which, first, last, sent, told."""
+    """Batches in the stream's order: which, first, last, sent, acknowledged."""
     return sorted(seen["batches"], key=lambda one: one[1])

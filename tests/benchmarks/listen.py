@@ -1,9 +1,9 @@
-"""`listen`: from POST to a reader that waits at each door, and what a poll that waits costs."""
+"""`listen`: from POST to a reader of each transport, and the cost of a waiting poll."""
 
 import json
 
 from tests.benchmarks import events
-from tests.benchmarks.load.jobs import DoorJob, IdleJob
+from tests.benchmarks.load.jobs import IdleJob, TransportJob
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
@@ -16,14 +16,14 @@ def cases(world: World, pace: Pace) -> list[Case]:
     socket = {"websocket": _latency(world, pace, "websocket")}
     latencies = [
         Case(
-            name=f"{door}_latency_1",
+            name=f"{transport}_latency_1",
             unit="ms",
-            product=_latency(world, pace, door),
+            product=_latency(world, pace, transport),
             baselines=socket,
             floor=LATENCY_MAX,
             lower_is_better=True,
         )
-        for door in ("poll", "sse")
+        for transport in ("poll", "sse")
     ]
     idle = Case(
         name="idle_polls",
@@ -36,12 +36,12 @@ def cases(world: World, pace: Pace) -> list[Case]:
     return [*latencies, idle]
 
 
-def _latency(world: World, pace: Pace, door: str) -> Measure:
+def _latency(world: World, pace: Pace, transport: str) -> Measure:
     def measure() -> Reading:
         target = world.emit_target("listen")
         samples = max(pace.latency_samples // 4, 1)
-        job = DoorJob(target, events.one().decode(), LISTEN, door, samples)
-        figures = world.load(f"emit to receipt, {door}", job)
+        job = TransportJob(target, events.one().decode(), LISTEN, transport, samples)
+        figures = world.load(f"emit to receipt, {transport}", job)
         return Reading(figures.pop("p50_ms"), figures)
 
     return measure

@@ -32,7 +32,7 @@ from tests.benchmarks.baselines.evaluate_all import EvaluateAll
 from tests.benchmarks.interest import SEED, Interest, interest
 
 SIDES: dict[str, Callable[[], Matcher]] = {**STRATEGIES, "counting_dict": CountingDict}
-INDEX = "index."  # before an engine: that engine over an index built beforehand
+INDEX = "index."  # before an engine: that engine over an index built in advance
 EVALUATE_ALL = "evaluate_all"
 EVENTS = 2_000  # different ones, again and again
 CHECKED = 50  # events whose matches are compared between the sides
@@ -103,10 +103,12 @@ def sided(work: Work) -> Side:
         return Side(EvaluateAll(predicates.filters(work.registrations)).match)
     if work.data in TEXTS:
         filters = FilterMatcher(SIDES[work.side]())
-        wanted = [specs_of(parse_predicate(text)) for text in TEXTS[work.data](work.registrations)]
-        for id, specs in enumerate(wanted):
+        expected = [
+            specs_of(parse_predicate(text)) for text in TEXTS[work.data](work.registrations)
+        ]
+        for id, specs in enumerate(expected):
             filters.add(id, specs)
-        return Side(changing(filters, wanted) if work.churn else filters.match)
+        return Side(changing(filters, expected) if work.churn else filters.match)
     specs = interest(work.registrations, 0).specs
     matcher = SIDES[work.side]()
     began = process_time()
@@ -114,14 +116,14 @@ def sided(work: Work) -> Side:
     return Side(matcher.match, matcher, specs, process_time() - began)
 
 
-def changing(filters: FilterMatcher, wanted: list[Specs]) -> Ask:
+def changing(filters: FilterMatcher, expected: list[Specs]) -> Ask:
     """Asks after one filter left and came back, another one each time."""
-    leaving = cycle(range(len(wanted)))
+    leaving = cycle(range(len(expected)))
 
     def ask(event: Event) -> list[int]:
         id = next(leaving)
         filters.remove(id)
-        filters.add(id, wanted[id])
+        filters.add(id, expected[id])
         return filters.match(event)
 
     return ask

@@ -18,7 +18,7 @@ DOMAIN, TYPE = "bench", "reading"
 
 
 def filters(count: int) -> list[str]:
-    """So many, in predicate form; the first are the same whatever their number."""
+    """So many, in predicate form; the first are the same for any number."""
     random = Random(SEED)
     return [_filter(random) for _ in range(count)]
 

@@ -29,8 +29,8 @@ def cases(world: World, pace: Pace) -> list[Case]:
         def measure() -> Reading:
             assert filled()
             job = ReplayJob(world.emit_target(STREAM), listen, pace.replayed)
-            door = "websocket" if listen else "HTTP"
-            figures = world.load(f"replay of {pace.replayed} events, {door}", job)
+            transport = "websocket" if listen else "HTTP"
+            figures = world.load(f"replay of {pace.replayed} events, {transport}", job)
             return Reading(figures.pop("per_s"), figures)
 
         return measure
@@ -41,17 +41,17 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
     return [
         Case(
-            name=f"replay_1m_{door}",
+            name=f"replay_1m_{transport}",
             unit="events/s",
             product=measured(listen),
             baselines={"raw_copy_out": copied},
         )
-        for door, listen in (("socket", LISTEN), ("http", ""))
+        for transport, listen in (("socket", LISTEN), ("http", ""))
     ]
 
 
 def raw_copy_out(url: str, stream_id: int, count: int) -> Reading:
-    """Rows per second of one COPY in whatever order the table has them, looked at by nobody."""
+    """Rows per second of one COPY in the order of the table, without looking at them."""
     query = psycopg.sql.SQL(_COPY).format(psycopg.sql.Literal(stream_id))
     with psycopg.connect(url) as connection:
         began = time.perf_counter()

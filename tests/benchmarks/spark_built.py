@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from eventhub.base import limits
 from registrations.compiled import CompiledFilters
-from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from sparkjobs.tables import STREAMS, VERSIONS
 from tests.benchmarks import fleet
@@ -74,10 +74,10 @@ def _written(number: int) -> tuple[str, str]:
 
 def build_here(work: Work) -> None:
     """As registrations/match_index/epochs/build.py, with files in the place of the database."""
-    build(Path(work.root), _entries(Path(work.inputs)), Plan(0, extra=COLUMNS))
+    build(Path(work.root), _entries(Path(work.inputs)), EpochPlan(0, extra=COLUMNS))
 
 
-def _entries(inputs: Path) -> Iterator[Entry]:
+def _entries(inputs: Path) -> Iterator[IndexEntry]:
     compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     names = ("id", "language", "filter", "client_id", "endpoint_id")
     for batch in pq.ParquetFile(inputs / "versions" / "part-0.parquet").iter_batches(
@@ -94,7 +94,7 @@ def _entries(inputs: Path) -> Iterator[Entry]:
                 "since": 0,
                 "until": NEVER_ENDS,
             }
-            yield Entry(id, compiled.specs(language, text), extra)
+            yield IndexEntry(id, compiled.specs(language, text), extra)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from registrations.match_index.format.builder import Plan, publish_files
+from registrations.match_index.format.builder import EpochPlan, publish_files
 from registrations.match_index.format.manifest import read_manifest
 from sparkjobs.job_spec import JobSpec, write_spec
 from sparkjobs.match_index.shards import SHARDS
@@ -92,7 +92,7 @@ class _Built:
             started = driver_command(spark, run, "benchmark", self._folder / "java")
             drive(started, run.log, StopSignal(), lambda said: None)
             files = sorted((run.work / SHARDS).glob("*.idx"))
-            publish_files(root, files, Plan(0))
+            publish_files(root, files, EpochPlan(0))
 
         return self._read(root, build, cluster)
 

@@ -33,8 +33,8 @@ def main() -> None:
     if options.plot:
         options.plot.write_text(_plot(sizes, found))
     if options.json:
-        told = {job: [one.figures for one in several] for job, several in found.items()}
-        options.json.write_text(json.dumps({"millions": sizes, **told}, indent=1) + "\n")
+        figures = {job: [one.figures for one in several] for job, several in found.items()}
+        options.json.write_text(json.dumps({"millions": sizes, **figures}, indent=1) + "\n")
 
 
 def _measured(events: int) -> dict[str, Driven]:

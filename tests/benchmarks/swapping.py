@@ -25,8 +25,8 @@ from delivery.forward.interest import CallbackInterest
 from eventhub.base import limits
 from registrations.filters.languages import parse
 from registrations.match_index.epochs.epoch import open_epoch
-from registrations.match_index.epochs.facts import Facts
-from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.epochs.facts import EpochFacts
+from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.spec import Specs, specs_of
 from registrations.matching.versions import StreamVersion
@@ -79,7 +79,7 @@ class Taking:
         return self._opening is not None or self._steps is not None
 
     def look(self, now_ns: int) -> None:
-        """Between two events: whoever matches waits for it."""
+        """Between two events: the matching process waits for it."""
         if self._steps is not None:
             self._step()
         elif self._opening is not None:
@@ -122,13 +122,13 @@ def specs(number: int) -> Specs:
 
 def built(work: Work) -> dict[str, float]:
     os.nice(limits.INDEX_BUILD_NICENESS)  # as the hub's builder
-    facts = Facts(stream=2, history="bench", after=0, xmin=0)
+    facts = EpochFacts(stream=2, history="bench", after=0, xmin=0)
     columns = {**dict.fromkeys(COLUMNS, 0), "endpoint": 1, "until": NEVER_ENDS}
     entries = (
-        Entry(number, specs(number), {**columns, "registration": number})
+        IndexEntry(number, specs(number), {**columns, "registration": number})
         for number in range(work.registrations)
     )
-    plan = Plan(built_through_sequence=0, facts=facts.stored(), extra=COLUMNS)
+    plan = EpochPlan(built_through_sequence=0, facts=facts.stored(), extra=COLUMNS)
     return {"bytes": build(Path(work.root), entries, plan).bytes}
 
 

@@ -116,7 +116,7 @@ async def _fill_and_empty(world: World, options: argparse.Namespace) -> Found:
 
 
 def wrong(world: World, known: int, warnings: list[dict[str, Any]], emptied_at: float) -> list[str]:
-    """What the emitters met and should not have, and what was not told."""
+    """What the emitters met and should not have, and what was not reported."""
     failures = world.journal.failures[known:]
     problems = list(world.journal.problems)
     problems += [
@@ -130,7 +130,7 @@ def wrong(world: World, known: int, warnings: list[dict[str, Any]], emptied_at: 
         if failure.at > emptied_at + REFUSED_S_MAX
     ]
     if [warning["level"] for warning in warnings] != ["warning"]:
-        problems.append(f"the full disk was told as {warnings}")
+        problems.append(f"the full disk was reported as {warnings}")
     return problems
 
 

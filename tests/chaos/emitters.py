@@ -185,7 +185,7 @@ class Emitter:
                 status, retry_after = response.status, response.headers.get("Retry-After")
             answer = orjson.loads(text)
             if status == 200:
-                journal.promise(self.habit.stream, names, Answer.of_door(answer), began)
+                journal.promise(self.habit.stream, names, Answer.of_json(answer), began)
                 return True
             code = str(answer.get("code"))
         except (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError) as error:

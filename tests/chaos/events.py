@@ -54,7 +54,7 @@ def facts_of(number: int) -> dict[str, Any]:
 
 
 def event_of(name: Name, *, at: float, with_id: bool) -> dict[str, Any]:
-    """The event as the emit door takes it. `at`: when it was first tried, by this process's clock;
+    """The event as the emit route takes it. `at`: when it was first tried, by this process's clock;
     `with_id`: as a producer that may repeat it."""
     event: dict[str, Any] = {
         "domain": DOMAIN,

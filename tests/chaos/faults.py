@@ -41,7 +41,7 @@ class Fault(NamedTuple):
     """`cuts`: connections break. `resets`: requests may get no answer, but sockets stay: a process
     that wakes up takes connections for idle whose next request it has not read yet, and closes
     them. `refuses`: emitters may be answered 503. `away_s_min`: the database is away for at least
-    so long, which open sockets must be told."""
+    so long, which open sockets must be notified of."""
 
     run: Callable[[HubUnderTest, random.Random], Awaitable[Done]]
     cuts: bool = False

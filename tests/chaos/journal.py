@@ -31,8 +31,8 @@ class Answer(NamedTuple):
     duplicates: list[list[Any]]  # index in the request, segment, sequence
 
     @classmethod
-    def of_door(cls, answer: dict[str, Any]) -> "Answer":
-        """From the emit door's JSON."""
+    def of_json(cls, answer: dict[str, Any]) -> "Answer":
+        """From the emit route's JSON."""
         return cls(
             [[run["segment"], run["first"], run["last"]] for run in answer["ranges"]],
             [[item["index"], item["segment"], item["sequence"]] for item in answer["duplicates"]],

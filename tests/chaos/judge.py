@@ -1,6 +1,6 @@
 """Compares what was promised, what is stored and what was seen, while nobody emits.
 
-Judgements go on from the last one; `last_judgement` begins anew, with the journal's file.
+Judgements go on from the last one; `last_judgement` begins again, with the journal's file.
 """
 
 import asyncio
@@ -104,14 +104,14 @@ class Judge:
         """It has seen each event it wants exactly once, in order, since it was judged last."""
         stream = self.streams[seen.stream]
         first = self._judged.get(seen.name, 0) + 1
-        wanted = [
+        due = [
             Sight(stream.segments[sequence - 1], sequence, name)
             for sequence, name in expected(seen, stream.names[first - 1 :], first)
         ]
-        late = await _await_count(seen, len(wanted))
+        late = await _await_count(seen, len(due))
         found, seen.unjudged = seen.unjudged, []
         self._judged[seen.name] = stream.head
-        return [*late, *_taken(seen.problems), *differs(seen.name, wanted, found)]
+        return [*late, *_taken(seen.problems), *differs(seen.name, due, found)]
 
     async def fresh_reader_wrong(self, *, whole: bool = False) -> list[str]:
         """A reader that nobody knew before sees the log as the tables have it: from `oldest` while
@@ -132,11 +132,11 @@ class Judge:
                 )
                 late = await _await_count(seen, stream.head - known)
                 await close_quietly([reading])
-                wanted = [
+                expected = [
                     Sight(stream.segments[n - 1], n, stream.names[n - 1])
                     for n in range(known + 1, stream.head + 1)
                 ]
-                problems += [*late, *seen.problems, *differs(seen.name, wanted, seen.unjudged)]
+                problems += [*late, *seen.problems, *differs(seen.name, expected, seen.unjudged)]
                 self._judged[seen.name] = stream.head
         return problems
 
@@ -174,14 +174,14 @@ async def _await_count(seen: Seen, count: int) -> list[str]:
     return []
 
 
-def differs(who: str, wanted: list[Sight], found: list[Sight]) -> list[str]:
+def differs(who: str, expected: list[Sight], found: list[Sight]) -> list[str]:
     """The first place where a reader saw something else than it had to."""
-    if wanted == found:
+    if expected == found:
         return []
-    for index, (right, seen) in enumerate(zip(wanted, found, strict=False)):
+    for index, (right, seen) in enumerate(zip(expected, found, strict=False)):
         if right != seen:
             return [f"{who}: sight {index} is {seen} instead of {right}"]
-    return [f"{who}: {len(found)} sights instead of {len(wanted)}; the last: {found[-1:]}"]
+    return [f"{who}: {len(found)} sights instead of {len(expected)}; the last: {found[-1:]}"]
 
 
 def _taken(problems: list[str]) -> list[str]:

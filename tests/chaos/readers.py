@@ -70,7 +70,7 @@ class Seen:
         return fields
 
     def event(self, cursor: Cursor, prev: int, attributes: dict[str, Any]) -> None:
-        """An event frame: it must follow the last number this reader was told of."""
+        """An event frame: it must follow the last number this reader received."""
         self._follows(prev)
         if cursor.sequence <= prev:
             self.problems.append(f"{self.name}: {cursor.sequence} follows {prev}")

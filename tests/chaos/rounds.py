@@ -16,7 +16,7 @@ from tests.chaos.world import World
 
 RECOVERY_S_MAX = 60.0
 ANSWER_S_MAX = 16.0  # while PostgreSQL is away: 503 within about 15 s
-TOLD_S = 2.0  # from the loss of the database until open sockets are told, at the most
+NOTICED_S = 2.0  # from the loss of the database until open sockets are notified, at most
 PARTS = ("postgres", "redis", *WEB_PARTS)
 
 
@@ -160,7 +160,7 @@ def misbehaved(world: World, marks: Marks, fault: Fault, done: Done) -> list[str
         problems.append("nothing was committed: the fault missed")
     if not fault.cuts:
         problems += _sockets_lost(world, marks)
-    if fault.away_s_min > TOLD_S:
+    if fault.away_s_min > NOTICED_S:
         problems += _sockets_untold(world, marks)
     return problems
 
@@ -174,11 +174,13 @@ def _sockets_lost(world: World, marks: Marks) -> list[str]:
 
 
 def _sockets_untold(world: World, marks: Marks) -> list[str]:
-    """Each open socket was told that the hub waits for its database, and that it goes on."""
+    """Check that each open socket was notified that the hub waits for its database, and that it
+    goes on.
+    """
     problems = []
     for seen in world.stayers:
-        told = seen.statuses[marks.statuses[seen.name] :]
-        words = [(status["state"], status.get("code")) for status in told]
+        notices = seen.statuses[marks.statuses[seen.name] :]
+        words = [(status["state"], status.get("code")) for status in notices]
         if words[:1] != [("waiting", "database_unavailable")] or words[-1] != ("resumed", None):
-            problems.append(f"{seen.name} was told {words}")
+            problems.append(f"{seen.name} was notified of {words}")
     return problems

@@ -30,7 +30,7 @@ class SlowReader:
 
     def __init__(self, hub: HubUnderTest, seen: Seen, drip_s: float | None) -> None:
         self.seen = seen
-        self.told = 0  # how often it was told to resume and got 4408
+        self.reported = 0  # how often it was asked to resume and got 4408
         self.connections = 0
         self.bytes_read = 0
         self.problems: list[str] = []
@@ -86,12 +86,12 @@ class SlowReader:
             await asyncio.sleep(self._drip_s)
 
     async def _given_up(self) -> None:
-        """Wait until the hub's log says that this reader was told."""
+        """Wait until the hub's log says that this reader is slow."""
         line = f"client={self.seen.name}"
-        known = self._told_lines(line)
-        await until(lambda: self._told_lines(line) > known, "the hub to give up", GIVEN_UP_S_MAX)
+        known = self._notice_lines(line)
+        await until(lambda: self._notice_lines(line) > known, "the hub to give up", GIVEN_UP_S_MAX)
 
-    def _told_lines(self, line: str) -> int:
+    def _notice_lines(self, line: str) -> int:
         return sum(1 for said in self._hub.lines() if DISCONNECTED in said and line in said)
 
     async def _drain(self, connection: socket.socket) -> None:
@@ -112,9 +112,9 @@ class SlowReader:
                         elif kind == TEXT:  # the server also sends pings
                             take(self.seen, payload.decode())
         if code == CLOSE_RESUME and resumed:
-            self.told += 1
+            self.reported += 1
         else:
-            self.problems.append(f"{self.seen.name}: ended with {code}, told to resume: {resumed}")
+            self.problems.append(f"{self.seen.name}: ended with {code}, asked to resume: {resumed}")
 
 
 def frames(buffer: bytearray) -> list[tuple[int, bytes]]:

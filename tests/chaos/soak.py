@@ -33,7 +33,7 @@ SAMPLES_MIN = 8  # of a short run
 SETTLED_S = 180.0  # growth is judged after so long, or after half of a shorter run
 SLOPE_MAX = 1.0  # MiB a minute
 TOLD_MIN = 2
-TOLD_S = 30.0  # a slow reader is told once in so long, at the least
+NOTICED_S = 30.0  # a slow reader is notified once in so long, at the least
 P50_S_MAX = 0.1
 P99_S_MAX = 1.0
 HEALTHY = (
@@ -141,7 +141,7 @@ async def _load(scene: Scene, watch: memory.Watch, for_s: float) -> float:
 
 
 async def _judged(scene: Scene) -> list[str]:
-    """When everybody has the answers: the log, its readers, and the deliveries that are owed."""
+    """Judge the log, its readers and the deliveries, when all answers are in."""
     world = scene.world
     await world.settle()
     await close_quietly(scene.stalling)
@@ -183,11 +183,11 @@ def unwatched(growths: list[memory.Growth], parts: list[str]) -> list[str]:
 
 
 def _ill_treated(slow: list[SlowReader], for_s: float) -> list[str]:
-    """Each slow reader was told to resume, more than once in a long run, and saw its events in
+    """Each slow reader was asked to resume, more than once in a long run, and saw its events in
     order."""
     problems = [problem for reader in slow for problem in (*reader.problems, *reader.seen.problems)]
-    rarely = [reader for reader in slow if reader.reported < min(TOLD_MIN, for_s // TOLD_S)]
-    return problems + [f"{r.seen.name} was told to resume {r.reported} times" for r in rarely]
+    rarely = [reader for reader in slow if reader.reported < min(TOLD_MIN, for_s // NOTICED_S)]
+    return problems + [f"{r.seen.name} was asked to resume {r.reported} times" for r in rarely]
 
 
 def _latency(seen: Seen) -> dict[str, float]:
@@ -208,7 +208,7 @@ def _delayed(latencies: dict[str, dict[str, float]]) -> list[str]:
 def _about(reader: SlowReader) -> dict[str, int]:
     return {
         "connections": reader.connections,
-        "told_to_resume": reader.reported,
+        "resume_notices": reader.reported,
         "bytes_read": reader.bytes_read,
         "events": reader.seen.count,
     }

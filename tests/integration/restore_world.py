@@ -1,4 +1,4 @@
-"""A hub on a PostgreSQL server of its own, whose folder is copied and put back."""
+"""A hub on a PostgreSQL server of its own, whose folder is copied and restored."""
 
 import os
 import secrets
@@ -24,7 +24,7 @@ Cursor = tuple[str, int]
 
 
 class Store:
-    """The server, run as `manage.py up` runs it. `marks` is kept beside, as the hub's mark is."""
+    """The server, run as by `manage.py up`. `marks` is outside of its folder, as in a hub."""
 
     def __init__(self, root: Path) -> None:
         self.place = LockedFolder.take(root / "data")
@@ -55,21 +55,21 @@ class Store:
         wait_until(self._postgres.is_ready, "the server")
 
     def stop(self) -> None:
-        """In good order."""
+        """Shut the server down."""
         assert self._run is not None
         assert self._run.end() == 0
 
     def crash(self) -> None:
-        """SIGKILL to the server and everything below it."""
+        """Kill the server and all processes below it."""
         assert self._run is not None
         self._run.kill()
         self._run.wait(30)
 
     def copy(self, to: Path) -> Path:
-        """A copy of the folder as it is, which is what a snapshot of its volume has."""
+        """Copy the folder as it is, like a snapshot of its volume; return the copy."""
         return Path(shutil.copytree(self.folder, to, symlinks=True))
 
-    def put_back(self, copy: Path) -> None:
+    def restore(self, copy: Path) -> None:
         shutil.rmtree(self.folder)
         shutil.copytree(copy, self.folder, symlinks=True)
 
@@ -90,7 +90,7 @@ class Store:
 
 
 class World:
-    """The hub with one web process, its store, and a stream with a reader."""
+    """A hub with one web process, and its PostgreSQL server."""
 
     def __init__(self, hub: LiveHub, store: Store, zone: LiveZone, root: Path) -> None:
         self.hub = hub
@@ -102,7 +102,7 @@ class World:
         return self._zone.create_stream(name)
 
     def emit(self, stream: str, count: int) -> Cursor:
-        """The cursor of the last event, as soon as the hub takes them."""
+        """Emit events as soon as the hub accepts them; return the cursor of the last one."""
         answers: list[Answer] = []
 
         def taken() -> bool:
@@ -118,18 +118,18 @@ class World:
         return found["segment"]["uuid"], found["last"]
 
     def read(self, stream: str, cursor: Cursor) -> Answer:
-        """What a reader is answered that goes on after a cursor."""
+        """Read the history after a cursor."""
         return self._ask(f"/v1/streams/{stream}/events?from={cursor[0]}:{cursor[1]}")
 
     def recovered(self) -> list[str]:
-        """The reasons of all `log.recovered` in `system`."""
+        """Return the reasons of all `log.recovered` in `system`."""
         events = self._ask("/v1/streams/system/events?from=oldest&type=log.recovered").json[
             "events"
         ]
         return [one["event"]["attributes"]["reason"] for one in events]
 
     def wait_marked(self, cursor: Cursor) -> None:
-        """Until the mark holds the event: it follows the commits within a second."""
+        """Wait until the mark has the event; it follows the commits within a second."""
         wait_until(lambda: f'"{cursor[0]}", "sequence": {cursor[1]},' in self._mark(), "the mark")
 
     def _mark(self) -> str:
@@ -148,7 +148,7 @@ class World:
 
 @contextmanager
 def world(root: Path) -> Iterator[World]:
-    """Started, with nothing in its log but its own start."""
+    """Start a hub whose log has nothing but its own start."""
     saved = {name: os.environ.pop(name, "") for name in ("DATABASE_URL", "DATABASE_DIRECT_URL")}
     store = Store(root)
     password = secrets.token_urlsafe(12)

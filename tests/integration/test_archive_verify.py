@@ -45,7 +45,7 @@ def problems(url: str, place: Path) -> list[tuple[int, str]]:
     ]
 
 
-class Segment(NamedTuple):
+class SegmentFiles(NamedTuple):
     """The second of three segments, with sequences 11 to 20."""
 
     url: str
@@ -70,7 +70,7 @@ def _altered(file: Path) -> None:
     file.write_bytes(content)
 
 
-HARM: dict[str, Callable[[Segment], object]] = {
+HARM: dict[str, Callable[[SegmentFiles], object]] = {
     "missing_manifest": lambda segment: segment.manifest.unlink(),
     "bad_manifest": lambda segment: _altered(segment.manifest),
     "missing_file": lambda segment: segment.file.unlink(),
@@ -96,7 +96,7 @@ def test_each_problem_is_reported_with_its_segment_and_no_other(
     assert problems(database, tmp_path) == []
     path = tmp_path / archived(database, stream)[1].path
     [file] = path.parent.glob(f"{path.stem}*.parquet")
-    segment = Segment(database, file, path)
+    segment = SegmentFiles(database, file, path)
     good = (file.read_bytes(), path.read_bytes())
     for kind, harm in HARM.items():
         harm(segment)

@@ -1,5 +1,5 @@
-"""The closure of a stream with many registrations: added to when more come, made anew beside that,
-and everything while it is not known; never less than is wanted.
+"""The closure of a stream with many registrations: extended with new ones, rebuilt in the
+background, and everything while it is unknown; never less than the interest.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tests.live import LiveZone
 
 @asynccontextmanager
 async def opened(zone: LiveZone) -> AsyncIterator[Callable[..., Any]]:
-    """The closure of the stream `log`, in this process, for everybody or an audience."""
+    """Yield a reader of the closure of the stream `log`, for all clients or an audience."""
     zone.create_stream("log")
     [(id,)] = zone.hub.sql(
         "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
@@ -43,8 +43,9 @@ async def opened(zone: LiveZone) -> AsyncIterator[Callable[..., Any]]:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """What is many, and what is much, is little here."""
-    for name, value in (("FILTERS_MAX", 3), ("PIECE", 4), ("NEWS_MAX", 4), ("AGAIN_S", 3_600.0)):
+    """Reduce the limits that make a closure one of many registrations."""
+    values = {"FILTERS_MAX": 3, "CHUNK": 4, "ADDED_MAX": 4, "REBUILD_S": 3_600.0}
+    for name, value in values.items():
         monkeypatch.setattr(limits, f"CLOSURE_{name}", value)
     return monkeypatch
 
@@ -62,7 +63,7 @@ def end(zone: LiveZone, id: int) -> None:
 
 
 async def without(current: Callable[[], Any], number: int) -> StreamInterest:
-    """The first that does not want the device any more."""
+    """Wait for the first interest that does not match the device."""
     async with asyncio.timeout(20):
         while True:
             found: StreamInterest = await current()
@@ -71,7 +72,7 @@ async def without(current: Callable[[], Any], number: int) -> StreamInterest:
             await asyncio.sleep(0.01)
 
 
-async def test_what_comes_is_in_it_at_once_and_what_ends_goes_later(
+async def test_new_registrations_are_in_it_at_once_and_ended_ones_leave_later(
     zone: LiveZone, small: pytest.MonkeyPatch
 ) -> None:
     hub = zone.hub
@@ -101,9 +102,7 @@ async def test_what_comes_is_in_it_at_once_and_what_ends_goes_later(
         assert wants(much, 28)
 
 
-async def test_it_is_made_anew_beside_the_one_that_there_is(
-    zone: LiveZone, small: pytest.MonkeyPatch
-) -> None:
+async def test_it_is_rebuilt_in_the_background(zone: LiveZone, small: pytest.MonkeyPatch) -> None:
     small.setattr(limits, "CLOSURE_REBUILD_S", 0.0)
     small.setattr(limits, "CLOSURE_REBUILD_SHARE", 0.0)
     async with opened(zone) as current:
@@ -118,7 +117,7 @@ async def test_it_is_made_anew_beside_the_one_that_there_is(
         assert wants(await without(current, 29), 28)
 
 
-async def test_nothing_that_was_answered_is_missing_whenever_one_asks(
+async def test_acknowledged_registrations_are_always_in_it(
     zone: LiveZone, small: pytest.MonkeyPatch
 ) -> None:
     small.setattr(limits, "CLOSURE_REBUILD_S", 0.0)
@@ -148,7 +147,7 @@ async def test_nothing_that_was_answered_is_missing_whenever_one_asks(
     assert exact > 5
 
 
-async def test_after_a_expensive_one_for_an_audience_others_are_everything(
+async def test_after_an_expensive_one_for_an_audience_others_match_everything(
     zone: LiveZone, small: pytest.MonkeyPatch
 ) -> None:
     async with opened(zone) as current:
@@ -164,9 +163,7 @@ async def test_after_a_expensive_one_for_an_audience_others_are_everything(
         assert not wants(await current(), 2)
 
 
-async def test_a_change_that_is_not_heard_is_seen_by_the_test(
-    zone: LiveZone, small: pytest.MonkeyPatch
-) -> None:
+async def test_the_test_detects_a_missed_change(zone: LiveZone, small: pytest.MonkeyPatch) -> None:
     small.setattr(live._CachedClosure, "touch", lambda self, barriers: None)
     with pytest.raises(AssertionError):
-        await test_nothing_that_was_answered_is_missing_whenever_one_asks(zone, small)
+        await test_acknowledged_registrations_are_always_in_it(zone, small)

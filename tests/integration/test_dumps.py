@@ -1,4 +1,4 @@
-"""What is dumped and restored is a hub's database of this version, and replaces no other."""
+"""A dump is of a hub's database of this version, and replaces no other database."""
 
 import os
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def execute(url: str, statement: str) -> list[tuple[object, ...]]:
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[str]:
-    """The URL of a database of something else."""
+    """Return the URL of another program's database."""
     with new_database("shop") as url:
         execute(url, "CREATE TABLE customers AS SELECT 1 AS id")
         yield url
@@ -36,9 +36,9 @@ def hub() -> Iterator[str]:
 def test_dump_of_another_database_is_neither_written_nor_restored(
     shop: str, hub: str, tmp_path: Path
 ) -> None:
-    """It replaced the hub's tables, and was committed before anything was looked at."""
+    """The dump replaced the hub's tables, and was committed before any check."""
     file = tmp_path / "shop.dump"
-    with pytest.raises(DumpFailed, match="no hub in this database"):
+    with pytest.raises(DumpFailed, match="no tables of a hub"):
         dump.write(shop, file)
     assert list(tmp_path.iterdir()) == []
     with file.open("wb") as out:
@@ -49,7 +49,7 @@ def test_dump_of_another_database_is_neither_written_nor_restored(
 
 
 def test_dump_of_another_version_is_not_restored(hub: str, tmp_path: Path) -> None:
-    """The hub was refused its own data folder afterwards."""
+    """Afterwards the hub refused its own data folder."""
     with migrated_database("other") as other:
         execute(other, "UPDATE schema_digests SET digest = 'x' WHERE app = 'delivery'")
         dump.write(other, tmp_path / "other.dump")
@@ -58,8 +58,8 @@ def test_dump_of_another_version_is_not_restored(hub: str, tmp_path: Path) -> No
     assert execute(hub, "SELECT 1 FROM schema_digests WHERE digest = 'x'") == []
 
 
-def test_database_of_something_else_is_left_alone(shop: str, hub: str, tmp_path: Path) -> None:
-    """A wrong DATABASE_URL: a restore dropped its tables, and `migrate` made the hub's beside them
+def test_database_of_another_program_is_left_unchanged(shop: str, hub: str, tmp_path: Path) -> None:
+    """A wrong DATABASE_URL: a restore dropped its tables, and `migrate` created others among them
     or failed half-way."""
     dump.write(hub, tmp_path / "hub.dump")
     with pytest.raises(DumpFailed, match=r"not a hub's \(customers\). Nothing was changed"):

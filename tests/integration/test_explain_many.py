@@ -1,4 +1,4 @@
-"""Which registrations stand to an event, where very many came in at once and nobody has counted."""
+"""Explanations of an event of a stream with very many registrations and no planner statistics."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,10 @@ def connection(world: World) -> Iterator[psycopg.Connection]:
         yield found
 
 
-def test_a_page_costs_the_same_however_many_name_the_stream(
+def test_the_cost_of_a_page_does_not_depend_on_the_number_of_registrations(
     world: World, connection: psycopg.Connection
 ) -> None:
-    """The planner has not heard of this stream yet, as right after a load."""
+    """The planner has no statistics of this stream, as right after a bulk load."""
     for table in ("registrations", "registration_versions", "barriers"):
         connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)".encode())
     stream_id, other = world.stream(), world.stream()

@@ -1,5 +1,5 @@
 """Exactness under change: the deliveries that forwarders write equal those expected from the
-tables, event by event, whatever races, is killed or disconnected.
+tables, event by event, under any race, kill or disconnection.
 """
 
 import random

@@ -20,7 +20,7 @@ from eventhub.eventlog.continuity import roll_all
 from registrations.match_index.epochs.build import build_stream
 from registrations.match_index.epochs.folder import index_root
 from registrations.match_index.epochs.state import state_of
-from registrations.match_index.format.manifest import Manifest, write_manifest
+from registrations.match_index.format.manifest import IndexManifest, write_manifest
 from registrations.match_index.format.shard import Shard
 from tests.integration.forward_world import (
     Start,
@@ -155,7 +155,7 @@ async def test_another_strategy_loads_memory_and_an_indexed_one_reopens_the_inde
 # --- unusable indexes ---
 
 
-def mend(manifest: Manifest, root: Path, **facts: Any) -> None:
+def mend(manifest: IndexManifest, root: Path, **facts: Any) -> None:
     """Write the same epoch with other facts, properly sealed."""
     changed = manifest._replace(facts={**manifest.facts, **facts})
     write_manifest(root / manifest.folder, changed, durable=False)

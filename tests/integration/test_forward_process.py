@@ -227,9 +227,9 @@ def test_a_fan_out_delays_neither_its_own_stream_nor_another(world: World, start
     eventually(lambda: world.deliveries(other) == [(1, narrow, [beside])], "the other stream")
     assert world.sql("SELECT count(*) FROM fanouts") == [(1,)]
     world.sql("SELECT pg_advisory_unlock(1)")
-    expected = "SELECT count(*), count(DISTINCT endpoint_id) FROM deliveries" \
+    query = "SELECT count(*), count(DISTINCT endpoint_id) FROM deliveries" \
            " WHERE stream_id = %s AND sequence = 1"  # fmt: skip
-    eventually(lambda: world.sql(expected, wide) == [(count, count)], "all", timeout_s=60)
+    eventually(lambda: world.sql(query, wide) == [(count, count)], "all", timeout_s=60)
     assert world.sql("SELECT count(*) FROM fanouts") == [(0,)]
 
 
@@ -249,10 +249,10 @@ def test_25_000_registrations_of_an_endpoint_give_one_delivery_and_do_not_stop_t
     start()
     world.emit(other, "b")
     eventually(lambda: world.deliveries(other) != [], "the other stream")
-    expected = "SELECT count(*), count(DISTINCT sequence) FROM deliveries" \
+    query = "SELECT count(*), count(DISTINCT sequence) FROM deliveries" \
            " WHERE stream_id = %s AND endpoint_id = %s"  # fmt: skip
     for endpoint in (many, one):
-        eventually(lambda e=endpoint: world.sql(expected, stream_id, e) == [(60, 60)], "all", 90.0)
+        eventually(lambda e=endpoint: world.sql(query, stream_id, e) == [(60, 60)], "all", 90.0)
     named = (
         "SELECT DISTINCT registrations FROM deliveries WHERE stream_id = %s AND endpoint_id = %s"
     )
@@ -272,7 +272,7 @@ def test_kill_between_the_batches_of_an_event(world: World, start: Start) -> Non
         eventually(partial(world.sql, some, stream_id, round), "the first piece")
         running.kill()
     start()
-    expected = "SELECT sequence, count(*), count(DISTINCT endpoint_id) FROM deliveries" \
+    query = "SELECT sequence, count(*), count(DISTINCT endpoint_id) FROM deliveries" \
            " WHERE stream_id = %s GROUP BY 1 ORDER BY 1"  # fmt: skip
     expected = [(round, count, count) for round in (1, 2)]
-    eventually(lambda: world.sql(expected, stream_id) == expected, "all of them")
+    eventually(lambda: world.sql(query, stream_id) == expected, "all of them")

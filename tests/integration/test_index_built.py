@@ -1,4 +1,4 @@
-"""Match indexes of streams as they are built: on from the one before, verified, and when due."""
+"""Builds of streams' match indexes: from the previous epoch, verified, and when they are due."""
 
 import random
 import shutil
@@ -12,11 +12,11 @@ import pytest
 from eventhub.base import limits
 from registrations.match_index.epochs.build import build_stream
 from registrations.match_index.epochs.epoch import open_epoch
-from registrations.match_index.epochs.errors import IndexNotTaken
+from registrations.match_index.epochs.errors import IndexNotUsed
 from registrations.match_index.epochs.folder import index_root
 from registrations.match_index.epochs.state import IndexState, due_streams, state_of
 from registrations.match_index.epochs.verify import verify_stream
-from registrations.match_index.format.builder import Plan, build
+from registrations.match_index.format.builder import EpochPlan, build
 from registrations.match_index.format.manifest import folder_of, read_manifest
 from tests.integration.forward_world import World, place, world_database
 
@@ -43,7 +43,7 @@ def change_some(world: World, stream_id: int, endpoint: int, seed: int) -> None:
             world.emit(stream_id, "a")
 
 
-def test_an_index_built_on_from_the_one_before_has_the_same_bytes(
+def test_an_index_built_from_the_previous_epoch_has_the_same_bytes(
     world: World, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     stream_id, elsewhere = world.stream(), world.stream()
@@ -66,13 +66,13 @@ def test_an_index_built_on_from_the_one_before_has_the_same_bytes(
         assert verify_stream(connection, one, stream_id) == []
     assert first.ids > 100
     assert first.facts["after"] == 3
-    with pytest.raises(IndexNotTaken):
+    with pytest.raises(IndexNotUsed):
         build_stream(connection, one, 1)
-    with pytest.raises(IndexNotTaken):
+    with pytest.raises(IndexNotUsed):
         build_stream(connection, one, world.stream(durability="transient"))
 
 
-def test_no_shard_of_an_index_holds_more_than_it_may(
+def test_the_size_of_a_shard_is_bounded(
     world: World,
     connection: psycopg.Connection[Any],
     tmp_path: Path,
@@ -96,7 +96,7 @@ def test_no_shard_of_an_index_holds_more_than_it_may(
         world.change(ticket, stream_id, None)
     place(world, stream_id, 1)
     wrong = world.register(stream_id, [endpoint] * 30, "c")
-    assert sorted(sizes()) == [10, 20], "what is left of several is put together"
+    assert sorted(sizes()) == [10, 20], "what remains of several is merged"
     world.sql(
         "UPDATE registration_versions SET filter = %s WHERE registration_id = ANY (%s)",
         *('{"type": "z"}', [wrong[0], wrong[-1]]),
@@ -105,7 +105,7 @@ def test_no_shard_of_an_index_holds_more_than_it_may(
     assert sorted(int(line.split()[1]) for line in said) == [wrong[0], wrong[-1]]
 
 
-def test_a_verification_names_the_registrations_that_are_wrong(
+def test_a_verification_names_the_faulty_registrations(
     world: World, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     stream_id = world.stream()
@@ -115,7 +115,7 @@ def test_a_verification_names_the_registrations_that_are_wrong(
     build_stream(connection, tmp_path, stream_id)
     world.change(two, stream_id, "b")
     world.register(stream_id, [endpoint])
-    assert verify_stream(connection, tmp_path, stream_id) == [], "the tables have gone on"
+    assert verify_stream(connection, tmp_path, stream_id) == [], "the tables changed since"
     alter = "UPDATE registration_versions SET filter = %s, endpoint_id = %s"
     for filter, url, ticket in (
         ('{"type": "z"}', endpoint, one),
@@ -131,9 +131,9 @@ def test_a_verification_names_the_registrations_that_are_wrong(
     assert {line.split()[1] for line in found} == {str(id) for id in (one, two, three)}
 
 
-def _plan_of(root: Path) -> Plan:
+def _plan_of(root: Path) -> EpochPlan:
     manifest = read_manifest(root)
-    return Plan(manifest.built_through_sequence, manifest.facts)
+    return EpochPlan(manifest.built_through_sequence, manifest.facts)
 
 
 def test_an_index_is_due_when_enough_has_changed(
@@ -160,7 +160,7 @@ def test_an_index_is_due_when_enough_has_changed(
     build_stream(connection, tmp_path, stream_id)
     assert state()[:3] == (1, 10, 10)
     assert (state().changed_since, state().due) == (0, False)
-    world.change(ticket, stream_id, "b")  # one ends, one begins
+    world.change(ticket, stream_id, "b")  # one ends, one starts
     world.register(stream_id, [endpoint])
     assert (state().changed_since, state().due) == (3, False)
     world.register(stream_id, [endpoint])
@@ -168,7 +168,7 @@ def test_an_index_is_due_when_enough_has_changed(
     assert (state().built_at or 0) > 1_700_000_000_000_000
     [ticket] = world.register(stream_id, [endpoint] * 3)[:1]
     world.change(ticket, stream_id, None)
-    assert state().changed_since == 7, "one that began and ended since is one"
+    assert state().changed_since == 7, "one that started and ended since counts once"
     bounded = state_of(connection, tmp_path, stream_id, exact=False)
     assert (bounded.changed_since, bounded.due) == (4, True)
     assert "4 or more" in bounded.why
@@ -176,7 +176,7 @@ def test_an_index_is_due_when_enough_has_changed(
     assert not state().due
 
 
-def test_why_an_index_cannot_be_read_is_said_without_the_servers_paths(
+def test_the_reason_of_an_unreadable_index_has_no_paths_of_the_server(
     world: World, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     stream_id = world.stream()

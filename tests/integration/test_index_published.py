@@ -1,5 +1,5 @@
-"""Match indexes that were built elsewhere, of an export: published, or refused and then nothing
-changes; and the job that does it, by Spark and without.
+"""Match indexes that were built elsewhere from an export are published, or refused and then nothing
+changes; and the job that builds them, by Spark and without.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from registrations.match_index.epochs.build import build_stream
 from registrations.match_index.epochs.errors import IndexOutdated
-from registrations.match_index.epochs.facts import Moment
+from registrations.match_index.epochs.facts import StreamSnapshot
 from registrations.match_index.epochs.folder import index_root
-from registrations.match_index.epochs.publish import Shards, publish_stream
+from registrations.match_index.epochs.publish import BuiltShards, publish_stream
 from registrations.match_index.epochs.verify import verify_stream
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.match_index.format.manifest import folder_of, read_manifest
@@ -47,7 +47,7 @@ def connection(world: World) -> Iterator[Connection]:
 
 
 class Elsewhere:
-    """The versions of a stream as they are exported now, and shards of them."""
+    """The exported versions of a stream, and shards of them."""
 
     def __init__(self, world: World, stream_id: int, folder: Path) -> None:
         self.stream_id = stream_id
@@ -60,11 +60,11 @@ class Elsewhere:
         )
 
     @property
-    def moment(self) -> Moment:
+    def moment(self) -> StreamSnapshot:
         return read_snapshot(self.inputs).moments[self.stream_id]
 
-    def shards(self, count: int = 1) -> Shards:
-        """None of the versions has ended."""
+    def shards(self, count: int = 1) -> BuiltShards:
+        """Build shards; none of the versions has ended."""
         [file] = (self.inputs / "versions").glob("*.parquet")
         found = pq.read_table(file).to_pylist()
         files = []
@@ -73,7 +73,7 @@ class Elsewhere:
             write_slice(self._folder, number, pa.Table.from_pylist(made).to_batches())
             written = write_pack(self._folder, self._folder, Pack(number, (number,)))
             files.append(self._folder / written.file)
-        return Shards(self.stream_id, self.moment, files)
+        return BuiltShards(self.stream_id, self.moment, files)
 
 
 def _indexed(row: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def files(root: Path, epoch: int) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (root / folder_of(epoch)).glob("*.idx")}
 
 
-def test_what_was_built_of_an_export_is_what_the_hub_builds(
+def test_an_index_built_from_an_export_equals_the_hubs_own(
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
     stream_id = world.stream()
@@ -121,10 +121,10 @@ def test_what_was_built_of_an_export_is_what_the_hub_builds(
     assert all(path.exists() for path in two.files)
     assert verify_stream(connection, tmp_path / "one", stream_id) == []
     on = build_stream(connection, tmp_path / "one", stream_id)
-    assert (on.epoch, on.ids) == (3, 22), "the hub goes on from it"
+    assert (on.epoch, on.ids) == (3, 22), "the hub continues from it"
 
 
-def test_what_must_not_be_published_leaves_the_index_as_it_is(
+def test_refused_shards_leave_the_index_unchanged(
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
     stream_id = world.stream()
@@ -136,7 +136,7 @@ def test_what_must_not_be_published_leaves_the_index_as_it_is(
     publish_stream(connection, tmp_path, good)
     before = read_manifest(root)
 
-    def refused(shards: Shards, error: type[Exception]) -> None:
+    def refused(shards: BuiltShards, error: type[Exception]) -> None:
         with pytest.raises(error):
             publish_stream(connection, tmp_path, shards)
         assert read_manifest(root) == before
@@ -158,7 +158,7 @@ def test_what_must_not_be_published_leaves_the_index_as_it_is(
     assert read_manifest(root).epoch == newer.epoch == 2
 
 
-def test_spark_is_left_out_where_few_filters_are_to_be_parsed(
+def test_spark_is_not_used_for_few_filters(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream_id = world.stream(matching="index")
@@ -167,25 +167,25 @@ def test_spark_is_left_out_where_few_filters_are_to_be_parsed(
     place(world, stream_id, 0)
 
     def built(engine: str, spark_from: int) -> str:
-        """Why, or "" if it is Spark's."""
+        """Build, and return why the local builder was used; "" if Spark is to build."""
         monkeypatch.setattr(limits, "SPARK_INDEX_MIN", spark_from)
         params = {"stream": "orders", "stream_id": stream_id, "engine": engine}
         folders = (tmp_path / name for name in ("result", "inputs", "work"))
-        hears = {"told": lambda *_: None, "publishing": lambda: None}
-        context = RunContext(1, params, tmp_path, world.url, "", *folders, **hears)
+        hooks = {"report": lambda *_: None, "publishing": lambda: None}
+        context = RunContext(1, params, tmp_path, world.url, "", *folders, **hooks)
         result = build_locally(context)
-        return str(result.details["why"]) if result else ""
+        return str(result.details["reason"]) if result else ""
 
     assert built("spark", 21) == ""
     assert built("auto", 20) == ""
-    assert built("auto", 21) == "built here: 20 registrations; Spark pays from 21 on"
+    assert built("auto", 21) == "built locally: 20 registrations; Spark pays off from 21"
     world.change(tickets[0], stream_id, "b")
-    wanted = "built here: 2 versions changed since epoch 1; Spark pays from 3 on"
-    assert built("auto", 3) == wanted
-    assert built("local", 1) == "built here: 0 versions changed since epoch 2; as it was asked for"
+    reason = "built locally: 2 versions changed since epoch 1; Spark pays off from 3"
+    assert built("auto", 3) == reason
+    assert built("local", 1) == "built locally: 0 versions changed since epoch 2; as requested"
 
 
-def test_the_job_builds_by_spark_or_says_why_not(
+def test_the_job_builds_by_spark_or_reports_why_not(
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
     stream_id = world.stream(matching="index")
@@ -202,11 +202,11 @@ def test_the_job_builds_by_spark_or_says_why_not(
         assert rows.start(connection, run)
         begun = rows.find(connection, run)
         assert begun is not None
-        return perform(hub, begun, RunObserver(StopSignal(), lambda heard: None, SystemClock()))
+        return perform(hub, begun, RunObserver(StopSignal(), lambda progress: None, SystemClock()))
 
     local = done("auto")
     assert (local.state, local.engine) == ("completed", "local builder"), local.detail
-    assert "built here: 30 registrations; Spark pays from " in local.summary
+    assert "built locally: 30 registrations; Spark pays off from " in local.summary
     assert local.figures["epoch"] == 1
     spark = done("spark")
     assert (spark.state, spark.engine) == ("completed", "spark local[1]"), spark.detail
@@ -224,4 +224,4 @@ def test_the_job_builds_by_spark_or_says_why_not(
     assert not (folder / "work").exists()
     world.sql("UPDATE streams SET matching = 'compile' WHERE id = %s", stream_id)
     refused = done("spark")
-    assert (refused.state, refused.reason) == ("failed", "match_index_not_taken")
+    assert (refused.state, refused.reason) == ("failed", "match_index_not_used")

@@ -1,5 +1,5 @@
-"""The export of a job's inputs: where each segment's events are, what it says of faults, one
-snapshot while events and deliveries go on, and what it leaves when it fails.
+"""The export of a job's inputs: sources of events, faults of manifests, one snapshot under
+concurrent writes, and failures.
 """
 
 import threading
@@ -29,14 +29,14 @@ EVERYTHING = frozenset(TABLES)
 
 
 class Inputs:
-    """An export that was written, and what is in it."""
+    """A written export and its contents."""
 
-    def __init__(self, url: str, folder: Path, place: Path | str = "", **scope: Any) -> None:
-        wanted = {"tables": EVERYTHING, "events": True, **scope}
+    def __init__(self, url: str, folder: Path, archive: Path | str = "", **scope: Any) -> None:
+        request = {"tables": EVERYTHING, "events": True, **scope}
         self.folder = folder
-        self.place = str(place)
-        self.made: ExportedSnapshot = export_inputs(
-            ExportRequest(url, self.place, folder, **wanted), quiet
+        self.archive = str(archive)
+        self.snapshot: ExportedSnapshot = export_inputs(
+            ExportRequest(url, self.archive, folder, **request), quiet
         )
 
     def rows(self, name: str) -> list[dict[str, Any]]:
@@ -44,8 +44,8 @@ class Inputs:
         return found
 
     def events(self, segment: dict[str, Any]) -> list[tuple[int, bytes]]:
-        """As the executors of a job read them."""
-        file = SegmentFile(segment, str(self.folder), self.place)
+        """Read a segment's events as the executors of a job do."""
+        file = SegmentFile(segment, str(self.folder), self.archive)
         rows = [row for batch in file.batches() for row in batch.to_pylist()]
         return [(row["sequence"], row["payload"]) for row in rows]
 
@@ -87,7 +87,7 @@ def test_events_are_exported_or_found_in_the_archive(database: World, tmp_path: 
         Inputs(url, tmp_path / "without")
 
 
-def test_rows_that_are_gone_are_named(database: World, tmp_path: Path) -> None:
+def test_missing_rows_are_reported(database: World, tmp_path: Path) -> None:
     url, place = database.url, tmp_path / "archive"
     stream = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
     fill(url, stream, 12)
@@ -104,7 +104,7 @@ def test_rows_that_are_gone_are_named(database: World, tmp_path: Path) -> None:
     assert [sequence for sequence, _ in inputs.events(opened)] == [11]
 
 
-def test_a_segment_of_which_nothing_is_left_has_a_file(database: World, tmp_path: Path) -> None:
+def test_a_segment_without_rows_has_a_file(database: World, tmp_path: Path) -> None:
     stream = database.stream(segment_events_max=2)
     database.emit(stream, *"abcde")
     execute(database.url, "DELETE FROM events WHERE sequence < 5 AND segment_id IN"
@@ -113,7 +113,7 @@ def test_a_segment_of_which_nothing_is_left_has_a_file(database: World, tmp_path
     assert [len(inputs.events(row)) for row in inputs.segments(stream)] == [0, 0, 1]
 
 
-def test_faults_of_manifests_are_told(database: World, tmp_path: Path) -> None:
+def test_faults_of_manifests_are_reported(database: World, tmp_path: Path) -> None:
     url, place = database.url, tmp_path / "archive"
     stream = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
     fill(url, stream, 20)
@@ -132,7 +132,7 @@ def test_faults_of_manifests_are_told(database: World, tmp_path: Path) -> None:
     assert not (tmp_path / "away" / NAME).exists()
 
 
-def test_a_time_narrows_what_is_read(database: World, tmp_path: Path) -> None:
+def test_a_time_range_selects_segments(database: World, tmp_path: Path) -> None:
     url, place = database.url, tmp_path / "archive"
     stream = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
     for begin in (1, 6, 11):
@@ -176,7 +176,9 @@ def _times(url: str, stream: int) -> list[dict[str, int]]:
     return [{"appended_at": row[0]} for row in rows]
 
 
-async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path: Path) -> None:
+async def test_archived_rows_of_dropped_partitions_are_exported(
+    database: World, tmp_path: Path
+) -> None:
     url, place = database.url, tmp_path / "archive"
     group = await next_group(url)
     async with connected(url) as connection:
@@ -210,28 +212,28 @@ async def test_what_left_and_was_archived_is_read_too(database: World, tmp_path:
     for table in ("deliveries", "attempts"):
         assert after.rows(table) == before.rows(table)
         assert len(after.rows(table)) == 3
-        assert none.rows(table) == [], "where no segment is asked for"
-    left = {row["parent"]: (row["name"], row["day"], row["archived"], row["rows"])
+        assert none.rows(table) == [], "no segment is requested"
+    dropped = {row["parent"]: (row["name"], row["day"], row["archived"], row["rows"])
             for row in after.rows("retired")}  # fmt: skip
-    assert left == {
+    assert dropped == {
         "attempts": ("attempts_20200101", "2020-01-01", True, 3),
         "deliveries": (f"deliveries_p{group}", None, True, 6),
     }
     [held] = [row for row in after.rows("retired") if row["parent"] == "deliveries"]
-    wanted = {row["segment_id"] for row in before.rows("deliveries")}
+    segments = {row["segment_id"] for row in before.rows("deliveries")}
     ranges = zip(held["segments_from"], held["segments_to"], strict=True)
     found = {id for first, last in ranges for id in range(first, last + 1)}
-    assert wanted <= found
-    assert len(found) < 20, "others were not held"
+    assert segments <= found
+    assert len(found) < 20, "it held no others"
     for file in (place / "_deliveries").glob("*.parquet"):
         file.write_bytes(b"")
     damaged = Inputs(url, tmp_path / "damaged", place, **scope)
     assert damaged.rows("deliveries") == []
-    told = {row["parent"]: row["archived"] for row in damaged.rows("retired")}
-    assert told == {"attempts": True, "deliveries": False}
+    readable = {row["parent"]: row["archived"] for row in damaged.rows("retired")}
+    assert readable == {"attempts": True, "deliveries": False}
 
 
-def test_all_tables_are_of_one_moment_while_everything_goes_on(
+def test_all_tables_belong_to_one_snapshot_under_concurrent_writes(
     database: World, tmp_path: Path
 ) -> None:
     stream = database.stream(segment_events_max=50)
@@ -242,8 +244,8 @@ def test_all_tables_are_of_one_moment_while_everything_goes_on(
     database.sql("ALTER TABLE attempts_now RENAME TO attempts_20000101")
     database.sql("ALTER TABLE attempts ATTACH PARTITION attempts_20000101 DEFAULT")
 
-    def go_on() -> None:
-        """An event, its delivery and the attempt, each in a transaction of its own."""
+    def write() -> None:
+        """Write events, deliveries and attempts, each in a transaction of its own."""
         while not over.is_set():
             [appended] = database.emit(stream, "a")
             for statement in (
@@ -260,17 +262,17 @@ def test_all_tables_are_of_one_moment_while_everything_goes_on(
             ):
                 database.sql(statement, appended.sequence, appended.segment)
 
-    going = threading.Thread(target=go_on)
-    going.start()
+    writer = threading.Thread(target=write)
+    writer.start()
     try:
-        heads = [_is_of_one_moment(database, stream, tmp_path / str(at)) for at in range(5)]
+        heads = [_check_one_snapshot(database, stream, tmp_path / str(at)) for at in range(5)]
     finally:
         over.set()
-        going.join()
-    assert heads == sorted(set(heads))  # it did go on
+        writer.join()
+    assert heads == sorted(set(heads))  # there were writes
 
 
-def _is_of_one_moment(world: World, stream: int, folder: Path) -> int:
+def _check_one_snapshot(world: World, stream: int, folder: Path) -> int:
     inputs = Inputs(world.url, folder, stream_ids=(stream,))
     [row] = inputs.rows("streams")
     found = inputs.segments(stream)
@@ -278,16 +280,14 @@ def _is_of_one_moment(world: World, stream: int, folder: Path) -> int:
     sequences = [at for segment in full for at, _ in inputs.events(segment)]
     assert sequences == list(range(1, row["head"] + 1))
     assert found[-1]["last"] == row["head"]
-    owed = {each["sequence"]: each["state"] for each in inputs.rows("deliveries")}
-    assert max(owed, default=0) in (row["head"] - 1, row["head"])
-    tried = {each["sequence"] for each in inputs.rows("attempts")}
-    assert tried == {at for at, state in owed.items() if state == "delivered"}
+    states = {each["sequence"]: each["state"] for each in inputs.rows("deliveries")}
+    assert max(states, default=0) in (row["head"] - 1, row["head"])
+    attempted = {each["sequence"] for each in inputs.rows("attempts")}
+    assert attempted == {at for at, state in states.items() if state == "delivered"}
     return int(row["head"])
 
 
-def test_what_lives_in_a_partition_that_is_not_there_is_missing(
-    database: World, tmp_path: Path
-) -> None:
+def test_events_of_a_missing_partition_are_missing(database: World, tmp_path: Path) -> None:
     url, place = database.url, tmp_path / "archive"
     stream = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
     fill(url, stream, 8)
@@ -301,7 +301,7 @@ def test_what_lives_in_a_partition_that_is_not_there_is_missing(
     assert inputs.events(opened) == []
 
 
-def test_types_say_when_each_version_was_declared(database: World, tmp_path: Path) -> None:
+def test_types_have_the_declaration_time_of_each_version(database: World, tmp_path: Path) -> None:
     database.sql(
         "INSERT INTO event_types (zone_id, domain, type, version, parent, evolution, schema,"
         " declared_at) SELECT %s, 'd', name, version, parent, 'none', '{}', to_timestamp(at)"
@@ -317,32 +317,30 @@ def test_types_say_when_each_version_was_declared(database: World, tmp_path: Pat
     }
 
 
-class Enough(Exception):
-    """Whoever watched an export wants it no longer."""
+class StopExport(Exception):
+    """The observer of an export stops it."""
 
 
-def test_an_export_that_is_ended_leaves_nothing_that_looks_complete(
-    database: World, tmp_path: Path
-) -> None:
+def test_a_stopped_export_leaves_no_complete_inputs(database: World, tmp_path: Path) -> None:
     stream = database.stream()
     database.emit(stream, *"abc")
-    with psycopg.connect(database.url) as blocker:  # until it is let go, no export goes on
+    with psycopg.connect(database.url) as blocker:  # until it is released, no export proceeds
         blocker.execute("LOCK TABLE heads IN ACCESS EXCLUSIVE MODE")
 
-        def told(_table: str, _rows: int) -> None:
-            raise Enough
+        def report(_table: str, _rows: int) -> None:
+            raise StopExport
 
-        with pytest.raises(Enough):
-            export_inputs(ExportRequest(database.url, "", tmp_path / "in", EVERYTHING), told)
+        with pytest.raises(StopExport):
+            export_inputs(ExportRequest(database.url, "", tmp_path / "in", EVERYTHING), report)
     assert not (tmp_path / "in" / NAME).exists()
 
 
-def test_a_folder_that_takes_nothing_is_told(database: World, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(database: World, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputsNotWritten):
         Inputs(database.url, tmp_path / "file/in")
 
 
-def test_a_database_that_is_away_is_told(tmp_path: Path) -> None:
+def test_an_unavailable_database_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DatabaseUnavailable):
         Inputs("postgresql://nobody@127.0.0.1:1/nothing", tmp_path / "in")

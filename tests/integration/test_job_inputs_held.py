@@ -1,4 +1,4 @@
-"""Partitions while an export reads: what it still needs stays, all else may go."""
+"""Partitions during an export: those it has yet to read are held, all others can be dropped."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,7 +32,7 @@ database = pytest.fixture(world_database)
 def held_up(
     world: World, tmp_path: Path, table: str, place: Path | str = "", **scope: Any
 ) -> Iterator[Future[Inputs]]:
-    """An export that waits for a table until the block ends."""
+    """Run an export that is blocked at a table until the block ends."""
     with psycopg.connect(world.url) as blocker, ThreadPoolExecutor(1) as pool:
         blocker.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE".encode())
         try:
@@ -46,13 +46,13 @@ def held_up(
 
 
 async def ready_to_clean(connection: Connection) -> Fence:
-    """A cleaner that has seen which group is current."""
+    """Return a fence that has passed the current horizon."""
     fence = Fence()
     fence.passed(await horizon(connection))
     return fence
 
 
-async def test_a_partition_stays_until_it_is_read(database: World, tmp_path: Path) -> None:
+async def test_a_partition_is_held_until_it_was_read(database: World, tmp_path: Path) -> None:
     url = database.url
     stream = database.stream(segment_events_max=3)
     database.emit(stream, *"abc")
@@ -74,7 +74,7 @@ async def test_a_partition_stays_until_it_is_read(database: World, tmp_path: Pat
         assert await retire_deliveries_partition(connection, 1, None)
 
 
-async def test_what_is_in_the_archive_is_not_held(database: World, tmp_path: Path) -> None:
+async def test_archived_segments_are_not_held(database: World, tmp_path: Path) -> None:
     url, place = database.url, tmp_path / "archive"
     stream = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
     fill(url, stream, 4)
@@ -90,9 +90,7 @@ async def test_what_is_in_the_archive_is_not_held(database: World, tmp_path: Pat
             assert await is_exported(connection, "events_p1")
 
 
-async def test_what_an_export_has_read_or_finds_in_the_archive_may_go(
-    database: World, tmp_path: Path
-) -> None:
+async def test_exported_and_archived_events_can_be_dropped(database: World, tmp_path: Path) -> None:
     url, place = database.url, tmp_path / "archive"
     kept = archived_stream(url, "orders", zone_id=database.zone, events_max=5)
     payloads = fill(url, kept, 10)
@@ -115,10 +113,10 @@ async def test_what_an_export_has_read_or_finds_in_the_archive_may_go(
     read = [event for row in found[:2] for event in inputs.events(row)]
     assert read == list(enumerate(payloads, 1))
     assert len(inputs.events(inputs.segments(other)[0])) == 3
-    assert inputs.rows("live") == [], "nobody can tell any more what the database had"
+    assert inputs.rows("live") == [], "the database's rows are unknown"
 
 
-async def test_what_goes_before_it_is_held_is_looked_at_anew(
+async def test_a_partition_dropped_before_it_was_held_is_read_from_a_new_snapshot(
     database: World, tmp_path: Path
 ) -> None:
     url = database.url

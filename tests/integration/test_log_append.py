@@ -10,7 +10,7 @@ import pytest
 
 from eventhub.base import errors, limits
 from eventhub.eventlog.append import append_batch, append_in
-from eventhub.eventlog.drafts import Appended, BatchResult, Draft, Outcome, Request
+from eventhub.eventlog.drafts import Appended, AppendedBatch, Draft, Outcome, Request
 from tests.integration.eventlog_world import (
     append_now,
     draft,
@@ -28,7 +28,7 @@ WRITERS = 6
 STREAMS = 5
 
 
-async def group(url: str, *requests: Request) -> BatchResult:
+async def group(url: str, *requests: Request) -> AppendedBatch:
     """Append requests in one group commit."""
     connection = await psycopg.AsyncConnection.connect(url, autocommit=True)
     async with connection:

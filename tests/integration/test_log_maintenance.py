@@ -40,7 +40,7 @@ FILL_STATE = (
 GONE = "SELECT count(*) FROM segments WHERE tier = 'dropped'"
 
 
-class World(NamedTuple):
+class RunningLog(NamedTuple):
     log: Log
     maintenance: Maintenance
 
@@ -48,7 +48,7 @@ class World(NamedTuple):
 @asynccontextmanager
 async def running(
     url: str, quota_bytes: int | None, disk: Disk | None = None
-) -> AsyncIterator[World]:
+) -> AsyncIterator[RunningLog]:
     async with Log.open(database_url=url) as log:
         maintenance = Maintenance(
             url, RetentionHooks(), SystemClock(), quota_bytes=quota_bytes, disk=disk
@@ -56,7 +56,7 @@ async def running(
         log.admit = maintenance.admit
         task = asyncio.create_task(run_forever("maintenance", maintenance.run))
         try:
-            yield World(log, maintenance)
+            yield RunningLog(log, maintenance)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -100,7 +100,7 @@ async def emit(log: Log, stream: int, count: int) -> int:
     return number
 
 
-class Reader:
+class CountingReader:
     """Reads a stream from its beginning, and counts the events and the reported gaps."""
 
     def __init__(self, stream: int) -> None:
@@ -148,7 +148,7 @@ async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_reported
 
     async with running(url, QUOTA) as world:
         measuring = asyncio.create_task(measure())
-        readers = [Reader(stream) for stream in streams]
+        readers = [CountingReader(stream) for stream in streams]
         reading = [asyncio.create_task(reader.read(world.log, count)) for reader in readers]
         await asyncio.gather(*(emit(world.log, stream, count) for stream in streams))
         await asyncio.gather(*reading)

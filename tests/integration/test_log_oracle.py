@@ -23,7 +23,7 @@ class Policy(NamedTuple):
     bytes_max: int
 
 
-class Plan(NamedTuple):
+class PlannedDraft(NamedTuple):
     """A draft before its stream is created: the number of its stream, or -1 for an unknown one."""
 
     stream: int
@@ -31,12 +31,12 @@ class Plan(NamedTuple):
     producer: tuple[int, int, int] | None
 
 
-class Refused(NamedTuple):
+class Refusal(NamedTuple):
     code: str
     at: int
 
 
-class Model:
+class LogModel:
     """The contract of the log, request by request."""
 
     def __init__(self, policies: list[Policy]) -> None:
@@ -44,17 +44,19 @@ class Model:
         self.events: list[list[int]] = [[] for _ in policies]  # sizes
         self.slots: dict[tuple[int, int, int], dict[int, tuple[int, int]]] = {}
 
-    def append(self, requests: list[list[Plan]]) -> list[Any]:
+    def append(self, requests: list[list[PlannedDraft]]) -> list[Any]:
         """Return for each request Refused, or for each draft its sequence and whether it is a
         duplicate.
         """
         batch: dict[tuple[int, int, int, int], int] = {}
         return [self._append(request, batch) for request in requests]
 
-    def _append(self, request: list[Plan], batch: dict[tuple[int, int, int, int], int]) -> Any:
+    def _append(
+        self, request: list[PlannedDraft], batch: dict[tuple[int, int, int, int], int]
+    ) -> Any:
         for index, plan in enumerate(request):
             if plan.stream < 0:
-                return Refused("unknown_stream", index)
+                return Refusal("unknown_stream", index)
         before = [list(events) for events in self.events]
         slots = {key: dict(found) for key, found in self.slots.items()}
         known = dict(batch)
@@ -65,12 +67,12 @@ class Model:
                 self.events, self.slots = before, slots
                 batch.clear()
                 batch.update(known)
-                return Refused("producer_window", index)
+                return Refusal("producer_window", index)
             places.append(place)
         return places
 
     def _place(
-        self, plan: Plan, batch: dict[tuple[int, int, int, int], int]
+        self, plan: PlannedDraft, batch: dict[tuple[int, int, int, int], int]
     ) -> tuple[int, bool] | None:
         events = self.events[plan.stream]
         if plan.producer is not None:
@@ -109,7 +111,7 @@ NUMBERS = st.one_of(
 )
 PRODUCERS = st.tuples(st.integers(1, 2), st.integers(1, 2), NUMBERS)
 PLANS = st.builds(
-    Plan,
+    PlannedDraft,
     st.sampled_from([0, 0, 1, 1, 2, 2, 0, 1, 2, -1]),
     st.integers(0, 300),
     st.one_of(st.none(), PRODUCERS, PRODUCERS),
@@ -127,13 +129,13 @@ POLICIES = st.lists(
 )
 @given(policies=POLICIES, batches=st.lists(BATCHES, min_size=1, max_size=6))
 async def test_positions_segments_and_refusals_equal_the_models(
-    database: str, policies: list[Policy], batches: list[list[list[Plan]]]
+    database: str, policies: list[Policy], batches: list[list[list[PlannedDraft]]]
 ) -> None:
     ids = [
         new_stream(database, segment_events_max=p.events_max, segment_bytes_max=p.bytes_max)
         for p in policies
     ]
-    model, numbers = Model(policies), itertools.count()
+    model, numbers = LogModel(policies), itertools.count()
     expected: list[list[bytes]] = [[] for _ in ids]
     connection = await psycopg.AsyncConnection.connect(database, autocommit=True)
     async with connection:
@@ -149,7 +151,7 @@ async def test_positions_segments_and_refusals_equal_the_models(
             batch = await append_batch(connection, requests)
             assert [_outcome_of(outcome) for outcome in batch.outcomes] == said
             for request, outcome in zip(requests, said, strict=True):
-                if not isinstance(outcome, Refused):
+                if not isinstance(outcome, Refusal):
                     for made, (_, again) in zip(request, outcome, strict=True):
                         if not again:
                             expected[ids.index(made.stream_id)].append(made.payload)
@@ -160,7 +162,7 @@ async def test_positions_segments_and_refusals_equal_the_models(
             _check_places(reader, stream_id)
 
 
-def _draft(plan: Plan, ids: list[int], number: int) -> Draft:
+def _draft(plan: PlannedDraft, ids: list[int], number: int) -> Draft:
     producer = None if plan.producer is None else DraftProducer(*plan.producer)
     stream_id = UNKNOWN if plan.stream < 0 else ids[plan.stream]
     return Draft(stream_id, 1, payload(number, plan.size), producer)
@@ -169,7 +171,7 @@ def _draft(plan: Plan, ids: list[int], number: int) -> Draft:
 def _outcome_of(outcome: Outcome) -> Any:
     if isinstance(outcome, errors.EventHubError):
         assert outcome.index is not None
-        return Refused(outcome.code, outcome.index)
+        return Refusal(outcome.code, outcome.index)
     return [(place.sequence, place.duplicate) for place in outcome]
 
 

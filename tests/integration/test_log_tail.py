@@ -41,7 +41,7 @@ async def log(database: str) -> AsyncIterator[Log]:
         yield opened
 
 
-class Reader:
+class FollowingReader:
     """Follows a stream in a task of its own and stores the events."""
 
     def __init__(self, log: Log, stream_id: int, start: Start = "now") -> None:
@@ -73,8 +73,8 @@ class Reader:
         return error
 
 
-async def reader(log: Log, stream_id: int, start: Start = "now") -> Reader:
-    made = Reader(log, stream_id, start)
+async def reader(log: Log, stream_id: int, start: Start = "now") -> FollowingReader:
+    made = FollowingReader(log, stream_id, start)
     began = asyncio.create_task(made.began.wait())
     await asyncio.wait({began, made.task}, return_when=asyncio.FIRST_COMPLETED)
     if made.task.done():

@@ -1,4 +1,4 @@
-"""`manage.py` beside no hub: the commands that need its database say so in one line, at once."""
+"""`manage.py` without a hub: commands that need its database report that in one line, at once."""
 
 import os
 import subprocess
@@ -28,8 +28,8 @@ def test_a_command_without_database_url_says_what_to_set(command: str) -> None:
 
 
 @pytest.mark.parametrize("action", ["run", "verify"])
-def test_the_archive_of_a_hub_is_not_guessed_but_asked_for(action: str) -> None:
-    """Another place than the hub's would be another archive."""
+def test_the_archive_of_a_hub_must_be_set(action: str) -> None:
+    """Another folder than the hub's would be another archive."""
     env = {name: value for name, value in os.environ.items() if name != "EVENTHUB_ARCHIVE_URL"}
     done = subprocess.run(
         [sys.executable, str(MANAGE), "archive", action],
@@ -43,5 +43,5 @@ def test_the_archive_of_a_hub_is_not_guessed_but_asked_for(action: str) -> None:
 
 
 def test_djangos_checks_find_nothing() -> None:
-    """The hub's commands do without them: they load every page, a fifth of a forwarder's start."""
+    """The hub's commands skip the checks: they load every page, a fifth of a forwarder's start."""
     call_command("check", fail_level="WARNING")

@@ -55,7 +55,7 @@ def killed_at(url: str, app: str, method: str, *words: str) -> None:
 def test_a_migration_that_is_killed_before_it_is_recorded_is_applied_again(
     whole: dict[str, set[tuple[object, ...]]],
 ) -> None:
-    """Its tables were there, it was not on record, and nothing could be done any more."""
+    """Its tables existed without a record, and no further migration was possible."""
     with new_database("killed") as url:
         for app in ("eventlog", "delivery"):
             killed_at(url, app, "record_applied")
@@ -69,7 +69,7 @@ def test_a_migration_that_is_killed_before_it_is_recorded_is_applied_again(
         assert described(url) == whole
 
 
-def test_what_a_killed_first_migrate_leaves_is_no_other_database() -> None:
+def test_leftovers_of_a_killed_first_migrate_do_not_count_as_foreign() -> None:
     with new_database("begun") as url:
         with psycopg.connect(url) as connection:
             connection.execute(schema._CREATE.encode())
@@ -102,7 +102,7 @@ def test_the_first_migrate_may_be_run_twice_at_once(
         assert described(url) == whole
 
 
-def test_nothing_is_taken_back_from_an_empty_database() -> None:
+def test_nothing_is_reverted_in_an_empty_database() -> None:
     with new_database("back") as url:
         done = manage("migrate", "--back", "all", **environment(url))
         assert (done.returncode, done.stderr) == (0, "")
@@ -110,7 +110,7 @@ def test_nothing_is_taken_back_from_an_empty_database() -> None:
         assert {row[0] for row in described(url)["table"]} <= {"schema_digests"}
 
 
-def test_a_server_that_is_away_is_told_in_one_line() -> None:
+def test_an_unavailable_server_is_reported_in_one_line() -> None:
     with new_database("there") as url:
         away = make_conninfo(url, dbname="nowhere")
         done = manage("migrate", **environment(away))
@@ -119,11 +119,11 @@ def test_a_server_that_is_away_is_told_in_one_line() -> None:
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
-@pytest.mark.parametrize("made", ["TABLE streams (id int)", "VIEW streams AS SELECT 1 AS id"])
-def test_a_database_of_something_else_is_refused_by_its_names(made: str) -> None:
+@pytest.mark.parametrize("foreign", ["TABLE streams (id int)", "VIEW streams AS SELECT 1 AS id"])
+def test_a_database_with_foreign_tables_is_refused_with_their_names(foreign: str) -> None:
     with new_database("else") as url:
         with psycopg.connect(url) as connection:
-            connection.execute(f"CREATE {made}".encode())
+            connection.execute(f"CREATE {foreign}".encode())
         for words in (("migrate",), ("boot",)):
             done = manage(*words, **environment(url))
             assert done.returncode == os.EX_CONFIG, done.stderr
@@ -131,7 +131,7 @@ def test_a_database_of_something_else_is_refused_by_its_names(made: str) -> None
             assert "Give the hub an empty database of its own" in done.stderr
 
 
-def test_who_holds_a_table_is_named_while_it_is_waited_for() -> None:
+def test_holders_of_a_table_lock_are_named_while_migrate_waits() -> None:
     with (
         migrated_database("held") as url,
         psycopg.connect(url, application_name="a report") as holder,

@@ -1,4 +1,4 @@
-"""Models, migrations and the SQL that is used agree: what one of them says, the others do."""
+"""Models, migrations and SQL statements agree."""
 
 import importlib
 import json
@@ -83,7 +83,7 @@ OURS = " AND c.relnamespace = 'public'::regnamespace AND NOT c.relispartition"
 
 
 def described(url: str) -> dict[str, set[tuple[Any, ...]]]:
-    """What a database has: each table, column, constraint and index, as the catalogue tells it."""
+    """Return the tables, columns, constraints and indexes of a database, from its catalogue."""
     with psycopg.connect(url) as connection:
         return {
             part: {tuple(map(str, row)) for row in connection.execute((query + OURS).encode())}
@@ -97,15 +97,15 @@ def migrated() -> Iterator[str]:
         yield url
 
 
-def test_a_migrated_database_has_what_the_models_say_and_nothing_else(
+def test_a_migrated_database_has_the_tables_of_the_models_and_no_others(
     migrated: str, django_db_blocker: DjangoDbBlocker
 ) -> None:
-    """The tables are made of the models once more, without migrations."""
+    """The tables are created from the models again, without migrations."""
     with new_database("of_models") as url:
         made = [model for label in LABELS for model in apps.get_app_config(label).get_models()]
         with django_db_blocker.unblock():
             make_tables(url, made)
-        wanted = described(url)
+        expected = described(url)
     found = described(migrated)
     tables = {model._meta.db_table for model in made}
     others = {row[0] for row in found["table"]} - tables
@@ -113,10 +113,10 @@ def test_a_migrated_database_has_what_the_models_say_and_nothing_else(
         "schema_digests"
     }
     of_sql = {"operator_sessions"}  # an index of a table of Django's
-    for part, rows in wanted.items():
+    for part, rows in expected.items():
         own = {row for row in found[part] if row[0] in tables and row[1] not in of_sql}
-        assert sorted(own - rows) == [], f"{part}s that no model says"
-        assert sorted(rows - own) == [], f"{part}s that no migration makes"
+        assert sorted(own - rows) == [], f"{part}s that no model defines"
+        assert sorted(rows - own) == [], f"{part}s that no migration creates"
 
 
 def make_tables(url: str, made: list[type[models.Model]]) -> None:
@@ -133,12 +133,12 @@ def make_tables(url: str, made: list[type[models.Model]]) -> None:
 
 
 def test_no_model_was_changed_without_a_migration(migrated: str) -> None:
-    """`makemigrations --check` says what it would write."""
+    """`makemigrations --check` prints the migration that it would write."""
     done = manage("makemigrations", "--check", "--dry-run", DATABASE_URL=migrated)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_migrations_of_every_app_can_be_taken_back_and_made_again(migrated: str) -> None:
+def test_migrations_of_every_app_can_be_reverted_and_applied_again(migrated: str) -> None:
     """Each leaves nothing behind: no table, partition, sequence or function."""
     before = described(migrated)
     env = {**os.environ, "DATABASE_URL": migrated, "DATABASE_DIRECT_URL": migrated}
@@ -161,7 +161,7 @@ FILLED = {
     "asked": "SELECT 1::bigint",
     "needed": "SELECT 1::bigint, 1::bigint",
     "moment": "SELECT 1",
-    "groups": "SELECT 1, true, true, 1, 1, 1, 1",
+    "event_partitions": "SELECT 1, true, true, 1, 1, 1, 1",
     **streams.FILLED,
 }
 FILLED_FILES = {
@@ -176,7 +176,7 @@ _PARAMETER = re.compile(r"%(?:\((\w+)\)[sbt]|[sbt])")
 
 
 def statements() -> dict[str, str]:
-    """Every named statement that can be prepared, by file and name."""
+    """Yield every named statement that can be prepared, by file and name."""
     files = sorted(file for folder in FOLDERS for file in (HOME / folder).rglob("*.sql"))
     found = {}
     for file in files:
@@ -188,7 +188,7 @@ def statements() -> dict[str, str]:
 
 
 def statements_of_modules() -> dict[str, str]:
-    """Every statement that is an attribute of a module, as it is when the module is loaded."""
+    """Yield every statement that is an attribute of a module when it is imported."""
     files = sorted(file for folder in FOLDERS for file in (HOME / folder).rglob("*.py"))
     found = {}
     for file in files:
@@ -211,8 +211,8 @@ def filled(place: str, name: str, text: str) -> str:
 
 
 def test_every_named_statement_is_understood_by_the_database(migrated: str) -> None:
-    """Whatever table or column is renamed, added or dropped, no statement that asks for it stays as
-    it was.
+    """After a table or column is renamed, added or dropped, every statement that names it must
+    follow.
     """
     with psycopg.connect(migrated, autocommit=True) as connection:
         answers = {name: refusal(connection, text) for name, text in statements().items()}
@@ -230,7 +230,7 @@ def test_every_statement_in_a_module_is_understood_by_the_database(migrated: str
 
 
 def refusal(connection: psycopg.Connection[Any], text: str) -> str | None:
-    """Why PostgreSQL does not take a statement."""
+    """Return PostgreSQL's error for a statement."""
     try:
         columns(connection, text)
     except psycopg.Error as error:
@@ -239,7 +239,7 @@ def refusal(connection: psycopg.Connection[Any], text: str) -> str | None:
 
 
 def columns(connection: psycopg.Connection[Any], text: str) -> list[str]:
-    """The names of the columns that a statement returns, whose parameters PostgreSQL finds the
+    """Return the columns of a statement's result, whose parameters PostgreSQL finds the
     types of. Raises psycopg.Error.
     """
     places: dict[str, int] = {}

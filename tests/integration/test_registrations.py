@@ -1,4 +1,4 @@
-"""Registrations through the management API: made one or many at once, changed, ended, listed."""
+"""Registrations through the management API: created singly or in lists, changed, ended, listed."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def rows(query: str, *args: Any) -> list[tuple[Any, ...]]:
 
 
 def announced(count: int) -> list[tuple[str, dict[str, Any]]]:
-    """The last events of `system`, as type and attributes."""
+    """Return the last events of `system` as type and attributes."""
     row = streams.get_stream(raw_connection(), zone("default").pk, "system")
     found = [
         streams.read_event(raw_connection(), row, row.sequence - back).event
@@ -55,7 +55,7 @@ def stored() -> list[Any]:
 
 
 @pytest.mark.req("SUN-02")
-def test_a_registration_is_shown_as_it_was_made() -> None:
+def test_a_registration_is_returned_as_it_was_created() -> None:
     manager = world()
     body = {**ORDER, "streams": ["returns", "orders"], "attributes": {"state": "on", "n": 1.5}}
     found = made(manager, body)
@@ -68,15 +68,15 @@ def test_a_registration_is_shown_as_it_was_made() -> None:
     }
     assert manager.get(f"/v1/registrations/{found['id']}").json() == found
     assert manager.get("/v1/registrations").json() == {"items": [found], "next": None}
-    [(type, told)] = announced(1)
+    [(type, event)] = announced(1)
     barrier = rows("SELECT max(id) FROM barriers")[0][0]
     assert type == "registration.created"
-    assert told == {"zone": "default", "client": "tester", "registration": found["id"],
+    assert event == {"zone": "default", "client": "tester", "registration": found["id"],
                     "version": 1, "barrier": barrier, "streams": ["returns", "orders"],
                     "suspended": False, "group": None, "key": None}  # fmt: skip
 
 
-def test_a_list_is_made_at_one_barrier_with_one_event_each() -> None:
+def test_a_list_is_created_at_one_barrier_with_one_event_each() -> None:
     manager = world()
     items = [{**ORDER, "attributes": {"n": number}} for number in range(50)]
     head = rows("SELECT sequence FROM heads WHERE stream_id = 1")[0][0]
@@ -84,9 +84,11 @@ def test_a_list_is_made_at_one_barrier_with_one_event_each() -> None:
     assert [item["attributes"]["n"] for item in found] == list(range(50))
     assert [item["id"] for item in found] == sorted(item["id"] for item in found)
     assert rows("SELECT sequence FROM heads WHERE stream_id = 1") == [(head + 50,)]
-    told = announced(50)
-    assert [attributes["registration"] for _, attributes in told] == [item["id"] for item in found]
-    assert len({attributes["barrier"] for _, attributes in told}) == 1
+    events = announced(50)
+    assert [attributes["registration"] for _, attributes in events] == [
+        item["id"] for item in found
+    ]
+    assert len({attributes["barrier"] for _, attributes in events}) == 1
     assert rows("SELECT registrations FROM sessions") == [(50,)]
 
 
@@ -127,7 +129,7 @@ def test_one_bad_registration_refuses_the_whole_list(
     assert stored() == before
 
 
-def test_a_request_takes_a_bounded_list() -> None:
+def test_the_list_of_a_request_is_bounded() -> None:
     manager = world()
     refused(manager.post("/v1/registrations", []), 400, "invalid_field")
     refused(manager.post("/v1/registrations", "x"), 400, "invalid_field")
@@ -137,7 +139,7 @@ def test_a_request_takes_a_bounded_list() -> None:
     assert problem["items_max"] == limits.REGISTRATIONS_PER_REQUEST_MAX
 
 
-def test_a_client_keeps_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_registrations_of_a_client_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REGISTRATIONS_PER_CLIENT_MAX", 3)
     manager = world()
     made(manager, [ORDER, ORDER])
@@ -150,7 +152,7 @@ def test_a_client_keeps_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.req("OIF-05")
-def test_a_change_makes_a_version_and_the_same_again_changes_nothing() -> None:
+def test_a_change_adds_a_version_and_repeating_it_changes_nothing() -> None:
     manager = world()
     first = made(manager, {**ORDER, "attributes": {"a": 1}})
     path = f"/v1/registrations/{first['id']}"
@@ -161,14 +163,14 @@ def test_a_change_makes_a_version_and_the_same_again_changes_nothing() -> None:
     assert (second["attributes"], second["streams"]) == ({"b": 2}, ["returns"])
     assert list(second["from"]) == ["returns"]
     assert second["created_at"] == first["created_at"]
-    [(type, told)] = announced(1)
-    assert (type, told["version"]) == ("registration.changed", 2)
-    assert told["streams"] == ["orders", "returns"]
+    [(type, event)] = announced(1)
+    assert (type, event["version"]) == ("registration.changed", 2)
+    assert event["streams"] == ["orders", "returns"]
     bounds = rows(
         "SELECT number, from_barrier, until_barrier FROM registration_versions ORDER BY 1"
     )
-    assert bounds == [(1, bounds[0][1], told["barrier"]), (2, told["barrier"], None)]
-    assert len(rows("SELECT unnest(streams) FROM barriers WHERE id = %s", told["barrier"])) == 2
+    assert bounds == [(1, bounds[0][1], event["barrier"]), (2, event["barrier"], None)]
+    assert len(rows("SELECT unnest(streams) FROM barriers WHERE id = %s", event["barrier"])) == 2
     before = stored()
     for same in ({}, {"attributes": {"b": 2}}, {"streams": ["returns", "returns"]}, {"type": None}):
         assert manager.patch(path, same).json() == second
@@ -176,7 +178,7 @@ def test_a_change_makes_a_version_and_the_same_again_changes_nothing() -> None:
     assert manager.get(path).json() == second
 
 
-def test_a_number_of_another_kind_is_another_filter() -> None:
+def test_a_number_of_another_type_is_another_filter() -> None:
     manager = world()
     found = made(manager, {**ORDER, "attributes": {"a": 1}})
     path = f"/v1/registrations/{found['id']}"
@@ -193,9 +195,9 @@ def test_an_ended_registration_is_not_found_and_its_version_ends() -> None:
     for answer in (manager.get(path), manager.delete(path), manager.patch(path, {})):
         problem = refused(answer, 404, "unknown_registration")
         assert problem["position"] == {"field": "registration"}
-    [(type, told)] = announced(1)
-    assert (type, told["version"]) == ("registration.deleted", 1)
-    assert rows("SELECT until_barrier FROM registration_versions") == [(told["barrier"],)]
+    [(type, event)] = announced(1)
+    assert (type, event["version"]) == ("registration.deleted", 1)
+    assert rows("SELECT until_barrier FROM registration_versions") == [(event["barrier"],)]
     assert manager.get("/v1/registrations").json()["items"] == []
 
 
@@ -234,7 +236,7 @@ def test_registering_needs_listen_and_system_needs_manage() -> None:
     assert found["from"]["system"]["sequence"] > 0
 
 
-def test_lists_are_narrowed_and_paged() -> None:
+def test_lists_are_filtered_and_paged() -> None:
     manager = world()
     endpoint = manager.post("/v1/endpoints", {"url": "https://a.example/"}).json()["id"]
     items = made(manager, [ORDER, {"streams": ["returns"]}, {**ORDER, "endpoint": endpoint}])[
@@ -258,23 +260,23 @@ def test_lists_are_narrowed_and_paged() -> None:
         refused(manager.get(f"/v1/registrations?{bad}"), 400, "invalid_field")
 
 
-def test_a_callback_makes_one_endpoint_and_shows_its_secret_once() -> None:
+def test_a_callback_creates_one_endpoint_and_shows_its_secret_once() -> None:
     manager = world()
-    wanted = {**ORDER, "callback": "https://a.example/hook"}
-    first, second = made(manager, [wanted, wanted])["items"]
+    definition = {**ORDER, "callback": "https://a.example/hook"}
+    first, second = made(manager, [definition, definition])["items"]
     assert first["endpoint"] == second["endpoint"]
-    assert first["callback"] == wanted["callback"]
+    assert first["callback"] == definition["callback"]
     assert first["secret"] == second["secret"]
-    third = made(manager, wanted)
+    third = made(manager, definition)
     assert third["endpoint"] == first["endpoint"]
     assert "secret" not in third
     assert "secret" not in manager.get(f"/v1/registrations/{first['id']}").json()
     assert rows("SELECT count(*) FROM endpoints") == [(1,)]
-    other = made(caller_with("listen:*", client_name="other"), wanted)
+    other = made(caller_with("listen:*", client_name="other"), definition)
     assert other["endpoint"] != first["endpoint"]
 
 
-def test_a_filter_is_kept_as_it_was_written() -> None:
+def test_a_filter_is_stored_as_it_was_written() -> None:
     manager = world()
     attributes = {"z": "\0", "a.b": None, "big": (1 << 63) - 1, "f": 1.0, "t": True, "é": "ü"}
     found = made(manager, {**ORDER, "attributes": attributes})

@@ -1,4 +1,4 @@
-"""The catalogue: versions of a stream with their bounds, as matchers load and follow them."""
+"""The catalog: versions of a stream with their bounds, as matchers load and follow them."""
 
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any
@@ -115,22 +115,22 @@ async def test_versions_of_registrations_need_no_callback(
     assert len(await catalog.live_registrations(connection, client_id, ids)) == 1
 
 
-async def test_of_system_the_zones_own_events_and_the_whole_hubs_are_wanted(
+async def test_versions_of_system_match_events_of_their_zone_and_of_the_hub(
     zone: LiveZone, connection: Connection
 ) -> None:
     made = register(zone, {"streams": ["system"], "type": "key.revoked"})
     [version] = await versions(catalog.versions_of_registrations(connection, [made["id"]], 1, 0))
     assert version.specs == (Spec(None, "key.revoked"),)
     of: list[dict[str, str]] = [{"zone": zone.name}, {"zone": "another"}, {}]  # {}: the hub's
-    told = [
+    visible = [
         version.is_visible(Event("eventhub", "key.revoked", each), lambda _: frozenset())
         for each in of
     ]
-    assert told == [True, False, True]
+    assert visible == [True, False, True]
     assert version.since == made["from"]["system"]["sequence"]
 
 
-async def test_streams_with_callbacks_have_the_lowest_place(
+async def test_streams_with_callbacks_have_the_lowest_position(
     zone: LiveZone, connection: Connection
 ) -> None:
     for name in ("orders", "quiet"):
@@ -156,9 +156,9 @@ async def test_a_disabled_endpoint_is_announced_once(
     endpoint = register(zone, NEW)["endpoint"]
     assert await rows.disable(connection, endpoint, "gone")
     last = call(zone, "GET", "/v1/streams/system")["last"]
-    told = call(zone, "GET", f"/v1/streams/system/events/{last}")
-    assert told["type"] == "endpoint.changed"
-    assert told["attributes"] == {"zone": zone.name, "client": "tester", "endpoint": endpoint,
+    event = call(zone, "GET", f"/v1/streams/system/events/{last}")
+    assert event["type"] == "endpoint.changed"
+    assert event["attributes"] == {"zone": zone.name, "client": "tester", "endpoint": endpoint,
                                   "ordered": False, "format": "native", "enabled": False,
                                   "reason": "gone"}  # fmt: skip
     assert not await rows.disable(connection, endpoint, "gone")

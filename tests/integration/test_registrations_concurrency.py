@@ -1,7 +1,7 @@
-"""Registrations beside each other and beside events: every change has one exact place in each
-stream, and nobody waits for ever.
+"""Concurrent changes of registrations, and changes during traffic: every change has one exact
+position in each stream, and there is no deadlock.
 
-Seen through snapshots of the database: whoever sees an event above a barrier sees the change too.
+Checked by snapshots of the database: a snapshot with an event above a barrier has the change, too.
 """
 
 import random
@@ -35,7 +35,7 @@ _BOUNDS = """
 
 
 class Seen(NamedTuple):
-    """What one statement saw at one moment: a stream's head, and versions that began or ended."""
+    """One snapshot: a stream's head, and the versions that began or ended."""
 
     head: int
     open: frozenset[int]
@@ -44,7 +44,7 @@ class Seen(NamedTuple):
 
 @contextmanager
 def repeating(*jobs: Callable[[], Any]) -> Iterator[None]:
-    """Each job again and again, in a thread of its own, until the block ends; their errors are
+    """Repeat each job in its own thread until the block ends; their errors are
     raised then.
     """
     stop = threading.Event()
@@ -92,7 +92,7 @@ def emitting(zone: LiveZone, stream: str, web: int = 0) -> Callable[[], None]:
     return emit
 
 
-def test_whoever_sees_an_event_above_a_barrier_sees_the_change(
+def test_a_snapshot_with_an_event_above_a_barrier_has_the_change(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders")
@@ -124,7 +124,7 @@ def test_whoever_sees_an_event_above_a_barrier_sees_the_change(
                 assert one.head <= until, (one.head, version)
 
 
-def test_an_answer_says_from_where_events_are_matched(zone: LiveZone) -> None:
+def test_an_answer_has_the_position_after_which_events_match(zone: LiveZone) -> None:
     zone.create_stream("orders")
     replies: list[int] = []
 
@@ -134,14 +134,14 @@ def test_an_answer_says_from_where_events_are_matched(zone: LiveZone) -> None:
 
     with repeating(emit):
         for _ in range(20):
-            told = replies[-1] if replies else 0
+            acknowledged = replies[-1] if replies else 0
             since = register(zone, NEW)["from"]["orders"]["sequence"]
             later = zone.emit("orders", EVENT, url=zone.hub.web[1].url)
-            assert told <= since < later.json["ranges"][0]["first"]
+            assert acknowledged <= since < later.json["ranges"][0]["first"]
     assert -1 not in replies
 
 
-def test_changes_of_one_registration_at_once_make_a_chain(hub: LiveHub, zone: LiveZone) -> None:
+def test_concurrent_changes_of_one_registration_form_a_chain(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.create_stream("returns")
     ticket = register(zone, NEW)["id"]
@@ -184,7 +184,7 @@ def test_changes_of_one_registration_at_once_make_a_chain(hub: LiveHub, zone: Li
         assert places[-1] > places[0]
 
 
-def test_everything_at_once_ends_without_a_deadlock_and_adds_up(
+def test_concurrent_requests_of_all_kinds_do_not_deadlock_and_are_consistent(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     names = ["orders", "returns", "stock", "bills"]
@@ -244,7 +244,7 @@ def test_everything_at_once_ends_without_a_deadlock_and_adds_up(
 
 
 @pytest.mark.parametrize("web", [0, 1])
-def test_a_client_that_is_deleted_beside_its_own_changes_leaves_nothing(
+def test_a_client_that_is_deleted_during_its_own_changes_leaves_nothing(
     hub: LiveHub, zone: LiveZone, web: int
 ) -> None:
     zone.create_stream("orders")

@@ -1,4 +1,4 @@
-"""Endpoints through the management API, and clients that end with all they have."""
+"""Endpoints through the management API, and the deletion of clients with all their resources."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def new_endpoint(caller: ApiCaller, **more: Any) -> Any:
     return answer.json()
 
 
-def test_an_endpoint_is_shown_without_its_secret() -> None:
+def test_an_endpoint_is_returned_without_its_secret() -> None:
     manager = world()
     found = new_endpoint(manager, description="orders", ordered=True)
     secret = found.pop("secret")
@@ -31,9 +31,9 @@ def test_an_endpoint_is_shown_without_its_secret() -> None:
     assert (found["enabled"], found["reason"]) == (True, None)
     assert manager.get(f"/v1/endpoints/{found['id']}").json() == found
     assert manager.get("/v1/endpoints").json() == {"items": [found], "next": None}
-    [(type, told)] = announced(1)
+    [(type, event)] = announced(1)
     assert type == "endpoint.created"
-    assert told == {"zone": "default", "client": "tester", "endpoint": found["id"],
+    assert event == {"zone": "default", "client": "tester", "endpoint": found["id"],
                     "ordered": True}  # fmt: skip
     [(sealed,)] = rows("SELECT secret FROM endpoints")
     assert secrets.unseal(settings.ENV.secret_key, bytes(sealed)) == secrets.parse_secret(secret)
@@ -41,7 +41,7 @@ def test_an_endpoint_is_shown_without_its_secret() -> None:
     assert len(secrets.parse_secret(secret)) == 32
 
 
-def test_a_client_may_bring_its_own_secret() -> None:
+def test_a_client_may_give_its_own_secret() -> None:
     text = secrets.secret_text(b"x" * 24)
     assert new_endpoint(world(), secret=text)["secret"] == text
 
@@ -113,9 +113,9 @@ def test_an_endpoint_is_changed_disabled_and_enabled() -> None:
     assert stored() == before
     off = manager.patch(path, {"enabled": False, "description": "off"}).json()
     assert (off["enabled"], off["reason"], off["description"]) == (False, "request", "off")
-    [(type, told)] = announced(1)
-    assert (type, told["enabled"], told["reason"]) == ("endpoint.changed", False, "request")
-    assert "url" not in told
+    [(type, event)] = announced(1)
+    assert (type, event["enabled"], event["reason"]) == ("endpoint.changed", False, "request")
+    assert "url" not in event
     on = manager.patch(path, {"enabled": True}).json()
     assert (on["enabled"], on["reason"]) == (True, None)
     refused(manager.patch(path, {"url": "http://10.0.0.1/"}), 400, "refused_address")
@@ -123,7 +123,7 @@ def test_an_endpoint_is_changed_disabled_and_enabled() -> None:
     refused(manager.patch(path, {"enabled": None}), 400, "invalid_field")
 
 
-def test_an_endpoint_in_use_stays() -> None:
+def test_an_endpoint_in_use_is_not_deleted() -> None:
     manager = world()
     found = new_endpoint(manager)
     ticket = made(manager, {**ORDER, "endpoint": found["id"]})
@@ -143,7 +143,7 @@ def test_an_endpoint_in_use_stays() -> None:
     assert again["endpoint"] != found["id"]
 
 
-def test_an_endpoint_is_its_clients_own() -> None:
+def test_an_endpoint_belongs_to_its_client() -> None:
     manager = world()
     them = caller_with("listen:*", client_name="them")
     theirs = new_endpoint(them)
@@ -175,7 +175,7 @@ def test_a_client_has_a_bounded_number_of_endpoints(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.req("SUN-09")
-def test_a_deleted_client_ends_with_all_it_has_in_one_step() -> None:
+def test_deleting_a_client_ends_all_its_resources_at_once() -> None:
     manager = world()
     leaving = caller_with("listen:*", client_name="leaving")
     body = {**ORDER, "callback": "https://a.example/"}
@@ -183,15 +183,15 @@ def test_a_deleted_client_ends_with_all_it_has_in_one_step() -> None:
     made(leaving, {"streams": ["returns", "orders"]})
     kept = made(manager, ORDER)
     assert manager.delete("/v1/clients/leaving").status_code == 204
-    told = announced(4)
-    assert [type for type, _ in told] == [
+    events = announced(4)
+    assert [type for type, _ in events] == [
         "key.revoked",
         "registration.deleted",
         "endpoint.deleted",
         "client.deleted",
     ]
-    barrier = told[1][1]["barrier"]
-    assert told[1][1] == {"zone": "default", "client": "leaving", "registration": None,
+    barrier = events[1][1]["barrier"]
+    assert events[1][1] == {"zone": "default", "client": "leaving", "registration": None,
                           "registrations": 6, "barrier": barrier}  # fmt: skip
     assert rows("SELECT cardinality(streams) FROM barriers WHERE id = %s", barrier) == [(2,)]
     ends = rows("SELECT DISTINCT until_barrier FROM registration_versions ORDER BY 1")
@@ -207,7 +207,7 @@ def test_a_deleted_client_ends_with_all_it_has_in_one_step() -> None:
     assert names == ["tester"]
 
 
-def test_the_name_of_a_deleted_client_is_free_and_nothing_of_it_comes_back() -> None:
+def test_a_client_with_the_name_of_a_deleted_one_has_none_of_its_resources() -> None:
     manager = world()
     first = caller_with("listen:*", client_name="again")
     made(first, ORDER)
@@ -223,7 +223,7 @@ def test_the_name_of_a_deleted_client_is_free_and_nothing_of_it_comes_back() -> 
     assert manager.delete("/v1/clients/again").status_code == 204
 
 
-def test_deleting_a_client_is_for_the_zones_managers() -> None:
+def test_deleting_a_client_needs_a_manager_of_the_zone() -> None:
     caller_with("listen:*", client_name="them")
     refused(caller_with("manage:orders").delete("/v1/clients/them"), 403, "forbidden")
     far = caller_with(*EVERYTHING, zone_name="far")

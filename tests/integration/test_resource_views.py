@@ -112,5 +112,7 @@ def test_a_column_says_what_its_field_means() -> None:
     schemas = openapi.document()["components"]["schemas"]
     ordered = schemas["NewEndpoint"]["properties"]["ordered"]
     assert ordered["default"] is False
-    assert ordered["description"] == ("One delivery of a stream at a time, in the stream's order.")
+    assert ordered["description"] == (
+        "Deliver one event of a stream at a time, in the stream's order."
+    )
     assert "default" not in schemas["PatchedEndpointChange"]["properties"]["ordered"]

@@ -1,5 +1,5 @@
-"""A database that was put back to an earlier state gives its numbers again. Whatever way it was put
-back, a reader that is ahead of it is refused, also when the log has passed it meanwhile.
+"""A database restored to an earlier state assigns sequences again. Whichever way it was restored,
+a listener that is ahead of it is refused, also when the log has passed it meanwhile.
 """
 
 import shutil
@@ -13,12 +13,12 @@ from tests.integration.restore_world import Cursor, World, world
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with world(tmp_path_factory.mktemp("restores")) as made:
-        yield made
+    with world(tmp_path_factory.mktemp("restores")) as created:
+        yield created
 
 
 def crashed(hub: World) -> Path:
-    """A copy of the folder as a snapshot of its volume finds it; the server goes on."""
+    """Return a copy of the folder as in a snapshot of its volume; the server goes on."""
     hub.store.crash()
     copy = hub.store.copy(hub.root / "crashed")
     hub.store.start()
@@ -26,7 +26,7 @@ def crashed(hub: World) -> Path:
 
 
 def stopped(hub: World) -> Path:
-    """A copy of the folder of a server that was stopped in good order; the server goes on."""
+    """Return a copy of the folder of a server that was shut down; the server goes on."""
     hub.store.stop()
     copy = hub.store.copy(hub.root / "stopped")
     hub.store.start()
@@ -45,12 +45,12 @@ def dumped(hub: World) -> Path:
     return file
 
 
-def is_told(hub: World, stream: str, ahead: Cursor) -> None:
-    """A reader is refused before and after the log has passed its cursor, and another one that was
-    not ahead goes on.
+def assert_refused(hub: World, stream: str, ahead: Cursor) -> None:
+    """Check that a listener is refused before and after the log has passed its cursor, and that one
+    that was not ahead continues.
     """
-    behind = hub.head(stream)
-    assert behind[1] < ahead[1]
+    before = hub.head(stream)
+    assert before[1] < ahead[1]
     passed = hub.emit(stream, 4)
     assert passed[1] > ahead[1]
     problem = hub.read(stream, ahead).refused(409, "segment_mismatch")
@@ -60,23 +60,23 @@ def is_told(hub: World, stream: str, ahead: Cursor) -> None:
 
 
 @pytest.mark.parametrize("copied", [base_backup, crashed, stopped])
-def test_a_reader_ahead_of_a_folder_that_was_put_back_is_refused(
+def test_a_listener_ahead_of_a_restored_folder_is_refused(
     hub: World, copied: Callable[[World], Path]
 ) -> None:
-    """PostgreSQL takes each of them for a crash, or for an orderly start."""
+    """PostgreSQL treats each of them as a crash, or as a normal start."""
     stream = hub.new_stream(copied.__name__.replace("_", "-"))
     hub.emit(stream, 3)
     copy = copied(hub)
     ahead = hub.emit(stream, 3)
     hub.wait_marked(ahead)
     hub.store.crash()
-    hub.store.put_back(copy)
+    hub.store.restore(copy)
     hub.store.start()
-    is_told(hub, stream, ahead)
+    assert_refused(hub, stream, ahead)
     assert hub.recovered()[-1] == "restored"
 
 
-def test_a_reader_ahead_of_a_dump_that_was_restored_in_place_is_refused(hub: World) -> None:
+def test_a_listener_ahead_of_a_dump_restored_in_place_is_refused(hub: World) -> None:
     """Nothing of the server changes: the same folder, timeline and start."""
     stream = hub.new_stream("dumped")
     hub.emit(stream, 3)
@@ -91,17 +91,17 @@ def test_a_reader_ahead_of_a_dump_that_was_restored_in_place_is_refused(hub: Wor
     assert (6,) in hub.store.sql("SELECT sequence FROM heads")
     assert "new segments" in hub.hub.manage("restore", str(file))
     hub.hub.web[0].start()
-    is_told(hub, stream, ahead)
+    assert_refused(hub, stream, ahead)
     assert hub.recovered()[-1] == "restored"
 
 
-def test_a_reader_ahead_of_a_point_in_time_is_refused(hub: World) -> None:
+def test_a_listener_ahead_of_a_point_in_time_is_refused(hub: World) -> None:
     stream = hub.new_stream("in-time")
-    shelf = hub.root / "wal"
-    shelf.mkdir()
-    shelf.chmod(0o777)
+    wal = hub.root / "wal"
+    wal.mkdir()
+    wal.chmod(0o777)
     hub.store.sql("ALTER SYSTEM SET archive_mode = on")
-    hub.store.sql(f"ALTER SYSTEM SET archive_command = 'cp %p {shelf}/%f'")
+    hub.store.sql(f"ALTER SYSTEM SET archive_command = 'cp %p {wal}/%f'")
     hub.store.stop()
     hub.store.start()
     copy = hub.root / "in-time"
@@ -111,22 +111,22 @@ def test_a_reader_ahead_of_a_point_in_time_is_refused(hub: World) -> None:
     [[moment]] = hub.store.sql("SELECT clock_timestamp()::text")
     ahead = hub.emit(stream, 3)
     hub.store.sql("SELECT pg_switch_wal()")
-    hub.store.stop()  # which archives to the end
-    hub.store.put_back(copy)
+    hub.store.stop()  # which archives the rest
+    hub.store.restore(copy)
     with (hub.store.folder / "postgresql.auto.conf").open("a") as settings:
-        settings.write(f"restore_command = 'cp {shelf}/%f %p'\n")
+        settings.write(f"restore_command = 'cp {wal}/%f %p'\n")
         settings.write(f"recovery_target_time = '{moment}'\n")
         settings.write("recovery_target_action = promote\n")
     (hub.store.folder / "recovery.signal").touch()
     hub.store.start()
     assert hub.head(stream)[1] == 4
-    is_told(hub, stream, ahead)
+    assert_refused(hub, stream, ahead)
 
 
-def test_a_crash_of_everything_takes_nothing_and_readers_go_on(hub: World) -> None:
+def test_a_crash_of_everything_loses_nothing_and_listeners_continue(hub: World) -> None:
     stream = hub.new_stream("crash")
     before = hub.emit(stream, 3)
-    told = hub.recovered()
+    reasons = hub.recovered()
     hub.store.crash()
     hub.hub.web[0].kill()
     hub.store.start()
@@ -134,12 +134,12 @@ def test_a_crash_of_everything_takes_nothing_and_readers_go_on(hub: World) -> No
     after = hub.emit(stream, 1)
     assert after == (before[0], 4)
     assert [one["sequence"] for one in hub.read(stream, before).json["events"]] == [4]
-    assert hub.recovered() == told
+    assert hub.recovered() == reasons
 
 
-def test_a_log_whose_mark_is_gone_is_not_relied_on(hub: World) -> None:
-    """The mark is in the machine's memory: after a start of the machine nothing tells a copy that
-    was put back from what it had.
+def test_a_log_without_its_mark_is_unproven(hub: World) -> None:
+    """The mark is in the machine's memory: after a restart of the machine nothing distinguishes a
+    restored copy from the original.
     """
     stream = hub.new_stream("unproven")
     before = hub.emit(stream, 3)
@@ -155,9 +155,9 @@ def test_a_log_whose_mark_is_gone_is_not_relied_on(hub: World) -> None:
     assert hub.recovered()[-1] == "unproven"
 
 
-def test_a_reader_ahead_shows_a_loss_that_nothing_else_shows(hub: World) -> None:
-    """Folder and mark were put back together, so they agree. The first reader that is ahead makes
-    the stream begin a new segment, and no later one is given other events for its numbers.
+def test_a_listener_ahead_reveals_a_loss_that_nothing_else_reveals(hub: World) -> None:
+    """Folder and mark are restored together, so they agree. The first listener that is ahead makes
+    the stream start a new segment, and no later one gets other events for its sequences.
     """
     stream = hub.new_stream("shown")
     hub.wait_marked(hub.emit(stream, 3))
@@ -170,15 +170,15 @@ def test_a_reader_ahead_shows_a_loss_that_nothing_else_shows(hub: World) -> None
     ahead = hub.emit(stream, 3)
     hub.store.crash()
     hub.hub.web[0].kill()
-    hub.store.put_back(copy)
+    hub.store.restore(copy)
     shutil.rmtree(hub.store.marks)
     shutil.copytree(marks, hub.store.marks)
     hub.store.start()
     hub.hub.web[0].start()
-    assert hub.head(stream) == (ahead[0], 3), "the mark showed it"
+    assert hub.head(stream) == (ahead[0], 3), "the mark revealed it"
     hub.read(stream, ahead).refused(409, "segment_mismatch")
-    is_told(hub, stream, ahead)
+    assert_refused(hub, stream, ahead)
     assert hub.recovered()[-1] == "reader_ahead"
-    invented = hub.head(stream)
-    hub.read(stream, (invented[0], invented[1] + 9)).refused(409, "segment_mismatch")
-    assert hub.head(stream) == invented, "a segment of this life is not doubted"
+    current = hub.head(stream)
+    hub.read(stream, (current[0], current[1] + 9)).refused(409, "segment_mismatch")
+    assert hub.head(stream) == current, "a segment of this life stays"

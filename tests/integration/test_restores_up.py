@@ -1,5 +1,5 @@
-"""A whole data folder that is put back, as a snapshot of its volume has it: the mark that shows it
-is kept outside of the folder, in the machine's memory.
+"""A whole data folder restored from a snapshot of its volume: the mark that reveals it is outside
+of the folder, in the machine's memory.
 """
 
 import os
@@ -19,12 +19,12 @@ from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub, wait_unt
 from tests.live import Answer, call
 
 EXPORT = re.compile(r"^\s*export (\w+)=(\S+)$", re.MULTILINE)
-PARTS = ("--web", "1", "--forwarders", "0", "--workers", "0")
+FEW = ("--web", "1", "--forwarders", "0", "--workers", "0")
 EVENT = {"domain": "shop", "type": "order.placed"}
 
 
 def manage(*words: str, **given: str) -> str:
-    """What `manage.py WORDS` printed."""
+    """Run `manage.py WORDS` and return its output."""
     inherited = {k: v for k, v in os.environ.items() if k not in EMBEDDED_VARIABLES}
     command = [sys.executable, str(HOME / "manage.py"), *words]
     done = subprocess.run(
@@ -35,7 +35,7 @@ def manage(*words: str, **given: str) -> str:
 
 
 class Shop:
-    """A stream of a hub, with a key that may do everything."""
+    """A stream of a hub, with a key for all actions."""
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
@@ -63,13 +63,13 @@ class Shop:
         return self.ask("GET", f"/events?from={after[0]}:{after[1]}")
 
     def marked(self, sequence: int) -> bool:
-        said = (one.read_text() for one in self.mark.iterdir() if one.is_file())
-        return any(f'"sequence": {sequence},' in one for one in said)
+        texts = (one.read_text() for one in self.mark.iterdir() if one.is_file())
+        return any(f'"sequence": {sequence},' in one for one in texts)
 
 
 @contextmanager
 def stopped(hub: Hub) -> Iterator[None]:
-    """PostgreSQL writes nothing meanwhile, so that a copy is of one moment."""
+    """Suspend PostgreSQL, so that a copy is of one moment."""
     server = hub.part("postgres")
     processes = [server, *server.children(recursive=True)]
     for process in processes:
@@ -82,9 +82,9 @@ def stopped(hub: Hub) -> Iterator[None]:
                 process.resume()
 
 
-def test_a_reader_ahead_of_a_data_folder_that_was_put_back_is_refused(tmp_path: Path) -> None:
+def test_a_listener_ahead_of_a_restored_data_folder_is_refused(tmp_path: Path) -> None:
     data, snapshot = tmp_path / "var", tmp_path / "snapshot"
-    shop = Shop(Hub(data, *PARTS, script=HOME / "manage.py").wait_ready())
+    shop = Shop(Hub(data, *FEW, script=HOME / "manage.py").wait_ready())
     try:
         shop.emit(3)
         with stopped(shop.hub):
@@ -96,7 +96,7 @@ def test_a_reader_ahead_of_a_data_folder_that_was_put_back_is_refused(tmp_path: 
         shop.hub.wait_gone()
         shutil.rmtree(data)
         shutil.copytree(snapshot, data, symlinks=True)
-        shop.hub = Hub(data, *PARTS, script=HOME / "manage.py").wait_ready()
+        shop.hub = Hub(data, *FEW, script=HOME / "manage.py").wait_ready()
         segment, last = shop.emit(4)
         assert (segment != ahead[0], last) == (True, 7)
         shop.read(ahead).refused(409, "segment_mismatch")
@@ -105,8 +105,8 @@ def test_a_reader_ahead_of_a_data_folder_that_was_put_back_is_refused(tmp_path: 
         manage("backup", dump, DATABASE_URL=shop.url)
         shop.hub.interrupt()
         shop.hub.wait_end()
-        told = manage("restore", dump, "--data", str(data))  # starts its database for itself
-        assert told.endswith("2 streams have new segments\n")
+        output = manage("restore", dump, "--data", str(data))  # starts its own database
+        assert output.endswith("2 streams have new segments\n")
     finally:
         shop.hub.interrupt()
         shop.hub.wait_end()

@@ -61,7 +61,7 @@ def test_tables_of_another_version_are_refused_by_a_worker(other: str) -> None:
     assert OTHER in done.stderr
 
 
-def test_tables_of_another_version_end_up_before_it_serves(other: str) -> None:
+def test_tables_of_another_version_stop_up_before_it_serves(other: str) -> None:
     """A folder from before an upgrade was used as if it were of this version."""
     manage_py = Path(schema.HOME) / "manage.py"
     with TemporaryDirectory(prefix="eventhub-") as data:  # the unprivileged user can reach it
@@ -72,15 +72,15 @@ def test_tables_of_another_version_end_up_before_it_serves(other: str) -> None:
     assert "web-1" not in hub.text
 
 
-def test_empty_database_is_to_be_migrated_first() -> None:
+def test_empty_database_must_be_migrated_first() -> None:
     with new_database("empty") as url:
         done = manage("forward", **environment(url))
     assert done.returncode == os.EX_CONFIG
     assert "Run `manage.py migrate`" in done.stderr
 
 
-def test_database_that_refuses_is_told_in_its_own_words() -> None:
-    """Of a name or a password that was wrong, each try told a hundred lines of Python, and the
+def test_error_of_the_database_server_is_reported() -> None:
+    """For a wrong name or password each attempt printed a hundred lines of Python, and the
     reason in none of them."""
     with new_database("there") as url:
         away = make_conninfo(url, dbname="nowhere")
@@ -90,8 +90,8 @@ def test_database_that_refuses_is_told_in_its_own_words() -> None:
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
-def test_database_that_answers_and_refuses_its_tables_is_not_taken_for_away() -> None:
-    """The process started, and asked again each second without a word."""
+def test_database_that_refuses_access_does_not_count_as_unavailable() -> None:
+    """The process started, and retried each second without a log line."""
     with migrated_database("closed") as url:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("DROP ROLE IF EXISTS stranger")
@@ -102,7 +102,7 @@ def test_database_that_answers_and_refuses_its_tables_is_not_taken_for_away() ->
     assert "permission denied for table" in line
 
 
-def test_migrations_that_were_applied_before_digests_were_kept_are_of_another_version() -> None:
+def test_migrations_without_recorded_digests_are_of_another_version() -> None:
     ours = schema.migrations()
     with migrated_database("before") as url, psycopg.connect(url) as connection:
         cursor = connection.cursor()
@@ -200,7 +200,7 @@ A, B, POST = (
         (State({ONE, TWO}, {ONE: A}), False, False),
     ],
 )
-def test_what_a_database_says_is_compared_with_this_version(
+def test_state_of_a_database_is_compared_with_this_version(
     found: State, same: bool, complete: bool
 ) -> None:
     ours = {ONE: A, LATE: POST}

@@ -24,7 +24,7 @@ from tests.unit.eventhub.supervisor import test_commands
 DUMP = Path(__file__).with_name("before_0_1.sql.gz")
 PARTS = ("--web", "1", "--forwarders", "1", "--workers", "1")
 DJANGOS = ("auth_", "django_")
-# the same rows in both, whatever their tables and columns are called
+# the same rows in both, under the names of their tables and columns
 SAME = {
     "SELECT uuid, stream_id, group_id, first, last, bytes, tier, archive, left_why FROM segments":
     "SELECT uuid, stream_id, partition_id, first, last, bytes, tier, archive_path, removal_reason"
@@ -73,14 +73,14 @@ def taken_over(url: str) -> subprocess.CompletedProcess[str]:
 
 
 def rows(url: str, query: str) -> list[str]:
-    """As text, and what never was as the beginning of time."""
+    """Return a value as text, with "never" as the epoch."""
     with psycopg.connect(url) as connection:
         found = connection.execute(f"SELECT t::text FROM ({query}) AS t ORDER BY 1".encode())
         return [row[0].replace("-infinity", '"1970-01-01 00:00:00+00"') for row in found]
 
 
 def tables(url: str) -> dict[str, int]:
-    """How many rows each table has that is no partition."""
+    """Return the number of rows of each table that is no partition."""
     names = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
     with psycopg.connect(url) as connection:
         found = connection.execute(f"{names} AND relnamespace = 'public'::regnamespace".encode())
@@ -91,7 +91,7 @@ def tables(url: str) -> dict[str, int]:
         }
 
 
-def test_every_row_is_kept_and_the_tables_are_those_of_this_version(before: str) -> None:
+def test_every_row_is_retained_and_the_tables_are_those_of_this_version(before: str) -> None:
     with ExitStack() as stack:
         url = stack.enter_context(new_database("taken"))
         fresh = stack.enter_context(migrated_database("fresh"))
@@ -99,11 +99,11 @@ def test_every_row_is_kept_and_the_tables_are_those_of_this_version(before: str)
         done = taken_over(url)
         assert done.returncode == 0, done.stderr
         assert "events: 1,153 rows\n" in done.stdout
-        found, wanted = described(url), described(fresh)
+        found, expected = described(url), described(fresh)
         for part in found:
             ours = (
                 {row for row in each[part] if not row[0].startswith(DJANGOS)}
-                for each in (found, wanted)
+                for each in (found, expected)
             )
             assert next(ours) == next(ours), part
         counts, old = tables(url), tables(before)
@@ -120,8 +120,8 @@ def test_every_row_is_kept_and_the_tables_are_those_of_this_version(before: str)
             assert rows(url, now) == there, now
 
 
-def test_it_is_changed_as_a_whole_or_not_at_all(before: str) -> None:
-    """Somebody is connected, as the old hub is while it runs; then a table is an older one."""
+def test_a_refused_takeover_changes_nothing(before: str) -> None:
+    """First a session is connected, like the old hub's; then a table is of an older version."""
     with new_database("taken") as url:
         load(url)
         as_it_was = described(url), tables(url)
@@ -156,8 +156,8 @@ STRANGERS: dict[LiteralString, str] = {
 }  # fmt: skip
 
 
-def test_what_is_not_the_hubs_is_named_and_not_dropped(before: str) -> None:
-    """It went with the old tables, and nothing said so."""
+def test_foreign_objects_are_named_and_not_dropped(before: str) -> None:
+    """They were dropped with the old tables, without a message."""
     with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
         with psycopg.connect(url) as connection:
             for made in STRANGERS:
@@ -170,8 +170,8 @@ def test_what_is_not_the_hubs_is_named_and_not_dropped(before: str) -> None:
         assert described(url) == as_it_was
 
 
-def test_what_depends_on_the_old_tables_is_not_dropped_with_them(before: str) -> None:
-    """A function elsewhere whose body is parsed."""
+def test_objects_that_depend_on_the_old_tables_are_not_dropped(before: str) -> None:
+    """The object is a function in another schema whose body is parsed."""
     with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
         with psycopg.connect(url) as connection:
             connection.execute(
@@ -186,7 +186,7 @@ def test_what_depends_on_the_old_tables_is_not_dropped_with_them(before: str) ->
         assert rows(url, "SELECT reports.zones()") == rows(before, "SELECT count(*) FROM zones")
 
 
-def test_extensions_stay_and_lost_grants_are_said(before: str) -> None:
+def test_extensions_stay_and_dropped_grants_are_reported(before: str) -> None:
     with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
         with psycopg.connect(url) as connection:
             connection.execute("CREATE EXTENSION vector")
@@ -199,8 +199,8 @@ def test_extensions_stay_and_lost_grants_are_said(before: str) -> None:
         assert rows(url, "SELECT '[1]'::vector, size FROM models") == ["([1],7)"]
 
 
-def test_of_two_at_once_one_takes_over_and_the_other_says_that_it_is_done(before: str) -> None:
-    """The other one advised to run an old version on what was just taken over."""
+def test_of_two_takeovers_at_once_the_second_reports_that_none_is_needed(before: str) -> None:
+    """The second one advised to run an old version on the database just taken over."""
     waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
         with psycopg.connect(url, autocommit=True) as connection, ThreadPoolExecutor(2) as pool:
@@ -214,11 +214,11 @@ def test_of_two_at_once_one_takes_over_and_the_other_says_that_it_is_done(before
         assert done.returncode == 0, done.stderr
         assert "waiting for it to end" in late.stdout
         assert late.returncode == 1
-        assert late.stderr.startswith("CommandError: This database is of 0.1 or newer already")
+        assert late.stderr.startswith("CommandError: This database is already of 0.1 or newer")
         assert tables(url)["zones"] == tables(before)["zones"]
 
 
-def test_only_a_database_of_before_0_1_is_taken_over() -> None:
+def test_only_a_database_from_before_0_1_is_taken_over() -> None:
     with migrated_database("new") as url, new_database("empty") as empty:
         done = taken_over(url)
         assert done.returncode == 1
@@ -228,7 +228,7 @@ def test_only_a_database_of_before_0_1_is_taken_over() -> None:
         assert "not a database from before 0.1. Nothing was changed" in done.stderr
 
 
-def test_a_folder_without_a_database_is_refused_and_not_made(tmp_path: Path) -> None:
+def test_a_folder_without_a_database_is_refused_and_not_created(tmp_path: Path) -> None:
     data = tmp_path / "vra"
     done = test_commands.manage("takeover", "--data", str(data))
     assert done.returncode == 1
@@ -236,15 +236,17 @@ def test_a_folder_without_a_database_is_refused_and_not_made(tmp_path: Path) -> 
     assert not data.exists()
 
 
-def test_a_folder_beside_a_database_url_is_refused(before: str, tmp_path: Path) -> None:
+def test_a_folder_together_with_a_database_url_is_refused(before: str, tmp_path: Path) -> None:
     """The folder was ignored, and the other database was taken over."""
     done = test_commands.manage("takeover", "--data", str(tmp_path), DATABASE_URL=before)
     assert done.returncode == 1
     assert "--data and DATABASE_URL name two databases. Nothing was changed." in done.stderr
 
 
-def test_the_hub_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A data folder: refused by `up` at first, then taken over, then everything is there."""
+def test_the_hub_continues_after_the_takeover(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`up` first refuses the data folder; after the takeover all data is there."""
     data = tmp_path / "var"
     for name in EMBEDDED_VARIABLES:
         monkeypatch.delenv(name, raising=False)

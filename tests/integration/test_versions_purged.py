@@ -1,4 +1,4 @@
-"""Ended versions of registrations go when nothing can ask for them any more, and no sooner."""
+"""Ended versions of registrations are deleted when nothing can read them, and no sooner."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,7 +27,7 @@ EVENT = Event("d", "a", {})
 
 @pytest.fixture(autouse=True)
 def connection(world: World) -> Iterator[psycopg.Connection[Any]]:
-    """What other tests left is not looked at."""
+    """Yield a connection; versions of other tests are skipped."""
     world.sql("UPDATE barriers SET created_at = now()")
     with psycopg.connect(world.url, autocommit=True) as connection:
         yield connection
@@ -38,7 +38,7 @@ def purge(world: World, data: Path) -> Purged:
 
 
 def age(world: World) -> None:
-    """All changes so far were made long ago."""
+    """Backdate all changes so far."""
     world.sql("UPDATE barriers SET created_at = now() - make_interval(secs => %s)",
               limits.VERSIONS_RETAINED_S + 60)  # fmt: skip
 
@@ -49,7 +49,7 @@ def versions(world: World, *tickets: int) -> int:
 
 
 def drop(world: World, stream_id: int, tier: str = "dropped") -> None:
-    """All events so far have left the log."""
+    """Mark all segments so far as dropped."""
     world.sql(
         "WITH sealed AS (UPDATE segments g SET last = h.sequence, bytes = 0, tier = %s FROM heads h"
         "  WHERE g.stream_id = h.stream_id AND g.stream_id = %s AND g.last IS NULL"
@@ -64,7 +64,7 @@ def drop(world: World, stream_id: int, tier: str = "dropped") -> None:
 
 
 def end(world: World, ticket: int, on: list[int]) -> None:
-    """At a barrier of several streams, to which a suspension refers, too."""
+    """End a registration at a barrier of several streams that a suspension refers to as well."""
     world.suspend(world.group(), on)
     world.sql(
         "UPDATE registration_versions SET until_barrier = (SELECT max(id) FROM barriers)"
@@ -150,10 +150,10 @@ class Ended:
     ],
     ids=["live", "archived", "not forwarded", "fanned out", "pending", "dead", "young"],
 )
-def test_an_ended_version_goes_when_the_last_that_needs_it_has_gone(
+def test_an_ended_version_is_deleted_after_its_last_reader(
     world: World, tmp_path: Path, keep: Callable[[Ended], None], free: Callable[[Ended], None]
 ) -> None:
-    """None ever went: versions grew with all changes that ever were."""
+    """Versions were never deleted: their number grew with every change."""
     one = Ended(world)
     keep(one)
     purge(world, tmp_path)
@@ -163,7 +163,7 @@ def test_an_ended_version_goes_when_the_last_that_needs_it_has_gone(
     assert versions(world, one.ticket) == 0
 
 
-def test_what_never_held_goes_and_what_holds_for_a_readable_event_of_any_stream_stays(
+def test_a_version_that_never_applied_is_deleted_and_one_with_a_readable_event_is_not(
     world: World, tmp_path: Path
 ) -> None:
     gone, stays = world.stream(), world.stream()
@@ -194,7 +194,7 @@ def test_what_never_held_goes_and_what_holds_for_a_readable_event_of_any_stream_
     assert orphans == 0
 
 
-def test_a_walk_ends_with_its_time_and_goes_on_from_there(
+def test_a_run_ends_with_its_time_and_the_next_one_continues(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream_id, endpoints = world.stream(), world.endpoints(5)
@@ -214,7 +214,7 @@ def test_a_walk_ends_with_its_time_and_goes_on_from_there(
     assert barriers > 0, "barriers have their turn as well"
 
 
-def test_a_match_index_that_holds_what_ended_is_never_wrong(
+def test_a_match_index_with_an_ended_version_is_never_wrong(
     world: World,
     interests: Interests,
     connection: psycopg.Connection[Any],
@@ -246,7 +246,7 @@ def test_a_match_index_that_holds_what_ended_is_never_wrong(
     assert "were deleted since" in verify_stream(connection, elsewhere, stream_id)[0]
 
 
-async def test_who_loads_an_index_of_before_a_purge_gets_what_is_right(
+async def test_an_index_from_before_a_purge_loads_correctly(
     world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     stream_id = world.stream(matching="index")
@@ -264,10 +264,10 @@ async def test_who_loads_an_index_of_before_a_purge_gets_what_is_right(
     assert found.match(EVENT, 1).endpoints == {endpoint: [stays]}
 
 
-async def test_who_hears_of_an_end_after_it_was_purged_reads_everything_again(
+async def test_a_process_that_learns_of_an_end_after_the_purge_reloads_everything(
     world: World, interests: Interests, tmp_path: Path
 ) -> None:
-    """A process that was stopped for a day went on to match what had ended meanwhile."""
+    """A process that was stopped for a day continued to match versions that had ended meanwhile."""
     stream_id = world.stream()
     [endpoint] = world.endpoints()
     gone, changed, stays = world.register(stream_id, [endpoint] * 3)
@@ -285,7 +285,7 @@ async def test_who_hears_of_an_end_after_it_was_purged_reads_everything_again(
     assert found.match(EVENT, 1).endpoints == {endpoint: [stays]}
 
 
-def test_the_timetable_has_a_task_for_it(
+def test_the_schedule_has_a_task_for_it(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = Ended(world)

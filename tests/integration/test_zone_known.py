@@ -1,5 +1,5 @@
-"""What a forwarder knows of a zone is exact for a batch that was read, however late its news come:
-the groups of clients and the declared types.
+"""A forwarder's caches of a zone (the groups of clients and the declared types) are exact for a
+batch that was read, however late the notifications of changes arrive.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ FOR_OPS = Event("d", "t", {}, audience=("ops",))
 
 @asynccontextmanager
 async def process(world: World, *, follows: bool) -> AsyncIterator[ZoneCaches]:
-    """What a process knows that follows `system`, or one that cannot just now."""
+    """Yield the caches of a process that follows `system`, or that cannot at present."""
     async with Log.open(database_url=world.url) as log:
         found = ZoneCaches(TypeRegistry(log), Groups(log))
         tasks = []
@@ -47,7 +47,7 @@ async def zones(world: World, request: pytest.FixtureRequest) -> AsyncIterator[Z
 
 
 def changed(world: World, type: str, statement: str, *values: object) -> int:
-    """A change and its announcement, of which nobody is notified; the sequence it got."""
+    """Change and announce something without notifying anyone; return its sequence."""
     with psycopg.connect(world.url) as connection, connection.transaction():
         connection.execute(statement.encode(), values)
         [place] = append_in(connection, drafts_of("forward", [Announcement(type, {})]))
@@ -67,15 +67,15 @@ def declare(world: World, type: str, version: int, parent: str | None = None) ->
     return changed(world, "type.declared", statement, world.zone, type, version, parent)
 
 
-async def test_a_batch_is_judged_by_the_groups_when_it_was_read(
+async def test_a_batch_is_matched_by_the_groups_at_its_time(
     world: World, zones: ZoneCaches
 ) -> None:
     zone = ZoneView(zones, world.zone)
     await zone.learn([Event("d", "t", {})], through=0)
     assert zone.groups_of("c") == frozenset()
     for groups in (["ops"], [], ["dev", "ops"], ["night"]) * 3:
-        told = put_into(world, str(groups).replace("'", '"'))
-        await zone.learn([FOR_OPS], through=told)
+        sequence = put_into(world, str(groups).replace("'", '"'))
+        await zone.learn([FOR_OPS], through=sequence)
         assert zone.groups_of("c") == frozenset(groups)
         assert zone.groups_of("nobody") == frozenset()
 
@@ -84,12 +84,12 @@ async def test_a_type_counts_from_its_first_event_on(world: World, zones: ZoneCa
     name = f"Alarm-{next(_numbers)}"
     zone = ZoneView(zones, world.zone)
     sub, subsub = (Event("d", f"{name}.{at}", {}, version="1") for at in ("sub", "subsub"))
-    told = declare(world, name, 1)
+    sequence = declare(world, name, 1)
     made_up = Event("d", f"{name}.made-up", {}, version="7")
-    await zone.hierarchy.learn([sub, made_up], through=told)
+    await zone.hierarchy.learn([sub, made_up], through=sequence)
     assert zone.hierarchy(sub) == (sub.type,), "a version that somebody made up"
-    told = declare(world, sub.type, 1, name)
-    await zone.hierarchy.learn([sub], through=told)
+    sequence = declare(world, sub.type, 1, name)
+    await zone.hierarchy.learn([sub], through=sequence)
     assert zone.hierarchy(sub) == (sub.type, name)
     assert zone.hierarchy(sub._replace(version="")) == (sub.type,), "from before it was declared"
     assert zone.hierarchy(sub._replace(version="2")) == (sub.type,)
@@ -98,21 +98,21 @@ async def test_a_type_counts_from_its_first_event_on(world: World, zones: ZoneCa
     declare(world, sub.type, 2, name)
     declare(world, subsub.type, 1, sub.type)
     second = sub._replace(version="2")
-    await zone.hierarchy.learn([second, subsub])  # whoever does not know how far `system` was
+    await zone.hierarchy.learn([second, subsub])  # without knowing the head of `system`
     assert zone.hierarchy(second) == zone.hierarchy(sub) == (sub.type, name)
     assert zone.hierarchy(subsub) == (subsub.type, sub.type, name)
     system = ZoneView(zones, None)
-    await system.learn([second, FOR_OPS], through=told)
+    await system.learn([second, FOR_OPS], through=sequence)
     assert system.hierarchy(second) == (second.type,)
     assert system.groups_of("c") == frozenset()
 
 
-async def test_made_up_versions_make_nothing_be_read_again(world: World) -> None:
-    """Else anybody could have the definitions read for each event."""
+async def test_unknown_versions_do_not_cause_reads(world: World) -> None:
+    """Otherwise any producer could cause a read of the definitions for each event."""
     made_up = [Event("d", "MadeUp", {}, version="7")]
     async with process(world, follows=True) as zones:
-        told = declare(world, f"Real-{next(_numbers)}", 1)
-        await until(lambda: zones.types._system.has_reached(told) and zones.types.fresh())
-        found = await zones.types.zone_of_events(world.zone, made_up, through=told)
-        for through in (told, None):
+        sequence = declare(world, f"Real-{next(_numbers)}", 1)
+        await until(lambda: zones.types._system.has_reached(sequence) and zones.types.fresh())
+        found = await zones.types.zone_of_events(world.zone, made_up, through=sequence)
+        for through in (sequence, None):
             assert await zones.types.zone_of_events(world.zone, made_up, through=through) is found

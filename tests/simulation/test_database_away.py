@@ -1,7 +1,8 @@
 """A database that was away for a while and is back: the first management call is answered.
 
 The story: the pool of connections slept longer and longer between its attempts, and callers were
-told for as long again that the database was away. And each process logged several lines a second.
+notified for as long again that the database was away. And each process logged several lines a
+second.
 """
 
 from collections.abc import Iterator

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 
@@ -28,7 +29,7 @@ from tests.chaos.world import STREAMS, Load, World
 RATE = 1_050.0
 OFFERED_PER_S = 1_000
 SECONDS = 2.5
-TOLD_S_MAX = 5.0
+NOTICED_S_MAX = 5.0
 PATIENCE = pytest.mark.timeout(240)
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), PATIENCE]
@@ -71,7 +72,7 @@ async def test_a_stopped_web_process_does_not_hold_up_the_other(world: World) ->
         stopped = hub.pids(["web-1"])
         send_signal(stopped, SIGSTOP)
         try:
-            took_s.extend([await emit_anew(world, stream) for stream in STREAMS])
+            took_s.extend([await emit_once_more(world, stream) for stream in STREAMS])
         finally:
             send_signal(stopped, SIGCONT)
         return Done("web-1")
@@ -81,9 +82,9 @@ async def test_a_stopped_web_process_does_not_hold_up_the_other(world: World) ->
     assert max(took_s) < 1.5
 
 
-async def emit_anew(world: World, stream: str) -> float:
+async def emit_once_more(world: World, stream: str) -> float:
     """Emit one event on a connection of its own; returns the seconds until it was acknowledged."""
-    name = Name("anew", time.time_ns() // 1000, 1)
+    name = Name("again", time.time_ns() // 1000, 1)
     began = time.monotonic()
     world.journal.tried(stream, [name])
     event = event_of(name, at=began, with_id=True)
@@ -92,7 +93,7 @@ async def emit_anew(world: World, stream: str) -> float:
         http.post(f"{world.hub.url}/v1/streams/{stream}/events", json=event) as response,
     ):
         assert response.status == 200
-        answer = Answer.of_door(await response.json())
+        answer = Answer.of_json(await response.json())
     world.journal.promise(stream, [name], answer, began)
     return time.monotonic() - began
 
@@ -103,7 +104,7 @@ async def test_emit_and_listen_go_on_without_redis(world: World) -> None:
     assert found.silence_s < 2.0
 
 
-async def test_while_postgres_is_away_callers_and_sockets_are_told_and_all_resumes(
+async def test_while_postgres_is_away_callers_and_sockets_are_notified_and_all_resumes(
     world: World,
 ) -> None:
     """Open sockets stay open and get the states `waiting` (database_unavailable) and `resumed`,
@@ -112,11 +113,12 @@ async def test_while_postgres_is_away_callers_and_sockets_are_told_and_all_resum
 
     async def stop_and_ask(hub: HubUnderTest, _dice: random.Random) -> Done:
         stopped = postgres_pids(hub)
-        told = {seen.name: len(seen.statuses) for seen in world.stayers}
+        known = {seen.name: len(seen.statuses) for seen in world.stayers}
         send_signal(stopped, SIGSTOP)
         try:
             for seen in world.stayers:
-                await until(lambda s=seen: len(s.statuses) > told[s.name], seen.name, TOLD_S_MAX)  # type: ignore[misc]
+                more = partial(lambda s: len(s.statuses) > known[s.name], seen)
+                await until(more, seen.name, NOTICED_S_MAX)
             asked.append(await emit_in_vain(world))
             if asked[-1].code == "outcome_unknown":  # it went into what was under way
                 asked.append(await emit_in_vain(world))
@@ -124,7 +126,7 @@ async def test_while_postgres_is_away_callers_and_sockets_are_told_and_all_resum
             send_signal(reversed(stopped), SIGCONT)
         return Done("postgres")
 
-    await run(world, "stop-postgres", Fault(stop_and_ask, away_s_min=TOLD_S_MAX))
+    await run(world, "stop-postgres", Fault(stop_and_ask, away_s_min=NOTICED_S_MAX))
     failure = asked[-1]
     assert (failure.status, failure.code) == (503, "database_unavailable")
     assert failure.retry_after
@@ -149,8 +151,8 @@ async def emit_in_vain(world: World) -> Failure:
     unknown = answer["code"] == "outcome_unknown"
     world.journal.gave_up([name], stored=None if unknown else False)
     took_s = time.monotonic() - began
-    told = "Retry-After" in response.headers
-    return Failure(time.monotonic(), "vain", response.status, answer["code"], told, took_s)
+    advised = "Retry-After" in response.headers
+    return Failure(time.monotonic(), "vain", response.status, answer["code"], advised, took_s)
 
 
 async def test_the_whole_log_is_as_promised_after_all_faults(world: World) -> None:

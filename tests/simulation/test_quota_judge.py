@@ -18,7 +18,7 @@ SEGMENTS = [
 ]
 
 
-def told() -> tuple[Journal, Flow]:
+def read_journal() -> tuple[Journal, Flow]:
     """Of 60 events the reader saw the red ones of the second segment, and a gap for the first."""
     flow = Flow("s", 1.0, random.Random(1))
     for number in range(1, 61):
@@ -30,10 +30,10 @@ def told() -> tuple[Journal, Flow]:
 
 
 def test_what_is_as_promised_has_no_problems() -> None:
-    journal, flow = told()
+    journal, flow = read_journal()
     verdict = judge(journal, flow, SEGMENTS)
     assert verdict.problems == []
-    assert (verdict.wanted, verdict.seen, verdict.missed) == (20, 10, 10)
+    assert (verdict.expected, verdict.seen, verdict.missed) == (20, 10, 10)
 
 
 def _out_of_order(journal: Journal) -> None:
@@ -44,7 +44,7 @@ MISTAKES: dict[str, Callable[[Journal], object]] = {
     "missing without a word": lambda journal: journal.seen.pop(5),
     "not once": lambda journal: journal.seen.insert(5, journal.seen[5]),
     "not in order": _out_of_order,
-    "not wanted": lambda journal: journal.seen.append(("two", 61)),
+    "unexpected": lambda journal: journal.seen.append(("two", 61)),
     "though announced as missing": lambda journal: journal.seen.insert(0, ("one", 3)),
     "another segment": lambda journal: journal.seen.__setitem__(0, ("one", journal.seen[0][1])),
     "still held": lambda journal: journal.gaps.append(Gap(31, 60, HEARD_S)),
@@ -54,8 +54,8 @@ MISTAKES: dict[str, Callable[[Journal], object]] = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_planted_mistake_is_found(mistake: str) -> None:
-    journal, flow = told()
-    if mistake == "not wanted":
+    journal, flow = read_journal()
+    if mistake == "unexpected":
         flow.places[61] = Place("two", 61 if color_of(61) != "red" else 62)
     MISTAKES[mistake](journal)
     problems = judge(journal, flow, SEGMENTS).problems

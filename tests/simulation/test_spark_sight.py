@@ -8,7 +8,7 @@ import pytest
 
 from registrations.filters.pairs import parse_pairs
 from registrations.match_index.epochs.folder import index_root
-from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.manifest import read_manifest
 from registrations.matching.spec import spec_of
 from sparkjobs.result import NAME, JobResult, read_result, write_result
@@ -32,7 +32,7 @@ def index_in(data: Path) -> Path:
     """The file of an index."""
     root = index_root(data, STREAM)
     spec = spec_of(parse_pairs({"attributes": {"a": 1}}))
-    build(root, [Entry(1, (spec,))], Plan(durable=False))
+    build(root, [IndexEntry(1, (spec,))], EpochPlan(durable=False))
     return next((root / read_manifest(root).folder).glob("*.idx"))
 
 

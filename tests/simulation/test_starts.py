@@ -24,9 +24,7 @@ OPTIONS = argparse.Namespace(
 
 
 @pytest.mark.timeout(300)
-async def test_a_hub_starts_whatever_is_left_of_the_one_before_and_has_all_that_it_promised() -> (
-    None
-):
+async def test_a_hub_starts_after_any_leftovers_and_has_all_that_it_acknowledged() -> None:
     data = Path(tempfile.mkdtemp(prefix="eventhub-starts-", dir="/tmp"))  # sockets' names are short
     try:
         starts, problems, acknowledged = await scenario(OPTIONS, data, LOG_CREW)

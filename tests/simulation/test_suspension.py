@@ -1,6 +1,6 @@
-"""Whatever is suspended, resumed and moved between groups while events come, and however late the
-forwarder is, an event is owed to exactly those registrations that were awake when it was appended;
-and a listen that reads it all again afterwards is told the same.
+"""Registrations are suspended, resumed and moved between groups while events come, and the
+forwarder lags: an event is expected to exactly those registrations that were awake when it was
+appended; and a listener that reads all again afterwards gets the same.
 
 What happens is one row of chances, each step answered before the next, so a small model in Python
 says what is right.
@@ -25,7 +25,7 @@ LAG = """
       LEFT JOIN forwarding f ON f.stream_id = s.id
      WHERE z.name = %s AND h.sequence > 0 AND f.sequence IS DISTINCT FROM h.sequence
 """
-OWED = """
+WRITTEN = """
     SELECT s.name, d.sequence, d.registrations
       FROM deliveries d JOIN streams s ON s.id = d.stream_id
      WHERE d.endpoint_id = %s ORDER BY 1, 2
@@ -56,7 +56,7 @@ class Model:
             for name in GROUPS
         }
         self.asleep: set[str] = set()
-        self.events: dict[tuple[str, int], list[int]] = {}  # to whom each is owed
+        self.events: dict[tuple[str, int], list[int]] = {}  # the tickets of each
 
     def do(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.hub.call(method, path, body, key=self.zone.admin)
@@ -117,7 +117,7 @@ class Model:
             self.do("DELETE", f"/v1/registrations/{ticket}")
 
 
-async def test_what_is_suspended_is_owed_nothing_however_late_the_forwarder_is(
+async def test_a_suspended_registration_gets_nothing_however_late_the_forwarder_is(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     for name in STREAMS:
@@ -133,18 +133,18 @@ async def test_what_is_suspended_is_owed_nothing_however_late_the_forwarder_is(
             hub.start_callbacks()
     hub.start_callbacks()
     eventually(lambda: hub.sql(LAG, zone.name) == [(0,)], "all is matched", 60.0)
-    owed = {(name, place): tickets for name, place, tickets in hub.sql(OWED, model.endpoint)}
+    written = {(name, place): tickets for name, place, tickets in hub.sql(WRITTEN, model.endpoint)}
     expected = {place: tickets for place, tickets in model.events.items() if tickets}
-    assert owed == expected
+    assert written == expected
     assert len(expected) > 20
     assert any(not tickets for tickets in model.events.values())
 
     awake = [ticket for ticket, one in model.live.items() if "orders" in one.streams]
-    told = [(at[1], [id for id in tickets if id in awake]) for at, tickets in expected.items()
+    received = [(at[1], [id for id in tickets if id in awake]) for at, tickets in expected.items()
             if at[0] == "orders" and set(tickets) & set(awake)]  # fmt: skip
-    assert told
+    assert received
     async with session(hub, zone.admin) as reader:
         await reader.listen("orders", start="oldest", registrations=awake)
-        events = await reader.events(len(told))
+        events = await reader.events(len(received))
         assert await reader.nothing_waits()
-    assert [(one["sequence"], one["registrations"]) for one in events] == told
+    assert [(one["sequence"], one["registrations"]) for one in events] == received

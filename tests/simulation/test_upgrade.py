@@ -11,7 +11,7 @@ from tests.chaos.upgrade.run import Drill
 
 @pytest.mark.asyncio
 @pytest.mark.timeout(400)
-async def test_nobody_notices_an_upgrade_or_its_way_back_but_by_connecting_anew() -> None:
+async def test_an_upgrade_and_its_way_back_cost_reconnections_alone() -> None:
     folder = Path(tempfile.mkdtemp(prefix="eventhub-chaos-", dir="/tmp"))
     try:
         async with Drill.open(folder, rate=250.0, seed=3, events=2_000) as drill:

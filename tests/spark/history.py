@@ -26,7 +26,7 @@ DESK, GUESTS = 11, 12  # endpoints
 Row = dict[str, Any]
 
 
-class RegistrationVersion(NamedTuple):
+class HistoricVersion(NamedTuple):
     """A version of a registration, with its filter as a Python function."""
 
     id: int
@@ -41,22 +41,22 @@ class RegistrationVersion(NamedTuple):
 
 
 VERSIONS = (
-    RegistrationVersion(
+    HistoricVersion(
         *(1, ORDERS, DESK, "pairs", '{"attributes": {"room": 2}}'),
         lambda event: event.attributes.get("room") == 2,
     ),
-    RegistrationVersion(
+    HistoricVersion(
         *(2, ORDERS, DESK, "predicate", '"(and (= vip true) (> room 0))"'),
         lambda event: event.attributes["vip"] and event.attributes["room"] > 0,
         since=10,
         until=100,
     ),
-    RegistrationVersion(
+    HistoricVersion(
         *(3, ORDERS, GUESTS, "pairs", '{"attributes": {"room": 3}}'),
         lambda event: event.attributes["room"] == 3,
         group_id=5,
     ),
-    RegistrationVersion(
+    HistoricVersion(
         *(4, TICKS, GUESTS, "pairs", '{"type": "order.paid"}'), lambda event: True, since=20
     ),
 )
@@ -296,7 +296,7 @@ def _endpoint(id: int, client_id: int, client: str) -> Row:
             "host": "localhost", "ordered": False, "enabled": True}  # fmt: skip
 
 
-def _version(version: RegistrationVersion) -> Row:
+def _version(version: HistoricVersion) -> Row:
     client = (1, "desk") if version.endpoint_id == DESK else (2, "guests")
     return {
         **ZONE,

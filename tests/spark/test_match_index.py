@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from eventhub.base import limits
 from registrations.compiled import CompiledFilters
 from registrations.match_index.engines.available import new_engine
-from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.index import open_base
 from registrations.match_index.format.shard import Shard
@@ -158,7 +158,7 @@ def test_postings_equal_those_of_other_builders_for_any_partitioning(
     one = BuiltIndex(tmp_path / "one").run(spark, versions)
     [file] = one.files
     local = tmp_path / "local"
-    build(local, entries(versions), Plan(extra=COLUMNS, durable=False))
+    build(local, entries(versions), EpochPlan(extra=COLUMNS, durable=False))
     assert file.read_bytes() == open_base(local).shards[0].path.read_bytes()
     expected = postings.of_filters(Path(one.spec.inputs, "versions"), STREAM, AFTER)
     assert len(expected) > 1_000
@@ -258,7 +258,7 @@ def batch(rows: list[dict[str, Any]]) -> Any:
     )
 
 
-def entries(versions: list[dict[str, Any]]) -> Iterator[Entry]:
+def entries(versions: list[dict[str, Any]]) -> Iterator[IndexEntry]:
     """Yield the entries that the hub's own builder would index."""
     compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     for row in versions:
@@ -272,4 +272,4 @@ def entries(versions: list[dict[str, Any]]) -> Iterator[Entry]:
                 "since": row["since"],
                 "until": NEVER_ENDS,
             }
-            yield Entry(row["id"], compiled.specs(row["language"], row["filter"]), extra)
+            yield IndexEntry(row["id"], compiled.specs(row["language"], row["filter"]), extra)

@@ -107,7 +107,7 @@ def test_codes_of_errors_are_unique_and_each_says_what_to_do() -> None:
         assert len(docstring.split()) >= 5, f"{error.__name__} says too little"
 
 
-def test_every_error_of_the_emit_door_is_documented() -> None:
+def test_every_error_of_the_emit_route_is_documented() -> None:
     text = page("docs/api.md").partition("## Errors")[2].partition("## From")[0]
     documented = set(re.findall(r"^\| \d+ \| `(\w+)` \|", text, re.M))
     assert documented == {error.code for error in EMIT_REFUSES} | {"method_not_allowed"}
@@ -130,12 +130,12 @@ def test_every_bound_is_used() -> None:
     assert [name for name in names if f"limits.{name}" not in source] == [*UNUSED]
 
 
-def test_the_api_document_has_every_door() -> None:
+def test_the_api_document_has_every_route() -> None:
     paths: dict[str, Any] = document()["paths"]
     assert [
-        door
-        for door in (*HTTP_ROUTES, *BULK_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
-        if door.method.lower() not in paths.get(door.path, {})
+        route
+        for route in (*HTTP_ROUTES, *BULK_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
+        if route.method.lower() not in paths.get(route.path, {})
     ] == []
 
 

@@ -18,7 +18,12 @@ from psycopg import sql
 from eventhub.base import limits, metrics
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.retention.drop import RetentionHooks
-from eventhub.eventlog.retention.quota import PartitionUse, StorageBudget, StorageUse, next_to_clean
+from eventhub.eventlog.retention.quota import (
+    PartitionUse,
+    StorageBudget,
+    StorageBytes,
+    next_to_clean,
+)
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -81,11 +86,11 @@ async def read_partitions(connection: Connection) -> list[PartitionUse]:
     return await (await cursor_of(connection, PartitionUse).execute(SQL["partitions"])).fetchall()
 
 
-async def read_storage_use(connection: Connection) -> StorageUse:
+async def read_storage_use(connection: Connection) -> StorageBytes:
     """Return the bytes that the hub's data uses on the disk."""
     return (
-        await (await cursor_of(connection, StorageUse).execute(SQL["storage_use"])).fetchone()
-        or StorageUse()
+        await (await cursor_of(connection, StorageBytes).execute(SQL["storage_use"])).fetchone()
+        or StorageBytes()
     )
 
 
@@ -128,9 +133,8 @@ async def is_exported(connection: Connection, partition: str) -> bool:
     """Return whether the export of a job holds or will hold a partition. Then it is not detached;
     an export releases it as soon as it can.
     """
-    return bool(
-        await (await scalars(connection).execute(SQL["is_exported"], (partition,))).fetchone()
-    )
+    found = await scalars(connection).execute(SQL["is_exported"], (partition,))
+    return bool(await found.fetchone())
 
 
 async def _empty(connection: Connection, partition: PartitionUse, to: int) -> None:
@@ -167,9 +171,8 @@ async def _move(connection: Connection, partition: int, to: int, segment: _Movin
 
 
 async def _occupied(connection: Connection, partition: PartitionUse) -> bool:
-    count = await scalars(connection).execute(
-        SQL["left_in_partition"], {"partition_id": partition.id}
-    )
+    values = {"partition_id": partition.id}
+    count = await scalars(connection).execute(SQL["left_in_partition"], values)
     return bool(await count.fetchone())
 
 

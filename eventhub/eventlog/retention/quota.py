@@ -13,7 +13,7 @@ from eventhub.base import limits
 MIB = 1024 * 1024
 
 
-class StorageUse(NamedTuple):
+class StorageBytes(NamedTuple):
     """Bytes on the disk by kind of data, with all indexes."""
 
     events: int = 0

@@ -12,7 +12,7 @@ import psycopg
 from eventhub.base import limits
 from eventhub.eventlog.retention import disk
 from eventhub.eventlog.retention.drop import SQL
-from eventhub.eventlog.retention.quota import StorageBudget, StorageUse
+from eventhub.eventlog.retention.quota import StorageBudget, StorageBytes
 from eventhub.postgresql.rows import cursor_of, scalars
 
 Connection = psycopg.Connection[Any]
@@ -38,7 +38,7 @@ class StorageReport(NamedTuple):
     partitions; the streams of one zone or of all, the largest first.
     """
 
-    held: StorageUse
+    held: StorageBytes
     quota_bytes: int | None
     partitions: int
     streams: list[StreamStorage]
@@ -71,7 +71,9 @@ def read_storage(
     """Read the report. `zone_id` None: streams of all zones. `quota_bytes`: the hub's setting, used
     if no operator has set a quota.
     """
-    held = cursor_of(connection, StorageUse).execute(SQL["storage_use"]).fetchone() or StorageUse()
+    held = (
+        cursor_of(connection, StorageBytes).execute(SQL["storage_use"]).fetchone() or StorageBytes()
+    )
     quota = scalars(connection).execute(SQL["quota"]).fetchone()
     partitions = scalars(connection).execute(SQL["counts"]).fetchone()
     bounds = {"zone": zone_id, "streams_max": limits.STORAGE_STREAMS_MAX}

@@ -16,9 +16,9 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.management.examples import ExamplesCommand
 from eventhub.postgresql.connections import blocking
 from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
-from registrations.match_index.builds.progress import Watch
-from registrations.match_index.builds.turn import step_back
-from registrations.match_index.format.builder import Progress
+from registrations.match_index.builds.builder_lock import lower_priority
+from registrations.match_index.builds.progress import ProgressDisplay
+from registrations.match_index.format.builder import BuildProgress
 from sparkjobs.runs import rows
 from sparkjobs.runs.cancellation import CANCELLED, StopSignal
 from sparkjobs.runs.errors import RunUnderWay
@@ -75,7 +75,7 @@ class Command(ExamplesCommand):
         parser.add_argument("--list", action="store_true", help="list the jobs")
 
     def run_from_argv(self, argv: list[str]) -> None:
-        step_back()
+        lower_priority()
         super().run_from_argv(argv)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -128,10 +128,10 @@ class Command(ExamplesCommand):
             run = None if started is None else rows.find(connection, started)
         if run is None:
             raise RunUnderWay()
-        with Watch(requested.job, 0, clock, self._write, self.stdout.isatty()) as watch:
+        with ProgressDisplay(requested.job, 0, clock, self._write, self.stdout.isatty()) as watch:
 
             def report(progress: RunProgress) -> None:
-                watch.hear(_progress(progress))
+                watch.show(_progress(progress))
 
             return perform(settings, run, RunObserver(stop, report, clock))
 
@@ -185,12 +185,12 @@ def _owned(env: Env) -> Env:
     return env
 
 
-def _progress(progress: RunProgress) -> Progress:
+def _progress(progress: RunProgress) -> BuildProgress:
     """Convert progress to one stage and count: exported rows, then Spark's tasks."""
     if progress.stages:
         stage = f"{progress.phase}, stage {progress.stages_done} of {progress.stages}, tasks"
-        return Progress(stage, progress.tasks_done)
-    return Progress(progress.phase, progress.rows_done)
+        return BuildProgress(stage, progress.tasks_done)
+    return BuildProgress(progress.phase, progress.rows_done)
 
 
 def _took(run: Run) -> str:

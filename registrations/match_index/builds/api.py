@@ -1,4 +1,4 @@
-"""A stream's match index: how it stands, and that it is built now. Django module."""
+"""The API of a stream's match index: its status, and requests for builds. Django module."""
 
 from typing import Any, get_args
 
@@ -13,50 +13,48 @@ from eventhub.base.task_requests import RedisOff
 from registrations.errors import NothingToIndex
 from registrations.match_index.builds import services
 from registrations.match_index.builds.rows import BuildState
-from registrations.match_index.builds.status import Standing
+from registrations.match_index.builds.status import IndexStatus
 
 
 class IndexEpochSerializer(Serializer):
-    """The index that is in force."""
+    """The index in use."""
 
-    epoch = serializers.IntegerField(help_text="From 1 on; each build is the next one.")
+    epoch = serializers.IntegerField(help_text="From 1 on; each build increments it.")
     registrations = serializers.IntegerField(
-        source="ids", help_text="Versions of registrations in it."
+        source="ids", help_text="Versions of registrations in the index."
     )
     entries = serializers.IntegerField(
         help_text="Conjunctions; a filter with alternatives has several."
     )
-    bytes = serializers.IntegerField(help_text="On the disk.")
+    bytes = serializers.IntegerField(help_text="Size on disk.")
     built_at = MomentField(allow_null=True, help_text="null: just now.")
     built_through_sequence = serializers.IntegerField(
-        help_text="Of `system`: what changed at or before it is in the index."
+        help_text="The index has all changes up to this sequence of `system`."
     )
 
 
 class IndexBuildSerializer(Serializer):
-    """The last build, or that one is waited for."""
+    """The last build, or a requested one."""
 
     state = serializers.ChoiceField(
         choices=get_args(BuildState),
-        help_text="`waiting` for a worker; `interrupted`: its builder has gone without a word, and"
-        " another one will try again.",
+        help_text="`waiting` for a worker; `interrupted`: its builder stopped sending heartbeats,"
+        " and another one will retry.",
     )
     requested_at = MomentField(
-        source="requested_at_us", allow_null=True, help_text="null: nobody waits for another one."
+        source="requested_at_us", allow_null=True, help_text="null: no further build is requested."
     )
     started_at = MomentField(source="started_at_us", allow_null=True)
     ended_at = MomentField(source="ended_at_us", allow_null=True)
-    stage = serializers.CharField(
-        help_text="What the builder did last; empty if it is not at work."
-    )
+    stage = serializers.CharField(help_text="The builder's last step; empty if it is not running.")
     done = serializers.IntegerField(
-        help_text="Of the stage `read`, versions of registrations; of later ones, entries."
+        help_text="In the stage `read`, versions of registrations; in later ones, entries."
     )
     expected = serializers.IntegerField(
-        allow_null=True, help_text="About how many versions there are to read."
+        allow_null=True, help_text="The approximate number of versions to read."
     )
-    reason = serializers.CharField(help_text="Of one that failed: an error's code.")
-    detail = serializers.CharField(help_text="The same in words.")
+    reason = serializers.CharField(help_text="The error code of a failed build.")
+    detail = serializers.CharField(help_text="The error message of a failed build.")
 
 
 class MatchIndexSerializer(Serializer):
@@ -65,48 +63,46 @@ class MatchIndexSerializer(Serializer):
         source="stream.matching", help_text="The strategy of the stream's policy."
     )
     index = IndexEpochSerializer(
-        source="in_force", allow_null=True, help_text="null: there is none that can be used."
+        source="in_use", allow_null=True, help_text="null: there is no usable index."
     )
     changed_since = serializers.IntegerField(
         source="state.changed_since",
-        help_text="Versions of registrations that began or ended since; without an index, all."
+        help_text="Versions of registrations that started or ended since; without an index, all."
         " They are counted up to where a build is due.",
     )
-    due = serializers.BooleanField(
-        source="state.due", help_text="A worker builds it by itself, soon."
-    )
-    why = serializers.CharField(help_text="Why it is due or not, in words.")
+    due = serializers.BooleanField(source="state.due", help_text="A worker will build it soon.")
+    why = serializers.CharField(help_text="The reason why a build is due or not.")
     buildable = serializers.BooleanField(
-        help_text="Whether a build may be asked for; if not, `why` says why."
+        help_text="Whether a build may be requested; if not, `why` has the reason."
     )
     builds_from = serializers.IntegerField(
-        help_text=f"Versions of registrations from which on the strategy `auto` has an index:"
-        f" {limits.INDEX_AUTO_MIN:,}."
+        help_text=f"With the strategy `auto` an index is built from this number of versions of"
+        f" registrations on: {limits.INDEX_AUTO_MIN:,}."
     )
-    build = IndexBuildSerializer(allow_null=True, help_text="null: none is known of.")
+    build = IndexBuildSerializer(allow_null=True, help_text="null: no build is recorded.")
 
 
 class NoFieldsSerializer(Serializer):
-    """Nothing is to be said."""
+    """An empty body."""
 
 
 class MatchIndex(ResourceView):
-    """The match index of a stream; for who may manage it."""
+    """The match index of a stream, for its managers."""
 
     unknown = errors.UnknownStream
     permission_classes = (ManagesStream,)
     serializer_class = MatchIndexSerializer
 
     @operation("Show a stream's match index")
-    def get_object(self) -> Standing:
-        return services.find_standing(actor=self.actor, stream=self.kwargs["stream"])
+    def get_object(self) -> IndexStatus:
+        return services.find_status(actor=self.actor, stream=self.kwargs["stream"])
 
     @operation(
-        "Build a stream's match index now; a worker does it",
+        "Request a build of a stream's match index by a worker",
         NothingToIndex,
         RedisOff,
         body=NoFieldsSerializer,
         status=202,
     )
-    def perform_create(self, body: dict[str, Any]) -> Standing:
-        return services.ask_build(actor=self.actor, stream=self.kwargs["stream"])
+    def perform_create(self, body: dict[str, Any]) -> IndexStatus:
+        return services.request_build(actor=self.actor, stream=self.kwargs["stream"])

@@ -1,5 +1,5 @@
-"""Shows people how far a build is: one line that changes on a terminal, else a line now and then.
-Plain module.
+"""The display of a build's progress: one changing line on a terminal, else a line from time to
+time. Plain module.
 """
 
 from collections.abc import Callable
@@ -7,15 +7,17 @@ from types import TracebackType
 from typing import Self
 
 from eventhub.base.clock import Clock
-from registrations.match_index.format.builder import READ, Progress
+from registrations.match_index.format.builder import READ, BuildProgress
 
 _LINE_S = 5.0  # between two lines of a log, unless a stage ends
 _REDRAW_S = 0.1  # on a terminal
-_BACK = "\r\x1b[K"  # to the begin of the line, which is emptied
+_BACK = "\r\x1b[K"  # moves to the beginning of the line and clears it
 
 
-class Watch:
-    """`hear` takes a builder's progress; what it writes ends when the block is left."""
+class ProgressDisplay:
+    """A display of progress, to be used as a context manager: `show` displays a builder's progress,
+    and the end of the block clears the line.
+    """
 
     def __init__(
         self, name: str, expected: int, clock: Clock, write: Callable[[str], None], terminal: bool
@@ -26,8 +28,8 @@ class Watch:
         self._write = write
         self._terminal = terminal
         self._stage = ""
-        self._stage_s = clock.monotonic_s()  # when the stage began ...
-        self._stage_done = 0  # ... and what was done by then
+        self._stage_s = clock.monotonic_s()  # when the stage started ...
+        self._stage_done = 0  # ... and what was done before
         self._written_s = float("-inf")
 
     def __enter__(self) -> Self:
@@ -42,7 +44,7 @@ class Watch:
         if self._terminal:
             self._write(_BACK)
 
-    def hear(self, progress: Progress) -> None:
+    def show(self, progress: BuildProgress) -> None:
         now_s = self._clock.monotonic_s()
         new = progress.stage != self._stage
         pause_s = _REDRAW_S if self._terminal else _LINE_S
@@ -54,9 +56,9 @@ class Watch:
             self._write(f"{_BACK}{line}" if self._terminal else f"{line}\n")
             self._written_s = now_s
 
-    def _line(self, progress: Progress, now_s: float) -> str:
-        """Stage, count, and how many a second since the stage began. What is expected are versions
-        to be read; later stages count entries.
+    def _line(self, progress: BuildProgress, now_s: float) -> str:
+        """Return the stage, the count, and the rate since the stage started. Only the stage `read`
+        has an expected number: of versions; later stages count entries.
         """
         done = progress.entries
         is_share = progress.stage == READ and self._expected >= done

@@ -1,6 +1,6 @@
-"""Notes of builds of match indexes: who waits for one, how far one is, how it ended. SQL module.
+"""The records of builds of match indexes: requests, progress and outcomes. SQL module.
 
-They are for people, and for the pause after a failure; what an index is says its own manifest.
+They are for people, and for the backoff after a failure; the state of an index is in its manifest.
 """
 
 from collections.abc import Sequence
@@ -18,41 +18,41 @@ Connection = psycopg.Connection[Any]
 BuildState = Literal["waiting", "building", "built", "failed", "interrupted"]
 
 
-class Build(NamedTuple):
-    """The last build of a stream, or that somebody asked for one. Times in microseconds."""
+class IndexBuild(NamedTuple):
+    """The last build of a stream, or the request for one. Times in microseconds."""
 
-    requested_at_us: int | None  # somebody waits for one that begins after this
+    requested_at_us: int | None  # a build is requested that starts after this
     started_at_us: int | None
     ended_at_us: int | None
-    stage: str  # of the builder, while it is at work
+    stage: str  # of the builder, while it is running
     done: int  # versions of registrations that were read, and in later stages entries
-    expected: int | None  # how many versions there are, about
-    reason: str  # an error's code, if it failed
+    expected: int | None  # the approximate number of versions
+    reason: str  # the error code, if it failed
     detail: str
-    open: bool  # begun and not ended
-    heard: bool  # its builder has said something lately
+    is_open: bool  # started and not ended
+    is_alive: bool  # its builder sent a heartbeat lately
 
     @property
     def state(self) -> BuildState:
-        """`interrupted`: its builder has gone without a word, and another one will try again."""
-        if self.open and self.heard:
+        """The state; `interrupted`: its builder sends no heartbeats, and another one will retry."""
+        if self.is_open and self.is_alive:
             return "building"
         if self.requested_at_us is not None:
             return "waiting"
-        if self.open:
+        if self.is_open:
             return "interrupted"
         return "failed" if self.reason else "built"
 
 
-class _OfStream(NamedTuple):
+class _StreamBuild(NamedTuple):
     """The build of a stream."""
 
     stream_id: int
-    build: Build
+    build: IndexBuild
 
 
-class Stream(NamedTuple):
-    """A stream as far as its match index goes."""
+class IndexStream(NamedTuple):
+    """A stream, with the fields that matter for its match index."""
 
     id: int
     zone: str | None  # None: the hub-wide stream
@@ -61,34 +61,34 @@ class Stream(NamedTuple):
     durability: str
 
 
-def ask(connection: Connection, stream_id: int) -> None:
-    """A build is to begin as soon as it can, also when the last one failed; beside one that is
-    under way another one.
+def request(connection: Connection, stream_id: int) -> None:
+    """Request a build as soon as possible, also after a failed one; if one is running, another one
+    follows it.
     """
-    connection.execute(SQL["ask"], {"stream_id": stream_id})
+    connection.execute(SQL["request"], {"stream_id": stream_id})
 
 
-def asked(connection: Connection) -> list[int]:
-    """Streams of which somebody waits for a build, in the order of asking."""
-    return scalars(connection).execute(SQL["asked"]).fetchall()
+def requested(connection: Connection) -> list[int]:
+    """Return the streams with a requested build, in the order of the requests."""
+    return scalars(connection).execute(SQL["requested"]).fetchall()
 
 
-def later(connection: Connection) -> set[int]:
-    """Streams that are not tried yet, because the last build did not end well."""
+def backing_off(connection: Connection) -> set[int]:
+    """Return the streams in backoff after a build that failed or was interrupted."""
     values = {
         "retry_s": limits.INDEX_BUILD_RETRY_S_BASE,
         "retry_s_max": limits.INDEX_BUILD_RETRY_S_MAX,
     }
-    return set(scalars(connection).execute(SQL["later"], values).fetchall())
+    return set(scalars(connection).execute(SQL["backing_off"], values).fetchall())
 
 
-def begin(connection: Connection, stream_id: int, expected: int) -> None:
-    """Counted as a try at once: one that is killed has had it."""
-    connection.execute(SQL["begin"], {"stream_id": stream_id, "expected": expected})
+def start(connection: Connection, stream_id: int, expected: int) -> None:
+    """Record the start. It counts as an attempt at once, also if the builder is killed."""
+    connection.execute(SQL["start"], {"stream_id": stream_id, "expected": expected})
 
 
-def hear(connection: Connection, stream_id: int, stage: str, done: int) -> None:
-    connection.execute(SQL["hear"], {"stream_id": stream_id, "stage": stage, "done": done})
+def heartbeat(connection: Connection, stream_id: int, stage: str, done: int) -> None:
+    connection.execute(SQL["heartbeat"], {"stream_id": stream_id, "stage": stage, "done": done})
 
 
 def complete(connection: Connection, stream_id: int, done: int) -> None:
@@ -96,34 +96,38 @@ def complete(connection: Connection, stream_id: int, done: int) -> None:
 
 
 def fail(connection: Connection, stream_id: int, reason: str, detail: str) -> None:
-    """The build that is open has failed, or one that did not come as far as to begin."""
+    """Record the failure of the open build, or of one that could not start."""
     values = {"stream_id": stream_id, "reason": reason, "detail": detail}
     connection.execute(SQL["fail"], values)
 
 
-def builds(connection: Connection, ids: Sequence[int]) -> dict[int, Build]:
-    """Of those streams that have one, or of which one is waited for."""
+def builds(connection: Connection, ids: Sequence[int]) -> dict[int, IndexBuild]:
+    """Return the last or requested builds of streams, by stream."""
     values = {"streams": list(ids), "silent_s": limits.INDEX_BUILD_SILENT_S}
-    return dict(cursor_of(connection, _OfStream).execute(SQL["builds"], values))
+    return dict(cursor_of(connection, _StreamBuild).execute(SQL["builds"], values))
 
 
-def at_work(connection: Connection) -> list[Stream]:
-    """Whose indexes are being built now."""
+def active(connection: Connection) -> list[IndexStream]:
+    """Return the streams whose indexes are being built."""
     values = {"silent_s": limits.INDEX_BUILD_SILENT_S}
-    return streams(connection, scalars(connection).execute(SQL["at_work"], values).fetchall())
+    return streams(connection, scalars(connection).execute(SQL["active"], values).fetchall())
 
 
-def noted(connection: Connection) -> list[int]:
-    """Streams whose last build did not end well, or of which somebody waits for one."""
-    return scalars(connection).execute(SQL["noted"]).fetchall()
+def open_or_failed(connection: Connection) -> list[int]:
+    """Return the streams whose last build did not succeed, or with a requested one."""
+    return scalars(connection).execute(SQL["open_or_failed"]).fetchall()
 
 
-def streams(connection: Connection, ids: Sequence[int]) -> list[Stream]:
-    """Those of the ids that there are, by zone and name."""
-    return cursor_of(connection, Stream).execute(SQL["streams"], {"streams": list(ids)}).fetchall()
+def streams(connection: Connection, ids: Sequence[int]) -> list[IndexStream]:
+    """Return the streams that exist, by zone and name."""
+    return (
+        cursor_of(connection, IndexStream)
+        .execute(SQL["streams"], {"streams": list(ids)})
+        .fetchall()
+    )
 
 
 def zone_id(connection: Connection, zone: str) -> int | None:
-    """The zone's id, if there is one of that name."""
+    """Return the id of a zone, None if it does not exist."""
     found: int | None = scalars(connection).execute(SQL["zone_id"], (zone,)).fetchone()
     return found

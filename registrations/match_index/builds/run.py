@@ -1,5 +1,5 @@
-"""Builds one stream's match index and says how far it is, to whoever asks for it and in the notes
-that the console shows. SQL module.
+"""The build of one stream's match index, with its progress reported to the caller and in the
+records that the console shows. SQL module.
 """
 
 import threading
@@ -17,16 +17,16 @@ from eventhub.postgresql.connections import blocking
 from registrations.match_index.builds import rows
 from registrations.match_index.epochs.build import build_stream
 from registrations.match_index.epochs.state import state_of
-from registrations.match_index.format.builder import Progress
-from registrations.match_index.format.manifest import Manifest
+from registrations.match_index.format.builder import BuildProgress
+from registrations.match_index.format.manifest import IndexManifest
 
 log = get_logger(__name__)
-INTERNAL = "internal"  # the reason of what is no error of the hub's own tree
-ENDED = "ended"  # of one that was told to end
+INTERNAL = "internal"  # the reason of an error that is not an EventHubError
+ENDED = "ended"  # the reason of a builder that was terminated
 
 
-class Order(NamedTuple):
-    """Which index is built, and where. `full`: from the tables, also if an epoch could be used."""
+class BuildOrder(NamedTuple):
+    """The index to build. `full`: from the tables, even if an epoch could be used."""
 
     database_url: str
     data: Path
@@ -34,8 +34,10 @@ class Order(NamedTuple):
     full: bool = False
 
 
-def build(order: Order, progress: Callable[[Progress], None] = lambda progress: None) -> Manifest:
-    """Build, and note begin, progress and end. Raises IndexNotTaken, NotIndexable,
+def build(
+    order: BuildOrder, progress: Callable[[BuildProgress], None] = lambda progress: None
+) -> IndexManifest:
+    """Build an index, and record start, progress and end. Raises IndexNotUsed, NotIndexable,
     IndexNotWritten, DatabaseUnavailable.
     """
     url = order.database_url
@@ -45,14 +47,14 @@ def build(order: Order, progress: Callable[[Progress], None] = lambda progress: 
     ):
         try:
             state = state_of(connection, order.data, order.stream_id)
-            rows.begin(notes, order.stream_id, state.ids + state.changed_since)
-            with _heard(notes, order.stream_id) as told:
+            rows.start(notes, order.stream_id, state.ids + state.changed_since)
+            with _heartbeats(notes, order.stream_id) as reported:
                 manifest = build_stream(
                     connection,
                     order.data,
                     order.stream_id,
                     full=order.full,
-                    progress=_both(told, progress),
+                    progress=_both(reported, progress),
                 )
         except BaseException as error:
             _note(notes, order.stream_id, error)
@@ -62,25 +64,24 @@ def build(order: Order, progress: Callable[[Progress], None] = lambda progress: 
 
 
 @contextmanager
-def _heard(notes: rows.Connection, stream_id: int) -> Iterator[Callable[[Progress], None]]:
-    """A thread notes each second how far it is: one stage of a large index may take minutes, and
-    is not to look like a builder that has gone. The connection is the thread's for the block.
+def _heartbeats(
+    notes: rows.Connection, stream_id: int
+) -> Iterator[Callable[[BuildProgress], None]]:
+    """Send a heartbeat with the progress each second from a thread, because one stage of a large
+    index may take minutes. The thread uses the connection until the block ends.
     """
-    latest: list[Progress] = []
+    latest: list[BuildProgress] = []
     over = threading.Event()
 
-    def say() -> None:
-        while not over.wait(limits.INDEX_BUILD_HEARTBEAT_S):
-            stage, done = latest[-1] if latest else ("begun", 0)
-            rows.hear(notes, stream_id, stage, done)
-
-    def keep_saying() -> None:
+    def send() -> None:
         try:
-            say()
+            while not over.wait(limits.INDEX_BUILD_HEARTBEAT_S):
+                stage, done = latest[-1] if latest else ("started", 0)
+                rows.heartbeat(notes, stream_id, stage, done)
         except psycopg.Error as error:
-            log.warning("index_build_unheard", stream=stream_id, detail=str(error))
+            log.warning("index_build_heartbeat_failed", stream=stream_id, detail=str(error))
 
-    thread = threading.Thread(target=keep_saying, daemon=True)
+    thread = threading.Thread(target=send, daemon=True)
     thread.start()
     try:
         yield lambda progress: latest.__setitem__(slice(None), [progress])
@@ -89,29 +90,29 @@ def _heard(notes: rows.Connection, stream_id: int) -> Iterator[Callable[[Progres
         thread.join()
 
 
-def _both(*told: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    def tell(progress: Progress) -> None:
-        for one in told:
+def _both(*listeners: Callable[[BuildProgress], None]) -> Callable[[BuildProgress], None]:
+    def notify(progress: BuildProgress) -> None:
+        for one in listeners:
             one(progress)
 
-    return tell
+    return notify
 
 
 def _note(notes: rows.Connection, stream_id: int, error: BaseException) -> None:
-    """Why it failed; without a word if the database is what fails."""
+    """Record why it failed; only log it if the database fails too."""
     reason, detail = _reason(error)
     try:
         rows.fail(notes, stream_id, reason, detail)
     except psycopg.Error:
-        log.warning("index_build_unnoted", stream=stream_id, reason=reason)
+        log.warning("index_build_failure_not_recorded", stream=stream_id, reason=reason)
 
 
 def _reason(error: BaseException) -> tuple[str, str]:
-    """An error's code, and words that every manager of the stream may read: nothing of this machine
-    or of the database is in them. Who catches the error has its own words.
+    """Return an error's code and a message for every manager of the stream, without details of this
+    machine or the database. The error itself has those.
     """
     if isinstance(error, EventHubError):
         return error.code, type(error)().message
     if isinstance(error, Exception):
         return INTERNAL, EventHubError().message
-    return ENDED, "The builder was told to end."
+    return ENDED, "The builder was terminated."

@@ -1,4 +1,4 @@
-"""Shows the match index of a stream, and asks for builds of it. A worker does them (job.py).
+"""The status of a stream's match index, and requests for builds, which workers run (task.py).
 Django module.
 """
 
@@ -12,26 +12,26 @@ from eventhub.base.task_requests import BUILD_INDEXES, request_task, require_wor
 from eventhub.eventlog import streams
 from registrations.errors import NothingToIndex
 from registrations.match_index.builds import rows
-from registrations.match_index.builds.status import Standing, standings
+from registrations.match_index.builds.status import IndexStatus, index_statuses
 
 
-def find_standing(*, actor: Actor, stream: str) -> Standing:
-    """How the stream's index stands."""
+def find_status(*, actor: Actor, stream: str) -> IndexStatus:
+    """Return the status of the stream's index."""
     connection = raw_connection()
     found = streams.get_stream(connection, actor.zone_id, stream)
-    [standing] = standings(connection, Path(settings.ENV.data), [found.id], exact=False)
+    [standing] = index_statuses(connection, Path(settings.ENV.data), [found.id], exact=False)
     return standing
 
 
-def ask_build(*, actor: Actor, stream: str) -> Standing:
-    """A worker is to build the stream's index as soon as it can; who asks again before it has begun
-    changes nothing. Raises NothingToIndex, RedisOff.
+def request_build(*, actor: Actor, stream: str) -> IndexStatus:
+    """Request a build by a worker as soon as possible; a second request before it starts changes
+    nothing. Raises NothingToIndex, RedisOff.
     """
     require_workers()
-    found, connection = find_standing(actor=actor, stream=stream), raw_connection()
+    found, connection = find_status(actor=actor, stream=stream), raw_connection()
     if found.idle:
         raise NothingToIndex(found.idle, stream=stream)
-    rows.ask(connection, found.stream.id)
+    rows.request(connection, found.stream.id)
     request_task(BUILD_INDEXES)
     builds = rows.builds(connection, [found.stream.id])
     return found._replace(build=builds[found.stream.id])

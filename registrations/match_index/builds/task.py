@@ -1,6 +1,5 @@
-"""Building match indexes as a job of a worker: a process of its own builds each, so that it takes
-neither memory nor turns from what else the worker does, and can be ended at any moment.
-SQL module.
+"""The worker's task that builds match indexes, each in a child process, which takes neither memory
+nor time from the worker and can be ended at any time. SQL module.
 """
 
 import json
@@ -15,7 +14,7 @@ from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import blocking
 from registrations.match_index.builds import rows
-from registrations.match_index.builds.turn import may_look, turn
+from registrations.match_index.builds.builder_lock import builder_lock, claim_due_check
 from registrations.match_index.epochs.errors import IndexNotWritten
 from registrations.match_index.epochs.state import due_streams
 
@@ -27,9 +26,9 @@ TOO_LONG = "too_long"
 PROCESS = "process"
 
 
-class Report(NamedTuple):
-    """What the process says at its end, as a line of JSON. `outcome`: `built`, `busy` (another
-    builder is at work), or why it failed, an error's code.
+class BuildReport(NamedTuple):
+    """The result of a builder's process, as a line of JSON. `outcome`: `built`, `busy` (another
+    builder is running), or the error code of a failure.
     """
 
     outcome: str
@@ -40,30 +39,30 @@ class Report(NamedTuple):
         return json.dumps(self._asdict())
 
 
-class IndexJob:
-    """Builds what is asked for and what is due, one after the other. One run at a time in this
-    process; among processes the builders take turns (turn.py).
+class IndexBuildJob:
+    """The requested and due builds, run one after the other. One run at a time in this process;
+    among processes a lock admits one builder (builder_lock.py).
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._child = ChildProcess()
-        self._looked_s = float("-inf")  # for what is due, in a folder that cannot be written
-        self._stream: rows.Stream | None = None  # whose index is being built
+        self._looked_s = float("-inf")  # last search for due builds while the folder is unusable
+        self._stream: rows.IndexStream | None = None  # whose index is being built
 
     def at_work(self) -> dict[str, Any]:
-        """For people: the stream whose index is being built."""
+        """Return the stream whose index is being built, for people."""
         stream = self._stream
         return {} if stream is None else {"zone": stream.zone, "stream": stream.name}
 
     def run(self, database_url: str, data: Path) -> None:
-        """Returns at once if a run is under way, and soon after `stop`."""
+        """Run builds. Return at once if another run is active, and soon after `stop`."""
         with self._child.exclusive() as ours:
             if not ours:
                 return
             try:
-                while _is_free(data) and (wanted := self._wanted(database_url, data)):
-                    if not self._build_all(database_url, wanted):
+                while _is_free(data) and (streams := self._due(database_url, data)):
+                    if not self._build_all(database_url, streams):
                         break
             except IndexNotWritten as error:
                 self._refuse(database_url, data, error)
@@ -71,27 +70,27 @@ class IndexJob:
                 throttled.info("index_builds_postponed", reason=error.code)
 
     def stop(self) -> None:
-        """End the process, if there is one; the epoch before stays in force."""
+        """End the builder's process, if there is one; the current epoch remains in use."""
         self._child.stop()
 
     def _build_all(self, database_url: str, streams: list[int]) -> bool:
-        """False if another builder is at work, or this one was told to end."""
+        """Build indexes; return False if another builder is running, or after `stop`."""
         return all(
             not self._child.is_stopped and self._build(database_url, stream_id)
             for stream_id in streams
         )
 
     def _refuse(self, database_url: str, data: Path, error: IndexNotWritten) -> None:
-        """The folder cannot be used, so each build that is asked for or due has failed for it."""
+        """Record a failure of each requested or due build, because the folder is unusable."""
         now_s = self._clock.monotonic_s()
         is_due = now_s - self._looked_s >= limits.INDEX_DUE_INTERVAL_S
         try:
             with blocking(database_url, name="index builder") as connection:
-                found = dict.fromkeys(rows.asked(connection))
+                found = dict.fromkeys(rows.requested(connection))
                 if is_due:
                     self._looked_s = now_s
                     found.update(dict.fromkeys(due_streams(connection, data)))
-                later = rows.later(connection) if found else set()
+                later = rows.backing_off(connection) if found else set()
                 for stream_id in found.keys() - later:
                     log.warning(
                         "index_not_built", stream=stream_id, reason=error.code, detail=error.message
@@ -101,26 +100,28 @@ class IndexJob:
         except DatabaseUnavailable as away:
             throttled.info("index_builds_postponed", reason=away.code)
 
-    def _wanted(self, database_url: str, data: Path) -> list[int]:
-        """What is asked for, first; what is due is looked for less often and by one worker of all,
-        because it is counted.
+    def _due(self, database_url: str, data: Path) -> list[int]:
+        """Return the streams to build: requested ones first, then due ones, which only one worker
+        searches, and less often, because that counts versions.
         """
         with blocking(database_url, name="index builder") as connection:
-            found = dict.fromkeys(rows.asked(connection))
-            if may_look(data, self._clock.now_us()):
+            found = dict.fromkeys(rows.requested(connection))
+            if claim_due_check(data, self._clock.now_us()):
                 found.update(dict.fromkeys(due_streams(connection, data)))
-            later = rows.later(connection) if found else set()
+            later = rows.backing_off(connection) if found else set()
         return [stream_id for stream_id in found if stream_id not in later]
 
     def _build(self, database_url: str, stream_id: int) -> bool:
-        """False if another builder is at work, or this one was told to end."""
+        """Build an index; return False if another builder is running, or after `stop`."""
         with blocking(database_url, name="index builder") as connection:
             self._stream = next(iter(rows.streams(connection, [stream_id])), None)
-        told, status = self._ended(stream_id)
+        output, status = self._ended(stream_id)
         self._stream = None
-        if self._child.is_stopped and not told:
+        if self._child.is_stopped and not output:
             return False
-        report = Report(**json.loads(told)) if told else _died(database_url, stream_id, status)
+        report = (
+            BuildReport(**json.loads(output)) if output else _died(database_url, stream_id, status)
+        )
         if report.outcome == BUSY:
             return False
         metrics.INDEX_BUILDS.labels(outcome=report.outcome).inc()
@@ -129,24 +130,24 @@ class IndexJob:
         return True
 
     def _ended(self, stream_id: int) -> tuple[str, int]:
-        """What the builder's process said, and its status."""
+        """Run the builder's process; return its output and exit status."""
         with self._child.started("registrations.match_index.builds", str(stream_id)) as process:
-            told, _ = process.communicate()
-        return told, process.returncode
+            output, _ = process.communicate()
+        return output, process.returncode
 
 
 def _is_free(data: Path) -> bool:
-    """False if a builder is at work, of another worker or by hand."""
-    with turn(data, wait=False) as ours:
+    """Return whether no builder is running, of another worker or started manually."""
+    with builder_lock(data, wait=False) as ours:
         return ours
 
 
-def _died(database_url: str, stream_id: int, status: int) -> Report:
-    """The process ended without a report: it took too long, or was killed."""
+def _died(database_url: str, stream_id: int, status: int) -> BuildReport:
+    """Report a process that ended without a result: it took too long, or was killed."""
     outcome, detail = PROCESS, f"The builder's process ended with {status}."
     if status == -signal.SIGALRM:
-        outcome, detail = TOO_LONG, f"It was ended after {limits.INDEX_BUILD_S_MAX:,} s."
+        outcome, detail = TOO_LONG, f"The build timed out after {limits.INDEX_BUILD_S_MAX:,} s."
     log.warning("index_builder_died", stream=stream_id, status=status)
     with blocking(database_url, name="index builder") as connection:
         rows.fail(connection, stream_id, outcome, detail)
-    return Report(outcome)
+    return BuildReport(outcome)

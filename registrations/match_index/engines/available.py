@@ -9,7 +9,7 @@ from registrations.match_index.engines.numpy_engine import NumpyEngine
 from registrations.match_index.engines.python_engine import PythonEngine
 from registrations.match_index.format.shard import Shard
 
-AUTO = "auto"  # the fastest that is there
+AUTO = "auto"  # the fastest available
 ENGINES: dict[str, Callable[[Shard, TypeHierarchy], Engine]] = {
     **({"compiled": CompiledEngine} if IS_BUILT else {}),
     "numpy": NumpyEngine,
@@ -18,28 +18,28 @@ ENGINES: dict[str, Callable[[Shard, TypeHierarchy], Engine]] = {
 
 
 def new_engine(name: str, shard: Shard, hierarchy: TypeHierarchy = no_supertypes) -> Engine:
-    """Over a shard of an index that is open. Raises ValueError if there is no such engine."""
+    """Return an engine for a shard of an open index. Raises ValueError for an unknown engine."""
     return ENGINES[chosen(name)](shard, hierarchy)
 
 
 def chosen(name: str) -> str:
-    """The engine that a name means here. Raises ValueError if there is no such engine."""
+    """Return the engine that a name selects. Raises ValueError for an unknown engine."""
     if name == AUTO:
         return next(iter(ENGINES))
     if name not in ENGINES:
-        raise ValueError(f"no engine {name!r}; there are {', '.join(ENGINES)}")
+        raise ValueError(f"unknown engine {name!r}; use one of {', '.join(ENGINES)}")
     return name
 
 
-def told() -> str:
-    """One line for people: which engine answers here."""
+def engine_description() -> str:
+    """Return a line for people about the engine in use."""
     if IS_BUILT:
         return "The match index uses its compiled engine."
     return (
-        "The match index uses numpy: its compiled engine was not built, for which a C++ compiler"
-        " and Python's headers are needed."
+        "The match index uses numpy, because its compiled engine was not built; that needs a C++"
+        " compiler and Python's headers."
     )
 
 
 if __name__ == "__main__":
-    print(told())  # noqa: T201 - what the installation says
+    print(engine_description())  # noqa: T201 - shown by the installation

@@ -1,4 +1,4 @@
-"""The compiled engine of the match index, kernel.cpp, where it was built. Plain module."""
+"""The compiled engine of the match index, kernel.cpp, if it was built. Plain module."""
 
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
@@ -11,7 +11,7 @@ from registrations.matching.matcher import Counters
 
 try:
     from registrations.match_index.engines.kernel import Kernel
-except ImportError:  # no compiler was there, or one for another Python
+except ImportError:  # it was not built, or for another Python
     IS_BUILT = False
 else:
     IS_BUILT = True
@@ -20,7 +20,7 @@ _APPLICATION_AT = Event._fields.index("application")
 
 
 class CompiledEngine:
-    """Counters are those of the engine in Python."""
+    """The compiled engine. Its counters have the meaning of those of PythonEngine."""
 
     name = "compiled"
 
@@ -39,13 +39,13 @@ class CompiledEngine:
         self._counters.touched = self._kernel.touched
         return self._counters
 
-    def match(self, event: Event, *, places: bool = False) -> memoryview:
+    def match(self, event: Event, *, positions: bool = False) -> memoryview:
         try:
-            return memoryview(self._kernel.match(event, places)).cast("q")
+            return memoryview(self._kernel.match(event, positions)).cast("q")
         except IndexError as error:
-            raise IndexDamaged(f"{self._shard.path.name} leads outside of itself.") from error
+            raise IndexDamaged(f"{self._shard.path.name} has an offset out of range.") from error
         finally:
             self._tests.end()
 
-    def bury(self, place: int) -> None:
-        self._kernel.bury(place)
+    def mark_removed(self, position: int) -> None:
+        self._kernel.mark_removed(position)

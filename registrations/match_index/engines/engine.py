@@ -1,5 +1,5 @@
-"""What every engine of the match index is: it answers for one shard, and knows what is gone from
-it. Plain module.
+"""The interface of the match index's engines: each matches events against one shard, and keeps its
+tombstones. Plain module.
 """
 
 from typing import Protocol
@@ -9,22 +9,22 @@ from registrations.matching.matcher import Counters
 
 
 class Engine(Protocol):
-    """Which entries of a shard does an event match? All engines give the same, in an order
-    of their own.
+    """An engine finds the entries of a shard that an event matches. All engines return the same
+    set, in any order.
 
-    Concurrency: one thread at a time; `match` leaves nothing behind but buried entries.
+    Concurrency: one thread at a time; only `mark_removed` changes the results.
     """
 
     name: str
 
     @property
     def counters(self) -> Counters:
-        """The work of this engine since it was made."""
+        """The work of this engine since it was created."""
 
-    def match(self, event: Event, *, places: bool = False) -> memoryview:
-        """The ids of all filters that the event matches, each once; or their dense places, for the
-        columns beside the ids. 64 bits each, a buffer of its own.
+    def match(self, event: Event, *, positions: bool = False) -> memoryview:
+        """Return the ids of all filters that the event matches, each once; or their dense
+        positions, for the other columns. 64 bits each, in a new buffer.
         """
 
-    def bury(self, place: int) -> None:
-        """The entry at a dense place is not found any more."""
+    def mark_removed(self, position: int) -> None:
+        """Set a tombstone: the entry at a dense position no longer matches."""

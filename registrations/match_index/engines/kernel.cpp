@@ -1,8 +1,8 @@
-// The compiled engine of the match index: what lookup.py and python_engine.py do, over the same
-// mapped bytes. docs/match-index.md describes these.
+// The compiled engine of the match index. It mirrors lookup.py and python_engine.py, over the same
+// mapped bytes, which docs/match-index.md describes.
 //
-// It never trusts a number that it reads: one that leads outside of its section ends the match with
-// an error. It runs under the interpreter's lock and calls back for tests and rare numbers only.
+// It trusts no number that it reads: one that points outside of its section ends the match with an
+// error. It holds the interpreter's lock and calls back only for tests and rare numbers.
 
 #include <unordered_map>
 #include <unordered_set>
@@ -20,26 +20,26 @@ class Kernel : public Present {
         verdicts_.assign(nb::cast<size_t>(head["tests"]), 0);
     }
 
-    // The ids of all that the event matches, or their dense places, as bytes of 64-bit integers.
-    nb::object match(nb::handle event, bool places) {
+    // The ids of all matching filters, or their dense positions, as bytes of 64-bit integers.
+    nb::object match(nb::handle event, bool positions) {
         struct Undo {
             Kernel &kernel;
-            ~Undo() { kernel.forget(); }
+            ~Undo() { kernel.unmark(); }
         } undo{*this};
-        if (see(event)) collect();
-        return copied(places);
+        if (mark_event(event)) collect();
+        return result(positions);
     }
 
-    void bury(u32 at) {
+    void mark_removed(u32 at) {
         const u32 *begin = dense_at_.at, *end = begin + dense_at_.size;
-        auto after = std::upper_bound(begin, end, at, [](u32 place, u32 word) {
-            return place < (word & PLACE);
+        auto after = std::upper_bound(begin, end, at, [](u32 position, u32 word) {
+            return position < (word & POSITION);
         });
         if (after == begin || after == end) damaged();
         u32 conjunction = u32(after - begin) - 1;
-        if (wounded_.empty()) is_wounded_.resize(dense_at_.size);
-        is_wounded_.set(conjunction);
-        wounded_[conjunction].insert(at);
+        if (partly_deleted_.empty()) is_partly_deleted_.resize(dense_at_.size);
+        is_partly_deleted_.set(conjunction);
+        partly_deleted_[conjunction].insert(at);
     }
 
     u64 touched = 0;
@@ -49,22 +49,22 @@ class Kernel : public Present {
         return Present::visit(visit, arg);
     }
 
-    void let_go() {
-        Present::let_go();
+    void release() {
+        Present::release();
         test_ = nb::none();
     }
 
   private:
-    // --- what that leads to ---
+    // --- conjunctions of the marked keys ---
 
     void collect() {
         add_runs(0, 1);
-        for (u32 key : seen_) add_runs(key, key + 1);
+        for (u32 key : marked_) add_runs(key, key + 1);
         for (const Span &span : spans_) add_runs(span.first, span.end);
-        for (const Runs &runs : runs_) add_stretches(runs);
-        for (const Span &stretch : stretches_)
-            if (rest_at_[stretch.first] < rest_.size) fetch(rest_.at + rest_at_[stretch.first]);
-        for (const Span &stretch : stretches_) scan(stretch.first, stretch.end);
+        for (const Runs &runs : runs_) add_ranges(runs);
+        for (const Span &range : ranges_)
+            if (rest_at_[range.first] < rest_.size) fetch(rest_.at + rest_at_[range.first]);
+        for (const Span &range : ranges_) scan(range.first, range.end);
     }
 
     void add_runs(u32 first_key, u32 end_key) {
@@ -76,35 +76,35 @@ class Kernel : public Present {
         runs_.push_back({first, end, end_key == first_key + 1});
     }
 
-    // Of many runs of one key, those of the event's gates are looked for.
-    void add_stretches(const Runs &runs) {
+    // Of a key with many runs, search those of the event's gates.
+    void add_ranges(const Runs &runs) {
         if (runs.end - runs.first <= RUNS_FEW || !runs.one_key) {
             for (u32 run = runs.first; run < runs.end; ++run) {
                 u32 gate = run_gates_.at[run];
                 if (gate >= gates_end_) damaged();
-                if (present_.get(gate)) add_stretch(run);
+                if (present_.get(gate)) add_range(run);
             }
             return;
         }
         for (u32 gate : gates_) {
             const u32 *until = run_gates_.at + runs.end;
             const u32 *at = std::lower_bound(run_gates_.at + runs.first, until, gate);
-            if (at != until && *at == gate) add_stretch(at - run_gates_.at);
+            if (at != until && *at == gate) add_range(at - run_gates_.at);
         }
     }
 
-    void add_stretch(size_t run) {
+    void add_range(size_t run) {
         u32 first = run_conjunctions_[run], end = run_conjunctions_[run + 1];
         if (first > end || end >= rest_at_.size) damaged();
         fetch(rest_at_.at + first);
-        if (!stretches_.empty() && stretches_.back().end == first)
-            stretches_.back().end = end;
+        if (!ranges_.empty() && ranges_.back().end == first)
+            ranges_.back().end = end;
         else
-            stretches_.push_back({first, end});
+            ranges_.push_back({first, end});
     }
 
-    // Conjunctions all of whose words hold. The first word of each is looked at without a branch,
-    // because nobody could predict it; most that come through hold.
+    // Collect the conjunctions whose words all hold. The first word of each is tested without a
+    // branch, which would be unpredictable; most conjunctions that pass it hold.
     void scan(u32 first, u32 end) {
         touched += end - first;
         size_t before = found_.size(), count = before;
@@ -119,10 +119,10 @@ class Kernel : public Present {
             count += word >= TEST || present_.get(key) != (word >= NOT);
             at = until;
         }
-        size_t kept = before;
+        size_t passed = before;
         for (size_t at = before; at < count; ++at)
-            if (holds_all(found_[at])) found_[kept++] = found_[at];
-        found_.resize(kept);
+            if (holds_all(found_[at])) found_[passed++] = found_[at];
+        found_.resize(passed);
     }
 
     bool holds_all(u32 conjunction) {
@@ -143,24 +143,24 @@ class Kernel : public Present {
         if (!verdicts_[test]) {
             bool verdict = nb::cast<bool>(test_(test, event_));
             verdicts_[test] = verdict ? 2 : 1;
-            tried_.push_back(test);
+            evaluated_.push_back(test);
         }
         return verdicts_[test] == 2;
     }
 
-    // --- what comes out ---
+    // --- the result ---
 
-    nb::object copied(bool places) {
+    nb::object result(bool positions) {
         size_t total = 0;
         out_.clear();
-        told_.clear();
+        distinct_.clear();
         for (u32 conjunction : found_) {
-            u32 word = dense_at_[conjunction], low = word & PLACE;
-            u32 high = dense_at_[size_t(conjunction) + 1] & PLACE;
+            u32 word = dense_at_[conjunction], low = word & POSITION;
+            u32 high = dense_at_[size_t(conjunction) + 1] & POSITION;
             if (low > high || high > ids_.size) damaged();
             bool is_shared = word & SHARED;
-            if (!wounded_.empty() && is_wounded_.get(conjunction)) {
-                const auto &gone = wounded_[conjunction];
+            if (!partly_deleted_.empty() && is_partly_deleted_.get(conjunction)) {
+                const auto &gone = partly_deleted_[conjunction];
                 for (u32 at = low; at < high; ++at)
                     if (!gone.count(at)) add_span(at, at + 1, is_shared, total);
             } else {
@@ -169,11 +169,11 @@ class Kernel : public Present {
         }
         nb::object made = nb::steal(PyBytes_FromStringAndSize(nullptr, Py_ssize_t(total * 8)));
         if (!made.is_valid()) nb::raise_python_error();
-        write(reinterpret_cast<std::int64_t *>(PyBytes_AS_STRING(made.ptr())), places);
+        write(reinterpret_cast<std::int64_t *>(PyBytes_AS_STRING(made.ptr())), positions);
         return made;
     }
 
-    // Of a filter that is found through several of its conjunctions, the first entry stays.
+    // Of a filter that matches by several of its conjunctions, keep the first entry.
     void add_span(u32 low, u32 high, bool is_shared, size_t &total) {
         if (!is_shared) {
             fetch(ids_.at + low);
@@ -182,13 +182,13 @@ class Kernel : public Present {
             return;
         }
         for (u32 at = low; at < high; ++at)
-            if (told_.add(ids_.at[at])) out_.push_back({at, at + 1}), ++total;
+            if (distinct_.add(ids_.at[at])) out_.push_back({at, at + 1}), ++total;
     }
 
-    void write(std::int64_t *into, bool places) const {
+    void write(std::int64_t *into, bool positions) const {
         for (const Span &span : out_) {
             size_t count = span.end - span.first;
-            if (places)
+            if (positions)
                 for (size_t at = 0; at < count; ++at) into[at] = std::int64_t(span.first + at);
             else if (count == 1)
                 *into = ids_.at[span.first];
@@ -198,20 +198,20 @@ class Kernel : public Present {
         }
     }
 
-    void forget() {
-        Present::forget();
-        for (u32 test : tried_) verdicts_[test] = 0;
-        tried_.clear(), found_.clear(), runs_.clear(), stretches_.clear();
+    void unmark() {
+        Present::unmark();
+        for (u32 test : evaluated_) verdicts_[test] = 0;
+        evaluated_.clear(), found_.clear(), runs_.clear(), ranges_.clear();
     }
 
     nb::object test_;
-    Bits is_wounded_;
-    std::vector<u32> tried_, found_;
-    std::vector<Span> stretches_, out_;
+    Bits is_partly_deleted_;
+    std::vector<u32> evaluated_, found_;
+    std::vector<Span> ranges_, out_;
     std::vector<Runs> runs_;
     std::vector<unsigned char> verdicts_;
-    Told told_;
-    std::unordered_map<u32, std::unordered_set<u32>> wounded_;
+    DistinctIds distinct_;
+    std::unordered_map<u32, std::unordered_set<u32>> partly_deleted_;
 };
 
 int traverse(PyObject *self, visitproc visit, void *arg) {
@@ -220,7 +220,7 @@ int traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 int clear(PyObject *self) {
-    if (nb::inst_ready(self)) nb::inst_ptr<Kernel>(self)->let_go();
+    if (nb::inst_ready(self)) nb::inst_ptr<Kernel>(self)->release();
     return 0;
 }
 
@@ -236,7 +236,7 @@ NB_MODULE(kernel, module) {
         .def(nb::init<nb::handle, nb::dict, nb::dict, nb::object, nb::object, nb::object,
                       nb::object, Py_ssize_t>())
         .def("match", &Kernel::match)
-        .def("bury", &Kernel::bury)
+        .def("mark_removed", &Kernel::mark_removed)
         .def_ro("lookups", &Kernel::lookups)
         .def_ro("touched", &Kernel::touched);
 }

@@ -1,4 +1,4 @@
-"""What of an event the match index knows: which of its keys the event has. Plain module."""
+"""The look-up of an event in the match index: the keys that the event has. Plain module."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -28,32 +28,32 @@ from registrations.match_index.format.shard import Shard
 
 Span = tuple[int, int]
 LOW = 1 << 32
-OPENED = (dict, list, tuple)  # what has values by longer paths
+OPENED = (dict, list, tuple)  # values that may have nested ones
 _digest = xxhash.xxh64_intdigest
 
 
-class Road(NamedTuple):
-    """What is asked of the value at a path."""
+class PathRecord(NamedTuple):
+    """The keys of the index for one path."""
 
     flags: int
-    there: int  # keys, 0 for none
-    member: int
-    head: bytes  # of the names of values
-    prefixes: bytes  # of the names of prefixes
+    there: int  # the key that the path exists; 0: none
+    member: int  # the key that it has a comparable value; 0: none
+    head: bytes  # the beginning of the names of values
+    prefixes: bytes  # the beginning of the names of prefixes
     lengths: tuple[int, ...]
     numbers: tuple[int, int, int]
     texts: tuple[int, int, int]
-    simple: bytes | None  # the names of texts begin so, if nothing but values is asked for
+    simple: bytes | None  # the beginning of the names of texts, if there are only value keys
 
 
 class Lookup:
-    """A shard as it is asked. `present` has a byte for each key: 1 while an event has it."""
+    """A shard with its look-up state. `present` has a byte for each key: 1 if the event has it."""
 
     def __init__(self, shard: Shard, hierarchy: TypeHierarchy) -> None:
         views, head = shard.views, shard.head
         self.shard, self.head, self.hierarchy = shard, head, hierarchy
         self.present = bytearray(head.keys + 1)
-        self.roads: dict[str, Road | None] = {}
+        self.path_records: dict[str, PathRecord | None] = {}
         self.table, self.names, self.name_at = views["table"], views["names"], views["name_at"]
         self.slot_mask, self.hash_mask = head.slots - 1, head.hash_mask
         self.numbers, self.ranks = views["numbers"], views["number_ranks"]
@@ -61,7 +61,7 @@ class Lookup:
         self.implied_at, self.implied = views["implied_at"], views["implied"]
 
     def find(self, name: bytes) -> int:
-        """The number of a name, or 0. The hash only says where it may be: names are compared."""
+        """Return the number of a name, or 0. The hash selects candidates; names are compared."""
         digest, table = _digest(name, SEED) & self.hash_mask, self.table
         at = digest & self.slot_mask
         while word := table[at]:
@@ -72,18 +72,18 @@ class Lookup:
             at += 1
         return 0
 
-    def road(self, path: str) -> Road | None:
-        """None if nobody asks for the path."""
+    def record(self, path: str) -> PathRecord | None:
+        """Return the record of a path; None if the index does not have it."""
         number = self.find(path_name(path))
-        found = self._road(path, number) if number else None
+        found = self._record(path, number) if number else None
         if len(path) > limits.INDEX_PATH_CACHED_CHARS_MAX:
             return found
-        if len(self.roads) >= limits.INDEX_PATHS_CACHED_MAX:
-            self.roads.clear()
-        self.roads[path] = found
+        if len(self.path_records) >= limits.INDEX_PATHS_CACHED_MAX:
+            self.path_records.clear()
+        self.path_records[path] = found
         return found
 
-    def _road(self, path: str, number: int) -> Road:
+    def _record(self, path: str, number: int) -> PathRecord:
         at = (number - self.head.named_end) * layout.PATH_WORDS
         record = self.shard.views["paths"][at : at + layout.PATH_WORDS].tolist()
         flags, there, member, first, end = record[:5]
@@ -92,11 +92,11 @@ class Lookup:
         only_values = flags == layout.HAS_VALUES and not there and not member
         simple = heads[0] + b"s" if only_values else None
         spans = tuple(record[5:8]), tuple(record[8:11])
-        return Road(flags, there, member, *heads, lengths, *spans, simple)
+        return PathRecord(flags, there, member, *heads, lengths, *spans, simple)
 
 
-class Seen(NamedTuple):
-    """Of an event: single keys, and ranges of keys that are thresholds."""
+class EventKeys(NamedTuple):
+    """The keys of an event: single ones, and ranges of thresholds."""
 
     gates: list[int]
     keys: list[int]
@@ -106,43 +106,43 @@ class Seen(NamedTuple):
 # --- the hot loops ---
 
 
-def see(look: Lookup, event: Event) -> Seen | None:
-    """Mark in `present` what the event has; None, and nothing marked, if no gate lets it in."""
-    gates = gates_seen(look, event)
+def mark_event(look: Lookup, event: Event) -> EventKeys | None:
+    """Mark the keys of an event in `present`; return None, and mark none, if it passes no gate."""
+    gates = gates_of_event(look, event)
     if not gates:
         return None
-    present, roads = look.present, look.roads
-    seen = Seen(gates, [0], [])
+    present, path_records = look.present, look.path_records
+    marked = EventKeys(gates, [0], [])
     for gate in gates:
         present[gate] = 1
     for path, value in event.attributes.items():
-        road = roads[path] if path in roads else look.road(path)
-        if road is None:
+        record = path_records[path] if path in path_records else look.record(path)
+        if record is None:
             continue
-        if value.__class__ is str and road.simple is not None:
-            mark_name(look, road.simple + raw(value), seen)
+        if value.__class__ is str and record.simple is not None:
+            mark_name(look, record.simple + raw(value), marked)
         else:
-            see_value(look, road, value, seen)
-            if road.flags & layout.IS_OPENED and isinstance(value, OPENED) and "." not in path:
-                see_inside(look, path, value, event.attributes, seen)
+            mark_value(look, record, value, marked)
+            if record.flags & layout.IS_OPENED and isinstance(value, OPENED) and "." not in path:
+                mark_inside(look, path, value, event.attributes, marked)
     if look.head.flags:
-        see_types(look, event, seen)
-    return seen
+        mark_types(look, event, marked)
+    return marked
 
 
-def forget(look: Lookup, seen: Seen) -> None:
-    """Undo the marks."""
+def unmark(look: Lookup, marked: EventKeys) -> None:
+    """Clear the marks."""
     present = look.present
-    for gate in seen.gates:
+    for gate in marked.gates:
         present[gate] = 0
-    for key in seen.keys:
+    for key in marked.keys:
         present[key] = 0
-    for first, end in seen.spans:
+    for first, end in marked.spans:
         present[first:end] = bytes(end - first)
 
 
-def gates_seen(look: Lookup, event: Event) -> list[int]:
-    """The gates that the event passes, of the forms that there are."""
+def gates_of_event(look: Lookup, event: Event) -> list[int]:
+    """Return the gates that the event passes, of the forms in the index."""
     forms, found = look.head.gate_forms, []
     asked: list[tuple[int, str | None]] = [(form, None) for form in range(4) if forms >> form & 1]
     if forms & 0xF0 and event.application:
@@ -156,100 +156,102 @@ def gates_seen(look: Lookup, event: Event) -> list[int]:
     return found
 
 
-def see_value(look: Lookup, road: Road, value: Any, seen: Seen) -> None:
-    """The keys that the value at a path has."""
-    flags = road.flags
-    if road.there:
-        mark(look, road.there, seen)
+def mark_value(look: Lookup, record: PathRecord, value: Any, marked: EventKeys) -> None:
+    """Mark the keys of the value at a path."""
+    flags = record.flags
+    if record.there:
+        mark(look, record.there, marked)
     members = members_of(value)
     if not members:
         return
-    if road.member:
-        mark(look, road.member, seen)
+    if record.member:
+        mark(look, record.member, marked)
     if flags & layout.HAS_VALUES:
         for one in members:
             tail = value_tail(one)
             if tail is not None:
-                mark_name(look, road.head + tail, seen)
+                mark_name(look, record.head + tail, marked)
     if flags & layout.HAS_PREFIXES:
-        see_prefixes(look, road, members, seen)
+        mark_prefixes(look, record, members, marked)
     if flags & layout.HAS_NUMBERS:
-        see_numbers(look, road.numbers, members, seen)
+        mark_numbers(look, record.numbers, members, marked)
     if flags & layout.HAS_TEXTS:
-        see_texts(look, road.texts, members, seen)
+        mark_texts(look, record.texts, members, marked)
 
 
 def members_of(value: Any) -> Sequence[Any]:
-    """What of a value is compared, as `values.members`."""
+    """Return the comparable values, as `values.members`."""
     if isinstance(value, list | tuple):
         return [one for one in value if not isinstance(one, dict | list)]
     return () if isinstance(value, dict) else (value,)
 
 
-def see_inside(
-    look: Lookup, outer: str, inside: Any, attributes: dict[str, Any], seen: Seen
+def mark_inside(
+    look: Lookup, outer: str, inside: Any, attributes: dict[str, Any], marked: EventKeys
 ) -> None:
-    """The values in an object, or in the objects of a list, by dotted paths, each once; an exact
-    name among the attributes comes first.
+    """Mark the values in an object, or in the objects of a list, by dotted paths, each once; an
+    attribute with the exact name goes first.
     """
     waiting = [(outer, inside)]
     while waiting:
         outer, inside = waiting.pop()
         for name, value in fields_inside(inside).items():
             path = f"{outer}.{name}"
-            road = look.roads[path] if path in look.roads else look.road(path)
-            if road is None or "." in name:
+            record = look.path_records[path] if path in look.path_records else look.record(path)
+            if record is None or "." in name:
                 continue
             if path not in attributes:
-                see_value(look, road, value, seen)
-            if road.flags & layout.IS_OPENED and isinstance(value, OPENED):
+                mark_value(look, record, value, marked)
+            if record.flags & layout.IS_OPENED and isinstance(value, OPENED):
                 waiting.append((path, value))
 
 
-def mark(look: Lookup, key: int, seen: Seen) -> None:
+def mark(look: Lookup, key: int, marked: EventKeys) -> None:
     if not look.present[key]:
         look.present[key] = 1
-        seen.keys.append(key)
+        marked.keys.append(key)
 
 
-def mark_name(look: Lookup, name: bytes, seen: Seen) -> None:
-    """A key by its name, and the sets of alternatives that its value is in."""
+def mark_name(look: Lookup, name: bytes, marked: EventKeys) -> None:
+    """Mark a key by its name, and the sets of alternatives that contain its value."""
     key = look.find(name)
     if not key or look.present[key]:
         return
     look.present[key] = 1
-    seen.keys.append(key)
+    marked.keys.append(key)
     if key < look.head.implying_end:
-        mark_sets(look, key, seen)
+        mark_sets(look, key, marked)
 
 
-def mark_sets(look: Lookup, key: int, seen: Seen) -> None:
-    place = key - look.head.gates_end
-    for one in look.implied[look.implied_at[place] : look.implied_at[place + 1]]:
-        mark(look, one, seen)
+def mark_sets(look: Lookup, key: int, marked: EventKeys) -> None:
+    position = key - look.head.gates_end
+    for one in look.implied[look.implied_at[position] : look.implied_at[position + 1]]:
+        mark(look, one, marked)
 
 
-def see_prefixes(look: Lookup, road: Road, members: Iterable[Any], seen: Seen) -> None:
+def mark_prefixes(
+    look: Lookup, record: PathRecord, members: Iterable[Any], marked: EventKeys
+) -> None:
     for data in [raw(one) for one in members if isinstance(one, str)]:
-        for length in road.lengths:
+        for length in record.lengths:
             if length > len(data):
                 break
-            mark_name(look, road.prefixes + data[:length], seen)
+            mark_name(look, record.prefixes + data[:length], marked)
 
 
-def see_numbers(
-    look: Lookup, span: tuple[int, int, int], members: Iterable[Any], seen: Seen
+def mark_numbers(
+    look: Lookup, span: tuple[int, int, int], members: Iterable[Any], marked: EventKeys
 ) -> None:
-    """Thresholds below the greatest of the numbers, and those above the least."""
+    """Mark the thresholds below the greatest of the numbers, and those above the least."""
     found = [number_order(one) for one in map(number_of, members) if one is not None]
     if found:
         low, middle, high = span
-        mark_span(look, low, number_place(look, max(found), low, middle), seen)
-        mark_span(look, number_place(look, min(found), middle, high), high, seen)
+        mark_span(look, low, number_position(look, max(found), low, middle), marked)
+        mark_span(look, number_position(look, min(found), middle, high), high, marked)
 
 
-def number_place(look: Lookup, value: Number, low: int, high: int) -> int:
-    """The first threshold from `low` on that is not below the value."""
+def number_position(look: Lookup, value: Number, low: int, high: int) -> int:
+    """Return the first threshold from `low` on that is not below the value."""
     first = look.head.numbers_first
     low, high = low - first, high - first
     at = bisect_left(look.numbers, value[0], low, high)
@@ -259,15 +261,17 @@ def number_place(look: Lookup, value: Number, low: int, high: int) -> int:
     return at + first
 
 
-def see_texts(look: Lookup, span: tuple[int, int, int], members: Iterable[Any], seen: Seen) -> None:
+def mark_texts(
+    look: Lookup, span: tuple[int, int, int], members: Iterable[Any], marked: EventKeys
+) -> None:
     found = [raw(one) for one in members if isinstance(one, str)]
     if found:
         low, middle, high = span
-        mark_span(look, low, text_place(look, max(found), low, middle), seen)
-        mark_span(look, text_place(look, min(found), middle, high), high, seen)
+        mark_span(look, low, text_position(look, max(found), low, middle), marked)
+        mark_span(look, text_position(look, min(found), middle, high), high, marked)
 
 
-def text_place(look: Lookup, value: bytes, low: int, high: int) -> int:
+def text_position(look: Lookup, value: bytes, low: int, high: int) -> int:
     first = look.head.texts_first
     shard, ranks = look.shard, look.shard.views["text_ranks"]
     while low < high:
@@ -279,19 +283,19 @@ def text_place(look: Lookup, value: bytes, low: int, high: int) -> int:
     return low
 
 
-def mark_span(look: Lookup, first: int, end: int, seen: Seen) -> None:
+def mark_span(look: Lookup, first: int, end: int, marked: EventKeys) -> None:
     if end > look.head.keys:
         raise IndexError
     if first < end:
         look.present[first:end] = b"\1" * (end - first)
-        seen.spans.append((first, end))
+        marked.spans.append((first, end))
 
 
-def see_types(look: Lookup, event: Event, seen: Seen) -> None:
-    """The event's type, those above it, and what these are below."""
+def mark_types(look: Lookup, event: Event, marked: EventKeys) -> None:
+    """Mark the event's type, its supertypes, and the names that they are below."""
     for type in look.hierarchy(event):
-        mark_name(look, type_name(type), seen)
+        mark_name(look, type_name(type), marked)
         at = type.find(".")
         while at >= 0:
-            mark_name(look, below_name(type[:at]), seen)
+            mark_name(look, below_name(type[:at]), marked)
             at = type.find(".", at + 1)

@@ -1,4 +1,4 @@
-// The byte strings under which the index knows gates and values: what names.py does.
+// The names of gates and values in the index, as byte strings; mirrors names.py.
 
 #pragma once
 
@@ -49,7 +49,7 @@ inline bool add_float(std::string &name, double value) {
     return true;
 }
 
-// As names.value_tail; false for what equals nothing.
+// As names.value_tail; false for a value that equals nothing.
 inline bool add_tail(std::string &name, PyObject *value) {
     if (PyUnicode_Check(value)) {
         name += 's';

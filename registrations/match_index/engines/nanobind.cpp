@@ -1,3 +1,3 @@
-// nanobind's own sources, from the installed package: setup.py says where these are.
+// nanobind's own sources, from the installed package; setup.py has their path.
 
 #include "nb_combined.cpp"

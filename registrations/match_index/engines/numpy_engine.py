@@ -1,5 +1,5 @@
-"""The engine of the match index in numpy: names are looked for as in Python, conjunctions are
-verified and copied all at once. Plain module.
+"""The numpy engine of the match index: it looks up names as the Python engine does, and verifies
+and copies conjunctions all at once. Plain module.
 """
 
 from typing import Any
@@ -8,31 +8,31 @@ import numpy as np
 
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
-from registrations.match_index.engines.lookup import Lookup, Seen, Span, forget, see
+from registrations.match_index.engines.lookup import EventKeys, Lookup, Span, mark_event, unmark
 from registrations.match_index.engines.python_engine import (
     NOTHING,
     Verdicts,
-    copied,
-    stretches,
+    conjunction_ranges,
+    result_of,
     verify,
 )
 from registrations.match_index.engines.residual import Tests
 from registrations.match_index.format.columns import NOT, NUMBER, TEST
 from registrations.match_index.format.errors import IndexDamaged
-from registrations.match_index.format.layout import PLACE, SHARED
+from registrations.match_index.format.layout import POSITION, SHARED
 from registrations.match_index.format.ragged import Array, spread
 from registrations.match_index.format.shard import Shard
-from registrations.match_index.format.tombstones import Graves, conjunction_at
+from registrations.match_index.format.tombstones import Tombstones, conjunction_at
 from registrations.matching.matcher import Counters
 
-# Below these, loops in Python take less time than the first calls of numpy.
-SPAN_FEW = 32  # runs under a range of thresholds
-VERIFIED_FEW = 100  # conjunctions to be looked at
+# Below these, loops in Python are faster than the first calls of numpy.
+SPAN_FEW = 32  # runs of a range of thresholds
+VERIFIED_FEW = 100  # conjunctions to verify
 COPIED_FEW = 300  # conjunctions that hold
 
 
 class NumpyEngine:
-    """Counters are those of the engine in Python."""
+    """The numpy engine. Its counters have the meaning of those of PythonEngine."""
 
     name = "numpy"
 
@@ -40,47 +40,48 @@ class NumpyEngine:
         self.counters = Counters()
         self._look = Lookup(shard, hierarchy)
         self._tests = Tests(shard, hierarchy, self.counters)
-        self._graves = Graves(shard)
-        self._wounded = np.zeros(0, bool)  # by conjunction, once something is gone
+        self._tombstones = Tombstones(shard)
+        self._partly_deleted = np.zeros(0, bool)  # by conjunction, once there is a tombstone
         self._present = np.frombuffer(self._look.present, np.uint8)
         self._views = {name: np.asarray(view) for name, view in shard.views.items()}
         rest = self._views["rest"]
         self._has_keys_only = not len(rest) or int(rest.max()) < NOT
 
-    def match(self, event: Event, *, places: bool = False) -> memoryview:
+    def match(self, event: Event, *, positions: bool = False) -> memoryview:
         try:
-            seen = see(self._look, event)
-            if seen is None:
+            marked = mark_event(self._look, event)
+            if marked is None:
                 return NOTHING
             try:
-                found = self._found(event, seen)
+                found = self._found(event, marked)
             finally:
-                forget(self._look, seen)
+                unmark(self._look, marked)
                 self._tests.end()
             self.counters.lookups += len(event.attributes)
             if len(found) > COPIED_FEW:
-                return self._copied(np.asarray(found), places=places)
+                return self._copied(np.asarray(found), positions=positions)
             few = found if isinstance(found, list) else found.tolist()
-            return copied(self._look.shard, self._graves, few, places=places)
+            return result_of(self._look.shard, self._tombstones, few, positions=positions)
         except (IndexError, ValueError) as error:
-            raise IndexDamaged(f"{self._look.shard.path.name} leads outside of itself.") from error
+            name = self._look.shard.path.name
+            raise IndexDamaged(f"{name} has an offset out of range.") from error
 
-    def bury(self, place: int) -> None:
-        if not len(self._wounded):
-            self._wounded = np.zeros(self._look.head.conjunctions, bool)
-        self._wounded[conjunction_at(self._look.shard, place)] = True
-        self._graves.bury(place)
+    def mark_removed(self, position: int) -> None:
+        if not len(self._partly_deleted):
+            self._partly_deleted = np.zeros(self._look.head.conjunctions, bool)
+        self._partly_deleted[conjunction_at(self._look.shard, position)] = True
+        self._tombstones.mark_removed(position)
 
-    def _found(self, event: Event, seen: Seen) -> list[int] | Array:
-        """A list of few, an array of many."""
+    def _found(self, event: Event, marked: EventKeys) -> list[int] | Array:
+        """Return the conjunctions that hold: few as a list, many as an array."""
         key_runs = self._look.shard.views["key_runs"]
-        many = any(key_runs[end] - key_runs[first] > SPAN_FEW for first, end in seen.spans)
-        ranges = stretches(self._look, seen._replace(spans=[]) if many else seen)
+        many = any(key_runs[end] - key_runs[first] > SPAN_FEW for first, end in marked.spans)
+        ranges = conjunction_ranges(self._look, marked._replace(spans=[]) if many else marked)
         if not many and sum(end - first for first, end in ranges) <= VERIFIED_FEW:
             return self._verified(ranges, event)
         first, end = np.array(ranges, np.int64).reshape(-1, 2).T
         if many:
-            more = self._under(np.array(seen.spans, np.int64))
+            more = self._under(np.array(marked.spans, np.int64))
             first, end = np.concatenate((first, more[0])), np.concatenate((end, more[1]))
         self.counters.touched += int((end - first).sum())
         rest_at = self._views["rest_at"]
@@ -101,7 +102,7 @@ class NumpyEngine:
         return found
 
     def _under(self, spans: Array) -> tuple[Array, Array]:
-        """The stretches of conjunctions under ranges of thresholds, joined where they touch."""
+        """Return the conjunctions of ranges of thresholds, as merged ranges."""
         gates, conjunctions = self._views["run_gates"], self._views["run_conjunctions"]
         low, high = self._views["key_runs"][spans].astype(np.int64).T
         runs = within(low, high, len(gates))
@@ -112,7 +113,7 @@ class NumpyEngine:
         return first[is_first], end[is_last[: len(runs)]].astype(np.int64)
 
     def _passing(self, found: Array, event: Event) -> Array:
-        """Those whose tests hold, too; each test is tried once."""
+        """Return those whose tests hold; evaluate each test once."""
         rest_at, rest = self._views["rest_at"], self._views["rest"]
         ends = rest_at[found + 1].astype(np.int64)
         last = rest[np.maximum(ends - 1, 0)]
@@ -125,30 +126,34 @@ class NumpyEngine:
             keep[at] = all(passes[word - TEST] for word in words if word >= TEST)
         return found[keep]
 
-    def _copied(self, found: Array, *, places: bool) -> memoryview:
+    def _copied(self, found: Array, *, positions: bool) -> memoryview:
         special = self._views["dense_at"][found] >= SHARED
-        if len(self._wounded):
-            special |= self._wounded[found]
+        if len(self._partly_deleted):
+            special |= self._partly_deleted[found]
         taken = self._entries(found[~special])
         if special.any():
-            taken = np.concatenate((taken, self._told_once(found[special])))
-        made: Any = taken if places else self._views["ids"].take(taken)
+            taken = np.concatenate((taken, self._distinct_entries(found[special])))
+        made: Any = taken if positions else self._views["ids"].take(taken)
         return memoryview(made).cast("B").cast("q")
 
-    def _told_once(self, found: Array) -> Array:
-        """The entries that are left of conjunctions, those of one filter once."""
-        gone = self._wounded[found] if len(self._wounded) else np.zeros(len(found), bool)
-        parts = [self._entries(found[~gone])]
-        for conjunction in found[gone].tolist():
+    def _distinct_entries(self, found: Array) -> Array:
+        """Return the live entries of conjunctions, one for each filter."""
+        partly = (
+            self._partly_deleted[found] if len(self._partly_deleted) else np.zeros(len(found), bool)
+        )
+        parts = [self._entries(found[~partly])]
+        for conjunction in found[partly].tolist():
             low, end = self._look.shard.views["dense_at"][conjunction : conjunction + 2]
-            parts.append(np.array(self._graves.alive(conjunction, low & PLACE, end & PLACE)))
+            parts.append(
+                np.array(self._tombstones.live(conjunction, low & POSITION, end & POSITION))
+            )
         taken = np.concatenate(parts).astype(np.int64)
         ids = self._views["ids"].take(taken)
         return taken[np.unique(ids, return_index=True)[1]]
 
     def _entries(self, found: Array) -> Array:
-        low = (self._views["dense_at"].take(found) & np.uint32(PLACE)).astype(np.int64)
-        end = (self._views["dense_at"].take(found + 1) & np.uint32(PLACE)).astype(np.int64)
+        low = (self._views["dense_at"].take(found) & np.uint32(POSITION)).astype(np.int64)
+        end = (self._views["dense_at"].take(found + 1) & np.uint32(POSITION)).astype(np.int64)
         return within(low, end, self._look.head.entries)
 
 
@@ -156,7 +161,7 @@ class NumpyEngine:
 
 
 def within(low: Array, end: Array, size: int) -> Array:
-    """All places from each `low` to before its `end`. Raises IndexError beyond `size`."""
+    """Return all positions from each `low` to before its `end`. Raises IndexError beyond `size`."""
     counts = end - low
     if len(end) and (int(end.max()) > size or int(counts.min()) < 0):
         raise IndexError
@@ -164,19 +169,19 @@ def within(low: Array, end: Array, size: int) -> Array:
 
 
 def failing(words: Array, present: Array, *, has_keys_only: bool) -> Array:
-    """True for each word that does not hold; a test is not tried here."""
+    """Return for each word whether it fails; a test counts as holding."""
     found: Array
     if has_keys_only:
         found = present.take(words) == 0
     else:
         there = present.take(words & np.uint32(NUMBER), mode="clip")
-        unwanted = (words >> np.uint32(30)) & np.uint32(1)
-        found = (there == unwanted) & (words < TEST)
+        excluded = (words >> np.uint32(30)) & np.uint32(1)
+        found = (there == excluded) & (words < TEST)
     return found
 
 
 def without_fails(candidates: Array, rest_at: Array, fails: Array) -> Array:
-    """The conjunctions none of whose words fails; the words stand in the order of these."""
+    """Return the conjunctions without a failing word; the words are in their order."""
     lengths = rest_at[candidates + 1].astype(np.int64) - rest_at[candidates]
     before = np.zeros(len(fails) + 1, np.int64)
     np.cumsum(fails, out=before[1:])

@@ -1,5 +1,5 @@
-// What an event has, as keys of the match index: its gates, its values and what is in them, prefixes
-// and ranges of these, its types.
+// The keys of the match index that an event has: its gates, its values and nested values, their
+// prefixes and ranges, its types.
 
 #pragma once
 
@@ -22,37 +22,37 @@ class Present : public Shard {
     u64 lookups = 0;
 
   protected:
-    // Mark what the event has; false: no gate of it is asked for.
-    bool see(nb::handle event) {
+    // Mark the keys of an event; false if the index has none of its gates.
+    bool mark_event(nb::handle event) {
         event_ = event;
         attributes_ = PyTuple_GetItem(event.ptr(), ATTRIBUTES_AT);
         if (!attributes_ || !PyDict_Check(attributes_)) throw nb::type_error("no event");
-        see_gates();
+        mark_gates();
         if (gates_.empty()) return false;
-        see_attributes(attributes_);
-        if (asks_types_) see_types();
+        mark_attributes(attributes_);
+        if (has_types_) mark_types();
         return true;
     }
 
-    void forget() {
+    void unmark() {
         for (u32 gate : gates_) present_.clear(gate);
-        for (u32 key : seen_) present_.clear(key);
+        for (u32 key : marked_) present_.clear(key);
         for (const Span &span : spans_) present_.fill(span.first, span.end, false);
-        gates_.clear(), seen_.clear(), spans_.clear();
-        wanted_.clear(), arena_.clear();
+        gates_.clear(), marked_.clear(), spans_.clear();
+        pending_.clear(), arena_.clear();
     }
 
-    // Python's garbage collector finds cycles through what is called back, and breaks them.
+    // Python's garbage collector finds reference cycles through the callables, and breaks them.
     int visit(visitproc visit, void *arg) const {
         for (const nb::object *one : {&hierarchy_, &order_, &number_of_text_}) Py_VISIT(one->ptr());
         return 0;
     }
 
-    void let_go() { hierarchy_ = order_ = number_of_text_ = nb::none(); }
+    void release() { hierarchy_ = order_ = number_of_text_ = nb::none(); }
 
     nb::handle event_;
     Bits present_;
-    std::vector<u32> gates_, seen_;
+    std::vector<u32> gates_, marked_;
     std::vector<Span> spans_;
 
   private:
@@ -60,18 +60,18 @@ class Present : public Shard {
         if (key >= keys_) damaged();
         if (present_.get(key)) return false;
         present_.set(key);
-        seen_.push_back(key);
+        marked_.push_back(key);
         return true;
     }
 
     void mark_name(std::string_view name) { mark_found(find(name)); }
 
-    // A key, and the sets of alternatives that its value is in.
+    // Mark a key, and the sets of alternatives that contain its value.
     void mark_found(u32 key) {
         if (!key || !mark(key) || key >= implying_end_) return;
         if (key < gates_end_) damaged();
-        size_t place = key - gates_end_;
-        for (u32 at = implied_at_[place], end = implied_at_[place + 1]; at < end; ++at)
+        size_t position = key - gates_end_;
+        for (u32 at = implied_at_[position], end = implied_at_[position + 1]; at < end; ++at)
             mark(implied_[at]);
     }
 
@@ -82,16 +82,16 @@ class Present : public Shard {
         spans_.push_back({first, end});
     }
 
-    void see_gates() {
-        see_gates_of(0, nullptr);
+    void mark_gates() {
+        mark_gates_of(0, nullptr);
         PyObject *several = PyTuple_GetItem(event_.ptr(), application_at_);
         if (!several) nb::raise_python_error();
         if (!(forms_ >> 4) || !PyTuple_Check(several)) return;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(several); ++at)
-            see_gates_of(4, PyTuple_GET_ITEM(several, at));
+            mark_gates_of(4, PyTuple_GET_ITEM(several, at));
     }
 
-    void see_gates_of(u32 first, PyObject *application) {
+    void mark_gates_of(u32 first, PyObject *application) {
         for (u32 form = 0; form < 4; ++form) {
             if (!(forms_ >> (form + first) & 1)) continue;
             name_ = '@';
@@ -111,69 +111,69 @@ class Present : public Shard {
         }
     }
 
-    // Null if nobody asks for the path.
-    const Road *road(PyObject *path) {
-        PyObject *known = PyDict_GetItemWithError(roads_by_path_.ptr(), path);
+    // Null if the index does not have the path.
+    const PathRecord *path_record(PyObject *path) {
+        PyObject *known = PyDict_GetItemWithError(records_by_path_.ptr(), path);
         if (known) {
             long at = PyLong_AsLong(known);
-            return at < 0 ? nullptr : &roads_[size_t(at)];
+            return at < 0 ? nullptr : &path_records_[size_t(at)];
         }
         if (PyErr_Occurred()) nb::raise_python_error();
-        long made = new_road(Utf8(path).view);
-        if (PyUnicode_GET_LENGTH(path) <= PATH_CACHED_CHARS_MAX) keep_road(path, made);
-        return made < 0 ? nullptr : &roads_[size_t(made)];
+        long made = new_record(Utf8(path).view);
+        if (PyUnicode_GET_LENGTH(path) <= PATH_CACHED_CHARS_MAX) cache_record(path, made);
+        return made < 0 ? nullptr : &path_records_[size_t(made)];
     }
 
-    void keep_road(PyObject *path, long made) {
-        if (PyDict_GET_SIZE(roads_by_path_.ptr()) >= PATHS_CACHED_MAX) roads_by_path_.clear();
+    void cache_record(PyObject *path, long made) {
+        if (PyDict_GET_SIZE(records_by_path_.ptr()) >= PATHS_CACHED_MAX) records_by_path_.clear();
         nb::object at = nb::steal(PyLong_FromLong(made));
-        if (PyDict_SetItem(roads_by_path_.ptr(), path, at.ptr())) nb::raise_python_error();
+        if (PyDict_SetItem(records_by_path_.ptr(), path, at.ptr())) nb::raise_python_error();
     }
 
-    long new_road(std::string_view path) {
+    long new_record(std::string_view path) {
         name_ = '/';
         name_ += path;
         u32 number = find(name_);
         if (!number) return -1;
         if (number < named_end_) damaged();
-        size_t place = number - named_end_, at = place * PATH_WORDS;
+        size_t position = number - named_end_, at = position * PATH_WORDS;
         if (at + PATH_WORDS > paths_.size) damaged();
-        if (roads_.empty()) roads_.resize(paths_.size / PATH_WORDS);
+        if (path_records_.empty()) path_records_.resize(paths_.size / PATH_WORDS);
         begin_name('=', path);
-        roads_[place] = {paths_.at + at, name_};
-        return long(place);
+        path_records_[position] = {paths_.at + at, name_};
+        return long(position);
     }
 
-    void see_attributes(PyObject *attributes) {
+    void mark_attributes(PyObject *attributes) {
         PyObject *name, *value;
         Py_ssize_t at = 0;
         while (PyDict_Next(attributes, &at, &name, &value)) {
             if (!PyUnicode_Check(name)) continue;
             ++lookups;
-            const Road *found = road(name);
+            const PathRecord *found = path_record(name);
             if (!found) continue;
-            see_value(*found, value);
+            mark_value(*found, value);
             if (found->record[0] & IS_OPENED && has_inside(value) &&
                 Utf8(name).view.find('.') == std::string_view::npos)
-                see_inside(name, value);
+                mark_inside(name, value);
         }
-        see_wanted();
+        mark_pending();
     }
 
     static bool is_list(PyObject *value) { return PyList_Check(value) || PyTuple_Check(value); }
 
     static bool has_inside(PyObject *value) { return PyDict_Check(value) || is_list(value); }
 
-    // What the objects of a list have, by name: a list, in which the members of lists stand by
-    // themselves, as values.fields_inside.
+    // The values in the objects of a list, by name, flattened by one level, as
+    // values.fields_inside.
     static nb::dict joined(PyObject *list) {
         nb::dict found;
         PyObject **items = PySequence_Fast_ITEMS(list);
-        for (Py_ssize_t place = 0; place < PySequence_Fast_GET_SIZE(list); ++place) {
-            if (!PyDict_Check(items[place])) continue;
+        for (Py_ssize_t position = 0; position < PySequence_Fast_GET_SIZE(list); ++position) {
+            if (!PyDict_Check(items[position])) continue;
             PyObject *name, *value;
             Py_ssize_t at = 0;
-            while (PyDict_Next(items[place], &at, &name, &value)) {
+            while (PyDict_Next(items[position], &at, &name, &value)) {
                 nb::object none = nb::steal(PyList_New(0));
                 PyObject *into = PyDict_SetDefault(found.ptr(), name, none.ptr());
                 if (!into) nb::raise_python_error();
@@ -186,9 +186,9 @@ class Present : public Shard {
         return found;
     }
 
-    // Values in an object, or in the objects of a list, by dotted paths, each once; an exact name
-    // among the attributes comes first.
-    void see_inside(PyObject *outer, PyObject *value_there) {
+    // Mark values in an object, or in the objects of a list, by dotted paths, each once; an attribute
+    // with the exact name goes first.
+    void mark_inside(PyObject *outer, PyObject *value_there) {
         nb::object inside = PyDict_Check(value_there) ? nb::borrow(value_there)
                                                       : nb::object(joined(value_there));
         PyObject *name, *value;
@@ -198,21 +198,21 @@ class Present : public Shard {
             if (Utf8(name).view.find('.') != std::string_view::npos) continue;
             nb::object path = nb::steal(PyUnicode_FromFormat("%U.%U", outer, name));
             if (!path.is_valid()) nb::raise_python_error();
-            const Road *found = road(path.ptr());
+            const PathRecord *found = path_record(path.ptr());
             if (!found) continue;
             ++lookups;
             int exact = PyDict_Contains(attributes_, path.ptr());
             if (exact < 0) nb::raise_python_error();
-            if (!exact) see_value(*found, value);
-            if (found->record[0] & IS_OPENED && has_inside(value)) see_inside(path.ptr(), value);
+            if (!exact) mark_value(*found, value);
+            if (found->record[0] & IS_OPENED && has_inside(value)) mark_inside(path.ptr(), value);
         }
     }
 
-    void see_value(const Road &by, PyObject *value) {
-        const u32 *road = by.record;
-        if (road[1]) mark(road[1]);
-        if (PyUnicode_Check(value) && !road[2] && road[0] == HAS_VALUES) {
-            want(by.head, value);
+    void mark_value(const PathRecord &by, PyObject *value) {
+        const u32 *record = by.record;
+        if (record[1]) mark(record[1]);
+        if (PyUnicode_Check(value) && !record[2] && record[0] == HAS_VALUES) {
+            queue_value(by.head, value);
             return;
         }
         members_.clear();
@@ -225,12 +225,12 @@ class Present : public Shard {
             members_.push_back(value);
         }
         if (members_.empty()) return;
-        if (road[2]) mark(road[2]);
-        if (road[0] & HAS_VALUES)
-            for (PyObject *one : members_) want(by.head, one);
-        if (road[0] & HAS_PREFIXES) see_prefixes(by);
-        if (road[0] & HAS_NUMBERS) see_numbers(road);
-        if (road[0] & HAS_TEXTS) see_texts(road);
+        if (record[2]) mark(record[2]);
+        if (record[0] & HAS_VALUES)
+            for (PyObject *one : members_) queue_value(by.head, one);
+        if (record[0] & HAS_PREFIXES) mark_prefixes(by);
+        if (record[0] & HAS_NUMBERS) mark_numbers(record);
+        if (record[0] & HAS_TEXTS) mark_texts(record);
     }
 
     void begin_name(char kind, std::string_view path) {
@@ -240,49 +240,49 @@ class Present : public Shard {
         name_ += path;
     }
 
-    void want(const std::string &head, PyObject *value) {
+    void queue_value(const std::string &head, PyObject *value) {
         name_ = head;
-        if (add_tail(name_, value)) want_name();
+        if (add_tail(name_, value)) queue_name();
     }
 
-    void want_name() {
+    void queue_name() {
         u64 digest = digest_of(name_);
         size_t slot = digest & (slots_ - 1);
         if (slot < table_.size) fetch(table_.at + slot);
-        wanted_.push_back({digest, arena_.size(), arena_.size() + name_.size()});
+        pending_.push_back({digest, arena_.size(), arena_.size() + name_.size()});
         arena_ += name_;
     }
 
-    // Each step asks for what the next one reads.
-    void see_wanted() {
-        for (const Wanted &one : wanted_) {
+    // Each loop prefetches what the next one reads.
+    void mark_pending() {
+        for (const PendingName &one : pending_) {
             u32 number = u32(table_[one.digest & (slots_ - 1)]);
             if (number < name_at_.size) fetch(name_at_.at + number);
             if (number < key_runs_.size) fetch(key_runs_.at + number);
         }
-        for (const Wanted &one : wanted_) {
+        for (const PendingName &one : pending_) {
             u32 number = u32(table_[one.digest & (slots_ - 1)]);
             if (number < name_at_.size && name_at_[number] < names_.size)
                 fetch(names_.at + name_at_[number]);
         }
         std::string_view names(arena_);
-        for (const Wanted &one : wanted_)
+        for (const PendingName &one : pending_)
             mark_found(find(names.substr(one.begin, one.end - one.begin), one.digest));
     }
 
-    void see_prefixes(const Road &by) {
-        const u32 *road = by.record;
+    void mark_prefixes(const PathRecord &by) {
+        const u32 *record = by.record;
         std::string head = by.head;
         head[0] = '^';
         for (PyObject *one : members_) {
             if (!PyUnicode_Check(one)) continue;
             Utf8 text(one);
-            for (u32 at = road[3]; at < road[4]; ++at) {
+            for (u32 at = record[3]; at < record[4]; ++at) {
                 size_t length = lengths_[at];
                 if (length > text.view.size()) break;
                 name_ = head;
                 name_ += text.view.substr(0, length);
-                want_name();
+                queue_name();
             }
         }
     }
@@ -315,8 +315,8 @@ class Present : public Shard {
         return true;
     }
 
-    // Thresholds below the greatest of the numbers, and those above the least.
-    void see_numbers(const u32 *road) {
+    // Mark the thresholds below the greatest of the numbers, and those above the least.
+    void mark_numbers(const u32 *record) {
         bool any = false;
         Number least, greatest, one;
         for (PyObject *member : members_) {
@@ -326,11 +326,11 @@ class Present : public Shard {
             any = true;
         }
         if (!any) return;
-        mark_span(road[5], number_place(greatest, road[5], road[6]));
-        mark_span(number_place(least, road[6], road[7]), road[7]);
+        mark_span(record[5], number_position(greatest, record[5], record[6]));
+        mark_span(number_position(least, record[6], record[7]), record[7]);
     }
 
-    void see_texts(const u32 *road) {
+    void mark_texts(const u32 *record) {
         bool any = false;
         std::string least, greatest;
         for (PyObject *member : members_) {
@@ -341,11 +341,11 @@ class Present : public Shard {
             any = true;
         }
         if (!any) return;
-        mark_span(road[8], text_place(greatest, road[8], road[9]));
-        mark_span(text_place(least, road[9], road[10]), road[10]);
+        mark_span(record[8], text_position(greatest, record[8], record[9]));
+        mark_span(text_position(least, record[9], record[10]), record[10]);
     }
 
-    void see_types() {
+    void mark_types() {
         nb::object hierarchy = hierarchy_(event_);
         for (nb::handle type : hierarchy) {
             Utf8 text(type.ptr());
@@ -363,9 +363,9 @@ class Present : public Shard {
     Py_ssize_t application_at_;
     PyObject *attributes_ = nullptr;
     std::string name_;
-    std::vector<Wanted> wanted_;
+    std::vector<PendingName> pending_;
     std::string arena_;
-    nb::dict roads_by_path_;
-    std::vector<Road> roads_;
+    nb::dict records_by_path_;
+    std::vector<PathRecord> path_records_;
     std::vector<PyObject *> members_;
 };

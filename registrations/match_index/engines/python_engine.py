@@ -1,4 +1,4 @@
-"""The engine of the match index in Python alone, over the mapped file. Plain module."""
+"""The pure Python engine of the match index, over the mapped file. Plain module."""
 
 from array import array
 from bisect import bisect_left
@@ -6,22 +6,24 @@ from collections.abc import Iterable
 
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
-from registrations.match_index.engines.lookup import Lookup, Seen, forget, see
+from registrations.match_index.engines.lookup import EventKeys, Lookup, mark_event, unmark
 from registrations.match_index.engines.residual import Tests
 from registrations.match_index.format.columns import NOT, NUMBER, TEST
 from registrations.match_index.format.errors import IndexDamaged
-from registrations.match_index.format.layout import PLACE, SHARED
+from registrations.match_index.format.layout import POSITION, SHARED
 from registrations.match_index.format.shard import Shard
-from registrations.match_index.format.tombstones import Graves
+from registrations.match_index.format.tombstones import Tombstones
 from registrations.matching.matcher import Counters
 
-RUNS_FEW = 16  # of one key; of more, the event's gates are looked for
+RUNS_FEW = 16  # of one key; among more, the event's gates are searched
 
 NOTHING = memoryview(b"").cast("q")
 
 
 class PythonEngine:
-    """`counters.touched` counts conjunctions looked at, `counters.lookups` values."""
+    """The Python engine. `counters.touched` counts visited conjunctions, `counters.lookups`
+    values.
+    """
 
     name = "python"
 
@@ -29,37 +31,38 @@ class PythonEngine:
         self.counters = Counters()
         self._look = Lookup(shard, hierarchy)
         self._tests = Tests(shard, hierarchy, self.counters)
-        self._graves = Graves(shard)
+        self._tombstones = Tombstones(shard)
 
-    def match(self, event: Event, *, places: bool = False) -> memoryview:
+    def match(self, event: Event, *, positions: bool = False) -> memoryview:
         try:
-            seen = see(self._look, event)
-            if seen is None:
+            marked = mark_event(self._look, event)
+            if marked is None:
                 return NOTHING
             try:
-                found = self._found(event, seen)
+                found = self._found(event, marked)
             finally:
-                forget(self._look, seen)
+                unmark(self._look, marked)
                 self._tests.end()
             self.counters.lookups += len(event.attributes)
-            return copied(self._look.shard, self._graves, found, places=places)
+            return result_of(self._look.shard, self._tombstones, found, positions=positions)
         except (IndexError, ValueError) as error:
-            raise IndexDamaged(f"{self._look.shard.path.name} leads outside of itself.") from error
+            name = self._look.shard.path.name
+            raise IndexDamaged(f"{name} has an offset out of range.") from error
 
-    def bury(self, place: int) -> None:
-        self._graves.bury(place)
+    def mark_removed(self, position: int) -> None:
+        self._tombstones.mark_removed(position)
 
-    def _found(self, event: Event, seen: Seen) -> list[int]:
+    def _found(self, event: Event, marked: EventKeys) -> list[int]:
         found: list[int] = []
         passes = Verdicts(self._tests, event)
-        for first, end in stretches(self._look, seen):
+        for first, end in conjunction_ranges(self._look, marked):
             self.counters.touched += end - first
             verify(self._look, first, end, passes, found)
         return found
 
 
 class Verdicts(dict[int, bool]):
-    """Of tests, each tried when it is first asked for."""
+    """The results of tests, each evaluated on first access."""
 
     def __init__(self, tests: Tests, event: Event) -> None:
         super().__init__()
@@ -73,8 +76,8 @@ class Verdicts(dict[int, bool]):
 # --- the hot loops ---
 
 
-def stretches(look: Lookup, seen: Seen) -> list[tuple[int, int]]:
-    """The conjunctions under what the event has, and in gates that it passes: ranges of them."""
+def conjunction_ranges(look: Lookup, marked: EventKeys) -> list[tuple[int, int]]:
+    """Return the conjunctions of the event's keys and gates, as ranges."""
     views, present = look.shard.views, look.present
     key_runs, gates, conjunctions = (
         views["key_runs"],
@@ -82,21 +85,21 @@ def stretches(look: Lookup, seen: Seen) -> list[tuple[int, int]]:
         views["run_conjunctions"],
     )
     found: list[tuple[int, int]] = []
-    for key in seen.keys:
+    for key in marked.keys:
         first, end = key_runs[key], key_runs[key + 1]
         if end - first > RUNS_FEW:
-            runs = runs_of_gates(gates, seen.gates, first, end)
+            runs = runs_of_gates(gates, marked.gates, first, end)
         else:
             runs = [run for run in range(first, end) if present[gates[run]]]
         found += [(conjunctions[run], conjunctions[run + 1]) for run in runs]
-    for low, high in seen.spans:
+    for low, high in marked.spans:
         runs = [run for run in range(key_runs[low], key_runs[high]) if present[gates[run]]]
         found += [(conjunctions[run], conjunctions[run + 1]) for run in runs]
     return found
 
 
 def verify(look: Lookup, first: int, end: int, passes: Verdicts, found: list[int]) -> None:
-    """Add the conjunctions from `first` to before `end` all of whose words hold."""
+    """Add the conjunctions from `first` to before `end` whose words all hold."""
     rest_at, present = look.rest_at, look.present
     at = rest_at[first]
     for conjunction in range(first, end):
@@ -110,38 +113,40 @@ def verify(look: Lookup, first: int, end: int, passes: Verdicts, found: list[int
 
 
 def holds(word: int, present: bytearray, passes: Verdicts) -> bool:
-    """A word that is no key which must be there."""
+    """Return whether a word holds that is a test or a negated key."""
     return passes[word - TEST] if word >= TEST else not present[word & NUMBER]
 
 
-def runs_of_gates(gates: memoryview, wanted: list[int], first: int, end: int) -> list[int]:
-    """The runs of one key, which are in the order of their gates, that are of a wanted gate."""
+def runs_of_gates(gates: memoryview, passed: list[int], first: int, end: int) -> list[int]:
+    """Return the runs of one key (sorted by gate) that have one of the passed gates."""
     found = []
-    for gate in wanted:
+    for gate in passed:
         at = bisect_left(gates, gate, first, end)
         if at < end and gates[at] == gate:
             found.append(at)
     return found
 
 
-def copied(shard: Shard, graves: Graves, found: list[int], *, places: bool) -> memoryview:
-    """The ids of conjunctions, or their dense places, those of one filter once."""
+def result_of(
+    shard: Shard, tombstones: Tombstones, found: list[int], *, positions: bool
+) -> memoryview:
+    """Return the ids of conjunctions, or their dense positions, one for each filter."""
     dense_at, ids = shard.views["dense_at"], shard.views["ids"]
     out, shared = array("q"), array("q")
     for conjunction in found:
-        low, high = dense_at[conjunction], dense_at[conjunction + 1] & PLACE
+        low, high = dense_at[conjunction], dense_at[conjunction + 1] & POSITION
         into = shared if low & SHARED else out
-        low &= PLACE
+        low &= POSITION
         if not low <= high <= len(ids):
             raise IndexError
-        if conjunction in graves.wounded:
-            alive: Iterable[int] = graves.alive(conjunction, low, high)
-            into.extend(alive if places or into is shared else (ids[at] for at in alive))
-        elif places or into is shared:
+        if conjunction in tombstones.partly_deleted:
+            alive: Iterable[int] = tombstones.live(conjunction, low, high)
+            into.extend(alive if positions or into is shared else (ids[at] for at in alive))
+        elif positions or into is shared:
             into.extend(range(low, high))
         else:
             out.frombytes(ids[low:high].cast("B"))
     if shared:
         once = {ids[at]: at for at in reversed(shared)}
-        out.extend(sorted(once.values() if places else once))
+        out.extend(sorted(once.values() if positions else once))
     return memoryview(out)

@@ -1,4 +1,4 @@
-"""The tests of a shard: parsed when they are first asked for, tried once an event. Plain module."""
+"""The tests of a shard, parsed on first use. Plain module."""
 
 from eventhub.base.errors import EventHubError
 from eventhub.event.envelope import Event
@@ -15,7 +15,7 @@ _NOTHING = EventValues(Event("", "", {}))
 
 
 class Tests:
-    """By number. Parsed ones stay: there are as many as the shard has."""
+    """The tests of a shard by number. Parsed tests are cached; the shard bounds their number."""
 
     def __init__(self, shard: Shard, hierarchy: TypeHierarchy, counters: Counters) -> None:
         self._shard = shard
@@ -25,7 +25,7 @@ class Tests:
         self._values = _NOTHING
 
     def __call__(self, number: int, event: Event) -> bool:
-        """Raises IndexDamaged if the text is none that a builder wrote."""
+        """Evaluate a test for an event. Raises IndexDamaged for a text that no builder wrote."""
         node = self._nodes.get(number)
         if node is None:
             node = self._nodes[number] = self._parsed(number)
@@ -35,7 +35,7 @@ class Tests:
         return holds(node, self._values, self._hierarchy)
 
     def end(self) -> None:
-        """The event was matched: it may change before it comes again."""
+        """Drop the values of the matched event, which may change before its next match."""
         self._values = _NOTHING
 
     def _parsed(self, number: int) -> Node:

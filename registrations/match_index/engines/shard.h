@@ -1,4 +1,4 @@
-// A mapped file of the match index, as the compiled engine reads it.
+// The view of a mapped file of the match index in the compiled engine.
 
 #pragma once
 
@@ -19,26 +19,26 @@ class Shard {
         texts_first_ = u32(count("texts_first"));
         keys_ = u32(count("keys"));
         forms_ = u32(count("gate_forms"));
-        asks_types_ = count("flags") & 1;
-        place(sections, "table", table_);
-        place(sections, "name_at", name_at_);
-        place(sections, "names", names_);
-        place(sections, "paths", paths_);
-        place(sections, "lengths", lengths_);
-        place(sections, "implied_at", implied_at_);
-        place(sections, "implied", implied_);
-        place(sections, "numbers", numbers_);
-        place(sections, "number_ranks", number_ranks_);
-        place(sections, "text_at", text_at_);
-        place(sections, "texts", texts_);
-        place(sections, "text_ranks", text_ranks_);
-        place(sections, "key_runs", key_runs_);
-        place(sections, "run_gates", run_gates_);
-        place(sections, "run_conjunctions", run_conjunctions_);
-        place(sections, "rest_at", rest_at_);
-        place(sections, "rest", rest_);
-        place(sections, "dense_at", dense_at_);
-        place(sections, "ids", ids_);
+        has_types_ = count("flags") & 1;
+        load(sections, "table", table_);
+        load(sections, "name_at", name_at_);
+        load(sections, "names", names_);
+        load(sections, "paths", paths_);
+        load(sections, "lengths", lengths_);
+        load(sections, "implied_at", implied_at_);
+        load(sections, "implied", implied_);
+        load(sections, "numbers", numbers_);
+        load(sections, "number_ranks", number_ranks_);
+        load(sections, "text_at", text_at_);
+        load(sections, "texts", texts_);
+        load(sections, "text_ranks", text_ranks_);
+        load(sections, "key_runs", key_runs_);
+        load(sections, "run_gates", run_gates_);
+        load(sections, "run_conjunctions", run_conjunctions_);
+        load(sections, "rest_at", rest_at_);
+        load(sections, "rest", rest_);
+        load(sections, "dense_at", dense_at_);
+        load(sections, "ids", ids_);
     }
     ~Shard() { PyBuffer_Release(&buffer_); }
     Shard(const Shard &) = delete;
@@ -63,7 +63,7 @@ class Shard {
         }
     }
 
-    u32 number_place(const Number &value, u32 low, u32 high) const {
+    u32 number_position(const Number &value, u32 low, u32 high) const {
         check_thresholds(low, high, numbers_first_, texts_first_);
         u32 rank = 2 * value.second + 1;
         while (low < high) {
@@ -77,7 +77,7 @@ class Shard {
         return low;
     }
 
-    u32 text_place(std::string_view value, u32 low, u32 high) const {
+    u32 text_position(std::string_view value, u32 low, u32 high) const {
         check_thresholds(low, high, texts_first_, keys_);
         while (low < high) {
             u32 middle = low + (high - low) / 2, at = middle - texts_first_;
@@ -97,7 +97,7 @@ class Shard {
     Py_buffer buffer_{};
     u64 mask_, slots_;
     u32 gates_end_, implying_end_, named_end_, numbers_first_, texts_first_, keys_, forms_;
-    bool asks_types_;
+    bool has_types_;
     Section<u64> table_;
     Section<double> numbers_;
     Section<std::int64_t> ids_;
@@ -108,7 +108,7 @@ class Shard {
         run_conjunctions_, rest_at_, rest_, dense_at_;
 
   private:
-    template <class T> void place(nb::dict &sections, const char *name, Section<T> &into) {
+    template <class T> void load(nb::dict &sections, const char *name, Section<T> &into) {
         nb::tuple found = nb::cast<nb::tuple>(sections[name]);
         u64 offset = nb::cast<u64>(found[0]), length = nb::cast<u64>(found[1]);
         if (offset > u64(buffer_.len) || length > u64(buffer_.len) - offset) damaged();

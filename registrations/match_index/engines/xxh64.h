@@ -1,4 +1,4 @@
-// XXH64, as its specification says (xxhash.com); little-endian machines only, as is the index.
+// XXH64, per its specification (xxhash.com); for little-endian machines only, like the index.
 
 #pragma once
 

@@ -1,7 +1,7 @@
-"""One epoch of a stream's match index, opened: its columns stand for versions of registrations, by
-dense place. Plain module.
+"""An open epoch of a stream's match index, with the columns of versions of registrations, by dense
+position. Plain module.
 
-Nothing of an epoch changes. A version that ended since is known to whoever matches.
+An epoch is immutable. The matching process knows the versions that ended since.
 """
 
 from functools import cached_property
@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from registrations.match_index.epochs.facts import Facts, facts_of
+from registrations.match_index.epochs.facts import EpochFacts, facts_of
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.match_index.format.index import Base, open_base
 from registrations.match_index.format.layout import EXTRA
-from registrations.match_index.format.manifest import Manifest
+from registrations.match_index.format.manifest import IndexManifest
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS
 
 _DAMAGED = "damaged"  # a mark in an epoch's folder
 
 
-class Columns(NamedTuple):
-    """Of one shard, by dense place; 64-bit integers, mapped."""
+class MappedVersionColumns(NamedTuple):
+    """The columns of one shard, by dense position; 64-bit integers, mapped."""
 
     client: memoryview
     endpoint: memoryview
@@ -35,17 +35,17 @@ class Columns(NamedTuple):
 
 
 class Epoch:
-    """Opened; reading it needs no database. Any number of threads may."""
+    """An open epoch. Any number of threads may read it; it needs no database."""
 
-    def __init__(self, base: Base, facts: Facts) -> None:
-        """Raises IndexDamaged if it lacks a column."""
+    def __init__(self, base: Base, facts: EpochFacts) -> None:
+        """Raise IndexDamaged if it lacks a column."""
         self.base = base
         self.facts = facts
         self.columns = [columns_of(shard) for shard in base.shards]
 
     @cached_property
     def clients(self) -> list[int]:
-        """Ascending; reads a column, as the next does."""
+        """The clients, ascending. Reads a column, as `groups` does."""
         return self._different("client")
 
     @cached_property
@@ -53,12 +53,12 @@ class Epoch:
         return self._different("group")
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> IndexManifest:
         return self.base.manifest
 
     def __contains__(self, id: int) -> bool:
-        """Whether a version is in; some microseconds. Raises IndexDamaged."""
-        return bool(self.base.places_of(id))
+        """Return whether it has a version; takes some microseconds. Raises IndexDamaged."""
+        return bool(self.base.positions_of(id))
 
     def _different(self, column: str) -> list[int]:
         parts = [np.unique(np.asarray(getattr(columns, column))) for columns in self.columns]
@@ -67,9 +67,7 @@ class Epoch:
 
 
 def open_epoch(root: Path) -> Epoch:
-    """The current one; looks at headers only. Raises IndexAbsent, IndexDamaged,
-    OSError.
-    """
+    """Open the current epoch; read headers only. Raises IndexAbsent, IndexDamaged, OSError."""
     base = open_base(root)
     facts = facts_of(base.manifest)
     if facts is None:
@@ -79,17 +77,17 @@ def open_epoch(root: Path) -> Epoch:
     return Epoch(base, facts)
 
 
-def mark_damaged(root: Path, manifest: Manifest) -> None:
-    """An epoch that led outside of its files while it was used: nobody opens it again, and the next
-    build does not begin with it. Raises OSError.
+def mark_damaged(root: Path, manifest: IndexManifest) -> None:
+    """Mark an epoch that proved damaged in use: it is not opened again, and the next build does not
+    use it. Raises OSError.
     """
     (root / manifest.folder / _DAMAGED).touch()
 
 
-def columns_of(shard: Shard) -> Columns:
-    """Raises IndexDamaged."""
+def columns_of(shard: Shard) -> MappedVersionColumns:
+    """Return the columns of a shard. Raises IndexDamaged if one is missing."""
     views: dict[str, Any] = shard.views
     missing = [name for name in COLUMNS if EXTRA + name not in views]
     if missing:
         raise IndexDamaged(f"{shard.path.name} has no column {', '.join(missing)}.")
-    return Columns(**{name: views[EXTRA + name] for name in COLUMNS}, ids=views["ids"])
+    return MappedVersionColumns(**{name: views[EXTRA + name] for name in COLUMNS}, ids=views["ids"])

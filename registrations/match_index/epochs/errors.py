@@ -1,4 +1,4 @@
-"""Errors of a stream's match index, part of the one tree of eventhub/base/errors.py.
+"""The errors of a stream's match index, part of the error tree of eventhub/base/errors.py.
 Plain module.
 """
 
@@ -9,53 +9,50 @@ from errno import EACCES, EDQUOT, EEXIST, EISDIR, ENOSPC, ENOTDIR, ENOTEMPTY, EP
 from eventhub.base.errors import EventHubError
 
 
-class IndexNotTaken(EventHubError):
-    """The stream is not matched from an index: the registrations on `system` are matched in memory,
-    nothing of a transient stream is called back, and other strategies than `auto` and `index` have
-    none.
+class IndexNotUsed(EventHubError):
+    """The stream does not use a match index: registrations on `system` are matched in memory,
+    transient streams have no callbacks, and only the strategies `auto` and `index` use one.
     """
 
-    code = "match_index_not_taken"
+    code = "match_index_not_used"
     status = 422
 
 
 class IndexOutdated(EventHubError):
-    """A newer index of the stream was published while this one was being built; that one stays."""
+    """A newer index of the stream was published during the build; the newer one remains."""
 
     code = "match_index_outdated"
     status = 409
 
 
 class IndexNotWritten(EventHubError):
-    """The files of the match index cannot be read or written; the log of the worker names the file
-    and the error. A worker tries again by itself, and meanwhile events are matched as before.
+    """The files of the match index cannot be read or written; the worker's log has the file and the
+    error. Workers retry; meanwhile events are matched as before.
     """
 
     code = "match_index_not_written"
 
 
 class IndexReadOnly(IndexNotWritten):
-    """The folder `indexes` of the hub's data folder cannot be written. Make it writable for the
-    user whom the workers run as, or build again once its file system is; a worker tries again by
-    itself, and meanwhile events are matched as before.
+    """The folder `indexes` in the hub's data folder is not writable. Make it writable for the user
+    that runs the workers. Workers retry; meanwhile events are matched as before.
     """
 
     code = "match_index_read_only"
 
 
 class IndexDiskFull(IndexNotWritten):
-    """The disk of the hub's data folder has no room for the match index. Make room, or move the
-    folder `indexes` to a larger disk; a worker tries again by itself, and meanwhile events are
-    matched as before.
+    """The disk of the hub's data folder has no space for the match index. Free space, or move the
+    folder `indexes` to a larger disk. Workers retry; meanwhile events are matched as before.
     """
 
     code = "match_index_disk_full"
 
 
 class IndexObstructed(IndexNotWritten):
-    """Something else is in the place of a file or a folder of the match index, such as a folder
-    called `manifest.json`. Remove it from the stream's folder below `indexes` of the hub's data
-    folder; a worker tries again by itself, and meanwhile events are matched as before.
+    """Another file or folder has the name of one of the match index, such as a folder called
+    `manifest.json`. Remove it from the stream's folder in `indexes` of the hub's data folder.
+    Workers retry; meanwhile events are matched as before.
     """
 
     code = "match_index_obstructed"
@@ -70,8 +67,8 @@ _KINDS: dict[int, type[IndexNotWritten]] = {
 
 @contextmanager
 def index_files() -> Iterator[None]:
-    """Whatever the files of an index fail with in the block is raised as IndexNotWritten, with the
-    system's own words for the operator.
+    """Convert an OSError in the block to IndexNotWritten, with the system's message for the
+    operator.
     """
     try:
         yield

@@ -1,33 +1,33 @@
-"""What the manifest of a stream's match index says beside what is in it, and whether it may be used
-at a moment of the database. Plain module.
+"""The facts of an epoch in the manifest of a stream's match index, and whether the epoch may be
+used with a state of the database. Plain module.
 
-An epoch is of one snapshot. `xmin` says what that snapshot did not see: only what changed in
-transactions from there on. That is more than it did not see, and never less.
+An epoch is built from one snapshot, which saw all transactions before `xmin`. Changes of
+transactions from `xmin` on count as unseen; that is never too few.
 """
 
 from typing import Any, NamedTuple
 
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from registrations.match_index.format.manifest import Manifest, are_counts
+from registrations.match_index.format.manifest import IndexManifest, are_counts
 from registrations.matching.stream_matcher import INDEXED
 
-FORM = 1  # of the columns and facts
+FORM = 1  # the version of the columns and facts
 
 
-class Facts(NamedTuple):
-    """What an epoch of a stream was built from."""
+class EpochFacts(NamedTuple):
+    """The snapshot from which an epoch of a stream was built."""
 
     stream: int
-    history: str  # of the database: another one after a restore
-    after: int  # versions that ended at or before this sequence of the stream are left out
-    xmin: int  # the oldest transaction that the snapshot did not see the end of
-    refused: tuple[int, ...] = ()  # versions that no index can hold, ascending
+    history: str  # of the database; a restore starts another one
+    after: int  # versions that ended at or before this sequence of the stream are omitted
+    xmin: int  # the oldest transaction that was still open in the snapshot
+    refused: tuple[int, ...] = ()  # versions that no index can store, ascending
 
     def stored(self) -> dict[str, Any]:
         return {"form": FORM, **self._asdict()}
 
 
-class Moment(NamedTuple):
+class StreamSnapshot(NamedTuple):
     """A stream in one snapshot of the database."""
 
     system: int  # the head of `system`
@@ -35,26 +35,26 @@ class Moment(NamedTuple):
     xmin: int
     strategy: str
     durability: str
-    after: int  # the stream is matched for callbacks up to here; 0: not at all
-    purged: int = 0  # the last transaction that ended a version which was deleted since; 0: none
+    after: int  # the stream is matched for callbacks up to here; 0: not yet
+    purged: int = 0  # the last transaction that ended a version deleted since; 0: none
 
 
-def facts_of(manifest: Manifest) -> Facts | None:
-    """None if the manifest is of another form, or was built for something else."""
+def facts_of(manifest: IndexManifest) -> EpochFacts | None:
+    """Return the facts of an epoch; None if the manifest has another form or purpose."""
     stored = dict(manifest.facts)
     try:
         if stored.pop("form") != FORM:
             return None
-        facts = Facts(**{**stored, "refused": tuple(stored["refused"])})
+        facts = EpochFacts(**{**stored, "refused": tuple(stored["refused"])})
     except (KeyError, TypeError):
         return None
     numbers = (facts.stream, facts.after, facts.xmin, *facts.refused)
     return facts if isinstance(facts.history, str) and are_counts(numbers) else None
 
 
-def refusal(manifest: Manifest, stream_id: int, moment: Moment) -> str | None:
-    """Why an epoch must not be used: `form`, `stream`, `history`, `future`, `purged`; None if
-    it may.
+def refusal(manifest: IndexManifest, stream_id: int, moment: StreamSnapshot) -> str | None:
+    """Return why an epoch must not be used: `form`, `stream`, `history`, `future`, `purged`; None
+    if it may be used.
     """
     facts, through = facts_of(manifest), manifest.built_through_sequence
     if facts is None or through is None:
@@ -70,9 +70,9 @@ def refusal(manifest: Manifest, stream_id: int, moment: Moment) -> str | None:
     return None
 
 
-def takes_index(stream_id: int, moment: Moment) -> bool:
-    """Whether the stream is matched from an index, if there is one. The few registrations on
-    `system` are matched in memory, and a transient stream has no callbacks.
+def uses_index(stream_id: int, moment: StreamSnapshot) -> bool:
+    """Return whether a stream uses a match index. The few registrations on `system` are matched in
+    memory, and a transient stream has no callbacks.
     """
     forwarded = stream_id != SYSTEM_STREAM_ID and moment.durability != "transient"
     return forwarded and moment.strategy in INDEXED

@@ -1,4 +1,4 @@
-"""A stream's versions as a builder reads them, in one snapshot. SQL module."""
+"""The versions of a stream's registrations, read in one snapshot for a build. SQL module."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,8 +10,8 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named
 from registrations import catalog
 from registrations.catalog import ChangedVersionQuery, StoredVersion, VersionQuery
-from registrations.match_index.epochs.errors import IndexNotTaken
-from registrations.match_index.epochs.facts import Moment, takes_index
+from registrations.match_index.epochs.errors import IndexNotUsed
+from registrations.match_index.epochs.facts import StreamSnapshot, uses_index
 from registrations.match_index.format.versions import NEVER_ENDS
 
 SQL = queries.load("registrations/sql/index.sql")
@@ -20,13 +20,13 @@ Connection = psycopg.Connection[Any]
 _ROWS_PER_FETCH = 10_000
 
 
-class Row(StoredVersion):
-    """A version as a builder takes it; it has an endpoint."""
+class IndexableVersion(StoredVersion):
+    """A version with an endpoint, to be indexed."""
 
     __slots__ = ()
 
     def columns(self) -> Mapping[str, int]:
-        """What the index has of it beside its filter."""
+        """Return its columns in the index."""
         return {
             "client": self.client_id,
             "endpoint": self.endpoint_id or 0,
@@ -38,38 +38,44 @@ class Row(StoredVersion):
         }
 
     def is_over(self, after: int) -> bool:
-        """No event after that sequence is within its bounds."""
+        """Return whether it has no event after that sequence within its bounds."""
         return self.until is not None and self.until <= max(after, self.since)
 
 
 @contextmanager
 def snapshot(connection: Connection) -> Iterator[None]:
-    """All that is read in the block is of one moment."""
+    """Read everything in the block from one snapshot."""
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute(catalog.SQL["raise_work_mem"])
         yield
 
 
-def moment_of(connection: Connection, stream_id: int) -> Moment:
-    """Raises IndexNotTaken if the stream has no use for an index, or is not there."""
-    moment = cursor_of(connection, Moment).execute(catalog.SQL["moment"], (stream_id,)).fetchone()
-    if moment is None or not takes_index(stream_id, moment):
-        raise IndexNotTaken
+def snapshot_of(connection: Connection, stream_id: int) -> StreamSnapshot:
+    """Read a stream's state. Raises IndexNotUsed if it uses no index, or does not exist."""
+    moment = (
+        cursor_of(connection, StreamSnapshot)
+        .execute(catalog.SQL["moment"], (stream_id,))
+        .fetchone()
+    )
+    if moment is None or not uses_index(stream_id, moment):
+        raise IndexNotUsed
     return moment
 
 
-def rows(connection: Connection, wanted: VersionQuery | ChangedVersionQuery) -> Iterator[Row]:
-    """A piece at a time, so that the memory does not grow with the versions."""
-    is_all = isinstance(wanted, VersionQuery)
-    with connection.cursor("index", row_factory=named(Row)) as cursor:
+def rows(
+    connection: Connection, query: VersionQuery | ChangedVersionQuery
+) -> Iterator[IndexableVersion]:
+    """Yield versions, fetched in batches, so that memory does not grow with their number."""
+    is_all = isinstance(query, VersionQuery)
+    with connection.cursor("index", row_factory=named(IndexableVersion)) as cursor:
         cursor.itersize = _ROWS_PER_FETCH
-        cursor.execute(catalog.SQL["versions" if is_all else "versions_changed"], wanted._asdict())
+        cursor.execute(catalog.SQL["versions" if is_all else "versions_changed"], query._asdict())
         yield from cursor
 
 
 def settle(connection: Connection) -> None:
-    """Return when all that a snapshot before saw is on the disk."""
+    """Wait until everything that an earlier snapshot saw is on disk."""
     with connection.transaction():
         connection.execute("SET LOCAL synchronous_commit = on")
         connection.execute(SQL["settle"])

@@ -1,7 +1,7 @@
-"""Verifies the match index of a stream: its bytes, what its manifest says, and every version in it
+"""The verification of a stream's match index: its bytes, its manifest, and every version in it
 against the tables. SQL module.
 
-The tables have gone on since; the barriers of changes say what the epoch's snapshot certainly saw.
+The tables have changed since; the barriers of changes tell what the epoch's snapshot certainly saw.
 """
 
 from array import array
@@ -21,9 +21,16 @@ from registrations.compiled import CompiledFilters
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
 from registrations.match_index.epochs.facts import refusal
 from registrations.match_index.epochs.folder import index_root
-from registrations.match_index.epochs.tables import SQL, Connection, Row, moment_of, rows, snapshot
-from registrations.match_index.format.builder import Plan, build_columns
-from registrations.match_index.format.columns import NOT, NUMBER, TEST, Gathering
+from registrations.match_index.epochs.tables import (
+    SQL,
+    Connection,
+    IndexableVersion,
+    rows,
+    snapshot,
+    snapshot_of,
+)
+from registrations.match_index.format.builder import EpochPlan, build_columns
+from registrations.match_index.format.columns import NOT, NUMBER, TEST, EntryCollector
 from registrations.match_index.format.decode import columns_of
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged, NotIndexable
 from registrations.match_index.format.index import open_base
@@ -31,19 +38,19 @@ from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 
 _ROWS = 10_000  # looked up at once
-_LINES_MAX = 100  # of one kind
+_LINES_MAX = 100  # of each kind
 _REASONS = {
-    "form": "it is of another form than this hub's",
-    "stream": "it is of another stream",
+    "form": "it has another form than this hub's",
+    "stream": "it belongs to another stream",
     "history": "the database was restored since",
-    "future": "it was built of something that the database does not have yet",
+    "future": "it has changes that the database does not have yet",
     "purged": "versions that ended after it was built were deleted since",
 }
 
 
 def verify_stream(connection: Connection, data: Path, stream_id: int) -> list[str]:
-    """What is wrong with the index, a line each; none: it is whole. Each line about a version names
-    its registration. Raises IndexNotTaken, OSError, psycopg.Error.
+    """Return the faults of the index, one per line; none if it is sound. A line about a version has
+    its registration. Raises IndexNotUsed, OSError, psycopg.Error.
     """
     try:
         epoch = open_epoch(index_root(data, stream_id))
@@ -51,7 +58,7 @@ def verify_stream(connection: Connection, data: Path, stream_id: int) -> list[st
     except (IndexAbsent, IndexDamaged, OSError) as error:
         return [str(error)]
     with snapshot(connection):
-        moment = moment_of(connection, stream_id)
+        moment = snapshot_of(connection, stream_id)
         reason = refusal(epoch.manifest, stream_id, moment)
         if reason is not None:
             return [f"Epoch {epoch.manifest.epoch} must not be used: {_REASONS[reason]}."]
@@ -62,81 +69,79 @@ def verify_stream(connection: Connection, data: Path, stream_id: int) -> list[st
 
 
 class _Check:
-    """Compares version by version, and gathers what an independent build is made of."""
+    """A comparison version by version, which also collects the columns of an independent build."""
 
     def __init__(self, epoch: Epoch) -> None:
         self._epoch = epoch
         self._refused = frozenset(epoch.facts.refused)
         self._lines: list[str] = []
         self._seen = array("q")
-        self._gatherings = [Gathering(COLUMNS) for _ in epoch.columns]
+        self._gatherings = [EntryCollector(COLUMNS) for _ in epoch.columns]
         self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
 
-    def take(self, row: Row, *, began: bool, ended: bool) -> None:
-        """`began`, `ended`: the epoch's snapshot certainly saw it."""
-        places = self._epoch.base.places_of(row.id)
-        if not places:
+    def take(self, row: IndexableVersion, *, began: bool, ended: bool) -> None:
+        """Compare a version. `began`, `ended`: whether the epoch's snapshot certainly saw it."""
+        positions = self._epoch.base.positions_of(row.id)
+        if not positions:
             is_left_out = ended and row.is_over(self._epoch.facts.after)
             if began and not is_left_out and row.id not in self._refused:
                 self._say(row, "is not in the index")
             return
         self._seen.append(row.id)
-        shard, dense = places[0]
+        shard, dense = positions[0]
         found = {name: getattr(self._epoch.columns[shard], name)[dense] for name in COLUMNS}
-        wanted = dict(row.columns())
+        expected = dict(row.columns())
         if not ended and found["until"] == NEVER_ENDS:
-            wanted["until"] = NEVER_ENDS  # it ended later
+            expected["until"] = NEVER_ENDS  # it ended later
         for name in COLUMNS:
-            if found[name] != wanted[name]:
-                self._say(row, f"has {name} {found[name]}; in the tables it is {wanted[name]}")
+            if found[name] != expected[name]:
+                self._say(row, f"has {name} {found[name]}; in the tables it is {expected[name]}")
         try:
             specs = self._compiled.specs(row.language, row.filter_json)
             self._gatherings[shard].add(row.id, specs, found)
         except NotIndexable:
-            self._say(row, "is in the index, which cannot hold its filter")
+            self._say(row, "is in the index, which cannot store its filter")
 
     def lines(self) -> list[str]:
         seen = np.array(self._seen, np.int64)
         for columns in self._epoch.columns:
             ids = np.asarray(columns.ids)
-            for place in np.flatnonzero(~np.isin(ids, seen)).tolist():
-                named = f"{columns.registration[place]} (version {ids[place]})"
+            for position in np.flatnonzero(~np.isin(ids, seen)).tolist():
+                named = f"{columns.registration[position]} (version {ids[position]})"
                 self._lines.append(f"Registration {named} is in the index, and not in the tables.")
         for number in range(0 if self._lines else len(self._gatherings)):
             self._lines += self._postings(number)
         return self._lines[:_LINES_MAX]
 
     def _postings(self, number: int) -> list[str]:
-        """A shard built again of the tables must come out as it is. What it is made of is
-        forgotten.
-        """
+        """Build a shard again from the tables, compare it, and release its collected columns."""
         shard = self._epoch.base.shards[number]
         columns = self._gatherings[number].drain()
-        with _room() as folder:
-            build_columns(folder, [columns], Plan(durable=False))
+        with _temporary_folder() as folder:
+            build_columns(folder, [columns], EpochPlan(durable=False))
             del columns
             [again] = open_base(folder).shards
             altered = _altered(shard, again)
             wrong = _differing(shard, again) if altered else []
         named = [
-            f"Registration {self._registration(id)} (version {id}) is indexed under something else"
-            " than its filter says."
+            f"Registration {self._registration(id)} (version {id}) is not indexed as its filter"
+            " requires."
             for id in wrong[:_LINES_MAX]
         ]
         if altered and not named:
-            return [f"Built again, {', '.join(altered)} of {shard.path.name} come out otherwise."]
+            return [f"Sections of {shard.path.name} differ if rebuilt: {', '.join(altered)}."]
         return named
 
     def _registration(self, id: int) -> int:
-        shard, dense = self._epoch.base.places_of(id)[0]
+        shard, dense = self._epoch.base.positions_of(id)[0]
         return self._epoch.columns[shard].registration[dense]
 
-    def _say(self, row: Row, what: str) -> None:
+    def _say(self, row: IndexableVersion, what: str) -> None:
         self._lines.append(f"Registration {row.registration} (version {row.id}) {what}.")
 
 
-class _Seen(NamedTuple):
-    """Whether a snapshot certainly saw a version begin, and end."""
+class _SnapshotBounds(NamedTuple):
+    """Whether a snapshot certainly saw a version start, and end."""
 
     id: int
     began: bool
@@ -145,20 +150,22 @@ class _Seen(NamedTuple):
 
 def _bounded(
     connection: Connection, stream_id: int, epoch: Epoch
-) -> Iterator[tuple[Row, bool, bool]]:
-    """All versions that the tables have, and whether the snapshot saw them begin and end."""
+) -> Iterator[tuple[IndexableVersion, bool, bool]]:
+    """Yield all versions in the tables, and whether the snapshot saw them start and end."""
     found = rows(connection, VersionQuery(stream_id))
     while piece := list(islice(found, _ROWS)):
         values = {"xmin": str(epoch.facts.xmin), "versions": [row.id for row in piece]}
-        found_seen = cursor_of(connection, _Seen).execute(SQL["bounds"], values).fetchall()
+        found_seen = (
+            cursor_of(connection, _SnapshotBounds).execute(SQL["bounds"], values).fetchall()
+        )
         seen = {one.id: one for one in found_seen}
         for row in piece:
             yield row, seen[row.id].began, seen[row.id].ended
 
 
 @contextmanager
-def _room() -> Iterator[Path]:
-    """A folder for what is made to be compared. Raises OSError, which names it."""
+def _temporary_folder() -> Iterator[Path]:
+    """Create a temporary folder. Raises OSError with its name."""
     with TemporaryDirectory(prefix="eventhub-verify-") as folder:
         try:
             yield Path(folder)
@@ -168,19 +175,19 @@ def _room() -> Iterator[Path]:
 
 
 def _altered(one: Shard, other: Shard) -> list[str]:
-    """The sections that differ."""
+    """Return the sections that differ."""
     names = sorted(one.views.keys() | other.views.keys())
     return [name for name in names if one.views.get(name) != other.views.get(name)]
 
 
 def _differing(one: Shard, other: Shard) -> list[int]:
-    """The ids that stand for something else, ascending."""
+    """Return the ids whose conjunctions differ, ascending."""
     here, there = _entries(one), _entries(other)
     return sorted(id for id in here.keys() | there.keys() if here.get(id) != there.get(id))
 
 
 def _entries(shard: Shard) -> dict[int, int]:
-    """Of each id a number for all its conjunctions, the same for the same ones."""
+    """Return for each id a hash of its conjunctions, equal for equal ones."""
     found: dict[int, int] = {}
     columns = columns_of(shard)
     offsets, words = columns.offsets.tolist(), columns.words.tolist()

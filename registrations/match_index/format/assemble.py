@@ -1,7 +1,7 @@
-"""Columns become the sections of a shard. Plain; docs/match-index.md says what each section is.
+"""The assembly of entries into the sections of a shard, which docs/match-index.md describes.
 Plain module.
 
-The same entries give the same bytes, in whatever order they come.
+The same entries give the same bytes, in any order.
 """
 
 from collections.abc import Mapping
@@ -10,40 +10,48 @@ from typing import NamedTuple
 import numpy as np
 
 from registrations.match_index.format import layout
-from registrations.match_index.format.columns import NEVER, NOT, NUMBER, TEST, Columns
+from registrations.match_index.format.columns import NEVER, NOT, NUMBER, TEST, EntryColumns
 from registrations.match_index.format.conjunctions import (
     EVERY,
     Entries,
-    Posted,
-    alike,
-    posted,
-    weighed,
+    IndexedConjunctions,
+    grouped,
+    indexed,
+    weights_of,
 )
-from registrations.match_index.format.layout import Head
+from registrations.match_index.format.layout import ShardHeader
 from registrations.match_index.format.names import hash_of, path_name, raw
 from registrations.match_index.format.numbering import Numbering, numbered, paths_of, rank_of, spans
 from registrations.match_index.format.ragged import Array, sorted_rows, starts_of
-from registrations.match_index.format.terms import Key, OfName, OneOf, Prefix, Test, There, Value
+from registrations.match_index.format.terms import (
+    Key,
+    OneOf,
+    PathExists,
+    Prefix,
+    Test,
+    TypeKey,
+    Value,
+)
 from registrations.matching.atoms import prefixes_of
 
 Sections = dict[str, Array]
 
 
-class Assembled(NamedTuple):
-    """A shard before it has a place in a file. `head.hash_mask` is all bits but in tests."""
+class AssembledShard(NamedTuple):
+    """A shard before it is written to a file. `head.hash_mask` has all bits, except in tests."""
 
-    head: Head
+    head: ShardHeader
     sections: Sections
 
 
-def assemble(columns: Columns, hash_mask: int) -> Assembled:
-    """Raises ValueError if there are more entries, keys or words than 31 bits count."""
+def assemble(columns: EntryColumns, hash_mask: int) -> AssembledShard:
+    """Assemble a shard. Raises ValueError for more than 2**31 entries, keys or words."""
     used, entries = _final(columns)
-    groups = [*alike(entries)]
+    groups = [*grouped(entries)]
     sides = [span for number, span in _sides(used.numbering)]
     anchors = np.array([used.anchor_of(test) for test in used.tests], np.int64)
-    weights = weighed(groups, sides, used.numbering.end, anchors)
-    placed = posted(groups, weights, len(entries.ids))
+    weights = weights_of(groups, sides, used.numbering.end, anchors)
+    placed = indexed(groups, weights, len(entries.ids))
     runs = _runs(placed, used.numbering.end)
     dense = _dense(placed, entries.ids, columns.extra)
     paths = _paths(used)
@@ -60,22 +68,22 @@ def assemble(columns: Columns, hash_mask: int) -> Assembled:
         **_blobs("test_at", "tests", [raw(test.text) for test in used.tests]),
         "anchors": anchors.astype("<u4"),
     }
-    return Assembled(_head(used, sections, hash_mask, len(paths.names)), sections)
+    return AssembledShard(_head(used, sections, hash_mask, len(paths.names)), sections)
 
 
-class _Used(NamedTuple):
-    """What is asked for by some entry, numbered."""
+class _NumberedTerms(NamedTuple):
+    """The keys and tests of the entries, numbered."""
 
     numbering: Numbering
     tests: list[Test]  # by their texts
     number_of: dict[Key, int]
 
     def anchor_of(self, test: Test) -> int:
-        return EVERY if test.anchor is None else self.number_of[There(test.anchor, False)]
+        return EVERY if test.anchor is None else self.number_of[PathExists(test.anchor, False)]
 
 
-def _final(columns: Columns) -> tuple[_Used, Entries]:
-    """The entries with the numbers that the file has."""
+def _final(columns: EntryColumns) -> tuple[_NumberedTerms, Entries]:
+    """Return the entries with the numbers of the file."""
     words = columns.words
     is_test = words >= TEST
     number = words & NUMBER
@@ -84,9 +92,9 @@ def _final(columns: Columns) -> tuple[_Used, Entries]:
     gates_used = np.unique(columns.gates)
     tests = sorted(columns.tests[at] for at in tests_used)
     keys = {key for at in keys_used if (key := columns.keys[at]) is not None}
-    keys |= {There(test.anchor, False) for test in tests if test.anchor is not None}
+    keys |= {PathExists(test.anchor, False) for test in tests if test.anchor is not None}
     numbering = numbered({columns.gate_names[at] for at in gates_used}, keys)
-    used = _Used(numbering, tests, numbering.number_of())
+    used = _NumberedTerms(numbering, tests, numbering.number_of())
     of_key = np.zeros(len(columns.keys) + 1, np.uint32)
     for at in keys_used:
         key = columns.keys[at]
@@ -104,7 +112,7 @@ def _final(columns: Columns) -> tuple[_Used, Entries]:
 
 
 def _sides(numbering: Numbering) -> list[tuple[str, tuple[int, int]]]:
-    """The two sides of the thresholds of each path."""
+    """Return the ranges of the two sides of each path's thresholds."""
     found = []
     for keys, first in (
         (numbering.numbers, numbering.numbers_first),
@@ -115,8 +123,8 @@ def _sides(numbering: Numbering) -> list[tuple[str, tuple[int, int]]]:
     return found
 
 
-def _runs(placed: Posted, keys: int) -> Sections:
-    """A run is all conjunctions of one access key and gate."""
+def _runs(placed: IndexedConjunctions, keys: int) -> Sections:
+    """Build the runs; a run has all conjunctions of one access key and gate."""
     count = len(placed.access)
     first = np.ones(count, bool)
     first[1:] = (placed.access[1:] != placed.access[:-1]) | (placed.gates[1:] != placed.gates[:-1])
@@ -129,8 +137,8 @@ def _runs(placed: Posted, keys: int) -> Sections:
     }
 
 
-def _dense(placed: Posted, ids: Array, extra: Mapping[str, Array]) -> Sections:
-    """Ids in the order of their conjunctions, ascending in each, so that a match is one copy."""
+def _dense(placed: IndexedConjunctions, ids: Array, extra: Mapping[str, Array]) -> Sections:
+    """Order the ids by conjunction, ascending in each, so that a match is one copy."""
     order = np.lexsort((ids, placed.of_entry))
     of, sorted_ids = placed.of_entry[order], ids[order]
     first = np.ones(len(order), bool)
@@ -159,13 +167,13 @@ class _Paths(NamedTuple):
     sections: Sections
 
 
-def _paths(used: _Used) -> _Paths:
-    """A record for each path that is asked for, and for the objects on the way to it."""
+def _paths(used: _NumberedTerms) -> _Paths:
+    """Build a record for each path of a key, and for the objects that contain it."""
     numbering, keys = used.numbering, used.numbering.keys()
     asked = paths_of(keys)
     opened = {prefix for path in asked for prefix in prefixes_of(path)}
     paths = sorted(opened.union(asked))
-    at = {path: place for place, path in enumerate(paths)}
+    at = {path: position for position, path in enumerate(paths)}
     records = np.zeros((len(paths), layout.PATH_WORDS), "<u4")
     lengths: list[int] = []
     for path in opened:
@@ -173,7 +181,7 @@ def _paths(used: _Used) -> _Paths:
     for key in keys:
         if isinstance(key, Value | OneOf):
             records[at[key.path], 0] |= layout.HAS_VALUES
-        elif isinstance(key, There):
+        elif isinstance(key, PathExists):
             records[at[key.path], 2 if key.member else 1] = used.number_of[key]
     for path, found in sorted(_prefix_lengths(numbering).items()):
         records[at[path], 0] |= layout.HAS_PREFIXES
@@ -201,9 +209,7 @@ def _prefix_lengths(numbering: Numbering) -> dict[str, set[int]]:
 
 
 def _named(numbering: Numbering, paths: list[bytes], hash_mask: int) -> Sections:
-    """The names, and a table by their hashes: a name is looked for from the slot of its hash on,
-    until it is found or a slot is empty.
-    """
+    """Build the names and their hash table (linear probing from the slot of the hash)."""
     names = [*numbering.names(), *paths]
     hashes = np.fromiter((hash_of(name) & hash_mask for name in names), np.uint64, len(names))
     numbers = np.arange(2, len(names))
@@ -211,26 +217,26 @@ def _named(numbering: Numbering, paths: list[bytes], hash_mask: int) -> Sections
     home = (hashes[2:] & np.uint64(slots - 1)).astype(np.int64)
     order = np.lexsort((numbers, home))
     ahead = np.arange(len(order))
-    place = np.maximum.accumulate(home[order] - ahead) + ahead
-    table = np.zeros(max(slots, int(place[-1]) + 1 if len(place) else 0) + 1, "<u8")
+    position = np.maximum.accumulate(home[order] - ahead) + ahead
+    table = np.zeros(max(slots, int(position[-1]) + 1 if len(position) else 0) + 1, "<u8")
     high = hashes[2:][order] & np.uint64(0xFFFFFFFF00000000)
-    table[place] = high | numbers[order].astype(np.uint64)
+    table[position] = high | numbers[order].astype(np.uint64)
     return {"table": table, **_blobs("name_at", "names", names)}
 
 
 def slots_of(names: int) -> int:
-    """From half to a quarter of them are taken."""
+    """Return the number of slots; a quarter to a half of them are used."""
     return 1 << max(4, (2 * names).bit_length())
 
 
-def _implied(used: _Used) -> Sections:
-    """Of each value that stands in sets of alternatives, these."""
+def _implied(used: _NumberedTerms) -> Sections:
+    """Build the sets of alternatives that contain each value."""
     numbering = used.numbering
-    place = {value.name: at for at, value in enumerate(numbering.implying)}
-    found: list[list[int]] = [[] for _ in place]
+    position = {value.name: at for at, value in enumerate(numbering.implying)}
+    found: list[list[int]] = [[] for _ in position]
     for one in numbering.sets:
         for name in one.names:
-            found[place[name]].append(used.number_of[one])
+            found[position[name]].append(used.number_of[one])
     flat = [number for numbers in found for number in numbers]
     return {
         "implied_at": starts_of(np.array([*map(len, found)], np.int64)).astype("<u4"),
@@ -256,11 +262,11 @@ def _blobs(at: str, name: str, blobs: list[bytes]) -> Sections:
     }
 
 
-def _head(used: _Used, sections: Sections, hash_mask: int, paths: int) -> Head:
+def _head(used: _NumberedTerms, sections: Sections, hash_mask: int, paths: int) -> ShardHeader:
     numbering, ids = used.numbering, sections["ids"]
-    if max(len(ids), len(sections["rest"]), len(sections["names"])) > layout.PLACE:
-        raise ValueError("A shard holds 2**31 entries, words and bytes of names at most.")
-    return Head(
+    if max(len(ids), len(sections["rest"]), len(sections["names"])) > layout.POSITION:
+        raise ValueError("A shard has at most 2**31 entries, words and bytes of names.")
+    return ShardHeader(
         hash_mask=hash_mask,
         entries=len(ids),
         ids=len(np.unique(ids)),
@@ -277,12 +283,12 @@ def _head(used: _Used, sections: Sections, hash_mask: int, paths: int) -> Head:
         rest=len(sections["rest"]),
         slots=slots_of(numbering.named_end + paths),
         gate_forms=_gate_forms(numbering.gates),
-        flags=int(any(isinstance(key, OfName) for key in numbering.named)),
+        flags=int(any(isinstance(key, TypeKey) for key in numbering.named)),
     )
 
 
 def _gate_forms(gates: list[bytes]) -> int:
-    """Which combinations of a domain, a type and an application any gate has."""
+    """Return the combinations of a domain, a type and an application that gates have, as bits."""
     found = 0
     for name in gates:
         form, rest = 0, name[1:]

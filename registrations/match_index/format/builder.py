@@ -1,8 +1,8 @@
-"""Builds a match index: an epoch beside the current one, which then takes its place at once.
+"""The builder of a match index: it writes a new epoch and then atomically replaces the current one.
 Plain module.
 
-A crash leaves what was there before, and a folder that the next build clears away. Memory is that
-of one shard: some hundred bytes for each entry of it.
+After a crash the current epoch remains, and a folder that the next build removes. Memory is that of
+one shard: some hundred bytes for each of its entries.
 """
 
 import fcntl
@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 from eventhub.base import limits
 from registrations.match_index.format.assemble import assemble
-from registrations.match_index.format.columns import Columns, Gathering
+from registrations.match_index.format.columns import EntryCollector, EntryColumns
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
 from registrations.match_index.format.layout import HEADER_BYTES
 from registrations.match_index.format.manifest import (
     NAME,
-    Manifest,
-    Part,
+    IndexManifest,
+    ShardFile,
     folder_of,
     read_manifest,
     sync_folder,
@@ -33,64 +33,71 @@ from registrations.match_index.format.names import ALL_BITS, hash_of
 from registrations.match_index.format.shard import Shard, write_shard
 from registrations.matching.spec import Specs
 
-EPOCHS_KEPT = 3  # the current one, and two older for whoever opens them just now
+EPOCHS_RETAINED = 3  # the current one, and two older ones for processes that are opening them
 _EPOCH = re.compile(r"epoch-(\d{8,})")
 _LOCK = "lock"
-READ = "read"  # a stage of whoever makes the columns: it counts what is read, and no entries
+READ = "read"  # a stage of the caller that reads the columns: it counts versions, not entries
 
 
-class Progress(NamedTuple):
-    """How far a build is. `stage`, what was done last: gathered or READ, then assembled, written,
-    sealed, published, cleaned.
+class BuildProgress(NamedTuple):
+    """The progress of a build. `stage`: the last step done: gathered or READ, then assembled,
+    written, sealed, published, cleaned.
     """
 
     stage: str
     entries: int  # done so far
 
 
-class Entry(NamedTuple):
-    """A filter as it is indexed: specs under an id of the caller's, any of 64 bits."""
+class IndexEntry(NamedTuple):
+    """A filter to index: specs under the caller's id, of 64 bits."""
 
     id: int
     specs: Specs
     extra: Mapping[str, int] = {}
 
 
-class Plan(NamedTuple):
-    """What an epoch is to be."""
+class EpochPlan(NamedTuple):
+    """The parameters of a new epoch."""
 
     built_through_sequence: int | None = None
     facts: Mapping[str, Any] = {}
-    extra: tuple[str, ...] = ()  # columns that each entry brings, 64 bits by dense place
+    extra: tuple[str, ...] = ()  # additional columns of the entries, 64 bits by dense position
     shard_entries: int = limits.INDEX_SHARD_ENTRIES_MAX
-    durable: bool = True  # forced to the disk: it is to outlive this process
-    hash_mask: int = ALL_BITS  # fewer bits only in tests: then names meet in one slot
-    progress: Callable[[Progress], None] = lambda progress: None
+    durable: bool = True  # flushed to disk, because it outlives this process
+    hash_mask: int = ALL_BITS  # fewer bits only in tests, so that names collide
+    progress: Callable[[BuildProgress], None] = lambda progress: None
 
 
-def build(root: Path, entries: Iterable[Entry], plan: Plan = Plan()) -> Manifest:  # noqa: B008
-    """An epoch of entries, in whatever order they come; of one shard if they are few enough. All
-    entries of an id are in one `Entry`. Raises NotIndexable, OSError.
+_DEFAULTS = EpochPlan()
+
+
+def build(root: Path, entries: Iterable[IndexEntry], plan: EpochPlan = _DEFAULTS) -> IndexManifest:
+    """Build an epoch of entries in any order, in one shard if they are few enough. An id has one
+    `IndexEntry`. Raises NotIndexable, OSError.
     """
-    return build_columns(root, _gathered(entries, plan), plan)
+    return build_columns(root, _collected(entries, plan), plan)
 
 
-def build_columns(root: Path, shards: Iterable[Columns], plan: Plan = Plan()) -> Manifest:  # noqa: B008
-    """The same from columns, a shard for each; an id is in one of them only."""
+def build_columns(
+    root: Path, shards: Iterable[EntryColumns], plan: EpochPlan = _DEFAULTS
+) -> IndexManifest:
+    """Build an epoch from columns, a shard for each; an id is in only one of them."""
     return _next_epoch(root, plan, lambda folder: _built(folder, shards, plan))
 
 
-def publish_files(root: Path, files: Iterable[Path], plan: Plan) -> Manifest:
-    """The same of shards that were built elsewhere, and are read whole before they count; an id is
-    in one of them only. They stay where they are. Raises IndexDamaged, OSError.
+def publish_files(root: Path, files: Iterable[Path], plan: EpochPlan) -> IndexManifest:
+    """Build an epoch from copies of shards that were built elsewhere, after verifying them; an id
+    is in only one of them. Raises IndexDamaged, OSError.
     """
     return _next_epoch(root, plan, lambda folder: _copied(folder, files, plan))
 
 
-def _next_epoch(root: Path, plan: Plan, fill: Callable[[Path], "list[_Shard]"]) -> Manifest:
+def _next_epoch(
+    root: Path, plan: EpochPlan, fill: Callable[[Path], "list[_WrittenShard]"]
+) -> IndexManifest:
     root.mkdir(parents=True, exist_ok=True)
-    with _alone(root):
-        if (root / NAME).is_dir():  # known before the work is done
+    with _exclusive(root):
+        if (root / NAME).is_dir():  # fail before the work is done
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(root / NAME))
         _clean(root, keep=_kept(root))
         epoch = max(_epochs(root), default=0) + 1
@@ -101,16 +108,16 @@ def _next_epoch(root: Path, plan: Plan, fill: Callable[[Path], "list[_Shard]"]) 
         except Exception:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        plan.progress(Progress("sealed", manifest.entries))
+        plan.progress(BuildProgress("sealed", manifest.entries))
         write_manifest(root, manifest, durable=plan.durable)
-        plan.progress(Progress("published", manifest.entries))
+        plan.progress(BuildProgress("published", manifest.entries))
         _clean(root, keep=_kept(root))
-        plan.progress(Progress("cleaned", manifest.entries))
+        plan.progress(BuildProgress("cleaned", manifest.entries))
         return manifest
 
 
-class _Shard(NamedTuple):
-    """A file in an epoch's folder."""
+class _WrittenShard(NamedTuple):
+    """A shard's file in an epoch's folder."""
 
     path: Path
     bytes: int
@@ -118,24 +125,24 @@ class _Shard(NamedTuple):
     ids: int
 
 
-def _built(folder: Path, shards: Iterable[Columns], plan: Plan) -> list[_Shard]:
-    found: list[_Shard] = []
+def _built(folder: Path, shards: Iterable[EntryColumns], plan: EpochPlan) -> list[_WrittenShard]:
+    found: list[_WrittenShard] = []
     for columns in shards:
         if not len(columns.ids):
             continue
         made = assemble(columns, plan.hash_mask)
         del columns
         entries = sum(shard.entries for shard in found) + made.head.entries
-        plan.progress(Progress("assembled", entries))
+        plan.progress(BuildProgress("assembled", entries))
         path = folder / _file_of(len(found))
         size = write_shard(path, made, durable=plan.durable)
-        found.append(_Shard(path, size, made.head.entries, made.head.ids))
-        plan.progress(Progress("written", entries))
+        found.append(_WrittenShard(path, size, made.head.entries, made.head.ids))
+        plan.progress(BuildProgress("written", entries))
     return found
 
 
-def _copied(folder: Path, files: Iterable[Path], plan: Plan) -> list[_Shard]:
-    found: list[_Shard] = []
+def _copied(folder: Path, files: Iterable[Path], plan: EpochPlan) -> list[_WrittenShard]:
+    found: list[_WrittenShard] = []
     for number, file in enumerate(files):
         path = folder / _file_of(number)
         shutil.copyfile(file, path)
@@ -143,8 +150,8 @@ def _copied(folder: Path, files: Iterable[Path], plan: Plan) -> list[_Shard]:
             os.fsync(copy.fileno())
         shard = Shard(path)
         shard.verify()
-        found.append(_Shard(path, len(shard.data), shard.head.entries, shard.head.ids))
-        plan.progress(Progress("written", sum(shard.entries for shard in found)))
+        found.append(_WrittenShard(path, len(shard.data), shard.head.entries, shard.head.ids))
+        plan.progress(BuildProgress("written", sum(shard.entries for shard in found)))
     return found
 
 
@@ -152,10 +159,12 @@ def _file_of(number: int) -> str:
     return f"shard-{number:04}.idx"
 
 
-def _sealed(folder: Path, epoch: int, shards: list[_Shard], plan: Plan) -> Manifest:
-    manifest = Manifest(
+def _sealed(
+    folder: Path, epoch: int, shards: list[_WrittenShard], plan: EpochPlan
+) -> IndexManifest:
+    manifest = IndexManifest(
         epoch,
-        tuple(Part(path.name, size, header_checksum(path)) for path, size, *_ in shards),
+        tuple(ShardFile(path.name, size, header_checksum(path)) for path, size, *_ in shards),
         sum(shard.entries for shard in shards),
         sum(shard.ids for shard in shards),
         plan.built_through_sequence,
@@ -168,39 +177,39 @@ def _sealed(folder: Path, epoch: int, shards: list[_Shard], plan: Plan) -> Manif
 
 
 def header_checksum(path: Path) -> int:
-    """That the file is the one which the manifest means."""
+    """Return the checksum by which the manifest identifies a file."""
     with path.open("rb") as file:
         return hash_of(file.read(HEADER_BYTES))
 
 
-def _gathered(entries: Iterable[Entry], plan: Plan) -> Iterator[Columns]:
-    gathering, done = Gathering(plan.extra), 0
+def _collected(entries: Iterable[IndexEntry], plan: EpochPlan) -> Iterator[EntryColumns]:
+    gathering, done = EntryCollector(plan.extra), 0
     for entry in entries:
         gathering.add(entry.id, entry.specs, entry.extra)
         if len(gathering) >= plan.shard_entries:
             done += len(gathering)
-            plan.progress(Progress("gathered", done))
+            plan.progress(BuildProgress("gathered", done))
             yield gathering.drain()
-    plan.progress(Progress("gathered", done + len(gathering)))
+    plan.progress(BuildProgress("gathered", done + len(gathering)))
     yield gathering.drain()
 
 
 @contextmanager
-def _alone(root: Path) -> Iterator[None]:
-    """One builder at a time; another one waits. A crash frees the lock."""
+def _exclusive(root: Path) -> Iterator[None]:
+    """Lock the folder: one builder at a time, others wait. A crash releases the lock."""
     with (root / _LOCK).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _kept(root: Path) -> list[int]:
-    """The current epoch and those before it that are whole, EPOCHS_KEPT in all."""
+    """Return the current epoch and earlier complete ones, EPOCHS_RETAINED in all."""
     try:
         current = read_manifest(root).epoch
     except (IndexAbsent, IndexDamaged):
-        return sorted(_epochs(root))[-EPOCHS_KEPT:]  # nothing is thrown away that may be mended
+        return sorted(_epochs(root))[-EPOCHS_RETAINED:]  # keep all that may be repaired
     whole = [epoch for epoch in _epochs(root) if epoch <= current and _is_whole(root, epoch)]
-    return sorted(whole)[-EPOCHS_KEPT:]
+    return sorted(whole)[-EPOCHS_RETAINED:]
 
 
 def _is_whole(root: Path, epoch: int) -> bool:

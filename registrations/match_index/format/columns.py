@@ -1,6 +1,6 @@
-"""Specs as columns of numbers, the form in which the builder takes them. Plain module.
+"""Specs as columns of numbers, the input of the builder. Plain module.
 
-A job that makes these columns itself, from a table, gives them to the builder as they are.
+A job may also produce these columns itself, from a table.
 """
 
 from array import array
@@ -16,34 +16,34 @@ from registrations.matching.gates import GateKey, gate_of
 from registrations.matching.spec import Spec, Specs
 
 TEST = 1 << 31  # the word is a test ...
-NOT = 1 << 30  # ... or a key that must not be there
-NUMBER = NOT - 1  # the rest of a word is the number of a key or of a test
+NOT = 1 << 30  # ... or a key that the event must not have
+NUMBER = NOT - 1  # the mask of a key's or test's number in a word
 NEVER = 1  # a key that no event has
 FIRST_KEY = 2  # 0 is the key that every event has
-_TEXTS_REMEMBERED = 100_000
+_TEXTS_CACHED = 100_000
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint32]
 T = TypeVar("T", bound=Hashable)
 
 
-class Columns(NamedTuple):
-    """`n` entries. A filter of several specs has an entry for each, all under its id.
+class EntryColumns(NamedTuple):
+    """The columns of `n` entries. A filter of several specs has an entry for each, under one id.
 
     The words of entry `i` are `words[offsets[i]:offsets[i + 1]]`, in any order.
     """
 
-    ids: Integers  # [n] of the caller's
-    gates: Words  # [n] places in `gate_names`
+    ids: Integers  # [n] the caller's
+    gates: Words  # [n] indexes into `gate_names`
     offsets: Integers  # [n + 1]
-    words: Words  # a key is its place in `keys`, a test its place in `tests` and TEST
+    words: Words  # an index into `keys`, or an index into `tests` with TEST
     gate_names: list[bytes]
     keys: list[Key | None]  # each once; None: a key that no event has
     tests: list[Test]
     extra: Mapping[str, Integers]  # [n] each
 
 
-class Gathering:
-    """Entries taken in one by one; some 40 bytes each, and what is different once."""
+class EntryCollector:
+    """A collector of entries; some 40 bytes each, and distinct keys and tests once."""
 
     def __init__(self, extra: Iterable[str] = ()) -> None:
         self._begin(extra)
@@ -57,23 +57,23 @@ class Gathering:
         self._gate_keys: dict[GateKey, int] = {}
         self._keys: dict[Key | None, int] = {}
         self._tests: dict[Test, int] = {}
-        self._texts: dict[tuple[str, str], int] = {}  # pairs with texts, which are most of all
+        self._texts: dict[tuple[str, str], int] = {}  # a cache of pairs with texts, the most usual
         self._extra = {name: array("q") for name in extra}
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def add(self, id: int, specs: Specs, extra: Mapping[str, int]) -> None:
-        """Raises NotIndexable, and then it is not in."""
+        """Add a filter. Raises NotIndexable, and then adds nothing."""
         found = [(gate_of(spec), self._words_of(spec)) for spec in specs]
         for gate, words in found or [((None, None, None), [self._key(None)])]:
             self._add(id, gate, words, extra)
 
-    def take(self, columns: Columns) -> None:
-        """All entries of columns, before or after others."""
-        of_key = np.array([_place(self._keys, key) for key in columns.keys], np.uint32)
-        of_test = np.array([_place(self._tests, test) for test in columns.tests], np.uint32)
-        of_gate = np.array([_place(self._gate_names, name) for name in columns.gate_names])
+    def take(self, columns: EntryColumns) -> None:
+        """Add all entries of columns."""
+        of_key = np.array([_number_of(self._keys, key) for key in columns.keys], np.uint32)
+        of_test = np.array([_number_of(self._tests, test) for test in columns.tests], np.uint32)
+        of_gate = np.array([_number_of(self._gate_names, name) for name in columns.gate_names])
         is_test = columns.words >= TEST
         words, number = columns.words.copy(), columns.words & np.uint32(NUMBER)
         words[is_test] = of_test[number[is_test]] | np.uint32(TEST)
@@ -86,9 +86,9 @@ class Gathering:
         for name, values in self._extra.items():
             values.frombytes(columns.extra[name].astype(np.int64).tobytes())
 
-    def drain(self) -> Columns:
-        """What was taken in; it is empty then."""
-        drained = Columns(
+    def drain(self) -> EntryColumns:
+        """Return the collected columns, and become empty."""
+        drained = EntryColumns(
             np.frombuffer(self._ids, np.int64),
             np.frombuffer(self._gates, np.uint32),
             np.frombuffer(self._offsets, np.int64),
@@ -105,7 +105,7 @@ class Gathering:
         self._ids.append(id)
         number = self._gate_keys.get(gate)
         if number is None:
-            number = self._gate_keys[gate] = _place(self._gate_names, gate_name(*gate))
+            number = self._gate_keys[gate] = _number_of(self._gate_names, gate_name(*gate))
         self._gates.append(number)
         self._words.extend(words)
         self._offsets.append(len(self._words))
@@ -120,20 +120,20 @@ class Gathering:
                 continue
             word = known.get(pair)  # type: ignore[arg-type]
             if word is None:
-                if len(known) >= _TEXTS_REMEMBERED:
+                if len(known) >= _TEXTS_CACHED:
                     known.clear()
                 word = known[pair] = self._key(pair_key(*pair))  # type: ignore[index]
             words.append(word)
         for test in spec.tests:
-            wanted, unwanted, tests = test_terms(test, spec.domain)
-            words += [self._key(key) for key in wanted]
-            words += [self._key(key) | NOT for key in unwanted]
-            words += [_place(self._tests, each) | TEST for each in tests]
+            required, excluded, tests = test_terms(test, spec.domain)
+            words += [self._key(key) for key in required]
+            words += [self._key(key) | NOT for key in excluded]
+            words += [_number_of(self._tests, each) | TEST for each in tests]
         return words
 
     def _key(self, key: Key | None) -> int:
-        return _place(self._keys, key)
+        return _number_of(self._keys, key)
 
 
-def _place(places: dict[T, int], item: T) -> int:
-    return places.setdefault(item, len(places))
+def _number_of(positions: dict[T, int], item: T) -> int:
+    return positions.setdefault(item, len(positions))

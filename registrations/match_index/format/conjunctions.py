@@ -1,6 +1,6 @@
-"""Equal conjunctions made one, and each put under its rarest key. Plain module.
+"""Deduplicated conjunctions, each indexed by its rarest key. Plain module.
 
-An entry is a gate and words; a conjunction is a gate and words that some entries share.
+An entry has a gate and words; a conjunction is a gate and words that entries share.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from registrations.match_index.format.ragged import (
 )
 
 EVERY = 0  # the key that every event has
-_UNWANTED, _TEST, _ABSENT = 1e18, 2e18, 3e18  # weights behind all real ones
+_EXCLUDED, _TEST, _ABSENT = 1e18, 2e18, 3e18  # weights above all real ones
 
 
 class Entries(NamedTuple):
-    """As the builder has them: final numbers, each row in order and without repetitions."""
+    """Entries with final numbers; the words of each are sorted and distinct."""
 
     ids: Array
     gates: Array
@@ -30,17 +30,17 @@ class Entries(NamedTuple):
     words: Array
 
 
-class Alike(NamedTuple):
-    """Different conjunctions of one length, and which entries have each."""
+class ConjunctionGroup(NamedTuple):
+    """The distinct conjunctions of one length, and the entries of each."""
 
     gates: Array  # [m]
     words: Array  # [m, length]
-    entries: Array  # [k] places of entries
-    place: Array  # [k] the conjunction of each
+    entries: Array  # [k] indexes of entries
+    position: Array  # [k] the conjunction of each
 
 
-class Posted(NamedTuple):
-    """Conjunctions in their final order, by access key, gate and what is left to be verified."""
+class IndexedConjunctions(NamedTuple):
+    """Conjunctions in their final order: by access key, gate and the words left to verify."""
 
     access: Array  # [c]
     gates: Array  # [c]
@@ -50,15 +50,15 @@ class Posted(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """How many conjunctions an event would have to look at, by key and by test."""
+    """The number of conjunctions that an event with a key would have to verify."""
 
     keys: Array
-    tests: Array  # of the attribute that a test cannot do without, or _ABSENT
-    anchors: Array  # its key; EVERY where there is none
+    tests: Array  # of the attribute that a test requires, or _ABSENT
+    anchors: Array  # the key of that attribute; EVERY if there is none
 
 
-def alike(entries: Entries) -> Iterator[Alike]:
-    """Of each length, ascending."""
+def grouped(entries: Entries) -> Iterator[ConjunctionGroup]:
+    """Group equal entries, for each length, ascending."""
     starts = starts_of(entries.lengths)
     for length in np.unique(entries.lengths):
         which = np.flatnonzero(entries.lengths == length)
@@ -68,15 +68,15 @@ def alike(entries: Entries) -> Iterator[Alike]:
         order = order_of_rows(matrix)
         matrix = matrix[order]
         first = first_of_equals(matrix)
-        yield Alike(
+        yield ConjunctionGroup(
             matrix[first, 0], matrix[first, 1:], which[order], np.cumsum(first, dtype=np.int64) - 1
         )
 
 
-def weighed(
-    groups: list[Alike], spans: list[tuple[int, int]], keys: int, anchors: Array
+def weights_of(
+    groups: list[ConjunctionGroup], spans: list[tuple[int, int]], keys: int, anchors: Array
 ) -> Weights:
-    """`spans`: ranges of keys that are thresholds of one side; an event passes half of them."""
+    """Estimate weights. `spans`: ranges of thresholds of one side; an event passes half of them."""
     found = np.zeros(keys, np.float64)
     for group in groups:
         words = group.words.ravel()
@@ -89,8 +89,8 @@ def weighed(
     return Weights(found, tests, anchors)
 
 
-def posted(groups: list[Alike], weights: Weights, entries: int) -> Posted:
-    """The final order of all conjunctions."""
+def indexed(groups: list[ConjunctionGroup], weights: Weights, entries: int) -> IndexedConjunctions:
+    """Return all conjunctions in their final order."""
     parts = [part for group in groups for part in _parts(group, weights)]
     parts.sort(key=lambda part: part.rest.shape[1])
     access = np.concatenate([part.access for part in parts])
@@ -103,24 +103,28 @@ def posted(groups: list[Alike], weights: Weights, entries: int) -> Posted:
     of_entry = np.empty(entries, np.int64)
     begin = 0
     for part in parts:
-        of_entry[part.entries] = final[begin + part.place]
+        of_entry[part.entries] = final[begin + part.position]
         begin += len(part.gates)
     taken = spread(starts_of(lengths)[:-1][order], lengths[order])
-    return Posted(access[order], gates[order], starts_of(lengths[order]), rest[taken], of_entry)
+    return IndexedConjunctions(
+        access[order], gates[order], starts_of(lengths[order]), rest[taken], of_entry
+    )
 
 
 class _Part(NamedTuple):
-    """Conjunctions with rests of one length, in the order of these."""
+    """Conjunctions whose remaining words have one length, sorted by these."""
 
     access: Array
     gates: Array
     rest: Array
     entries: Array
-    place: Array
+    position: Array
 
 
-def _parts(group: Alike, weights: Weights) -> Iterator[_Part]:
-    """Those whose access key is one of their words, and the others, which keep all words."""
+def _parts(group: ConjunctionGroup, weights: Weights) -> Iterator[_Part]:
+    """Yield the conjunctions whose access key is one of their words, then the others, which keep
+    all words.
+    """
     order, own, access = _chosen(group.words, weights)
     words = np.take_along_axis(group.words, order, axis=1)
     for chosen, rest in ((own, words[:, 1:]), (~own, words)):
@@ -129,11 +133,13 @@ def _parts(group: Alike, weights: Weights) -> Iterator[_Part]:
 
 
 def _chosen(words: Array, weights: Weights) -> tuple[Array, Array, Array]:
-    """The order in which words are looked at, whether the first is the access key, and that key."""
+    """Return the order of verification of the words, whether the first is the access key, and the
+    access key.
+    """
     number = (words & NUMBER).astype(np.int64)
     is_test, is_not = words >= TEST, (words >= NOT) & (words < TEST)
     heavy = np.where(is_test | is_not, 0, number)
-    weight = np.where(is_test, _TEST, np.where(is_not, _UNWANTED, weights.keys[heavy]))
+    weight = np.where(is_test, _TEST, np.where(is_not, _EXCLUDED, weights.keys[heavy]))
     order = np.argsort(weight, axis=1, kind="stable")
     if not words.shape[1]:
         return order, np.zeros(len(words), bool), np.zeros(len(words), np.uint32)
@@ -143,22 +149,22 @@ def _chosen(words: Array, weights: Weights) -> tuple[Array, Array, Array]:
     by_test = np.where(is_test, weights.tests[tests] if len(weights.tests) else _ABSENT, _ABSENT)
     best = by_test.argmin(axis=1)
     rows = np.arange(len(words))
-    anchored = by_test[rows, best] < np.minimum(least, _UNWANTED)
-    own = ~anchored & (least < _UNWANTED)
+    anchored = by_test[rows, best] < np.minimum(least, _EXCLUDED)
+    own = ~anchored & (least < _EXCLUDED)
     anchor = weights.anchors[tests[rows, best]] if len(weights.anchors) else first
     access = np.where(own, first, np.where(anchored, anchor, EVERY)).astype(np.uint32)
     return order, own, access
 
 
-def _part(group: Alike, chosen: Array, access: Array, rest: Array) -> _Part:
+def _part(group: ConjunctionGroup, chosen: Array, access: Array, rest: Array) -> _Part:
     order = order_of_rows(np.hstack((access[:, None], group.gates[chosen, None], rest)))
-    place = np.full(len(chosen), -1, np.int64)
-    place[np.flatnonzero(chosen)[order]] = np.arange(len(order))
-    there = place[group.place] >= 0
+    position = np.full(len(chosen), -1, np.int64)
+    position[np.flatnonzero(chosen)[order]] = np.arange(len(order))
+    there = position[group.position] >= 0
     return _Part(
         access[order],
         group.gates[chosen][order],
         rest[order],
         group.entries[there],
-        place[group.place[there]],
+        position[group.position[there]],
     )

@@ -1,12 +1,12 @@
-"""A shard read back into columns, so that what lives in it can be built anew. Plain module."""
+"""The decoding of a shard into columns, so that its live entries can be rebuilt. Plain module."""
 
 from collections.abc import Iterable
 
 import numpy as np
 
-from registrations.match_index.format.columns import TEST, Columns
+from registrations.match_index.format.columns import TEST, EntryColumns
 from registrations.match_index.format.conjunctions import EVERY
-from registrations.match_index.format.layout import EXTRA, PATH_WORDS, PLACE
+from registrations.match_index.format.layout import EXTRA, PATH_WORDS, POSITION
 from registrations.match_index.format.names import text_of
 from registrations.match_index.format.ragged import Array, spread, starts_of
 from registrations.match_index.format.shard import Shard
@@ -16,27 +16,29 @@ from registrations.match_index.format.terms import (
     Below,
     BelowText,
     Key,
-    OfName,
     OneOf,
+    PathExists,
     Prefix,
     Test,
-    There,
+    TypeKey,
     Value,
 )
 
 
-def columns_of(shard: Shard, gone: Iterable[int] = ()) -> Columns:
-    """All entries but those at some dense places. Keys have the numbers of the shard."""
+def columns_of(shard: Shard, removed: Iterable[int] = ()) -> EntryColumns:
+    """Return all entries except those at removed dense positions. Keys have the numbers of the
+    shard.
+    """
     keys = keys_of(shard)
     lengths, words = _words(shard)
-    dense_at = _numbers(shard, "dense_at") & PLACE
+    dense_at = _numbers(shard, "dense_at") & POSITION
     of = np.repeat(np.arange(len(lengths)), np.diff(dense_at))
     alive = np.ones(len(of), bool)
-    alive[np.fromiter(gone, np.int64)] = False
+    alive[np.fromiter(removed, np.int64)] = False
     of = of[alive]
     ids, gates = np.asarray(shard.views["ids"])[alive], _gates(shard)[of]
     starts = starts_of(lengths)
-    return Columns(
+    return EntryColumns(
         ids,
         gates - 2,
         starts_of(lengths[of]),
@@ -53,17 +55,17 @@ def columns_of(shard: Shard, gone: Iterable[int] = ()) -> Columns:
 
 
 def keys_of(shard: Shard) -> list[Key | None]:
-    """By number; None for what is no key of a conjunction: gates, and the first two."""
+    """Return the keys by number; None for gates and the first two numbers."""
     head = shard.head
     found: list[Key | None] = [None] * head.keys
     for number in range(head.gates_end, head.named_end):
         found[number] = _named(_name(shard, number))
-    for place in range(head.paths):
-        path = text_of(_name(shard, head.named_end + place)[1:])
-        record = shard.views["paths"][place * PATH_WORDS : (place + 1) * PATH_WORDS].tolist()
+    for position in range(head.paths):
+        path = text_of(_name(shard, head.named_end + position)[1:])
+        record = shard.views["paths"][position * PATH_WORDS : (position + 1) * PATH_WORDS].tolist()
         for member in (False, True):
             if record[1 + member]:
-                found[record[1 + member]] = There(path, member)
+                found[record[1 + member]] = PathExists(path, member)
         for number in range(record[5], record[7]):
             found[number] = _number(shard, path, number, above=number < record[6])
         for number in range(record[8], record[10]):
@@ -74,8 +76,8 @@ def keys_of(shard: Shard) -> list[Key | None]:
 
 
 def _words(shard: Shard) -> tuple[Array, Array]:
-    """Of each conjunction what was asked for: its access key, and the rest. A test cannot do
-    without its anchor, so that is left out again.
+    """Return the words of each conjunction: its access key and the rest, without the anchor that
+    its test implies.
     """
     rest_at, rest = _numbers(shard, "rest_at"), _numbers(shard, "rest")
     access, lengths = _access(shard), np.diff(rest_at)
@@ -96,7 +98,7 @@ def _words(shard: Shard) -> tuple[Array, Array]:
 
 
 def _access(shard: Shard) -> Array:
-    """The access key of each conjunction."""
+    """Return the access key of each conjunction."""
     runs = np.diff(_numbers(shard, "key_runs"))
     of_run = np.repeat(np.arange(shard.head.keys), runs)
     return np.repeat(of_run, np.diff(_numbers(shard, "run_conjunctions")))
@@ -121,7 +123,7 @@ def _named(name: bytes) -> Key:
     if name.startswith(b"^"):
         head, _, rest = name[1:].partition(b":")
         return Prefix(text_of(rest[: int(head)]), rest[int(head) :])
-    return OfName(name)
+    return TypeKey(name)
 
 
 def _path_of(name: bytes) -> str:
@@ -143,16 +145,16 @@ def _text(shard: Shard, path: str, number: int, *, above: bool) -> Key:
 
 
 def _sets(shard: Shard) -> dict[int, list[bytes]]:
-    """The names of the values in each set of alternatives."""
+    """Return the names of the values in each set of alternatives."""
     found: dict[int, list[bytes]] = {}
     at, implied = shard.views["implied_at"], shard.views["implied"]
-    for place in range(len(at) - 1):
-        for number in implied[at[place] : at[place + 1]]:
-            found.setdefault(number, []).append(_name(shard, shard.head.gates_end + place))
+    for position in range(len(at) - 1):
+        for number in implied[at[position] : at[position + 1]]:
+            found.setdefault(number, []).append(_name(shard, shard.head.gates_end + position))
     return found
 
 
 def _test(shard: Shard, number: int, keys: list[Key | None]) -> Test:
     anchor = keys[shard.views["anchors"][number]]
     text = text_of(shard.text("test_at", "tests", number))
-    return Test(text, anchor.path if isinstance(anchor, There) else None)
+    return Test(text, anchor.path if isinstance(anchor, PathExists) else None)

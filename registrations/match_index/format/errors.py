@@ -1,11 +1,11 @@
-"""Errors of the match index, part of the one tree of eventhub/base/errors.py. Plain module."""
+"""The errors of the match index, part of the tree of eventhub/base/errors.py. Plain module."""
 
 from eventhub.base.errors import EventHubError
 
 
 class IndexDamaged(EventHubError):
-    """A file of the match index is cut short, altered, or of another version or byte order; build
-    the index anew.
+    """A file of the match index is truncated, altered, or of another version or byte order; build
+    the index again.
     """
 
     code = "match_index_damaged"
@@ -18,7 +18,7 @@ class IndexAbsent(EventHubError):
 
 
 class NotIndexable(EventHubError):
-    """A filter has a constant that the match index cannot hold; keep it in a matcher in memory."""
+    """A filter has a constant that the match index cannot store; match it in memory."""
 
     code = "match_index_refused"
     status = 422

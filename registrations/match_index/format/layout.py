@@ -1,5 +1,5 @@
-"""The bytes of a shard of the match index: header, table of sections, sections. Plain;
-docs/match-index.md describes them one by one. Plain module.
+"""The binary layout of a shard of the match index: header, table of sections, sections, which
+docs/match-index.md describes. Plain module.
 """
 
 import sys
@@ -11,16 +11,16 @@ from registrations.match_index.format.names import hash_of
 
 MAGIC = b"EVHMATCH"
 VERSION = 2
-BYTE_ORDER = 0x01020304  # read as 0x04030201 where the bytes are the other way round
-ALIGNMENT = 64  # of sections: a line of the processor's cache
-_HEADER = Struct("<8sIIQI4x3Q14IQ")  # form, then the fields of Head, then the checksum
+BYTE_ORDER = 0x01020304  # reads as 0x04030201 in the other byte order
+ALIGNMENT = 64  # of sections: a cache line
+_HEADER = Struct("<8sIIQI4x3Q14IQ")  # the form, then the fields of ShardHeader, then the checksum
 _SECTION = Struct("<24sQQQ")
 _CHECKSUM_AT = _HEADER.size - 8
 HEADER_BYTES = _HEADER.size
 SECTIONS_MAX = 64
-EXTRA = "extra:"  # before the names of a caller's own columns
+EXTRA = "extra:"  # the prefix of the names of the caller's columns
 
-# name and bytes of an item, in the order of the file
+# name and item size in bytes, in the order of the file
 SECTIONS = {
     "table": 8,
     "name_at": 4,
@@ -48,18 +48,18 @@ SECTIONS = {
 }
 PATH_WORDS = 12  # of one record of `paths`
 HAS_VALUES, IS_OPENED, HAS_PREFIXES, HAS_NUMBERS, HAS_TEXTS = 1, 2, 4, 8, 16  # flags of a path
-SHARED = 1 << 31  # in `dense_at`: some of the conjunction's ids stand elsewhere too
-PLACE = SHARED - 1
+SHARED = 1 << 31  # in `dense_at`: some ids of the conjunction are in other conjunctions too
+POSITION = SHARED - 1
 
 
-class Head(NamedTuple):
-    """What the header says besides its form. Keys are numbered in classes, each up to an `end`."""
+class ShardHeader(NamedTuple):
+    """The fields of the header. Keys are numbered in classes, each up to an `end`."""
 
     hash_mask: int
     entries: int  # pairs of an id and a conjunction: the length of `ids`
-    ids: int  # different ones
+    ids: int  # distinct ones
     gates_end: int
-    implying_end: int  # values that are in some set of alternatives
+    implying_end: int  # values in a set of alternatives
     named_end: int  # keys that have a name: gates, values, prefixes, types
     numbers_first: int
     texts_first: int
@@ -69,21 +69,21 @@ class Head(NamedTuple):
     runs: int
     tests: int
     rest: int
-    slots: int  # of the table, before those that take what runs over: a power of two
+    slots: int  # of the table, without those for overflow: a power of two
     gate_forms: int  # a bit for each: domain given + 2 * type given + 4 * application given
-    flags: int  # 1: types are asked for
+    flags: int  # 1: there are keys of types
 
 
 class Section(NamedTuple):
-    """Where a section is in the file, and the XXH64 of its bytes."""
+    """The position of a section in the file, and the XXH64 of its bytes."""
 
     offset: int
     length: int
     checksum: int
 
 
-def head_bytes(head: Head, file_bytes: int, sections: dict[str, Section]) -> bytes:
-    """The beginning of a file, checksummed."""
+def head_bytes(head: ShardHeader, file_bytes: int, sections: dict[str, Section]) -> bytes:
+    """Return the header and the table of sections, with the checksum."""
     made = bytearray(_HEADER.size + _SECTION.size * len(sections))
     _HEADER.pack_into(made, 0, MAGIC, BYTE_ORDER, VERSION, file_bytes, len(sections), *head, 0)
     for at, (name, section) in enumerate(sections.items()):
@@ -92,27 +92,29 @@ def head_bytes(head: Head, file_bytes: int, sections: dict[str, Section]) -> byt
     return bytes(made)
 
 
-def read_head(data: memoryview) -> tuple[Head, dict[str, Section]]:
-    """Raises IndexDamaged if it is not whole, or of another version, or does not fit the file."""
+def read_head(data: memoryview) -> tuple[ShardHeader, dict[str, Section]]:
+    """Read the header. Raises IndexDamaged if it is damaged, of another version, or does not fit
+    the file.
+    """
     try:
         magic, order, version, size, count, *values, checksum = _HEADER.unpack_from(data)
     except error as cut:
         raise IndexDamaged("The file is too short to be a match index.") from cut
     if magic != MAGIC:
-        raise IndexDamaged("The file is no match index.")
+        raise IndexDamaged("The file is not a match index.")
     if order != BYTE_ORDER or sys.byteorder != "little":
-        raise IndexDamaged("The match index was written in another byte order.")
+        raise IndexDamaged("The match index has another byte order.")
     if version != VERSION:
-        raise IndexDamaged(f"The match index is of version {version}; this reads {VERSION}.")
+        raise IndexDamaged(f"The match index has version {version}; this hub reads {VERSION}.")
     end = _HEADER.size + count * _SECTION.size
     if count > SECTIONS_MAX or end > len(data) or size != len(data):
-        raise IndexDamaged(f"The file has {len(data)} bytes and says {size}.")
+        raise IndexDamaged(f"The file has {len(data)} bytes; its header says {size}.")
     whole = bytearray(data[:end])
     pack_into("<Q", whole, _CHECKSUM_AT, 0)
     if hash_of(bytes(whole)) != checksum:
         raise IndexDamaged("The header is altered.")
     sections = dict(_section(data, at) for at in range(_HEADER.size, end, _SECTION.size))
-    head = Head(*values)
+    head = ShardHeader(*values)
     _check(head, sections, len(data))
     return head, sections
 
@@ -122,8 +124,8 @@ def _section(data: memoryview, at: int) -> tuple[str, Section]:
     return name.rstrip(b"\0").decode("ascii", "replace"), Section(*rest)
 
 
-def _check(head: Head, sections: dict[str, Section], size: int) -> None:
-    """That every section is inside the file, and as long as the header says."""
+def _check(head: ShardHeader, sections: dict[str, Section], size: int) -> None:
+    """Check that every section is inside the file and has the length that the header implies."""
     missing = SECTIONS.keys() - sections.keys()
     if missing:
         raise IndexDamaged(f"The match index has no {', '.join(sorted(missing))}.")
@@ -132,13 +134,13 @@ def _check(head: Head, sections: dict[str, Section], size: int) -> None:
         if section.offset % ALIGNMENT or section.offset + section.length > size:
             raise IndexDamaged(f"The section {name} is not inside the file.")
         if section.length % item or not _fits(head, name, section.length // item):
-            raise IndexDamaged(f"The section {name} has not the length that it should have.")
+            raise IndexDamaged(f"The section {name} has the wrong length.")
 
 
-def _fits(head: Head, name: str, items: int) -> bool:
+def _fits(head: ShardHeader, name: str, items: int) -> bool:
     if name.startswith(EXTRA):
         return items == head.entries
-    wanted = {
+    expected = {
         "name_at": head.named_end + head.paths + 1,
         "paths": head.paths * PATH_WORDS,
         "implied_at": head.implying_end - head.gates_end + 1,
@@ -157,4 +159,4 @@ def _fits(head: Head, name: str, items: int) -> bool:
         "test_at": head.tests + 1,
         "anchors": head.tests,
     }.get(name)
-    return wanted is None or items == wanted
+    return expected is None or items == expected

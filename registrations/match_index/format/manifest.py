@@ -1,8 +1,8 @@
-"""The manifest of a match index: which epoch is the current one, its files, and what it was built
-from. Plain module.
+"""The manifest of a match index: the current epoch, its files, and what it was built from.
+Plain module.
 
-The one in the root is replaced by a rename, so a reader sees the old epoch or the new one. Each
-epoch's folder has its own, which never changes.
+The manifest in the root is replaced by a rename, so a reader sees the old epoch or the new one.
+Each epoch's folder has its own, which never changes.
 """
 
 import json
@@ -18,23 +18,23 @@ from registrations.match_index.format.names import hash_of
 NAME = "manifest.json"
 
 
-class Part(NamedTuple):
-    """A file of an epoch. `checksum`: XXH64 of its header, which has those of its sections."""
+class ShardFile(NamedTuple):
+    """A file of an epoch. `checksum`: XXH64 of its header, which has those of the sections."""
 
     file: str
     bytes: int
     checksum: int
 
 
-class Manifest(NamedTuple):
-    """One epoch."""
+class IndexManifest(NamedTuple):
+    """The manifest of one epoch."""
 
     epoch: int
-    parts: tuple[Part, ...]
+    parts: tuple[ShardFile, ...]
     entries: int
     ids: int
-    built_through_sequence: int | None  # of `system`: what changed later is not in it
-    facts: dict[str, Any]  # of whoever built it
+    built_through_sequence: int | None  # of `system`: later changes are not in it
+    facts: dict[str, Any]  # the builder's
 
     @property
     def folder(self) -> str:
@@ -49,8 +49,8 @@ def folder_of(epoch: int) -> str:
     return f"epoch-{epoch:08}"
 
 
-def write_manifest(folder: Path, manifest: Manifest, *, durable: bool) -> None:
-    """In place of the one that is there, at once or not at all."""
+def write_manifest(folder: Path, manifest: IndexManifest, *, durable: bool) -> None:
+    """Replace the manifest atomically."""
     fields = {"version": VERSION, **manifest._asdict()}
     fields["parts"] = [part._asdict() for part in manifest.parts]
     text = json.dumps(fields, indent=1, sort_keys=True)
@@ -66,8 +66,8 @@ def write_manifest(folder: Path, manifest: Manifest, *, durable: bool) -> None:
         sync_folder(folder)
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """Raises IndexAbsent, IndexDamaged."""
+def read_manifest(folder: Path) -> IndexManifest:
+    """Read the manifest. Raises IndexAbsent, IndexDamaged."""
     try:
         sealed = json.loads((folder / NAME).read_bytes())
         fields, checksum = sealed["index"], sealed["checksum"]
@@ -75,19 +75,19 @@ def read_manifest(folder: Path) -> Manifest:
         if hash_of(text.encode()) != checksum:
             raise IndexDamaged(f"The manifest in {folder} is altered.")
         if fields.pop("version") != VERSION:
-            raise IndexDamaged(f"The manifest in {folder} is of another version than {VERSION}.")
-        parts = tuple(Part(**part) for part in fields.pop("parts"))
-        manifest = Manifest(parts=parts, **fields)
+            raise IndexDamaged(f"The manifest in {folder} does not have version {VERSION}.")
+        parts = tuple(ShardFile(**part) for part in fields.pop("parts"))
+        manifest = IndexManifest(parts=parts, **fields)
     except FileNotFoundError as error:
         raise IndexAbsent(f"There is no match index in {folder}; build one first.") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexDamaged(f"The manifest in {folder} cannot be read.") from error
     if not _is_typed(manifest):
-        raise IndexDamaged(f"The manifest in {folder} has a field of another type.")
+        raise IndexDamaged(f"The manifest in {folder} has a field of the wrong type.")
     return manifest
 
 
-def _is_typed(manifest: Manifest) -> bool:
+def _is_typed(manifest: IndexManifest) -> bool:
     numbers = [manifest.epoch, manifest.entries, manifest.ids, manifest.built_through_sequence or 0]
     numbers += [number for part in manifest.parts for number in (part.bytes, part.checksum)]
     names = all(isinstance(part.file, str) for part in manifest.parts)
@@ -95,12 +95,12 @@ def _is_typed(manifest: Manifest) -> bool:
 
 
 def are_counts(values: Iterable[object]) -> bool:
-    """Whole numbers, none below zero."""
+    """Return whether all values are non-negative integers."""
     return all(type(value) is int and value >= 0 for value in values)
 
 
 def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to the disk."""
+    """Flush the names in a folder to the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,8 +1,8 @@
-"""The byte strings under which the match index knows what an event may have, their hash, and the
-order of numbers. Plain; docs/match-index.md has the form. Plain module.
+"""The names of keys in the match index (byte strings), their hash, and the order of numbers;
+docs/match-index.md has their form. Plain module.
 
-A part of a name has its length before it, so no separator can be confused with what is in a part.
-Equal values have equal names: 1 and 1.0, -0.0 and 0.0; true, "1" and null are others.
+The parts of a name have length prefixes, so no separator can be confused with their content. Equal
+values have equal names: 1 and 1.0, -0.0 and 0.0; true, "1" and null have others.
 """
 
 from math import inf, isfinite, isnan, nextafter
@@ -11,25 +11,25 @@ from typing import Any
 
 import xxhash
 
-SEED = 42  # of XXH64; that of Spark's `xxhash64`
+SEED = 42  # of XXH64, as of Spark's `xxhash64`
 ALL_BITS = (1 << 64) - 1
 _INTEGER_MAX = 1 << 63
 _REST_MAX = (1 << 15) - 1
-Number = tuple[float, int]  # the largest double that is not above it, and what it is more
+Number = tuple[float, int]  # the largest double that is not greater, and the difference
 
 
 def hash_of(name: bytes | memoryview) -> int:
-    """XXH64 of a name, unsigned."""
+    """Hash a name with XXH64, unsigned."""
     return xxhash.xxh64_intdigest(name, SEED)
 
 
 def raw(text: str) -> bytes:
-    """UTF-8; half characters, which JSON cannot hold, get bytes of their own too."""
+    """Encode as UTF-8, also unpaired surrogates, which JSON cannot represent."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def text_of(data: bytes) -> str:
-    """The opposite of `raw`."""
+    """Decode the bytes of `raw`."""
     return data.decode("utf-8", "surrogatepass")
 
 
@@ -38,12 +38,12 @@ def gate_name(domain: str | None, type: str | None, application: str | None) -> 
 
 
 def value_head(path: str) -> bytes:
-    """What the names of all values at a path begin with."""
+    """Return the common beginning of the names of all values at a path."""
     return b"=" + _part(path)
 
 
 def value_tail(value: Any) -> bytes | None:
-    """What stands behind; None if the value equals nothing: a NaN, an array, an object."""
+    """Return the rest of a value's name; None if it equals nothing: a NaN, an array, an object."""
     if isinstance(value, str):
         return b"s" + raw(value)
     if value is None:
@@ -68,19 +68,17 @@ def path_name(path: str) -> bytes:
 
 
 def type_name(type: str) -> bytes:
-    """Of a type, or of a declared one above it."""
+    """Return the name of a type or supertype."""
     return b"T" + raw(type)
 
 
 def below_name(type: str) -> bytes:
-    """Of what types whose names begin with `type` and a dot have in common."""
+    """Return the common name of the types whose names begin with `type` and a dot."""
     return b"B" + raw(type)
 
 
 def number_order(value: float) -> Number:
-    """A pair that is in order with others as the numbers are, whatever their size. Not for NaN and
-    infinities.
-    """
+    """Return a pair that orders as the number does, at any size. Not for NaN and infinities."""
     if isinstance(value, float):
         return value + 0.0, 0  # no -0.0
     try:

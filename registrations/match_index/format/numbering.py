@@ -1,5 +1,5 @@
-"""The numbers that the keys of a shard get: in classes, each in an order that does not depend on
-how the entries came. Plain module.
+"""The numbering of a shard's keys: in classes, each in an order that does not depend on the order
+of the entries. Plain module.
 """
 
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ from registrations.match_index.format.terms import (
     Below,
     BelowText,
     Key,
-    OfName,
     OneOf,
+    PathExists,
     Prefix,
-    There,
+    TypeKey,
     Value,
 )
 
@@ -28,8 +28,8 @@ class Numbering(NamedTuple):
     gates: list[bytes]
     implying: list[Value]
     values: list[Value]
-    named: list[Prefix | OfName]
-    there: list[There]
+    named: list[Prefix | TypeKey]
+    there: list[PathExists]
     sets: list[OneOf]
     numbers: list[Above | Below]
     texts: list[AboveText | BelowText]
@@ -68,17 +68,17 @@ class Numbering(NamedTuple):
         return self.texts_first + len(self.texts)
 
     def names(self) -> list[bytes]:
-        """Of everything below `named_end`; 0 and 1 have none."""
+        """Return the names of all numbers below `named_end`; 0 and 1 have none."""
         return [b"", b"", *self.gates, *map(name_of, (*self.implying, *self.values, *self.named))]
 
 
 def numbered(gates: Iterable[bytes], keys: set[Key]) -> Numbering:
-    """The thresholds of a path stand together: first those that larger values pass, the weakest
-    first, then those that smaller ones pass, the strongest first.
+    """Number the keys. The thresholds of a path are adjacent: first the lower bounds, the weakest
+    first, then the upper bounds, the strongest first.
     """
     sets = sorted(key for key in keys if isinstance(key, OneOf))
     implying = {Value(name, one.path) for one in sets for name in one.names}
-    named = [key for key in keys if isinstance(key, Prefix | OfName)]
+    named = [key for key in keys if isinstance(key, Prefix | TypeKey)]
     numbers = [key for key in keys if isinstance(key, Above | Below)]
     texts = [key for key in keys if isinstance(key, AboveText | BelowText)]
     return Numbering(
@@ -86,32 +86,32 @@ def numbered(gates: Iterable[bytes], keys: set[Key]) -> Numbering:
         sorted(implying),
         sorted(key for key in keys if isinstance(key, Value) and key not in implying),
         sorted(named, key=name_of),
-        sorted(key for key in keys if isinstance(key, There)),
+        sorted(key for key in keys if isinstance(key, PathExists)),
         sets,
-        sorted(numbers, key=_place_of_threshold),
-        sorted(texts, key=_place_of_threshold),
+        sorted(numbers, key=_threshold_order),
+        sorted(texts, key=_threshold_order),
     )
 
 
 def rank_of(key: Above | Below | AboveText | BelowText) -> int:
-    """1 if a value that equals the threshold is on the lower side of it: it passes `>=` and `<=`
-    accordingly.
+    """Return 1 if a value equal to the threshold counts as below it, as `>` and `<=` need, else
+    0.
     """
     return key.strict if isinstance(key, Above | AboveText) else not key.strict
 
 
-def name_of(key: Value | Prefix | OfName) -> bytes:
+def name_of(key: Value | Prefix | TypeKey) -> bytes:
     return prefix_head(key.path) + key.prefix if isinstance(key, Prefix) else key.name
 
 
 def paths_of(keys: Iterable[Key]) -> list[str]:
-    return sorted({key.path for key in keys if not isinstance(key, OfName)})
+    return sorted({key.path for key in keys if not isinstance(key, TypeKey)})
 
 
 def spans(
     keys: list[Above | Below] | list[AboveText | BelowText], first: int
 ) -> dict[str, tuple[int, int, int]]:
-    """Of each path the first number, the first of the lower side, and the end."""
+    """Return for each path the first number, the first of the upper bounds, and the end."""
     found: dict[str, tuple[int, int, int]] = {}
     at = first
     for path, group in groupby(keys, key=lambda key: key.path):
@@ -121,5 +121,5 @@ def spans(
     return found
 
 
-def _place_of_threshold(key: Above | Below | AboveText | BelowText) -> tuple[object, ...]:
+def _threshold_order(key: Above | Below | AboveText | BelowText) -> tuple[object, ...]:
     return key.path, not isinstance(key, Above | AboveText), key.than, rank_of(key)

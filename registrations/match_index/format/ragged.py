@@ -1,4 +1,4 @@
-"""Rows of different lengths as numpy arrays: the sorting and grouping that the builder needs.
+"""Rows of different lengths (ragged arrays) in numpy: sorting and grouping for the builder.
 Plain module.
 """
 
@@ -11,14 +11,14 @@ Array = NDArray[Any]
 
 
 def starts_of(lengths: Array, dtype: Any = np.int64) -> Array:
-    """[n + 1] where each row begins, and the end."""
+    """Return the offset of each row, and the end: [n + 1]."""
     starts = np.zeros(len(lengths) + 1, dtype)
     np.cumsum(lengths, out=starts[1:])
     return starts
 
 
 def spread(starts: Array, lengths: Array) -> Array:
-    """The places `starts[i] ... starts[i] + lengths[i] - 1` of all rows, one after the other."""
+    """Return the positions `starts[i] ... starts[i] + lengths[i] - 1` of all rows, concatenated."""
     before = np.cumsum(lengths) - lengths
     found: Array = np.arange(int(lengths.sum()), dtype=np.int64) + np.repeat(
         starts - before, lengths
@@ -27,7 +27,7 @@ def spread(starts: Array, lengths: Array) -> Array:
 
 
 def sorted_rows(starts: Array, items: Array) -> tuple[Array, Array]:
-    """Each row in order, without repetitions: its lengths, and the items. Items have 32 bits."""
+    """Sort and deduplicate each row; return the lengths and the items. Items have 32 bits."""
     lengths = np.diff(starts)
     rows = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
     packed = np.unique((rows << np.uint64(32)) | items.astype(np.uint64))
@@ -36,7 +36,7 @@ def sorted_rows(starts: Array, items: Array) -> tuple[Array, Array]:
 
 
 def order_of_rows(matrix: Array) -> Array:
-    """The order of the rows of a matrix of 32 bits, column by column; equal rows as they stand."""
+    """Return the order of the rows of a 32-bit matrix, column by column; it is stable."""
     height, width = matrix.shape
     if width % 2:
         matrix = np.hstack((matrix, np.zeros((height, 1), np.uint32)))
@@ -46,7 +46,7 @@ def order_of_rows(matrix: Array) -> Array:
 
 
 def first_of_equals(matrix: Array) -> Array:
-    """True for each row of a sorted matrix that differs from the one before it."""
+    """Return for each row of a sorted matrix whether it differs from the one before it."""
     first = np.ones(len(matrix), bool)
     first[1:] = (matrix[1:] != matrix[:-1]).any(axis=1)
     return first

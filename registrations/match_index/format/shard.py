@@ -1,6 +1,6 @@
-"""One file of the match index: written once, then mapped and never changed. Plain module.
+"""A shard: one immutable file of the match index, mapped into memory. Plain module.
 
-Whoever maps it shares its pages with all processes that do.
+All processes that map it share its pages.
 """
 
 import mmap
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from registrations.match_index.format.assemble import Assembled
+from registrations.match_index.format.assemble import AssembledShard
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.match_index.format.layout import (
     ALIGNMENT,
@@ -24,8 +24,8 @@ _FORMATS: dict[int, Any] = {1: "B", 2: "H", 4: "I", 8: "q"}
 _OTHERS: dict[str, Any] = {"table": "Q", "numbers": "d"}
 
 
-def write_shard(path: Path, made: Assembled, *, durable: bool) -> int:
-    """Write a file, and force it to the disk if it is `durable`; its bytes. Raises OSError."""
+def write_shard(path: Path, made: AssembledShard, *, durable: bool) -> int:
+    """Write a file, flushed to disk if `durable`; return its size in bytes. Raises OSError."""
     with path.open("xb") as file:
         for part in _parts(made):
             file.write(part)
@@ -36,13 +36,13 @@ def write_shard(path: Path, made: Assembled, *, durable: bool) -> int:
     return size
 
 
-def in_memory(made: Assembled) -> "Shard":
-    """The same without a file."""
+def in_memory(made: AssembledShard) -> "Shard":
+    """Return a shard without a file."""
     return Shard(Path("memory"), memoryview(b"".join(_parts(made))))
 
 
-def _parts(made: Assembled) -> Iterator[bytes | memoryview]:
-    """The bytes of a shard, piece by piece."""
+def _parts(made: AssembledShard) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of a shard, section by section."""
     count = len(made.sections)
     first = _aligned(len(head_bytes(made.head, 0, dict.fromkeys(map(str, range(count)), _NONE))))
     sections: dict[str, Section] = {}
@@ -62,8 +62,8 @@ class Shard:
     """A mapped file. `views` are its sections as memoryviews of numbers."""
 
     def __init__(self, path: Path, data: memoryview | None = None) -> None:
-        """Maps the file, unless its bytes are given, and looks at its header only. Raises
-        IndexDamaged, OSError.
+        """Map the file, unless its bytes are given, and read its header only. Raises IndexDamaged,
+        OSError.
         """
         self.path = path
         self.data = _mapped(path) if data is None else data
@@ -73,16 +73,16 @@ class Shard:
         }
 
     def verify(self) -> None:
-        """Read all of it and compare the checksums. Raises IndexDamaged."""
+        """Read the file and compare the checksums. Raises IndexDamaged."""
         for name, section in self.sections.items():
             if hash_of(self._bytes(name)) != section.checksum:
                 raise IndexDamaged(f"The section {name} of {self.path.name} is altered.")
 
-    def text(self, at: str, name: str, place: int) -> bytes:
-        """One of the texts of two sections. Raises IndexDamaged."""
-        begin, end = self.views[at][place], self.views[at][place + 1]
+    def text(self, at: str, name: str, position: int) -> bytes:
+        """Return a text, from its offsets and bytes sections. Raises IndexDamaged."""
+        begin, end = self.views[at][position], self.views[at][position + 1]
         if not begin <= end <= len(self.views[name]):
-            raise IndexDamaged(f"The section {at} of {self.path.name} leads nowhere.")
+            raise IndexDamaged(f"The section {at} of {self.path.name} has an offset out of range.")
         return bytes(self.views[name][begin:end])
 
     def _bytes(self, name: str) -> memoryview:

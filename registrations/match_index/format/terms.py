@@ -1,8 +1,8 @@
-"""What a spec asks for, as keys that an event has or has not, and the tests that are left.
+"""The terms of a spec: keys that an event has or does not have, and the remaining tests.
 Plain module.
 
-A key is a tuple, exact: the event has it if and only if the condition holds. So a condition behind
-a `not` is a key that must not be there.
+A key is exact: the event has it if and only if its condition holds. So a negated condition is a key
+that the event must not have.
 """
 
 from dataclasses import dataclass
@@ -42,13 +42,13 @@ from registrations.match_index.format.names import (
 from registrations.matching.conditions import anchor_of
 
 PREFIX_BYTES_MAX = 64  # a longer one is a test: an event's text is looked up for each length
-_TESTS_REMEMBERED = 4_096
-# Dataclasses: as tuples, keys of two classes could be equal.
+_TESTS_CACHED = 4_096
+# Dataclasses, because as tuples, keys of two classes could be equal.
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Value:
-    """A member of the value at a path equals this. `name` is its byte string."""
+    """A member of the value at a path equals this one. `name`: its byte string."""
 
     name: bytes
     path: str
@@ -56,22 +56,22 @@ class Value:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Prefix:
-    """A text at a path begins so."""
+    """A text at a path has this prefix."""
 
     path: str
     prefix: bytes
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class OfName:
-    """The event's type or one above it, by the byte string of the type or of what is below it."""
+class TypeKey:
+    """The event's type or a supertype, by the name of the type or of all types below one."""
 
     name: bytes
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class There:
-    """Something is at a path; `member`: what can be compared, so no empty list and no object."""
+class PathExists:
+    """A path exists; `member`: it has a comparable value, so it is no empty list and no object."""
 
     path: str
     member: bool
@@ -79,7 +79,7 @@ class There:
 
 @dataclass(frozen=True, slots=True, order=True)
 class OneOf:
-    """A member equals one of these, by their byte strings in order."""
+    """A member equals one of these values; their names are sorted."""
 
     path: str
     names: tuple[bytes, ...]
@@ -87,7 +87,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Above:
-    """A number, or a text written as one, is above a threshold, or at it."""
+    """A number, or a numeric text, is above a threshold, or equal to it if not `strict`."""
 
     path: str
     than: Number
@@ -103,7 +103,7 @@ class Below:
 
 @dataclass(frozen=True, slots=True, order=True)
 class AboveText:
-    """A text is above another one by code points, or is that."""
+    """A text is above another one by code points, or equal to it if not `strict`."""
 
     path: str
     than: bytes
@@ -117,45 +117,45 @@ class BelowText:
     strict: bool
 
 
-Key = Value | Prefix | OfName | There | OneOf | Above | Below | AboveText | BelowText
+Key = Value | Prefix | TypeKey | PathExists | OneOf | Above | Below | AboveText | BelowText
 
 
 class Test(NamedTuple):
-    """What is tried by evaluation: its text, and an attribute that it cannot do without."""
+    """A test that has no keys: its text, and an attribute that it requires."""
 
     text: str
     anchor: str | None
 
 
-class Terms(NamedTuple):
-    """What one test comes to."""
+class TestTerms(NamedTuple):
+    """The terms of one test: required keys, excluded keys, and tests."""
 
-    wanted: tuple[Key, ...] = ()
-    unwanted: tuple[Key, ...] = ()
+    required: tuple[Key, ...] = ()
+    excluded: tuple[Key, ...] = ()
     tests: tuple[Test, ...] = ()
 
 
 def pair_key(path: str, value: object) -> Value:
-    """Raises NotIndexable for a NaN and for what is no scalar."""
+    """Return the key of a pair. Raises NotIndexable for a NaN or a value that is not a scalar."""
     name = _name(path, value)
     if name is None:
         raise NotIndexable(f"The value of {path!r} equals nothing.", field=path)
     return Value(name, path)
 
 
-def test_terms(node: Node, domain: str | None) -> Terms:
-    """Raises NotIndexable for what no language can say, such as an integer of more than 64 bits.
-    `domain`: that of the spec's gate.
+def test_terms(node: Node, domain: str | None) -> TestTerms:
+    """Return the terms of a test. `domain`: of the spec's gate. Raises NotIndexable for a test that
+    no language can express, such as one with an integer of more than 64 bits.
     """
     found = keys_of_test(node, domain)
-    return Terms(tests=(_test(node),)) if found is None else Terms(*found)
+    return TestTerms(tests=(_test(node),)) if found is None else TestTerms(*found)
 
 
-Keys = tuple[tuple[Key, ...], tuple[Key, ...]]  # that must be there, and that must not
+Keys = tuple[tuple[Key, ...], tuple[Key, ...]]  # required and excluded
 
 
 def keys_of_test(node: Node, domain: str | None) -> Keys | None:
-    """None if no keys say the same. `domain`: that of the gate."""
+    """Return the keys equivalent to a test, None if there are none. `domain`: of the gate."""
     match node:
         case Not(item):
             inner = keys_of_test(item, domain)
@@ -174,7 +174,7 @@ def keys_of_test(node: Node, domain: str | None) -> Keys | None:
         case Text("prefix", Path(path, "attributes"), text) if len(raw(text)) <= PREFIX_BYTES_MAX:
             return (Prefix(path, raw(text)),), ()
         case Exists(Path(path, "attributes")):
-            return (There(path, False),), ()
+            return (PathExists(path, False),), ()
     return None
 
 
@@ -190,11 +190,11 @@ def _compared(op: Comparison, left: Path, right: Const) -> Keys | None:
         return None
     if op == "=":
         return (Value(name, path),), ()
-    return (There(path, True),), (Value(name, path),)
+    return (PathExists(path, True),), (Value(name, path),)
 
 
 def _threshold(op: str, path: str, value: Scalar) -> Key | None:
-    """None also for a text that is written as a number: it has a place in both orders."""
+    """Return the key of a threshold; None also for a numeric text, which has two orders."""
     strict = op in ("<", ">")
     if isinstance(value, str):
         if number_of(value) is not None:
@@ -213,7 +213,7 @@ def _threshold(op: str, path: str, value: Scalar) -> Key | None:
 def _of_type(type: str | None, *, below: bool) -> Keys:
     if type is None:
         return (), ()
-    return (OfName(below_name(type) if below else type_name(type)),), ()
+    return (TypeKey(below_name(type) if below else type_name(type)),), ()
 
 
 def _one_of(path: str, names: list[bytes | None]) -> tuple[Key, ...]:
@@ -226,9 +226,9 @@ def _name(path: str, value: object) -> bytes | None:
     return None if tail is None else value_head(path) + tail
 
 
-@lru_cache(_TESTS_REMEMBERED)
+@lru_cache(_TESTS_CACHED)
 def _test(node: Node) -> Test:
-    """Stored as text, so it must be the same when it is read back."""
+    """Return a test as text; check that parsing it gives the same test."""
     try:
         text = printed(node)
         same = parse_predicate(text) == node
@@ -236,5 +236,5 @@ def _test(node: Node) -> Test:
     except (EventHubError, ValueError, RecursionError) as error:
         raise NotIndexable(f"A test cannot be written as text: {node!r}") from error
     if not same:
-        raise NotIndexable(f"A test is another one when it is read back: {text}")
+        raise NotIndexable(f"The text of a test does not parse to the same test: {text}")
     return Test(text, anchor_of((node,)))

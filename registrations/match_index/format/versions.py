@@ -1,5 +1,5 @@
-"""What the hub's match indexes have of each version of a registration beside its filter, as columns
-(docs/match-index.md). Plain module.
+"""The columns of the hub's match indexes for versions of registrations (docs/match-index.md).
+Plain module.
 """
 
 COLUMNS = ("client", "endpoint", "group", "registration", "report", "since", "until")

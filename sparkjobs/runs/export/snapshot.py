@@ -30,7 +30,7 @@ from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.eventlog.retention import drop
 from eventhub.postgresql import arrow
 from registrations import catalog
-from registrations.match_index.epochs.facts import Moment
+from registrations.match_index.epochs.facts import StreamSnapshot
 from sparkjobs.runs.export.events import export_events
 from sparkjobs.runs.export.files import write_table, writing
 from sparkjobs.runs.export.holds import HeldPartition, PartitionHolds
@@ -71,14 +71,16 @@ class ExportedSnapshot(NamedTuple):
 
     now_us: int
     rows: dict[str, int]
-    moments: dict[int, Moment]  # of the requested streams, with their versions
+    moments: dict[int, StreamSnapshot]  # of the requested streams, with their versions
 
 
 def read_snapshot(folder: Path) -> ExportedSnapshot:
     """Read the snapshot of written inputs. Raises OSError, ValueError, TypeError."""
     fields = json.loads((folder / NAME).read_text())
     moments = fields.pop("moments").items()
-    return ExportedSnapshot(**fields, moments={int(id): Moment(*values) for id, values in moments})
+    return ExportedSnapshot(
+        **fields, moments={int(id): StreamSnapshot(*values) for id, values in moments}
+    )
 
 
 def export_inputs(export: ExportRequest, report: Report) -> ExportedSnapshot:
@@ -153,13 +155,15 @@ class _Export:
                 file = self._folder(name) / _PART
                 write_table(file, TABLES[name], self._batches(name), self._count)
 
-    def _moments(self) -> dict[int, Moment]:
+    def _moments(self) -> dict[int, StreamSnapshot]:
         if "versions" not in self._export.tables:
             return {}
         found = {}
         for stream_id in self._export.stream_ids or ():
             query = sql.SQL(catalog.SQL["moment"].replace("%s", "{}")).format(stream_id)
-            found[stream_id] = [Moment(**row) for row in self._rows_of("moment", moment=query)]
+            found[stream_id] = [
+                StreamSnapshot(**row) for row in self._rows_of("moment", moment=query)
+            ]
         return {stream_id: rows[0] for stream_id, rows in found.items() if rows}
 
     def _hold(self) -> int:

@@ -1,4 +1,4 @@
-"""The log's table without the hub: binary COPY of rows encoded beforehand, and one INSERT per
+"""The log's table without the hub: binary COPY of rows encoded in advance, and one INSERT per
 commit. Sql module.
 """
 

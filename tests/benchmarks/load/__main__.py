@@ -12,7 +12,6 @@ import uvloop
 from tests.benchmarks.load import (
     churn,
     cursors,
-    doors,
     hostile,
     http,
     idle,
@@ -21,13 +20,13 @@ from tests.benchmarks.load import (
     neighbour,
     replay,
     sockets,
+    transports,
 )
 from tests.benchmarks.load.jobs import (
     KINDS,
     ChurnJob,
     CrowdJob,
     CursorJob,
-    DoorJob,
     HostileJob,
     HttpJob,
     IdleJob,
@@ -37,6 +36,7 @@ from tests.benchmarks.load.jobs import (
     ReplayJob,
     SocketsJob,
     Target,
+    TransportJob,
 )
 
 
@@ -51,7 +51,7 @@ def main() -> None:
 
 RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] = {
     HttpJob: http.run,
-    DoorJob: doors.run,
+    TransportJob: transports.run,
     IdleJob: idle.run,
     ReplayJob: replay.run,
     CursorJob: cursors.run,

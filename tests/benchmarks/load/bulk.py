@@ -1,4 +1,4 @@
-"""One request to the bulk door that stays open: lines go out while the answer comes in. Plain."""
+"""One request to the bulk route that stays open: lines go out while the answer comes in. Plain."""
 
 import asyncio
 
@@ -11,11 +11,11 @@ PATH = "/v1/registrations/bulk"
 
 
 class Bulk:
-    """`sent` and `told`: (line, when) after which so many lines were sent, or stored."""
+    """`sent` and `acknowledged`: (line, when) after which so many lines were sent, or stored."""
 
     def __init__(self, target: Target) -> None:
         self.sent: list[tuple[int, int]] = []
-        self.told: list[tuple[int, int]] = []
+        self.acknowledged: list[tuple[int, int]] = []
         self.refused: list[str] = []
         self._target = target
         self._lines = 0
@@ -55,11 +55,11 @@ class Bulk:
             for line in lines:
                 self._take(orjson.loads(line))
         self._writer.close()
-        if not self.told or self.told[-1][0] != self._lines:
-            raise RequestFailed(f"bulk ended at {self.told[-1:]} of {self._lines} lines")
+        if not self.acknowledged or self.acknowledged[-1][0] != self._lines:
+            raise RequestFailed(f"bulk ended at {self.acknowledged[-1:]} of {self._lines} lines")
 
-    def _take(self, told: dict[str, object]) -> None:
-        if "line" in told or "error" in told:
-            self.refused.append(str(told)[:300])
-        elif "done" not in told:
-            self.told.append((int(str(told["through"])), now_ns()))
+    def _take(self, acknowledged: dict[str, object]) -> None:
+        if "line" in acknowledged or "error" in acknowledged:
+            self.refused.append(str(acknowledged)[:300])
+        elif "done" not in acknowledged:
+            self.acknowledged.append((int(str(acknowledged["through"])), now_ns()))

@@ -30,7 +30,9 @@ class Run:
 
     def __init__(self, job: ChurnJob) -> None:
         self._job = job
-        self.batches: list[tuple[int, int, int, int, int]] = []  # which, first, last, sent, told
+        self.batches: list[
+            tuple[int, int, int, int, int]
+        ] = []  # which, first, last, sent, acknowledged
         self.calls: list[tuple[str, int, list[int]]] = []
         self.ops: list[tuple[str, str]] = []  # by line: what, and of which key
         self.bulk = Bulk(job.target)
@@ -38,7 +40,7 @@ class Run:
         self.steady = 0  # lines that were sent at the rate; the others end what is left
 
     async def emit(self) -> None:
-        """Batches in turn until told to stop; late ones are sent at once."""
+        """Batches in turn until stopped; late ones are sent at once."""
         slots, due_s, at = asyncio.Semaphore(IN_FLIGHT), time.monotonic(), 0
         url = f"http://{HOST}:{self._job.target.port}{self._job.target.path}"
         async with (
@@ -92,9 +94,9 @@ class Run:
         await hearing
 
     def changes_per_s(self) -> float:
-        """Of the steady ones, until the last was told as done."""
+        """Of the steady ones, until the last was acknowledged."""
         _, began_ns = self.bulk.sent[0]
-        ended_ns = next(at for through, at in self.bulk.told if through >= self.steady)
+        ended_ns = next(at for through, at in self.bulk.acknowledged if through >= self.steady)
         return self.steady / (ended_ns - began_ns) * 1e9
 
     def _names(self) -> Iterator[str]:
@@ -116,11 +118,15 @@ class Run:
         return orjson.dumps(asked)
 
     def received(self, path: str, body: bytes) -> None:
-        told = orjson.loads(body)
-        self.calls.append((path, told["sequence"], told["registrations"]))
+        acknowledged = orjson.loads(body)
+        self.calls.append((path, acknowledged["sequence"], acknowledged["registrations"]))
 
     def written(self) -> bytes:
-        bulk = {"sent": self.bulk.sent, "told": self.bulk.told, "refused": self.bulk.refused}
+        bulk = {
+            "sent": self.bulk.sent,
+            "acknowledged": self.bulk.acknowledged,
+            "refused": self.bulk.refused,
+        }
         seen = {"batches": self.batches, "calls": self.calls, "ops": self.ops, "bulk": bulk}
         return orjson.dumps(seen)
 

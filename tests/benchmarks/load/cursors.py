@@ -3,9 +3,9 @@
 import asyncio
 from array import array
 
-from tests.benchmarks.load.doors import first_of
 from tests.benchmarks.load.http import HOST, now_ns, percentiles_ms
 from tests.benchmarks.load.jobs import CursorJob, Target
+from tests.benchmarks.load.transports import first_of
 from tests.benchmarks.load.wire import TEXT, Socket, frame
 
 PERIOD_S = 0.012  # two messages each: below the hub's 200 a second

@@ -1,4 +1,4 @@
-"""Hostile requests to the doors that take filters, one after the other. Plain."""
+"""Hostile requests to the routes that take filters, one after the other. Plain."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ TIMEOUT_S = 30.0
 
 
 class Attacker:
-    """Over one connection, and one websocket. `seen`: door, name, milliseconds, code."""
+    """Over one connection, and one websocket. `seen`: route, name, milliseconds, code."""
 
     def __init__(self, job: HostileJob, http: aiohttp.ClientSession) -> None:
         self.seen: list[tuple[str, str, float, str]] = []
@@ -39,21 +39,22 @@ class Attacker:
         for attack in self._job.attacks:
             await asyncio.sleep(due_s - time.monotonic())
             due_s = max(due_s, time.monotonic() - 1.0) + 1 / self._job.per_s
-            if attack.door == "listen" and (self._socket is None or self._socket.closed):
+            if attack.route == "listen" and (self._socket is None or self._socket.closed):
                 self._socket = await self._http.ws_connect(self._base + PATH, max_msg_size=0)
             began_ns = now_ns()
-            code = await (self._heard(attack) if attack.door == "listen" else self._asked(attack))
-            self.seen.append((attack.door, attack.name, (now_ns() - began_ns) / 1e6, code))
+            send = self._answered if attack.route == "listen" else self._asked
+            code = await send(attack)
+            self.seen.append((attack.route, attack.name, (now_ns() - began_ns) / 1e6, code))
             if code not in attack.codes:
-                raise RequestFailed(f"{attack.door} answered {attack.name} with {code}")
+                raise RequestFailed(f"{attack.route} answered {attack.name} with {code}")
 
     async def _asked(self, attack: Attack) -> str:
-        async with self._http.post(self._base + PATHS[attack.door], data=attack.body) as answer:
+        async with self._http.post(self._base + PATHS[attack.route], data=attack.body) as answer:
             found: dict[str, Any] = orjson.loads(await answer.read())
         problem = found if answer.status >= 400 else found.get("mistake") or {}
         return str(problem.get("code", "accepted"))
 
-    async def _heard(self, attack: Attack) -> str:
+    async def _answered(self, attack: Attack) -> str:
         assert self._socket is not None
         await self._socket.send_str(attack.body)
         while True:

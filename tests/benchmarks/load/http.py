@@ -1,4 +1,4 @@
-"""Requests over keep-alive connections with next to no parsing: bytes made beforehand, a status and
+"""Requests over keep-alive connections with next to no parsing: bytes made in advance, a status and
 a length looked for in the answer. Plain.
 """
 

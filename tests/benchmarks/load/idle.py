@@ -4,9 +4,9 @@ import asyncio
 
 import psutil
 
-from tests.benchmarks.load.doors import POLL_S, Receipt, first_of
 from tests.benchmarks.load.http import HOST, Connection, RequestFailed, get_head, request_head
 from tests.benchmarks.load.jobs import IdleJob
+from tests.benchmarks.load.transports import POLL_S, Receipt, first_of
 
 QUIET_S = 0.5
 QUIET_SHARE = 0.1  # of a core: below it the server has settled

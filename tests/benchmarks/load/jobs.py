@@ -1,10 +1,10 @@
-"""What the load generator is told: one job as JSON. Plain."""
+"""The instructions of the load generator: one job as JSON."""
 
 from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """Where events are posted, and with which headers; a listen door answers at the same path."""
+    """Where events are posted, and with which headers; listeners use the same path."""
 
     port: int
     path: str
@@ -47,13 +47,13 @@ class SocketsJob(NamedTuple):
     library: bool = False
 
 
-class DoorJob(NamedTuple):
-    """Time events one at a time from POST to receipt, by one reader that waits at a door."""
+class TransportJob(NamedTuple):
+    """Time events one at a time from POST to receipt, by one reader that waits at a transport."""
 
     target: Target
     body: str
     listen: str  # of the websocket
-    door: str  # websocket, sse or poll
+    transport: str  # websocket, sse or poll
     samples: int
 
 
@@ -83,7 +83,7 @@ class CursorJob(NamedTuple):
 
 
 class ChurnJob(NamedTuple):
-    """Post these bodies in turn, `rate` events a second, while lines go through the bulk door,
+    """Post these bodies in turn, `rate` events a second, while lines go through the bulk transport,
     `changes` a second; then wait until all is delivered. What happened is written to `file`.
     """
 
@@ -96,7 +96,7 @@ class ChurnJob(NamedTuple):
     warmup_s: float
     stream: str
     stream_id: int
-    endpoints: tuple[int, int]  # whom registrations name, in turn
+    endpoints: tuple[int, int]  # that registrations name, in turn
     port: int  # where these lead
     hot: int  # devices that registrations ask for
     prefix: str  # of the registrations' keys
@@ -105,7 +105,7 @@ class ChurnJob(NamedTuple):
 
 
 class LatencyJob(NamedTuple):
-    """Post these bodies in turn, one event each; each is owed to one callback and one websocket.
+    """Post these bodies in turn, one event each; each is pending to one callback and one websocket.
 
     `rate` events a second, steadily; 0: as many as come back, at most `ahead` under way.
     """
@@ -122,9 +122,9 @@ class LatencyJob(NamedTuple):
 
 
 class Attack(NamedTuple):
-    """What is sent to a door, and of which codes one is to be the answer's."""
+    """What is sent to a route, and of which codes one is to be the answer's."""
 
-    door: str  # register, check, dry-run or listen
+    route: str  # register, check, dry-run or listen
     name: str
     body: str
     codes: list[str]
@@ -145,7 +145,7 @@ class HostileJob(NamedTuple):
 
 class NeighbourJob(NamedTuple):
     """Send the same request steadily, `per_s` times a second over a few connections, and time each
-    from when it was due, whatever the answer.
+    from when it was due, for any answer.
     """
 
     target: Target
@@ -159,7 +159,7 @@ class NeighbourJob(NamedTuple):
 
 
 class CrowdJob(NamedTuple):
-    """Send the same request over and over on each connection, whatever the answer; with `listen`,
+    """Send the same request over and over on each connection, for any answer; with `listen`,
     connect so many websockets at once and read what they are sent.
     """
 
@@ -177,7 +177,7 @@ class CrowdJob(NamedTuple):
 Job = (
     HttpJob
     | SocketsJob
-    | DoorJob
+    | TransportJob
     | IdleJob
     | ReplayJob
     | CursorJob
@@ -188,7 +188,7 @@ Job = (
     | CrowdJob
 )
 _ALL: tuple[type[Job], ...] = (
-    *(HttpJob, SocketsJob, DoorJob, IdleJob, ReplayJob, CursorJob),
+    *(HttpJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
     *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob),
 )
 KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}

@@ -1,4 +1,4 @@
-"""Events that are each owed to one callback and to one websocket: how many a second at most, and
+"""Events that are each pending to one callback and to one websocket: how many a second at most, and
 how long each takes from when it was due to be sent. Plain.
 """
 
@@ -7,7 +7,6 @@ import re
 from array import array
 from collections import deque
 
-from tests.benchmarks.load.doors import first_of
 from tests.benchmarks.load.http import (
     HOST,
     Connection,
@@ -19,6 +18,7 @@ from tests.benchmarks.load.http import (
 )
 from tests.benchmarks.load.jobs import LatencyJob
 from tests.benchmarks.load.receiver import receive
+from tests.benchmarks.load.transports import first_of
 from tests.benchmarks.load.wire import Socket
 
 _SEQUENCE = re.compile(rb'"sequence":\s?(\d+)')

@@ -1,6 +1,6 @@
 """One client's paced requests, and the load of another that must not delay them. Plain.
 
-Each runs in a process of its own; the requests of both are made beforehand, and any answer counts.
+Each runs in a process of its own; the requests of both are made in advance, and any answer counts.
 """
 
 import asyncio

@@ -36,7 +36,7 @@ class Fanout:
         self._posting = False
         self._one_done = asyncio.Event()
         self._began_ns = 0
-        self._due = 0  # frames and answers that the one event still owes
+        self._due = 0  # frames and answers that the one event still misses
 
     async def open(self) -> None:
         """Connect all; a socket counts once its listen has begun."""

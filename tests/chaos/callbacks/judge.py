@@ -27,7 +27,7 @@ BEHIND: LiteralString = """
          + (SELECT count(*) FROM fanouts)
          + (SELECT count(*) FROM forwarding f JOIN heads h USING (stream_id)
              WHERE f.sequence < h.sequence AND f.stream_id <> 1)"""
-# One pass, whatever is believed of tables that were filled a moment ago.
+# One pass, despite stale statistics of tables that were filled a moment ago.
 UNTRIED: LiteralString = """
     WITH attempted AS (
         SELECT endpoint_id, segment_id, sequence, run, stream_id, attempts, NULL::integer AS number,

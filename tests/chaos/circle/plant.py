@@ -88,7 +88,7 @@ def rewrite(segment: Sealed, changed: Callable[[pa.Table], pa.Table]) -> None:
     payloads.add(table["payload"].to_pylist())
     name = f"{before.name.rpartition('-')[0]}-{digest[:16]}.parquet"
     before.rename(before.with_name(name))
-    told = found._replace(
+    changed = found._replace(
         events=table.num_rows,
         payload_bytes=payloads.bytes,
         payload_sha256=payloads.hex,
@@ -98,7 +98,7 @@ def rewrite(segment: Sealed, changed: Callable[[pa.Table], pa.Table]) -> None:
         footer_sha256=hashlib.sha256(footer).hexdigest(),
         footer_bytes=len(footer),
     )
-    segment.path.write_bytes(manifests.dump(told))
+    segment.path.write_bytes(manifests.dump(changed))
 
 
 def forget_attempts(connection: psycopg.Connection[Any], sealed: Sealed, sequence: int) -> Fault:
@@ -112,7 +112,7 @@ def forget_attempts(connection: psycopg.Connection[Any], sealed: Sealed, sequenc
 
 
 def forget_delivery(connection: psycopg.Connection[Any], sealed: Sealed, sequence: int) -> Fault:
-    """Nothing says that the event was ever owed to anybody."""
+    """Nothing says that the event was ever expected to anybody."""
     where = _row(connection, sealed, sequence)
     for table in ("attempts", "deliveries"):
         statement = psycopg.sql.SQL(

@@ -135,7 +135,7 @@ async def register(
     for stream in STREAMS:
         for first in range(0, ASKED, 500):
             devices = range(first, min(first + 500, ASKED))
-            wishes = [
+            requested = [
                 {
                     "streams": [stream],
                     "attributes": {"device": f"d{device}"},
@@ -143,7 +143,7 @@ async def register(
                 }
                 for device in devices
             ]
-            made = await ask(http, "POST", f"{url}/v1/registrations", wishes)
+            made = await ask(http, "POST", f"{url}/v1/registrations", requested)
             for device, item in zip(devices, made["items"], strict=True):
                 tickets[stream, device] = endpoints[device % len(endpoints)], item["id"]
     return tickets
@@ -207,24 +207,25 @@ def _sealed() -> int:
 
 def doubled_or_missed(scene: Scene) -> list[str]:
     """The deliveries against what the events and registrations amount to."""
-    wanted: dict[tuple[str, int], tuple[int, list[int]]] = {}
+    expected: dict[tuple[str, int], tuple[int, list[int]]] = {}
     for flow in scene.flows:
         for sequence, number in enumerate(flow.numbers, 1):
             device = device_of(number)
             if device < ASKED:
                 endpoint, ticket = scene.tickets[flow.stream, device]
-                wanted[flow.stream, sequence] = endpoint, [ticket]
+                expected[flow.stream, sequence] = endpoint, [ticket]
     found: dict[tuple[str, int], tuple[int, list[int]]] = {}
     problems: list[str] = []
     with scene.hub.connect_plainly() as connection:
         for stream, sequence, endpoint, registrations in connection.execute(DELIVERED):
             if (stream, sequence) in found:
-                problems.append(f"{stream} {sequence} is owed twice")
+                problems.append(f"{stream} {sequence} is expected twice")
             found[stream, sequence] = endpoint, registrations
-    problems += [f"{key} is missed" for key in wanted.keys() - found.keys()]
-    problems += [f"{key} is too much" for key in found.keys() - wanted.keys()]
-    problems += [f"{key} is owed otherwise" for key in wanted if found.get(key) != wanted[key]]
-    print(f"deliveries: {len(found):,} found, {len(wanted):,} wanted", flush=True)
+    problems += [f"{key} is missed" for key in expected.keys() - found.keys()]
+    problems += [f"{key} is too much" for key in found.keys() - expected.keys()]
+    differ = [key for key in expected if found.get(key) != expected[key]]
+    problems += [f"{key} is expected otherwise" for key in differ]
+    print(f"deliveries: {len(found):,} found, {len(expected):,} expected", flush=True)
     return shorten(problems)
 
 
@@ -263,12 +264,12 @@ def plant_all(scene: Scene, dice: random.Random) -> list[Fault]:
             plant.lose(lost, dice.randrange(lost.first + 1, lost.last)),
             plant.cut(cut),
             plant.repeat(twice, dice.randrange(twice.first, twice.last)),
-            plant.forget_attempts(connection, untried, _owed(scene, untried, dice)),
-            plant.forget_delivery(connection, forgotten, _owed(scene, forgotten, dice)),
+            plant.forget_attempts(connection, untried, _pending_in(scene, untried, dice)),
+            plant.forget_delivery(connection, forgotten, _pending_in(scene, forgotten, dice)),
         ]
 
 
-def _owed(scene: Scene, segment: Sealed, dice: random.Random) -> int:
+def _pending_in(scene: Scene, segment: Sealed, dice: random.Random) -> int:
     """The sequence of an event of the segment that somebody asked for."""
     [numbers] = [flow.numbers for flow in scene.flows if flow.stream == segment.stream]
     within = range(segment.first, segment.last + 1)

@@ -18,7 +18,7 @@ from tests.chaos.callbacks.receivers import SINKS, Endpoint, SinkProcess, ask, c
 from tests.chaos.callbacks.tables import shoot
 from tests.chaos.callbacks.world import CREW
 from tests.chaos.exact.flow import STREAM, Flow
-from tests.chaos.exact.trial import LANE, Found, Scene, Trial, script_of, wanted_keys
+from tests.chaos.exact.trial import LANE, Found, Scene, Trial, expected_keys, script_of
 from tests.chaos.hub import HubUnderTest
 from tests.chaos.judge import shorten
 from tests.chaos.readers import close_quietly
@@ -115,7 +115,7 @@ async def judged(scene: Scene, found: Sequence[Found]) -> list[str]:
     except NeverCame as error:
         problems.append(str(error))
     versions = [version for one in found for version in one.versions]
-    expected_rows = wanted_keys(versions, scene)
+    expected_rows = expected_keys(versions, scene)
     problems += sink_wrong(expected_rows, scene.arrivals)
     shot = await asyncio.to_thread(shoot, scene.hub, {STREAM: 0})
     by_id = {(scene.endpoints[name], sequence): tickets

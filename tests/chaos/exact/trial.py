@@ -181,7 +181,7 @@ class Trial:
         return expected_rows
 
     def _expected_rows(self) -> dict[Key, list[int]]:
-        return wanted_keys(self._versions, self._scene)
+        return expected_keys(self._versions, self._scene)
 
     def _bound(self, answer: dict[str, Any], before: int) -> int:
         """The sequence after which a version holds; what was acknowledged before lies before."""
@@ -196,7 +196,7 @@ class Trial:
         return found
 
 
-def wanted_keys(versions: Sequence[Version], scene: Scene) -> dict[Key, list[int]]:
+def expected_keys(versions: Sequence[Version], scene: Scene) -> dict[Key, list[int]]:
     """What the versions ask for, as the sink sees it."""
     names = {id: name for name, id in scene.endpoints.items()}
     begin = min((version.bounds[STREAM][0] for version in versions), default=0)

@@ -23,9 +23,9 @@ class Segment(NamedTuple):
 class Verdict(NamedTuple):
     """Of one reader."""
 
-    wanted: int
+    expected: int
     seen: int
-    missed: int  # wanted, within announced gaps
+    missed: int  # expected, within announced gaps
     problems: list[str]
 
 
@@ -37,11 +37,11 @@ def judge(journal: Journal, flow: Flow, segments: list[Segment]) -> Verdict:
     numbers = [sequence for _, sequence in journal.seen]
     if numbers != sorted(set(numbers)):
         problems.append("not in order, or not once")
-    wanted = {n for n, place in flow.places.items() if journal.interest.wants(place.number)}
+    expected = {n for n, place in flow.places.items() if journal.interest.wants(place.number)}
     seen = set(numbers)
     inside = {n for gap in journal.gaps for n in range(gap.first, gap.last + 1)}
-    missing = sorted(wanted - seen - inside)
-    unwanted = sorted(seen - wanted)
+    missing = sorted(expected - seen - inside)
+    unexpected = sorted(seen - expected)
     twice = sorted(seen & inside)
     wrong = [
         (segment, n)
@@ -50,14 +50,14 @@ def judge(journal: Journal, flow: Flow, segments: list[Segment]) -> Verdict:
     ]
     for what, found in (
         ("missing without a word", missing),
-        ("not wanted", unwanted),
+        ("unexpected", unexpected),
         ("seen though announced as missing", twice),
         ("in another segment than its receipt says", wrong),
     ):
         if found:
             problems.append(f"{len(found)} events {what}: {found[:SHOWN]}")
     problems += [said for gap in journal.gaps for said in _gap_problems(gap, segments)]
-    return Verdict(len(wanted), len(seen & wanted), len((wanted - seen) & inside), problems)
+    return Verdict(len(expected), len(seen & expected), len((expected - seen) & inside), problems)
 
 
 def _gap_problems(gap: Any, segments: list[Segment]) -> list[str]:
@@ -66,7 +66,7 @@ def _gap_problems(gap: Any, segments: list[Segment]) -> list[str]:
     problems = []
     for segment in segments:
         overlaps = segment.first <= gap.last and segment.last >= gap.first
-        if overlaps and (segment.left_at_s is None or segment.left_at_s > gap.heard_at_s):
+        if overlaps and (segment.left_at_s is None or segment.left_at_s > gap.received_at_s):
             problems.append(f"{said}: {segment.first}-{segment.last} was still held")
         if overlaps and segment.last > gap.last:
             problems.append(f"{said} ends inside the segment {segment.first}-{segment.last}")

@@ -1,5 +1,5 @@
-"""Twenty readers over four doors, that go away at random and resume from their cursors; each
-keeps a journal of what it was told. Written against the documented doors, not with the client.
+"""Twenty readers over four transports, that go away at random and resume from their cursors; each
+keeps a journal of what it received. Written against the documented transports, not with the client.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import orjson
 from tests.chaos.events import Interest
 
 STAYS_S = (0.5, 6.0)
-LAST_STAY_S = (20.0, 25.0)  # a filtered reader is told where it stands every 15 s
+LAST_STAY_S = (20.0, 25.0)  # a filtered reader is sent its position every 15 s
 AWAY_S = (0.0, 2.0)
 LONG_AWAY_S = (20.0, 80.0)  # so long that segments are dropped meanwhile
 LONG_SHARE = 0.03
@@ -25,15 +25,15 @@ BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError, asyncio.Incomplete
 
 
 class Gap(NamedTuple):
-    """What a reader was told that it misses, and when."""
+    """A gap that a reader was notified of, and when."""
 
     first: int
     last: int
-    heard_at_s: float
+    received_at_s: float
 
 
 class Journal:
-    """What one reader wants, where it stands, and all that it was told."""
+    """The interest of one reader, its position, and all that it received."""
 
     def __init__(self, name: str, stream: str, interest: Interest) -> None:
         self.name = name
@@ -44,7 +44,7 @@ class Journal:
         self.gaps: list[Gap] = []
         self.problems: list[str] = []
         self.connections = 0
-        self._told = -1  # the last number it was told of on this connection
+        self._last = -1  # the last sequence on this connection
 
     @property
     def start(self) -> str:
@@ -56,18 +56,18 @@ class Journal:
         if self.cursor is not None and cursor["sequence"] != self.cursor["sequence"]:
             self.problems.append(f"resumed at {cursor}, not at {self.cursor}")
         self.cursor = cursor
-        self._told = cursor["sequence"]
+        self._last = cursor["sequence"]
 
     def event(self, frame: dict[str, Any]) -> None:
-        """`prev` chains what one connection was told."""
-        if self._told >= 0 and frame["prev"] != self._told:
-            self.problems.append(f"{frame['sequence']} follows {frame['prev']}, not {self._told}")
+        """`prev` chains the frames of one connection."""
+        if self._last >= 0 and frame["prev"] != self._last:
+            self.problems.append(f"{frame['sequence']} follows {frame['prev']}, not {self._last}")
         self.seen.append((frame["segment"], frame["sequence"]))
         self.moved(frame)
 
     def moved(self, cursor: dict[str, Any]) -> None:
         self.cursor = {"segment": cursor["segment"], "sequence": cursor["sequence"]}
-        self._told = cursor["sequence"]
+        self._last = cursor["sequence"]
 
     def gap(self, problem: dict[str, Any]) -> None:
         """Go on where the hub says."""
@@ -76,21 +76,21 @@ class Journal:
             return
         known = self.cursor["sequence"] if self.cursor else 0
         missed = problem["missed"]
-        if missed["first"] <= known:  # what is between them was considered, and not wanted
+        if missed["first"] <= known:  # what is between them was considered, and not expected
             self.problems.append(f"a gap from {missed['first']}, but {known} is known")
         self.gaps.append(Gap(missed["first"], missed["last"], time.time()))
         self.cursor = problem["resume"]
-        self._told = -1
+        self._last = -1
 
 
-Door = Callable[[aiohttp.ClientSession, str, Journal], Awaitable[None]]
+Transport = Callable[[aiohttp.ClientSession, str, Journal], Awaitable[None]]
 
 
 async def websocket(http: aiohttp.ClientSession, url: str, journal: Journal) -> None:
     async with http.ws_connect(f"{url}/v1/ws", protocols=("eventhub.v1.json",)) as socket:
         start = journal.cursor or "oldest"
-        wish = {"op": "listen", "listener": "it", "stream": journal.stream, "from": start}
-        await socket.send_bytes(orjson.dumps({**wish, **journal.interest.fields()}))
+        request = {"op": "listen", "listener": "it", "stream": journal.stream, "from": start}
+        await socket.send_bytes(orjson.dumps({**request, **journal.interest.fields()}))
         async for message in socket:
             if message.type is not aiohttp.WSMsgType.TEXT:
                 return
@@ -185,7 +185,7 @@ def _path(url: str, journal: Journal) -> str:
     return f"{url}/v1/streams/{journal.stream}/events"
 
 
-DOORS: dict[str, Door] = {
+TRANSPORTS: dict[str, Transport] = {
     "websocket": websocket,
     "sse": sse,
     "long poll": long_poll,
@@ -194,11 +194,11 @@ DOORS: dict[str, Door] = {
 
 
 class Reader:
-    """One reader: there for a while, away for a while, until it is told to finish."""
+    """One reader: there for a while, away for a while, until it is asked to finish."""
 
-    def __init__(self, journal: Journal, door: Door, dice: random.Random) -> None:
+    def __init__(self, journal: Journal, transport: Transport, dice: random.Random) -> None:
         self.journal = journal
-        self._door = door
+        self._transport = transport
         self._dice = dice
         self._finish: int | None = None
         self._called = asyncio.Event()
@@ -218,7 +218,7 @@ class Reader:
                 with suppress(*BROKEN):
                     stays = STAYS_S if self._finish is None else LAST_STAY_S
                     async with asyncio.timeout(self._dice.uniform(*stays)):
-                        await self._door(http, url, self.journal)
+                        await self._transport(http, url, self.journal)
                 span = LONG_AWAY_S if self._dice.random() < LONG_SHARE else AWAY_S
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._dice.uniform(*span)):

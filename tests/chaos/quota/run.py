@@ -15,7 +15,7 @@ from tests.chaos.events import Interest
 from tests.chaos.hub import HubUnderTest, send_signal
 from tests.chaos.quota.flow import Flow
 from tests.chaos.quota.judge import Segment, Verdict, judge
-from tests.chaos.quota.readers import DOORS, Journal, Reader
+from tests.chaos.quota.readers import TRANSPORTS, Journal, Reader
 from tests.chaos.until import until
 
 QUOTA_BYTES = 64 * 1024 * 1024
@@ -124,14 +124,15 @@ async def quota(
 
 
 def _readers(dice: random.Random) -> list[Reader]:
-    """So many over all doors and streams."""
+    """So many over all transports and streams."""
     made = []
     for number in range(READERS):
-        door = list(DOORS)[number % len(DOORS)]
+        transport = list(TRANSPORTS)[number % len(TRANSPORTS)]
         stream = list(STREAMS)[number % len(STREAMS)]
-        interest = INTERESTS[number // len(DOORS) % len(INTERESTS)]
-        journal = Journal(f"{number + 1} {door} on {stream} {interest.fields()}", stream, interest)
-        made.append(Reader(journal, DOORS[door], random.Random(dice.random())))
+        interest = INTERESTS[number // len(TRANSPORTS) % len(INTERESTS)]
+        name = f"{number + 1} {transport} on {stream} {interest.fields()}"
+        journal = Journal(name, stream, interest)
+        made.append(Reader(journal, TRANSPORTS[transport], random.Random(dice.random())))
     return made
 
 
@@ -165,13 +166,13 @@ async def _sample(hub: HubUnderTest, samples: Samples) -> None:
 
 def _summary(course: Course, verdicts: dict[str, Verdict], problems: list[str]) -> dict[str, Any]:
     seconds, flows, readers, samples = course
-    wanted = sum(verdict.wanted for verdict in verdicts.values())
+    expected = sum(verdict.expected for verdict in verdicts.values())
     seen = sum(verdict.seen for verdict in verdicts.values())
     peak = max(samples.used_bytes, default=0)
     problems = [*problems, *(said for flow in flows for said in flow.problems[:3])]
     problems += [f"{name}: {said}" for name, v in verdicts.items() for said in v.problems[:5]]
-    if seen < wanted * DELIVERED_MIN:
-        problems.append(f"only {seen} of {wanted} wanted events were delivered")
+    if seen < expected * DELIVERED_MIN:
+        problems.append(f"only {seen} of {expected} expected events were delivered")
     if peak > QUOTA_BYTES:
         problems.append(f"{peak} bytes were used, beyond the quota of {QUOTA_BYTES}")
     return {
@@ -183,9 +184,9 @@ def _summary(course: Course, verdicts: dict[str, Verdict], problems: list[str]) 
         "quota_bytes": QUOTA_BYTES,
         "connections": sum(reader.journal.connections for reader in readers),
         "gaps": sum(len(reader.journal.gaps) for reader in readers),
-        "wanted": wanted,
+        "expected": expected,
         "delivered": seen,
-        "share": round(seen / max(wanted, 1), 4),
+        "share": round(seen / max(expected, 1), 4),
         "within_gaps": sum(verdict.missed for verdict in verdicts.values()),
         "used_bytes": samples.used_bytes,
         "problems": problems,

@@ -102,8 +102,8 @@ def trials(
             job = dice.choice(jobs)
             killed = trial(scene, job, whole[job], random.Random(dice.random()))
             rounds.append(killed)
-            wanted, usual_s = whole[job]
-            whole[job] = wanted, min(usual_s, killed.next_s)  # those of before were slower
+            expected, usual_s = whole[job]
+            whole[job] = expected, min(usual_s, killed.next_s)  # those of before were slower
             victim = f"{killed.victim or 'nobody':<9} {killed.after_s:5.1f} s"
             came_of = (
                 f"{killed.state:<12} next {killed.next_s:5.1f} s  {report.verdict(killed.problems)}"
@@ -116,18 +116,18 @@ def trial(
     scene: Scene, job: str, whole: tuple[dict[str, Any], float], dice: random.Random
 ) -> Killed:
     """Kill one process of a run; then the next run must complete, with the results of before."""
-    wanted, usual_s = whole
+    expected, usual_s = whole
     after_s = dice.uniform(0, usual_s)
     process = started(scene, job)
     victim = victims.kill_one(process, scene.cluster.pids, after_s, dice)
     process.communicate(timeout=RUN_S_MAX)
     run, state = last(scene, job)
     problems = []
-    if state == "completed" and outcome(scene, job, run) != wanted:
+    if state == "completed" and outcome(scene, job, run) != expected:
         problems.append(f"{job}: a run of which {victim} was killed has another result")
     began = time.monotonic()
     found = complete(scene, job)
-    if found != wanted:
+    if found != expected:
         problems.append(f"{job}: the run after {victim} was killed has another result: {found}")
     took_s = time.monotonic() - began
     folder = folder_of(scene.hub.data, job, run)
@@ -215,8 +215,8 @@ async def register(http: aiohttp.ClientSession, url: str, count: int) -> None:
     """Nobody delivers: there is no forwarder."""
     made = await ask(http, "POST", f"{url}/v1/endpoints", {"url": "https://example.org/hook"})
     for first in range(0, count, BULK):
-        wishes = [
+        requested = [
             {"streams": [STREAM], "attributes": {"device": f"d{at}"}, "endpoint": made["id"]}
             for at in range(first, min(first + BULK, count))
         ]
-        await ask(http, "POST", f"{url}/v1/registrations", wishes)
+        await ask(http, "POST", f"{url}/v1/registrations", requested)

@@ -26,13 +26,13 @@ def kill_one(
     """Wait, then kill -9 one process of the run. Its kind; "" if the run was over before."""
     with suppress(subprocess.TimeoutExpired):
         run.wait(after_s)
-    wanted = dice.choice(KINDS)
+    expected = dice.choice(KINDS)
     while run.poll() is None:
-        there = [run.pid] if wanted == "runner" else _found(wanted, (run.pid, *cluster))
+        there = [run.pid] if expected == "runner" else _found(expected, (run.pid, *cluster))
         if there:
             with suppress(ProcessLookupError):
                 os.kill(dice.choice(sorted(there)), signal.SIGKILL)
-                return wanted
+                return expected
         time.sleep(LOOK_S)
     return ""
 

@@ -40,7 +40,7 @@ def busy(processes: int) -> Iterator[None]:
 
 @contextmanager
 def occupied(data: Path) -> Iterator[list[str]]:
-    """Whatever process ids the stopped hub wrote into files belong to something else inside: to a
+    """The process ids that the stopped hub wrote into files belong to something else inside: to a
     process that really has that id, or, where the system does not let us choose, the file names a
     thread of ours. Yields what was done for each file."""
     run, postgres = data / "run", data / "postgres"
@@ -93,9 +93,9 @@ def a_thread() -> Iterator[int]:
         thread.join()
 
 
-def become(wanted: int) -> None:
+def become(expected: int) -> None:
     """Start a child with that id, which ends with us; say so, and wait. Raises OSError."""
-    ids = (ctypes.c_int * 1)(wanted)
+    ids = (ctypes.c_int * 1)(expected)
     words = struct.pack("11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(ids), 1, 0)
     libc = ctypes.PyDLL(None, use_errno=True)  # it keeps the interpreter's lock, for the child
     parent = os.getpid()

@@ -83,13 +83,13 @@ def install(folder: Path) -> Path:
 
 def upgrade(folder: Path) -> None:
     """Make the next release of what is in the folder."""
-    for pattern, told in _FILES.items():
+    for pattern, stated in _FILES.items():
         latest = _latest(folder / pattern.rpartition("/")[0])
         file = folder / pattern.format(number=int(latest[:4]) + 1)
-        steps = told["operations"]
+        steps = stated["operations"]
         assert isinstance(steps, list)
         operations = "\n".join(_RUN.format(forth=forth, back=back) for forth, back in steps)
-        fields = {**told, "operations": operations, "release": NEXT, "before": latest}
+        fields = {**stated, "operations": operations, "release": NEXT, "before": latest}
         file.write_text(_MIGRATION.format(**fields))
     append = folder / "eventhub/eventlog/sql/functions"
     newest = sorted(append.glob("append.v*.sql"))[-1]

@@ -1,4 +1,4 @@
-"""The comparison of two checkouts: above 1 is better here, whatever the unit."""
+"""The comparison of two checkouts: above 1 is better here, for any unit."""
 
 import pytest
 

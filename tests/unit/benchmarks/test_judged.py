@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks.judged import Coming, Version, calls_wrong, places_wrong, wanted_of
+from tests.benchmarks.judged import Coming, Version, calls_wrong, expected_of, places_wrong
 
 EVENTS = [{"attributes": {"device": device}} for device in ("hot-1", "d1", "hot-1", "hot-1")]
 FIRST = Version(7, "k", "hot-1", "0", since=11, until=13)
@@ -13,13 +13,13 @@ VERSIONS = [FIRST, SECOND]
 SEEN: dict[str, Any] = {
     "batches": [(0, 11, 14, 100, 110), (0, 15, 18, 200, 210)],
     "ops": [("create", "k"), ("change", "k"), ("end", "k")],
-    "bulk": {"sent": [(1, 90), (2, 95), (3, 205)], "told": [(1, 105), (2, 108), (3, 220)]},
+    "bulk": {"sent": [(1, 90), (2, 95), (3, 205)], "acknowledged": [(1, 105), (2, 108), (3, 220)]},
 }
 RIGHT = [("0", 13, [7]), ("0", 16, [7])]
 
 
-def test_a_version_is_owed_what_it_asks_for_above_its_first_place_and_up_to_its_last() -> None:
-    assert wanted_of(VERSIONS, Coming(SEEN, [EVENTS], [])) == {("0", 13): [7], ("0", 16): [7]}
+def test_a_version_expects_its_matches_after_its_first_position_and_up_to_its_last() -> None:
+    assert expected_of(VERSIONS, Coming(SEEN, [EVENTS], [])) == {("0", 13): [7], ("0", 16): [7]}
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def test_a_version_is_owed_what_it_asks_for_above_its_first_place_and_up_to_its_
         ([RIGHT[0], ("1", 16, [7])], "was not asked for"),
     ],
 )
-def test_what_came_is_compared_with_what_was_owed(
+def test_received_calls_are_compared_with_the_expected_ones(
     calls: list[tuple[str, int, list[int]]], said: str | None
 ) -> None:
-    found = calls_wrong(wanted_of(VERSIONS, Coming(SEEN, [EVENTS], [])), calls)
+    found = calls_wrong(expected_of(VERSIONS, Coming(SEEN, [EVENTS], [])), calls)
     assert any(said in one for one in found) if said else not found
 
 
@@ -44,7 +44,7 @@ def test_what_came_is_compared_with_what_was_owed(
     ("versions", "wrong"),
     [
         (VERSIONS, False),
-        ([FIRST._replace(since=15), SECOND], True),  # told before 15 was sent
+        ([FIRST._replace(since=15), SECOND], True),  # acknowledged before 15 was sent
         ([FIRST, SECOND._replace(until=13)], True),  # 14 was acknowledged before its end was sent
         ([FIRST], True),  # never changed
     ],

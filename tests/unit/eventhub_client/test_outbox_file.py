@@ -40,7 +40,7 @@ def test_what_is_queued_is_there_after_the_process_was_killed(tmp_path: Path) ->
     again.close()
 
 
-def test_a_second_process_is_refused_and_told_who_has_the_file(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_with_the_id_of_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "box"
     mine = OutboxFile(path)
     refused = other(OTHER, path)
@@ -101,8 +101,8 @@ def test_the_dead_are_kept_until_they_are_forgotten(tmp_path: Path) -> None:
 @pytest.mark.req("FOX-49")
 def test_the_profile_outlives_the_process_and_knows_the_address_before(tmp_path: Path) -> None:
     box = OutboxFile(tmp_path / "box")
-    wanted = {"stream": "orders", "type": "order.paid"}
-    profile = Profile(("till",), (wanted,), 3).attached("http://a:1", "10.0.0.9:1", "10.0.0.1")
+    interest = {"stream": "orders", "type": "order.paid"}
+    profile = Profile(("till",), (interest,), 3).attached("http://a:1", "10.0.0.9:1", "10.0.0.1")
     profile = profile.attached("http://b:2", "10.0.0.8:2", "10.0.0.2")
     box.save_profile(profile)
     box.close()

@@ -132,7 +132,7 @@ def test_a_receipt_knows_its_last_place() -> None:
     assert again.cursor == Cursor(S1, 1)
 
 
-def test_the_same_request_as_parameters_of_the_listen_door() -> None:
+def test_the_same_request_as_parameters_of_the_listen_route() -> None:
     made = place(start=Cursor(S1, 7), mask=5, domain="d", attributes={"a": 1})
     assert made.query() == {"from": f"{S1}:7", "mask": "5", "domain": "d", "attributes": '{"a":1}'}
     assert place(start="boot", mask=["disk", "net"]).query() == {
@@ -182,7 +182,7 @@ def test_a_snapshot_comes_whole_and_the_listen_goes_on_from_its_cursor() -> None
     assert resumes_from(made) == {"segment": S1, "sequence": 10}
 
 
-def test_a_snapshot_that_was_cut_off_begins_anew() -> None:
+def test_an_interrupted_snapshot_starts_again() -> None:
     made = place(state="always")
     taken(made, state("gone", 3))
     assert orjson.loads(made.request())["state"] == "always"

@@ -1,8 +1,8 @@
--- Notes of builds of match indexes.
+-- Records of builds of match indexes.
 
--- name: ask
--- Also at once of what failed. Who asks again before it has begun changes nothing; who asks while one is under way gets
--- another one, after the pause if that one fails.
+-- name: request
+-- Request a build, immediately also after a failure. A second request before the start changes nothing; a request during a
+-- build gets another one, after the backoff if that build fails.
 INSERT INTO index_builds AS b (stream_id, requested_at) VALUES (%(stream_id)s, now())
 ON CONFLICT (stream_id) DO UPDATE
    SET requested_at = CASE WHEN b.requested_at IS NULL OR b.started_at IS NOT NULL AND b.ended_at IS NULL AND NOT b.again THEN now()
@@ -10,37 +10,37 @@ ON CONFLICT (stream_id) DO UPDATE
        again = b.started_at IS NOT NULL AND b.ended_at IS NULL,
        attempts = CASE WHEN b.ended_at IS NULL THEN b.attempts ELSE 0 END
 
--- name: asked
+-- name: requested
 SELECT stream_id FROM index_builds WHERE requested_at IS NOT NULL ORDER BY requested_at, stream_id
 
--- name: later
--- Streams whose next try has to wait: twice as long with each that did not end well, from its end or its last word on. A time
--- in the future is not believed, because the clock was set back since.
+-- name: backing_off
+-- Streams in backoff, which doubles with each failed attempt, from its end or last heartbeat on. A time in the future is
+-- ignored, because the clock was set back since.
 SELECT stream_id FROM index_builds,
        LATERAL (SELECT COALESCE(ended_at, heartbeat_at, started_at) AS at) AS last
  WHERE attempts > 0 AND last.at <= now()
    AND last.at + make_interval(secs => least(%(retry_s)s * 2 ^ least(attempts - 1, 20), %(retry_s_max)s)) > now()
 
--- name: begin
--- Whoever asked by now is served by it.
+-- name: start
+-- Record a start, which serves all requests so far.
 INSERT INTO index_builds AS b (stream_id, attempts, started_at, heartbeat_at, stage, expected)
-VALUES (%(stream_id)s, 1, now(), now(), 'begun', %(expected)s)
+VALUES (%(stream_id)s, 1, now(), now(), 'started', %(expected)s)
 ON CONFLICT (stream_id) DO UPDATE
-   SET attempts = b.attempts + 1, started_at = now(), heartbeat_at = now(), stage = 'begun', done = 0,
+   SET attempts = b.attempts + 1, started_at = now(), heartbeat_at = now(), stage = 'started', done = 0,
        expected = %(expected)s, ended_at = NULL, reason = '', detail = '', again = false
 
--- name: hear
+-- name: heartbeat
 UPDATE index_builds SET heartbeat_at = now(), stage = %(stage)s, done = %(done)s
  WHERE stream_id = %(stream_id)s AND ended_at IS NULL
 
 -- name: complete
--- Who asked after it began waits for another one.
+-- Record success. A request made after the start remains open.
 UPDATE index_builds
    SET ended_at = now(), attempts = 0, stage = '', done = %(done)s, requested_at = CASE WHEN again THEN requested_at END, again = false
  WHERE stream_id = %(stream_id)s AND ended_at IS NULL
 
 -- name: fail
--- One that did not come as far as to begin has had its try as well.
+-- Record a failure. A build that could not start counts as an attempt too.
 INSERT INTO index_builds AS b (stream_id, attempts, started_at, ended_at, reason, detail)
 VALUES (%(stream_id)s, 1, now(), now(), %(reason)s, %(detail)s)
 ON CONFLICT (stream_id) DO UPDATE
@@ -50,16 +50,16 @@ ON CONFLICT (stream_id) DO UPDATE
        requested_at = CASE WHEN b.again THEN b.requested_at END, again = false
 
 -- name: builds
--- A last word from the future, by more than one may be silent, was said before the clock was set back: it is not believed.
+-- A heartbeat in the future, by more than the allowed silence, was sent before the clock was set back: it is ignored.
 SELECT stream_id, (extract(epoch FROM requested_at) * 1000000)::bigint AS requested_at_us,
        (extract(epoch FROM started_at) * 1000000)::bigint AS started_at_us,
        (extract(epoch FROM ended_at) * 1000000)::bigint AS ended_at_us, stage, done, expected, reason, detail,
-       started_at IS NOT NULL AND ended_at IS NULL AS open,
-       COALESCE(heartbeat_at BETWEEN now() - silent AND now() + silent, false) AS heard
+       started_at IS NOT NULL AND ended_at IS NULL AS is_open,
+       COALESCE(heartbeat_at BETWEEN now() - silent AND now() + silent, false) AS is_alive
   FROM index_builds, make_interval(secs => %(silent_s)s) AS silent WHERE stream_id = ANY (%(streams)s::bigint[])
 
--- name: at_work
--- The streams whose builders were heard lately.
+-- name: active
+-- The streams whose builders sent a heartbeat lately.
 SELECT stream_id FROM index_builds, make_interval(secs => %(silent_s)s) AS silent
  WHERE ended_at IS NULL AND heartbeat_at BETWEEN now() - silent AND now() + silent
  ORDER BY started_at, stream_id
@@ -71,8 +71,8 @@ SELECT s.id, z.name AS zone, s.name, s.matching, s.durability
  WHERE s.id = ANY (%(streams)s::bigint[])
  ORDER BY z.name NULLS FIRST, s.name
 
--- name: noted
--- Streams whose last build did not end well, or of which somebody waits for one.
+-- name: open_or_failed
+-- Streams whose last build did not succeed, or with a requested one.
 SELECT stream_id FROM index_builds WHERE attempts > 0 OR requested_at IS NOT NULL
 
 -- name: zone_id

@@ -12,8 +12,8 @@ from delivery.forward.interest import CallbackInterest
 from eventhub.event.envelope import Event
 from registrations.filters.predicate import parse_predicate
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
-from registrations.match_index.epochs.facts import Facts
-from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.epochs.facts import EpochFacts
+from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.spec import Spec, specs_of
 from registrations.matching.stream_matcher import Matching
@@ -35,7 +35,7 @@ EVENTS = (
     Event("d", "t", {"x": 1}, audience=("ops",)),
     Event("d", "t", {"x": [1, 2]}, destinations=("two", "three")),
 )
-FACTS = Facts(7, "history", after=0, xmin=10)
+FACTS = EpochFacts(7, "history", after=0, xmin=10)
 
 
 def version(id: int, **fields: Any) -> StreamVersion:
@@ -48,7 +48,7 @@ def epoch_of(
 ) -> Epoch:
     """Build the next epoch in a folder."""
     facts = FACTS._replace(after=after).stored()
-    plan = Plan(through, facts, COLUMNS, durable=False)
+    plan = EpochPlan(through, facts, COLUMNS, durable=False)
     build(root, (_entry(each) for each in versions if not is_over(each, after)), plan)
     return open_epoch(root)
 
@@ -57,7 +57,7 @@ def is_over(version: StreamVersion, after: int) -> bool:
     return version.until is not None and version.until <= max(after, version.since)
 
 
-def _entry(version: StreamVersion) -> Entry:
+def _entry(version: StreamVersion) -> IndexEntry:
     columns = {
         "client": NUMBER_OF[version.client],
         "endpoint": version.endpoint_id or 0,
@@ -67,7 +67,7 @@ def _entry(version: StreamVersion) -> Entry:
         "since": version.since,
         "until": NEVER_ENDS if version.until is None else version.until,
     }
-    return Entry(version.id, version.specs, columns)
+    return IndexEntry(version.id, version.specs, columns)
 
 
 class Twins:

@@ -1,4 +1,4 @@
-"""Which columns make a row of a kind."""
+"""The columns that a NamedTuple is built from."""
 
 from typing import NamedTuple
 
@@ -7,30 +7,30 @@ import pytest
 from eventhub.postgresql.rows import columns_of, differences
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     segment: str
     sequence: int
 
 
 class Head(NamedTuple):
     stream_id: int
-    place: Place
-    last: Place | None
+    position: Position
+    last: Position | None
 
 
-class Known(Head):
-    """One with more methods."""
+class HeadWithMethods(Head):
+    """A subclass without further fields."""
 
     __slots__ = ()
 
 
-@pytest.mark.parametrize("kind", [Head, Known])
-def test_a_field_that_is_a_named_tuple_is_made_of_its_own_columns(kind: type[Head]) -> None:
+@pytest.mark.parametrize("kind", [Head, HeadWithMethods])
+def test_a_field_that_is_a_named_tuple_is_built_from_its_own_columns(kind: type[Head]) -> None:
     assert columns_of(kind) == ["stream_id", "segment", "sequence", "last"]
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "difference"),
     [
         (["segment", "sequence"], ""),
         (["sequence", "segment"], ""),
@@ -40,5 +40,5 @@ def test_a_field_that_is_a_named_tuple_is_made_of_its_own_columns(kind: type[Hea
         (["?column?", "segment"], "no column sequence; no field ?column?"),
     ],
 )
-def test_columns_and_fields_are_compared_by_name(columns: list[str], told: str) -> None:
-    assert differences(Place, columns) == told
+def test_columns_and_fields_are_compared_by_name(columns: list[str], difference: str) -> None:
+    assert differences(Position, columns) == difference

@@ -1,5 +1,5 @@
-"""Two texts of the same XXH64, made as an attacker would: a lane of the hash takes its words one by
-one and can be led back to any state by the next word.
+"""Two texts with the same XXH64, found as an attacker would: a lane of the hash takes its words one
+by one, and the next word can lead it back to any state.
 """
 
 from random import Random
@@ -14,7 +14,7 @@ ASCII = "abcdefghijklmnopqrstuvwxyz"
 
 
 def colliding(head: bytes) -> tuple[bytes, bytes]:
-    """Two ASCII tails behind a head, equal but for one word in each of two stripes."""
+    """Return two ASCII tails after a head, equal except for one word in each of two stripes."""
     random = Random(1)
     begin = b"".join(bytes([random.choice(b"abc")]) for _ in range(-len(head) % LANE_BYTES))
     lane = (SEED + P1 + P2) & BITS
@@ -24,11 +24,11 @@ def colliding(head: bytes) -> tuple[bytes, bytes]:
     while True:
         one, other = _word(random), _word(random)
         follows = _word(random)
-        wanted = unpack("<Q", follows)[0]
+        target = unpack("<Q", follows)[0]
         first, second = (_round(lane, unpack("<Q", word)[0]) for word in (one, other))
-        # lane + word * P2 must come to the same in both
+        # lane + word * P2 must be equal in both
         difference = (first - second) * pow(P2, -1, 1 << 64)
-        answer = pack("<Q", (wanted + difference) & BITS)
+        answer = pack("<Q", (target + difference) & BITS)
         if one != other and all(byte < 128 for byte in answer):
             return (
                 begin + one + middle + follows + middle,

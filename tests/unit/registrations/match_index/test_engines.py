@@ -1,5 +1,5 @@
-"""Every engine of the match index gives what the naive scan gives: under a matcher that changes,
-alone over a built index, and over one whose names all meet in a few slots.
+"""Every engine of the match index returns what the naive scan returns: under a changing matcher,
+over a built index, and over one whose names collide in a few slots.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from registrations.match_index.engines import numpy_engine, python_engine
-from registrations.match_index.format.builder import Plan
+from registrations.match_index.format.builder import EpochPlan
 from registrations.matching.index import IndexMatcher
 from registrations.matching.scan import ScanMatcher
 from tests.unit.registrations.match_index.worlds import OFTEN, built, found, indexed, moments, names
@@ -27,7 +27,7 @@ engines = pytest.mark.parametrize("engine", names)
 
 @pytest.fixture
 def always_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The small programs take the ways that are meant for many."""
+    """Use the code paths for many conjunctions in small programs."""
     for name in ("SPAN_FEW", "VERIFIED_FEW", "COPIED_FEW"):
         monkeypatch.setattr(numpy_engine, name, -1)
     monkeypatch.setattr(python_engine, "RUNS_FEW", 0)
@@ -44,7 +44,7 @@ def test_engines_agree_with_the_scan(seed: int, paths: tuple[str, ...], ids: int
 
 @pytest.mark.usefixtures("always_numpy")
 @pytest.mark.parametrize("paths", [PATHS, FEW_PATHS])
-def test_ways_for_many_agree_on_few(paths: tuple[str, ...]) -> None:
+def test_code_paths_for_many_agree_on_few(paths: tuple[str, ...]) -> None:
     each = {engine: indexed(engine) for engine in ("numpy", "python")}
     assert differs(seeded(3, LENGTH, paths), ScanMatcher, **each) is None
 
@@ -57,9 +57,9 @@ def test_engines_agree_with_the_trees(engine: str, seed: int) -> None:
     assert met.matched / met.pairs >= MATCHED_SHARE_MIN
 
 
-@pytest.mark.parametrize("plan", [Plan(), Plan(hash_mask=WEAK), Plan(hash_mask=0)])
-def test_built_indexes_agree_whatever_the_hash(tmp_path: Path, plan: Plan) -> None:
-    """With a hash of no bits all names stand in one row, and only their comparison tells them."""
+@pytest.mark.parametrize("plan", [EpochPlan(), EpochPlan(hash_mask=WEAK), EpochPlan(hash_mask=0)])
+def test_built_indexes_agree_with_any_hash(tmp_path: Path, plan: EpochPlan) -> None:
+    """With a hash of no bits all names collide, so that only their comparison separates them."""
     for number, paths in enumerate((PATHS, FEW_PATHS)):
         for at, still in enumerate(moments(seeded(5, 1_600, paths))):
             base = built(tmp_path / f"{number}.{at}", still.specs, plan)
@@ -73,23 +73,23 @@ def test_built_indexes_agree_whatever_the_hash(tmp_path: Path, plan: Plan) -> No
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=programs())
-def test_engines_agree_on_programs_nobody_thought_of(steps: list[Step]) -> None:
-    """From the sources of the other strategies' comparison, where enough events match."""
+def test_engines_agree_on_random_programs(steps: list[Step]) -> None:
+    """The programs are those of the other strategies' comparison, in which enough events match."""
     each = {engine: indexed(engine, AT_ONCE) for engine in names}
     assert differs(steps, ScanMatcher, **each) is None
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=filters.programs())
-def test_engines_agree_on_filters_nobody_thought_of(steps: list[filters.Step]) -> None:
+def test_engines_agree_on_random_filters(steps: list[filters.Step]) -> None:
     for name in names:
         met = filters.differs(steps, indexed(name, AT_ONCE))
         assert isinstance(met, filters.Met), met
 
 
 @engines
-def test_the_base_answers_for_most_of_a_program(engine: str) -> None:
-    """Otherwise the comparison would be of the matcher in memory."""
+def test_the_base_has_most_registrations_of_a_program(engine: str) -> None:
+    """Otherwise the comparison would test the matcher in memory."""
     made: list[IndexMatcher] = []
 
     def make(hierarchy: object) -> IndexMatcher:

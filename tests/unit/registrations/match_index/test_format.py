@@ -19,8 +19,8 @@ from registrations.filters.ast import Path as Field
 from registrations.filters.evaluate import no_supertypes
 from registrations.match_index.engines.available import ENGINES, new_engine
 from registrations.match_index.format import layout
-from registrations.match_index.format.builder import Entry, Plan, build, build_columns
-from registrations.match_index.format.columns import Gathering
+from registrations.match_index.format.builder import EpochPlan, IndexEntry, build, build_columns
+from registrations.match_index.format.columns import EntryCollector
 from registrations.match_index.format.decode import columns_of
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged, NotIndexable
 from registrations.match_index.format.index import open_base
@@ -40,7 +40,7 @@ from tests.unit.registrations.matching.programs import seeded
 from tests.unit.registrations.matching.vocabulary import SCALARS
 
 engines = pytest.mark.parametrize("engine", [*ENGINES])
-QUICK = Plan(durable=False)
+QUICK = EpochPlan(durable=False)
 
 
 def specs_of_a_program() -> dict[int, Spec]:
@@ -64,12 +64,12 @@ parts = st.text("ab:=*@1\0é", max_size=4) | st.none()
 
 
 @given(st.tuples(parts, parts, parts), st.tuples(parts, parts, parts))
-def test_names_of_gates_are_told_apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
+def test_names_of_gates_are_distinct(one: tuple[Any, ...], other: tuple[Any, ...]) -> None:
     assert (gate_name(*one) == gate_name(*other)) == (one == other)
 
 
 @given(st.tuples(st.text(max_size=3), st.text(max_size=3)), st.tuples(st.text(), st.text()))
-def test_names_of_pairs_are_told_apart(one: tuple[str, str], other: tuple[str, str]) -> None:
+def test_names_of_pairs_are_distinct(one: tuple[str, str], other: tuple[str, str]) -> None:
     same = pair_key(*one).name == pair_key(*other).name
     assert same == (one == other)
     joined = pair_key(one[0] + ":s" + one[1], "")
@@ -92,7 +92,7 @@ def test_the_order_of_numbers_is_exact(value: float, threshold: float) -> None:
     assert (one < other, one == other) == (value < threshold, value == threshold)
 
 
-def test_what_no_language_can_say_is_refused(tmp_path: Path) -> None:
+def test_constants_that_no_language_has_are_refused(tmp_path: Path) -> None:
     field = Field("x")
     for spec in (
         Spec(pairs=(("x", float("nan")),)),
@@ -102,14 +102,14 @@ def test_what_no_language_can_say_is_refused(tmp_path: Path) -> None:
         Spec(tests=(Compare("<", Field("trace", "environment"), Const(2**70)),)),
     ):
         with pytest.raises(NotIndexable):
-            build(tmp_path, [Entry(1, (spec,))], QUICK)
+            build(tmp_path, [IndexEntry(1, (spec,))], QUICK)
     with pytest.raises(IndexAbsent):
         open_base(tmp_path)
 
 
 @engines
 def test_crafted_collisions_of_the_hash_do_not_match(tmp_path: Path, engine: str) -> None:
-    """Two texts of 60 characters whose names have the same XXH64 to the last bit."""
+    """Two texts of 60 characters have names with the same XXH64."""
     one, other = colliding(value_head("x") + b"s")
     assert one != other
     assert hash_of(value_head("x") + b"s" + one) == hash_of(value_head("x") + b"s" + other)
@@ -122,7 +122,7 @@ def test_crafted_collisions_of_the_hash_do_not_match(tmp_path: Path, engine: str
 
 
 @engines
-def test_half_characters_and_endless_integers_of_events_harm_nothing(
+def test_unpaired_surrogates_and_huge_integers_of_events_do_no_harm(
     tmp_path: Path, engine: str
 ) -> None:
     half = "\ud800"
@@ -135,14 +135,14 @@ def test_half_characters_and_endless_integers_of_events_harm_nothing(
 # --- the same bytes ---
 
 
-def test_the_same_entries_give_the_same_bytes_in_whatever_order(tmp_path: Path) -> None:
+def test_the_same_entries_give_the_same_bytes_in_any_order(tmp_path: Path) -> None:
     specs = specs_of_a_program()
     built(tmp_path / "1", specs)
     built(tmp_path / "2", shuffled(specs))
     assert files(tmp_path / "1") == files(tmp_path / "2")
 
 
-def test_an_index_read_back_into_columns_is_built_into_the_same_bytes(tmp_path: Path) -> None:
+def test_a_decoded_index_is_rebuilt_into_the_same_bytes(tmp_path: Path) -> None:
     base = built(tmp_path / "1", specs_of_a_program())
     build_columns(tmp_path / "2", [columns_of(base.shards[0])], QUICK)
     assert files(tmp_path / "1") == files(tmp_path / "2")
@@ -150,7 +150,7 @@ def test_an_index_read_back_into_columns_is_built_into_the_same_bytes(tmp_path: 
 
 def test_columns_of_a_job_are_built_as_entries_are(tmp_path: Path) -> None:
     specs = {7: Spec("d", "t", (("x", 1),)), 9: Spec(pairs=(("x", 1),))}
-    gathering = Gathering()
+    gathering = EntryCollector()
     for id, spec in specs.items():
         gathering.add(id, (spec,), {})
     build_columns(tmp_path / "2", [gathering.drain()], QUICK)
@@ -158,21 +158,21 @@ def test_columns_of_a_job_are_built_as_entries_are(tmp_path: Path) -> None:
     assert files(tmp_path / "1") == files(tmp_path / "2")
 
 
-def test_shards_together_answer_as_one(tmp_path: Path) -> None:
+def test_several_shards_match_as_one(tmp_path: Path) -> None:
     specs = specs_of_a_program()
     one = built(tmp_path / "1", specs)
-    many = built(tmp_path / "2", specs, Plan(shard_entries=20))
+    many = built(tmp_path / "2", specs, EpochPlan(shard_entries=20))
     assert (len(one.shards), len(many.shards) > 3, len(one)) == (1, True, len(many))
     for still in moments(seeded(4, 800)):
         for event in still.events[:100]:
             assert answers(one, "python", event) == answers(many, "python", event)
-    assert all(many.places_of(id) for id in specs)
-    assert many.places_of(10**6) == []
+    assert all(many.positions_of(id) for id in specs)
+    assert many.positions_of(10**6) == []
 
 
-def test_columns_beside_the_ids_are_found_by_dense_place(tmp_path: Path) -> None:
+def test_additional_columns_are_read_by_dense_position(tmp_path: Path) -> None:
     entries = [
-        Entry(id, (Spec(pairs=(("x", id % 3),)),), {"endpoint": -id, "until": id**2})
+        IndexEntry(id, (Spec(pairs=(("x", id % 3),)),), {"endpoint": -id, "until": id**2})
         for id in Random(1).sample(range(100), 100)
     ]
     build(tmp_path, entries, QUICK._replace(extra=("endpoint", "until"), facts={"zone": "a"}))
@@ -180,13 +180,15 @@ def test_columns_beside_the_ids_are_found_by_dense_place(tmp_path: Path) -> None
     [shard] = base.shards
     for name in ENGINES:
         engine = new_engine(name, shard, no_supertypes)
-        places = engine.match(Event("", "", {"x": 1}), places=True)
-        found = [tuple(shard.views[f"extra:{column}"][at] for column in columns) for at in places]
+        positions = engine.match(Event("", "", {"x": 1}), positions=True)
+        found = [
+            tuple(shard.views[f"extra:{column}"][at] for column in columns) for at in positions
+        ]
         assert sorted(found) == sorted((-id, id**2) for id in range(1, 100, 3))
     assert base.manifest.facts == {"zone": "a"}
 
 
-# --- what is refused ---
+# --- damaged files ---
 
 
 def altered(path: Path, at: int, byte: int | None = None) -> None:
@@ -213,7 +215,7 @@ HARM: list[tuple[Callable[[Path], None], str]] = [
 
 
 @pytest.mark.parametrize(("harm", "why"), HARM)
-def test_a_file_that_is_not_the_manifests_is_refused(
+def test_a_file_that_the_manifest_does_not_name_is_refused(
     tmp_path: Path, harm: Callable[[Path], None], why: str
 ) -> None:
     base = built(tmp_path, specs_of_a_program())
@@ -223,18 +225,18 @@ def test_a_file_that_is_not_the_manifests_is_refused(
 
 
 SINGLE: list[tuple[Callable[[Path], None], str]] = [
-    (cut, "bytes and says"),
+    (cut, "bytes; its header says"),
     (header_of, "too short"),
     (lambda path: path.write_bytes(b""), "empty"),
-    (lambda path: altered(path, 0), "no match index"),
-    (lambda path: path.write_bytes(_turned(path.read_bytes())), "byte order"),
+    (lambda path: altered(path, 0), "not a match index"),
+    (lambda path: path.write_bytes(_with_swapped_byte_order(path.read_bytes())), "byte order"),
     (lambda path: altered(path, 12, 9), "version 9"),
     (lambda path: altered(path, 60), "header is altered"),
     (lambda path: altered(path, layout.HEADER_BYTES + 3), "header is altered"),
 ]
 
 
-def _turned(data: bytes) -> bytes:
+def _with_swapped_byte_order(data: bytes) -> bytes:
     return data[:8] + data[8:12][::-1] + data[12:]
 
 
@@ -276,8 +278,8 @@ def test_a_manifest_that_was_altered_is_refused(tmp_path: Path) -> None:
 
 
 @engines
-def test_no_engine_leaves_the_file_however_damaged_it_is(tmp_path: Path, engine: str) -> None:
-    """Nobody has to verify before: what leads outside ends with an error, not with the process."""
+def test_no_engine_reads_outside_of_a_damaged_file(tmp_path: Path, engine: str) -> None:
+    """Without verification, an offset out of range raises an error and does not end the process."""
     events = [event for still in moments(seeded(4, 800)) for event in still.events][:60]
     base = built(tmp_path, specs_of_a_program())
     [shard] = base.shards
@@ -295,8 +297,8 @@ def test_no_engine_leaves_the_file_however_damaged_it_is(tmp_path: Path, engine:
             try:
                 for event in events:
                     matcher.match(event)
-                    places = matcher.match(event, places=True)
-                    assert all(0 <= place < shard.head.entries for place in places)
+                    positions = matcher.match(event, positions=True)
+                    assert all(0 <= position < shard.head.entries for position in positions)
             except IndexDamaged:
                 refused += 1
     assert refused > 10

@@ -1,5 +1,5 @@
-"""The matcher over a match index: what changes before and after an index is built is found once,
-and told apart from what is gone.
+"""The matcher over a match index: filters changed before and after a build are found once, and
+removed ones are not found.
 """
 
 import re
@@ -17,7 +17,7 @@ from registrations.filters.ast import Compare, Const
 from registrations.filters.ast import Path as Field
 from registrations.filters.predicate import parse_predicate
 from registrations.match_index.engines.available import ENGINES, new_engine
-from registrations.match_index.format.builder import Entry, Plan, build
+from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.index import open_base
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.index import IndexMatcher, IndexOptions
@@ -28,22 +28,22 @@ engines = pytest.mark.parametrize("engine", [*ENGINES])
 EVENT = Event("", "", {"x": [1, 2, 3]})
 
 
-def wanting(value: int) -> Spec:
+def spec_of_x(value: int) -> Spec:
     return Spec(pairs=(("x", value),))
 
 
 @engines
-def test_a_new_index_has_what_lives_and_nothing_else(engine: str) -> None:
-    """From the index before, the changes since, and one that changed and came back."""
+def test_a_new_index_has_the_live_filters_and_nothing_else(engine: str) -> None:
+    """From the previous index, the changes since, and one that was removed and added again."""
     matcher = IndexMatcher(options=IndexOptions(engine, first=20, least=100))
     for id in range(20):
-        matcher.add(id, wanting(1))
+        matcher.add(id, spec_of_x(1))
     assert (matcher.state().base, matcher.state().delta) == (20, 0)
     for id in (0, 2, 4):
         matcher.remove(id)
-    matcher.add(1, wanting(9))
-    matcher.add(4, wanting(3))
-    matcher.add(50, wanting(2))
+    matcher.add(1, spec_of_x(9))
+    matcher.add(4, spec_of_x(3))
+    matcher.add(50, spec_of_x(2))
     expected = [*range(3, 20), 50]
     assert sorted(matcher.match(EVENT)) == expected
     assert (matcher.state()[1:4], len(matcher)) == ((20, 3, 4), 19)
@@ -54,21 +54,23 @@ def test_a_new_index_has_what_lives_and_nothing_else(engine: str) -> None:
     assert matcher.counters.rebuilds == 2
 
 
-def test_what_no_index_can_hold_stays_in_memory() -> None:
+def test_filters_that_no_index_can_store_stay_in_memory() -> None:
     odd = Spec(tests=(Compare("<", Field("trace", "environment"), Const(2**70)),))
     matcher = IndexMatcher(options=IndexOptions(first=3, least=3))
     for id in range(10):
-        matcher.add(id, odd if id % 2 else wanting(1))
+        matcher.add(id, odd if id % 2 else spec_of_x(1))
     event = EVENT._replace(environment={"trace": "5"})
     assert sorted(matcher.match(event)) == [*range(10)]
     matcher.remove(1)
-    matcher.add(3, wanting(7))
+    matcher.add(3, spec_of_x(7))
     assert sorted(matcher.match(event)) == [0, 2, 4, 5, 6, 7, 8, 9]
     assert len(matcher) == 9
 
 
 @engines
-def test_a_filter_of_several_alternatives_is_told_once_and_leaves_whole(engine: str) -> None:
+def test_a_filter_of_several_alternatives_is_returned_once_and_removed_completely(
+    engine: str,
+) -> None:
     options = IndexOptions(engine, first=2, least=2, share=0.0)
     matcher = FilterMatcher(IndexMatcher(options=options))
     texts = {
@@ -80,7 +82,7 @@ def test_a_filter_of_several_alternatives_is_told_once_and_leaves_whole(engine: 
     for id, text in texts.items():
         matcher.add(id, specs_of(parse_predicate(text)))
     for id in range(100, 110):
-        matcher.add(id, (wanting(id),))
+        matcher.add(id, (spec_of_x(id),))
     assert (sorted(matcher.match(EVENT)), len(matcher)) == ([1, 2, 4], 14)
     matcher.remove(1)
     matcher.remove(3)
@@ -92,17 +94,19 @@ def test_a_filter_of_several_alternatives_is_told_once_and_leaves_whole(engine: 
 
 
 @engines
-def test_dense_places_of_a_filter_with_alternatives_come_once(tmp_path: Path, engine: str) -> None:
+def test_dense_positions_of_a_filter_with_alternatives_are_returned_once(
+    tmp_path: Path, engine: str
+) -> None:
     filters = {1: "(or (= x 1) (= x 2))", 2: "(= x 3)", 3: "(or (= x 2) (= x 3) (= x 4))"}
-    entries = [Entry(id, specs_of(parse_predicate(text))) for id, text in filters.items()]
+    entries = [IndexEntry(id, specs_of(parse_predicate(text))) for id, text in filters.items()]
     build(tmp_path, entries)
     base = open_base(tmp_path)
     [shard] = base.shards
     answering = ENGINES[engine](shard, lambda event: (event.type,))
-    places = answering.match(EVENT, places=True).tolist()
-    assert sorted(shard.views["ids"][at] for at in places) == [1, 2, 3]
-    for place in base.places_of(3):
-        answering.bury(place.dense)
+    positions = answering.match(EVENT, positions=True).tolist()
+    assert sorted(shard.views["ids"][at] for at in positions) == [1, 2, 3]
+    for position in base.positions_of(3):
+        answering.mark_removed(position.dense)
     assert sorted(answering.match(EVENT).tolist()) == [1, 2]
 
 
@@ -110,12 +114,12 @@ def test_a_full_disk_costs_speed_and_no_match(monkeypatch: pytest.MonkeyPatch) -
     matcher = IndexMatcher(options=IndexOptions(first=5, least=5))
     monkeypatch.setattr("tempfile.tempdir", "/proc/nowhere")
     for id in range(9):
-        matcher.add(id, wanting(1))
+        matcher.add(id, spec_of_x(1))
     assert sorted(matcher.match(EVENT)) == [*range(9)]
     assert matcher.state().why.endswith("the last build failed")
     monkeypatch.undo()
     for id in range(9, 20):
-        matcher.add(id, wanting(1))
+        matcher.add(id, spec_of_x(1))
     assert sorted(matcher.match(EVENT)) == [*range(20)]
     assert matcher.state().base >= 10
 
@@ -125,19 +129,21 @@ def test_auto_is_access_until_there_are_many(monkeypatch: pytest.MonkeyPatch) ->
     matcher = new_matcher("auto")
     assert isinstance(matcher, IndexMatcher)
     for id in range(49):
-        matcher.add(id, wanting(id % 5))
+        matcher.add(id, spec_of_x(id % 5))
     assert matcher.state() == ("access", 0, 49, 0, "fewer than 50 registrations")
-    matcher.add(49, wanting(1))
+    matcher.add(49, spec_of_x(1))
     assert matcher.state()[1:4] == (50, 0, 0)
     assert len(matcher.match(EVENT)) == 31
 
 
-def test_matching_costs_what_is_touched_not_what_is_there(tmp_path: Path) -> None:
-    """The same counters from every engine, whatever else is in the index."""
+def test_the_cost_of_matching_depends_on_touched_entries_only(tmp_path: Path) -> None:
+    """The counters are equal for every engine, at any size of the index."""
     random = Random(5)
     specs = {id: Spec("d", "t", (("x", random.randrange(500)),)) for id in range(3_000)}
     specs |= {id: Spec("d", f"t{id}", (("x", 7),)) for id in range(3_000, 3_100)}
-    build(tmp_path, (Entry(id, (spec,)) for id, spec in specs.items()), Plan(durable=False))
+    build(
+        tmp_path, (IndexEntry(id, (spec,)) for id, spec in specs.items()), EpochPlan(durable=False)
+    )
     [shard] = open_base(tmp_path).shards
     for name in ENGINES:
         engine = new_engine(name, shard)
@@ -158,11 +164,11 @@ assert not [name for name in sys.modules if name.split(".")[0] in ("django", "ps
 """
 
 
-def test_an_index_is_kept_without_the_hub() -> None:
+def test_an_index_works_without_the_hub() -> None:
     subprocess.run([sys.executable, "-c", PLAIN], check=True)
 
 
-def test_the_example_of_the_reference_page_does_what_it_says() -> None:
+def test_the_example_of_the_document_runs() -> None:
     page = (HOME / "docs/match-index.md").read_text()
     [example] = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
     names: dict[str, Any] = {}
@@ -170,7 +176,7 @@ def test_the_example_of_the_reference_page_does_what_it_says() -> None:
     assert sorted(names["found"]) == [7, 8]
 
 
-def test_the_installation_says_which_engine_answers() -> None:
+def test_the_installation_reports_the_engine() -> None:
     command = [sys.executable, "-m", "registrations.match_index.engines.available"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert (said.count("\n"), "compiled engine." in said) == (1, "compiled" in ENGINES)

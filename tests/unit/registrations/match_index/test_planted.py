@@ -1,5 +1,5 @@
-"""The comparison catches a mistake planted in each engine of the match index, in its builder and in
-the matcher over it.
+"""The comparison finds a mistake planted in each engine of the match index, in its builder or in
+the matcher on top.
 """
 
 import importlib.util
@@ -25,7 +25,7 @@ from registrations.match_index.engines import (
     residual,
 )
 from registrations.match_index.format import assemble, numbering, terms, tombstones
-from registrations.match_index.format.builder import Plan
+from registrations.match_index.format.builder import EpochPlan
 from registrations.match_index.format.columns import NOT
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.index import IndexMatcher
@@ -52,14 +52,14 @@ def first_object(value: Any) -> dict[str, Any]:
 
 
 def without_applications(look: Any, event: Event) -> list[int]:
-    return true_gates_seen(look, event._replace(application=event.application[:1]))
+    return true_gates_of_event(look, event._replace(application=event.application[:1]))
 
 
-def ranks_forgotten(look: Any, value: Any, low: int, high: int) -> int:
-    return true_number_place(look, (value[0], -1), low, high)
+def ranks_ignored(look: Any, value: Any, low: int, high: int) -> int:
+    return true_number_position(look, (value[0], -1), low, high)
 
 
-def unwanted_forgotten(words: Any, present: Any, *, has_keys_only: bool) -> Any:
+def excluded_keys_ignored(words: Any, present: Any, *, has_keys_only: bool) -> Any:
     return true_failing(words & np.uint32(~NOT & 0xFFFFFFFF), present, has_keys_only=False)
 
 
@@ -87,9 +87,9 @@ class AlwaysPasses(dict[int, bool]):
 
 
 class Remembers(python_engine.Verdicts):
-    """Verdicts stay for the next event."""
+    """Verdicts that are kept for the next event."""
 
-    kept: dict[int, bool] = {}  # noqa: RUF012 - shared is what it is to be
+    kept: dict[int, bool] = {}  # noqa: RUF012 - shared on purpose
 
     def __missing__(self, test: int) -> bool:
         if test not in self.kept:
@@ -99,58 +99,58 @@ class Remembers(python_engine.Verdicts):
 
 true_members_of = lookup.members_of
 true_fields_inside = lookup.fields_inside
-true_gates_seen = lookup.gates_seen
-true_number_place = lookup.number_place
+true_gates_of_event = lookup.gates_of_event
+true_number_position = lookup.number_position
 true_failing = numpy_engine.failing
 true_rank_of = numbering.rank_of
 
 PYTHON: list[tuple[Any, str, Any]] = [
     (lookup, "members_of", first_member),
-    (lookup, "see_inside", nothing),
+    (lookup, "mark_inside", nothing),
     (lookup, "fields_inside", first_object),
     (lookup, "mark_sets", nothing),
-    (lookup, "see_types", nothing),
-    (lookup, "see_prefixes", nothing),
-    (lookup, "gates_seen", without_applications),
-    (lookup, "number_place", ranks_forgotten),
+    (lookup, "mark_types", nothing),
+    (lookup, "mark_prefixes", nothing),
+    (lookup, "gates_of_event", without_applications),
+    (lookup, "number_position", ranks_ignored),
     (lookup, "value_tail", as_text),
     (residual, "holds", lambda node, event, hierarchy: True),
 ]
 OWN: dict[str, list[tuple[Any, str, Any]]] = {
     "python": [
-        (python_engine, "forget", nothing),
+        (python_engine, "unmark", nothing),
         (python_engine, "Verdicts", AlwaysPasses),
         (python_engine, "Verdicts", Remembers),
         (python_engine, "verify", first_word_only),
-        (tombstones.Graves, "bury", nothing),
+        (tombstones.Tombstones, "mark_removed", nothing),
     ],
     "numpy": [
-        (numpy_engine, "forget", nothing),
+        (numpy_engine, "unmark", nothing),
         (numpy_engine, "Verdicts", AlwaysPasses),
         (numpy_engine, "Verdicts", Remembers),
-        (numpy_engine, "failing", unwanted_forgotten),
-        (numpy_engine.NumpyEngine, "bury", nothing),
+        (numpy_engine, "failing", excluded_keys_ignored),
+        (numpy_engine.NumpyEngine, "mark_removed", nothing),
     ],
 }
 CASES = [(engine, *case) for engine in OWN for case in (*PYTHON, *OWN[engine])]
 
 
 @pytest.mark.parametrize(
-    ("engine", "place", "name", "wrong"), CASES, ids=[f"{case[0]}-{case[2]}" for case in CASES]
+    ("engine", "module", "name", "wrong"), CASES, ids=[f"{case[0]}-{case[2]}" for case in CASES]
 )
 def test_a_mistake_of_an_engine_in_python_is_caught(
-    monkeypatch: pytest.MonkeyPatch, engine: str, place: Any, name: str, wrong: Any
+    monkeypatch: pytest.MonkeyPatch, engine: str, module: Any, name: str, wrong: Any
 ) -> None:
     Remembers.kept.clear()
     if engine == "numpy":
         for few in ("SPAN_FEW", "VERIFIED_FEW", "COPIED_FEW"):
             monkeypatch.setattr(numpy_engine, few, -1)
-    monkeypatch.setattr(place, name, wrong)
+    monkeypatch.setattr(module, name, wrong)
     assert caught(indexed(engine), ScanMatcher, LENGTH) or caught_with_filters(engine)
 
 
 def caught_with_filters(engine: str) -> bool:
-    """Filters are few, and nearly all of them are in the index."""
+    """Return whether few filters, nearly all in the index, reveal the mistake."""
     options = OFTEN._replace(first=2, least=2, share=0.0)
     met = filters.differs(filters.seeded(1, 2 * LENGTH), indexed(engine, options))
     return isinstance(met, filters.Wrong)
@@ -164,12 +164,12 @@ BUILDER: list[tuple[Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "name", "wrong"), BUILDER)
+@pytest.mark.parametrize(("module", "name", "wrong"), BUILDER)
 def test_a_mistake_of_the_builder_is_caught(
-    monkeypatch: pytest.MonkeyPatch, place: Any, name: str, wrong: Any
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, wrong: Any
 ) -> None:
     terms._test.cache_clear()
-    monkeypatch.setattr(place, name, wrong)
+    monkeypatch.setattr(module, name, wrong)
     assert caught(indexed("python"), ScanMatcher, LENGTH)
     terms._test.cache_clear()
 
@@ -177,17 +177,17 @@ def test_a_mistake_of_the_builder_is_caught(
 # --- the matcher ---
 
 
-class ForgetsToBury(IndexMatcher):
-    def _bury(self, id: int) -> bool:
+class ForgetsTombstones(IndexMatcher):
+    def _mark_removed(self, id: int) -> bool:
         return False
 
 
-class LosesWhatNoIndexHolds(IndexMatcher):
+class LosesRefusedFilters(IndexMatcher):
     def _take(self, base: Any, refused: set[int]) -> None:
         super()._take(base, set())
 
 
-@pytest.mark.parametrize("wrong", [ForgetsToBury, LosesWhatNoIndexHolds])
+@pytest.mark.parametrize("wrong", [ForgetsTombstones, LosesRefusedFilters])
 def test_a_mistake_of_the_matcher_is_caught(wrong: type[IndexMatcher]) -> None:
     def make(hierarchy: Any) -> IndexMatcher:
         return wrong(hierarchy, OFTEN)
@@ -204,14 +204,14 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "names_.text(name_at_[number], name_at_[size_t(number) + 1]) == name",
         "true",
     ),
-    "gates are ignored": ("present_.get(gate)) add_stretch", "true"),
-    "a not is forgotten": ("present_.get(word & NUMBER) != (word >= NOT)", "word < NOT || true"),
-    "marks stay for the next event": (": seen_) present_.clear(key)", "void(0)"),
-    "an exact name does not come first": ("!exact", "true"),
-    "a threshold lets itself through": ("2 * value.second + 1", "2 * value.second"),
-    "verdicts stay for the next event": ("verdicts_[test] = 0", "void(0)"),
-    "a filter is told for each alternative": ("told_.add(ids_.at[at])", "true"),
-    "what is gone is found": ("!gone.count(at)", "true"),
+    "gates are ignored": ("present_.get(gate)) add_range", "true"),
+    "a negation is ignored": ("present_.get(word & NUMBER) != (word >= NOT)", "word < NOT || true"),
+    "marks are kept for the next event": (": marked_) present_.clear(key)", "void(0)"),
+    "an exact name does not take precedence": ("!exact", "true"),
+    "a strict threshold matches its value": ("2 * value.second + 1", "2 * value.second"),
+    "verdicts are kept for the next event": ("verdicts_[test] = 0", "void(0)"),
+    "a filter is returned for each alternative": ("distinct_.add(ids_.at[at])", "true"),
+    "tombstones are ignored": ("!gone.count(at)", "true"),
     "1.0 is not 1": ("value == std::floor(value)", "false"),
     "true is false": ("value == Py_True", "false"),
     "sets of alternatives are unknown": ("key >= implying_end_", "true"),
@@ -220,7 +220,7 @@ numbers = {title: number for number, title in enumerate(MISTAKES, 1)}
 
 
 def in_one_file(name: str, taken: set[str]) -> str:
-    """A source with its own headers in their places."""
+    """Return a source with its own headers inlined."""
 
     def header(found: re.Match[str]) -> str:
         if found[1] in taken:
@@ -233,12 +233,12 @@ def in_one_file(name: str, taken: set[str]) -> str:
 
 
 def with_mistakes(source: str) -> str:
-    """The kernel with a switch for each mistake; 0 is none."""
+    """Return the kernel with a switch for each mistake; 0 is none."""
     for title, (right, wrong) in MISTAKES.items():
         assert source.count(right) == 1, title
         head, tail = "", ""
         body = right
-        for before, after in ((": seen_) ", ""), ("", ") add_stretch")):
+        for before, after in ((": marked_) ", ""), ("", ") add_range")):
             if before and body.startswith(before):
                 head, body = before, body[len(before) :]
             if after and body.endswith(after):
@@ -255,7 +255,7 @@ def with_mistakes(source: str) -> str:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    """The kernel built once, with all mistakes in it and none of them on."""
+    """Build the kernel once, with all mistakes in it, all off."""
     if "compiled" not in names or shutil.which("g++") is None:
         pytest.skip("there is no compiled engine here")
     folder = tmp_path_factory.mktemp("planted")
@@ -290,7 +290,7 @@ def wrong_anywhere(root: Path) -> bool:
         return True
     if caught_with_filters("compiled"):
         return True
-    base = built(root, SPECS, Plan(hash_mask=0))
+    base = built(root, SPECS, EpochPlan(hash_mask=0))
     expected = [[id] if id < 20 else [] for id in range(40)]
     try:
         return found(base, "compiled", EVENTS, hierarchy) != expected
@@ -299,7 +299,7 @@ def wrong_anywhere(root: Path) -> bool:
 
 
 @pytest.mark.timeout(240)
-def test_the_compiled_engine_is_right_without_a_mistake_and_wrong_with_each(
+def test_the_compiled_engine_is_correct_without_a_mistake_and_wrong_with_each(
     plant: Callable[[int], None], tmp_path: Path
 ) -> None:
     plant(0)

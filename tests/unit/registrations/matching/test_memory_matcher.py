@@ -175,7 +175,7 @@ class ForgetsTombstones(MemoryMatcher):
     def remove(self, id: int) -> None:
         found = self._places.get(id)
         if found is not None:
-            found.engine.bury = lambda place: None  # type: ignore[method-assign]
+            found.engine.mark_removed = lambda position: None  # type: ignore[method-assign]
         super().remove(id)
 
 

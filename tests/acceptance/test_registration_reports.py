@@ -1,4 +1,4 @@
-"""What a registration states: OIF-04, its four arguments; OIF-06, the derived event it is sent."""
+"""The four arguments of a registration (OIF-04), and the derived event of a report (OIF-06)."""
 
 import json
 from typing import Any
@@ -33,7 +33,7 @@ def sent(number: int, **attributes: Any) -> dict[str, Any]:
 
 
 def derived(number: int, attributes: dict[str, Any]) -> dict[str, Any]:
-    """What identifies the event of that number, and exactly those attributes."""
+    """Return the identity of the event with that number, with exactly those attributes."""
     event = sent(number)
     return {
         **{name: event[name] for name in ("domain", "type", "time")},
@@ -45,8 +45,8 @@ def derived(number: int, attributes: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def post(zone: LiveZone, **wanted: Any) -> Answer:
-    body = {"streams": ["orders"], **wanted}
+def post(zone: LiveZone, **fields: Any) -> Answer:
+    body = {"streams": ["orders"], **fields}
     return zone.hub.call("POST", "/v1/registrations", body, key=zone.admin)
 
 
@@ -57,7 +57,7 @@ def emit(zone: LiveZone, *events: dict[str, Any]) -> None:
 
 @pytest.mark.req("OIF-04")
 def test_a_registration_takes_four_arguments(zone: LiveZone, sink: Sink) -> None:
-    """The consumer, what is wanted in a language that is named, what to report, and a signature:
+    """The consumer, a filter in a named language, a report, and a signature:
     the secret with which the hub signs what it sends.
     """
     zone.create_stream("orders")
@@ -85,7 +85,7 @@ def test_a_registration_takes_four_arguments(zone: LiveZone, sink: Sink) -> None
 
 @pytest.mark.req("OIF-04")
 @pytest.mark.parametrize(
-    ("wanted", "code", "position"),
+    ("fields", "code", "position"),
     [
         ({"callback": "no URL"}, "invalid_field", {"field": "callback"}),
         ({"language": "english", "filter": "all"}, "unknown_language", {"field": "language"}),
@@ -99,25 +99,25 @@ def test_a_registration_takes_four_arguments(zone: LiveZone, sink: Sink) -> None
         ({"report": {"who": {"const": []}}}, "invalid_field", {"field": "report.who"}),
     ],
 )
-def test_what_cannot_be_read_is_refused_at_its_place(
-    zone: LiveZone, wanted: dict[str, Any], code: str, position: dict[str, Any]
+def test_an_invalid_field_is_refused_with_its_position(
+    zone: LiveZone, fields: dict[str, Any], code: str, position: dict[str, Any]
 ) -> None:
     zone.create_stream("orders")
-    problem = post(zone, **wanted).refused(400, code)
+    problem = post(zone, **fields).refused(400, code)
     place = problem["position"]
     assert {name: place[name] for name in position} == position
     if code == "filter_syntax":
         assert (problem["line"], problem["column"]) == (2, 7)
     made = post(zone).json
     path = f"/v1/registrations/{made['id']}"
-    if "callback" not in wanted:
-        zone.hub.call("PATCH", path, wanted, key=zone.admin).refused(400, code)
+    if "callback" not in fields:
+        zone.hub.call("PATCH", path, fields, key=zone.admin).refused(400, code)
     assert zone.hub.call("GET", path, key=zone.admin).json["version"] == 1
 
 
 @pytest.mark.req("OIF-06")
 @each_transport
-async def test_a_listen_gets_what_its_registrations_report(
+async def test_a_listener_receives_the_reports_of_its_registrations(
     zone: LiveZone, transport: Transport
 ) -> None:
     """Exactly the two; under other names; the whole event where there is no report; the fields of
@@ -141,24 +141,24 @@ async def test_a_listen_gets_what_its_registrations_report(
     emit(zone, sent(4, n=1))
     assert zone.hub.call("PATCH", path, {"report": None}, key=zone.admin).status == 200
     emit(zone, sent(5, n=1))
-    told = await take(transport, listener_spec(zone, registrations=ids), 5)
-    assert [one.registrations for one in told] == [
+    received = await take(transport, listener_spec(zone, registrations=ids), 5)
+    assert [one.registrations for one in received] == [
         (ids[0],), (ids[1], ids[2]), (ids[3], ids[4]), (ids[0],), (ids[0],)
     ]  # fmt: skip
     both = {"who": "Joe", "hub": 7, "file": "maknam", "user": "Joe", "type": "error"}
-    assert told[0].event == derived(1, TWO)
-    assert told[1].event == derived(2, both)
-    assert told[3].event == derived(4, {"@type": "read"})
-    for whole, n in ((told[2], 3), (told[4], 1)):
+    assert received[0].event == derived(1, TWO)
+    assert received[1].event == derived(2, both)
+    assert received[3].event == derived(4, {"@type": "read"})
+    for whole, n in ((received[2], 3), (received[4], 1)):
         assert whole.event["attributes"] == {**JOE, "n": n}
         assert whole.event["body"] == EVENT["body"]
 
 
 @pytest.mark.req("OIF-06")
-async def test_a_callback_gets_what_its_registrations_reported_when_they_matched(
+async def test_a_callback_has_the_reports_of_the_versions_that_matched(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    """In each format, also when the report was changed before it was sent."""
+    """In each format, even if the report changed before the callback was sent."""
     zone.create_stream("orders")
     formats = ("native", "cloudevents_structured", "cloudevents_binary")
     paths = {format: f"/{zone.name}/{format}" for format in formats}
@@ -174,7 +174,7 @@ async def test_a_callback_gets_what_its_registrations_reported_when_they_matched
             path = f"/v1/endpoints/{end['id']}"
             assert hub.call("PATCH", path, {"enabled": enabled}, key=zone.admin).status == 200
 
-    def owed() -> int:
+    def pending() -> int:
         answers = [
             hub.call("GET", f"/v1/deliveries?endpoint={end['id']}", key=zone.admin).json["items"]
             for end in ends.values()
@@ -183,7 +183,7 @@ async def test_a_callback_gets_what_its_registrations_reported_when_they_matched
 
     enable(False)
     emit(zone, sent(1, n=1), sent(2, n=2))
-    await until(lambda: owed() == 6)
+    await until(lambda: pending() == 6)
     for id in made.values():
         path = f"/v1/registrations/{id}"
         assert hub.call("PATCH", path, {"report": ["cause"]}, key=zone.admin).status == 200

@@ -1,5 +1,5 @@
-"""One reader that waits at a door, and a producer that posts one event at a time: when the event is
-there. Plain.
+"""One reader that waits at a transport, and a producer that posts one event at a time: when the
+event is there. Plain.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from tests.benchmarks.load.http import (
     percentiles_ms,
     request_head,
 )
-from tests.benchmarks.load.jobs import DoorJob
+from tests.benchmarks.load.jobs import TransportJob
 from tests.benchmarks.load.wire import Socket
 
-PAUSE_S = 0.01  # until a poll surely waits; before every event of every door, to be fair
+PAUSE_S = 0.01  # until a poll surely waits; before every event of every transport, to be fair
 RECEIPT_TIMEOUT_S = 10.0
 POLL_S = 30
 _CURSOR = re.compile(rb"\r\neventhub-cursor: ([^\r]+)\r\n", re.IGNORECASE)
@@ -35,12 +35,12 @@ class Receipt:
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.took = array("q")
         self._due: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._owed = 0
+        self.pending_rows = 0
         self._began_ns = 0
 
     def begin(self) -> None:
         self._due = asyncio.get_running_loop().create_future()
-        self._owed = 2
+        self.pending_rows = 2
         self._began_ns = now_ns()
 
     def received(self) -> None:
@@ -48,8 +48,8 @@ class Receipt:
         self.one_less()
 
     def one_less(self) -> None:
-        self._owed -= 1
-        if not self._owed:
+        self.pending_rows -= 1
+        if not self.pending_rows:
             self._due.set_result(None)
 
     def fail(self, error: BaseException) -> None:
@@ -87,14 +87,14 @@ class Events(asyncio.Protocol):
         self._fail(RequestFailed(f"stream lost: {error} {self._data[:400]!r}"))
 
 
-async def run(job: DoorJob) -> dict[str, float]:
+async def run(job: TransportJob) -> dict[str, float]:
     """Latency from just before a POST to its event; the next one waits for it."""
     loop, receipt, port = asyncio.get_running_loop(), Receipt(), job.target.port
     request = request_head(job.target, len(job.body.encode())) + job.body.encode()
     _, producer = await loop.create_connection(
         lambda: Connection(lambda _: receipt.one_less(), receipt.fail), HOST, port
     )
-    again = await OPEN[job.door](job, receipt)
+    again = await OPEN[job.transport](job, receipt)
     warmup = max(job.samples // 10, 1)
     for sample in range(warmup + job.samples):
         if sample == warmup:
@@ -107,7 +107,7 @@ async def run(job: DoorJob) -> dict[str, float]:
     return {"all": warmup + job.samples, **percentiles_ms(receipt.took)}
 
 
-async def _open_socket(job: DoorJob, receipt: Receipt) -> Callable[[], None]:
+async def _open_socket(job: TransportJob, receipt: Receipt) -> Callable[[], None]:
     _, socket = await asyncio.get_running_loop().create_connection(
         lambda: Socket(job.target, job.listen, '{"op":"event"', lambda _: receipt.received()),
         HOST,
@@ -118,7 +118,7 @@ async def _open_socket(job: DoorJob, receipt: Receipt) -> Callable[[], None]:
     return lambda: None
 
 
-async def _open_events(job: DoorJob, receipt: Receipt) -> Callable[[], None]:
+async def _open_events(job: TransportJob, receipt: Receipt) -> Callable[[], None]:
     request = get_head(job.target, "?from=now", "text/event-stream")
     _, reader = await asyncio.get_running_loop().create_connection(
         lambda: Events(request, receipt.received, receipt.fail), HOST, job.target.port
@@ -127,7 +127,7 @@ async def _open_events(job: DoorJob, receipt: Receipt) -> Callable[[], None]:
     return lambda: None
 
 
-async def _open_poll(job: DoorJob, receipt: Receipt) -> Callable[[], None]:
+async def _open_poll(job: TransportJob, receipt: Receipt) -> Callable[[], None]:
     """The next poll goes on from the cursor of the last answer."""
     _, poll = await asyncio.get_running_loop().create_connection(
         lambda: Connection(lambda _: receipt.received(), receipt.fail), HOST, job.target.port
@@ -144,9 +144,9 @@ async def _open_poll(job: DoorJob, receipt: Receipt) -> Callable[[], None]:
 OPEN = {"websocket": _open_socket, "sse": _open_events, "poll": _open_poll}
 
 
-async def first_of(wanted: "asyncio.Future[None]", failed: "asyncio.Future[None]") -> None:
-    """Until what is wanted is there. Raises what failed, TimeoutError."""
+async def first_of(expected: "asyncio.Future[None]", failed: "asyncio.Future[None]") -> None:
+    """Until what is expected is there. Raises what failed, TimeoutError."""
     async with asyncio.timeout(RECEIPT_TIMEOUT_S):
-        await asyncio.wait({wanted, failed}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({expected, failed}, return_when=asyncio.FIRST_COMPLETED)
     if failed.done():
         failed.result()

@@ -1,8 +1,8 @@
-"""Builders of match indexes take turns: in one data folder one is at work, so that it costs one
-core at most, and one of the workers looks for what is due. Whoever builds or verifies steps back
-behind those who match. Plain module.
+"""The lock of builders of match indexes: in one data folder one builder runs at a time, so that it
+takes at most one core, and one of the workers searches for due builds. Processes that build or
+verify lower their priority. Plain module.
 
-The lock is the kernel's (flock): a builder that is killed gives it back.
+The lock is the kernel's (flock): the death of a builder releases it.
 """
 
 import fcntl
@@ -16,16 +16,16 @@ from registrations.match_index.epochs.errors import index_files
 from registrations.match_index.epochs.folder import indexes_root
 
 _LOCK = "lock"
-_LOOKED = "looked"  # an empty file; its time is that of the last look for what is due
-_AUTOGROUP = Path("/proc/self/autogroup")  # niceness counts within a session only, where it is on
+_DUE_CHECKED = "due-checked"  # an empty file; its time is that of the last search for due builds
+_AUTOGROUP = Path("/proc/self/autogroup")  # if it is on, niceness counts within a session only
 _OOM_SCORE = Path("/proc/self/oom_score_adj")
-_FIRST_TO_GO = "500"  # when memory ends, rather this than PostgreSQL
+_OOM_PREFERRED = "500"  # out of memory, kill this process rather than PostgreSQL
 
 
 @contextmanager
-def turn(data: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold the lock for the block. Without `wait`: False if another builder has it. Raises
-    IndexNotWritten.
+def builder_lock(data: Path, *, wait: bool) -> Iterator[bool]:
+    """Hold the lock during the block. Without `wait`, yield False if another builder holds it.
+    Raises IndexNotWritten.
     """
     folder = indexes_root(data)
     with index_files():
@@ -40,11 +40,11 @@ def turn(data: Path, *, wait: bool) -> Iterator[bool]:
         yield True
 
 
-def may_look(data: Path, now_us: int) -> bool:
-    """True for one of all workers, in a while (limits.py): it is to look for what is due. Raises
-    IndexNotWritten.
+def claim_due_check(data: Path, now_us: int) -> bool:
+    """Return True to one of all workers per interval (limits.py), which then searches for due
+    builds. Raises IndexNotWritten.
     """
-    file = indexes_root(data) / _LOOKED
+    file = indexes_root(data) / _DUE_CHECKED
     with index_files():
         file.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
@@ -56,11 +56,11 @@ def may_look(data: Path, now_us: int) -> bool:
     return True
 
 
-def step_back() -> None:
-    """What this process takes from now on, it takes from nobody who waits."""
+def lower_priority() -> None:
+    """Lower the priority of this process, so that it delays no others."""
     os.nice(limits.INDEX_BUILD_NICENESS)
     with suppress(OSError):
-        _OOM_SCORE.write_text(_FIRST_TO_GO)
+        _OOM_SCORE.write_text(_OOM_PREFERRED)
     if os.getsid(0) == os.getpid():
         with suppress(OSError):
             _AUTOGROUP.write_text(str(limits.INDEX_BUILD_NICENESS))

@@ -1,4 +1,4 @@
-"""SUN-02, SUN-09, SUN-28, OIF-05: what a registration shows, whose it is, what becomes of it."""
+"""Registrations (SUN-02, SUN-09, SUN-28, OIF-05): their fields, owner and lifecycle."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def cluster(zone: LiveZone) -> Iterator[LiveZone]:
 
 
 @pytest.mark.req("SUN-02")
-def test_a_registration_is_shown_with_client_class_pairs_callback_and_total(
+def test_a_registration_has_client_class_pairs_callback_and_total(
     hub: LiveHub, cluster: LiveZone
 ) -> None:
     key = cluster.key("listen:cluster", client="monitor")
@@ -54,7 +54,7 @@ def test_a_target_set_may_be_empty_and_class_and_subclass_open(
 
 
 async def indexed(hub: LiveHub, zone: LiveZone) -> tuple[object, object]:
-    """What matchers of the zone's stream hold that load the stored registrations now."""
+    """Return the versions that matchers of the zone's stream load now."""
     [(stream_id,)] = hub.sql(
         "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
         " WHERE z.name = %s AND s.name = 'cluster'",
@@ -70,15 +70,17 @@ async def indexed(hub: LiveHub, zone: LiveZone) -> tuple[object, object]:
 
 
 @pytest.mark.req("SUN-09")
-async def test_with_a_client_all_its_registrations_leave_the_index(
+async def test_the_registrations_of_a_deleted_client_leave_the_index(
     hub: LiveHub, cluster: LiveZone
 ) -> None:
     callback = {"callback": CALLBACK}
     cluster.register(*({**WANTED, **callback} for _ in range(3)))
     before = await indexed(hub, cluster)
     key = cluster.key("listen:*", client="leaving")
-    wanted = [{**WANTED, "attributes": {"state": "online", "n": n}, **callback} for n in range(50)]
-    made = hub.call("POST", "/v1/registrations", wanted, key=key)
+    definitions = [
+        {**WANTED, "attributes": {"state": "online", "n": n}, **callback} for n in range(50)
+    ]
+    made = hub.call("POST", "/v1/registrations", definitions, key=key)
     assert made.status == 201, made
     tickets = [item["id"] for item in made.json["items"]]
 
@@ -127,7 +129,7 @@ def test_the_loss_of_one_node_loses_no_registration(hub: LiveHub, cluster: LiveZ
 
 
 @pytest.mark.req("OIF-05")
-async def test_a_ticket_changes_the_registration_at_one_place_and_ends_it(
+async def test_a_registration_changes_at_one_position_and_ends_by_its_ticket(
     hub: LiveHub, cluster: LiveZone
 ) -> None:
     """Events go on all the while: each is matched by the old pattern or by the new, never by both
@@ -148,8 +150,8 @@ async def test_a_ticket_changes_the_registration_at_one_place_and_ends_it(
         events = await reader.events(6)
         place = changed.json["from"]["cluster"]["sequence"]
         got = [(event["sequence"], event["event"]["attributes"]["state"]) for event in events]
-        wanted = [(n, "online") for n in (1, 3, 5)] + [(n, "offline") for n in (8, 10, 12)]
-        assert (place, got) == (6, wanted)
+        expected = [(n, "online") for n in (1, 3, 5)] + [(n, "offline") for n in (8, 10, 12)]
+        assert (place, got) == (6, expected)
         assert hub.call("DELETE", path, key=cluster.admin).status == 204
         cluster.emit("cluster", both)
         await reader.say("ping", id="probe")
