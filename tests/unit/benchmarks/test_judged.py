@@ -49,7 +49,7 @@ def test_received_calls_are_compared_with_the_expected_ones(
         ([FIRST], True),  # never changed
     ],
 )
-def test_a_change_takes_over_between_what_was_before_it_and_what_came_after(
+def test_the_position_of_a_change_is_between_the_events_before_and_after_it(
     versions: list[Version], wrong: bool
 ) -> None:
     assert bool(places_wrong(versions, SEEN)) == wrong

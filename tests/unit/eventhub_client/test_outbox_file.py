@@ -32,7 +32,7 @@ def other(program: str, path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
-def test_what_is_queued_is_there_after_the_process_was_killed(tmp_path: Path) -> None:
+def test_queued_events_survive_a_kill_of_the_process(tmp_path: Path) -> None:
     path = tmp_path / "box"
     assert other(KILLED, path).returncode == -9
     again = OutboxFile(path)
@@ -69,7 +69,7 @@ def test_batches_are_in_order_and_bounded_but_never_empty(tmp_path: Path) -> Non
     box.close()
 
 
-def test_a_full_queue_refuses_and_keeps_what_it_has(
+def test_a_full_queue_refuses_and_retains_its_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eventhub.base.limits.OUTBOX_BYTES_MAX", 256 * 1024)
@@ -85,7 +85,7 @@ def test_a_full_queue_refuses_and_keeps_what_it_has(
     box.close()
 
 
-def test_the_dead_are_kept_until_they_are_forgotten(tmp_path: Path) -> None:
+def test_dead_letters_are_retained_until_they_are_dropped(tmp_path: Path) -> None:
     box = OutboxFile(tmp_path / "box")
     box.put("a", [b'{"n":1}', b'{"n":2}'])
     [first, _] = box.batch("a", 9, 99)
