@@ -99,7 +99,7 @@ class ComponentHeartbeat(models.Model):
 class Delivery(models.Model):
     """The delivery of one event to one endpoint; partitioned, and retired, with the events."""
 
-    class DeliveryState(models.TextChoices):
+    class State(models.TextChoices):
         PENDING = "pending"
         DELIVERED = "delivered"
         DEAD_LETTERED = "dead_lettered"
@@ -133,7 +133,7 @@ class Delivery(models.Model):
         null=True,
         db_comment="versions whose reports derive the event; null: the event as it is",
     )
-    state = TextField(choices=DeliveryState, db_default=DeliveryState.PENDING)
+    state = TextField(choices=State, db_default=State.PENDING)
     attempts = IntegerField(db_default=0)
     uncounted_attempts = IntegerField(
         db_default=0,

@@ -23,7 +23,7 @@ class JobRun(models.Model):
     `running`, and every write of its runner requires that it still is.
     """
 
-    class RunState(models.TextChoices):
+    class State(models.TextChoices):
         WAITING = "waiting"
         RUNNING = "running"
         COMPLETED = "completed"
@@ -33,7 +33,7 @@ class JobRun(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     job = TextField()
-    state = TextField(choices=RunState, db_default=RunState.WAITING)
+    state = TextField(choices=State, db_default=State.WAITING)
     requested_by = TextField(db_comment="schedule, command, or an operator's name")
     requested_at = DateTimeField(db_default=TransactionNow())
     attempt = IntegerField(
