@@ -119,7 +119,7 @@ def test_without_workers_the_hub_is_degraded_with_a_reason(
 def test_a_failing_endpoint_shows_its_state_and_since_when(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    """It answered 500 to everything, and the API only said that it was enabled."""
+    """The hub answered every request with 500, and the API only said that it was enabled."""
 
     def health() -> dict[str, Any]:
         path = f"/v1/endpoints/{made['id']}"

@@ -290,7 +290,7 @@ def test_a_condition_is_one_sequence(zone: LiveZone, text: str) -> None:
 
 @pytest.mark.req("EMC-12")
 def test_a_sequence_that_the_hub_has_not_reached_is_refused(zone: LiveZone) -> None:
-    """It is of another life of the log."""
+    """Such a sequence belongs to another incarnation of the log."""
     zone.create_stream("orders")
     refusal = ask(zone, "PUT", "streams/orders", {"retain_events": 1}, If_Match=str(10**15))
     refusal.refused(412, "changed")

@@ -44,7 +44,7 @@ def connect(hub: LiveHub, key: str, query: str, accept: str) -> socket.socket:
 async def test_a_reader_that_reads_nothing_is_disconnected_and_delays_no_other(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """Two of them, one in each form that goes on for ever."""
+    """Two readers, one for each unbounded form of answer."""
     zone.create_stream("orders")
     large = {**EVENT, "body": "x" * 900_000}
     for _ in range(3):

@@ -150,7 +150,7 @@ async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the
 
 
 async def test_a_suspended_worker_overwrites_nothing(world: CallbacksWorld, tmp_path: Path) -> None:
-    """It continues in the middle of a request, holding more of a lane."""
+    """The worker resumes in the middle of a request, with further claims of the lane."""
     gate = asyncio.Event()
 
     async def first_waits(posted: Posted) -> bytes:

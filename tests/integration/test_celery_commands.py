@@ -153,7 +153,7 @@ async def test_a_worker_reports_its_state_and_accepts_remote_control(
 async def test_a_second_worker_of_the_same_name_is_reported(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    """They would take units from each other, and `inspect` shows only one of them."""
+    """They would take units from each other, and `inspect` shows only one of the two workers."""
     first, second = tmp_path / "w1.log", tmp_path / "w2.log"
     with running(env, first, "worker", "-n", NAME) as process:
         await until(partial(ready, first), 40)

@@ -1,6 +1,6 @@
-"""The database's clock steps back by an hour: what lies further ahead than it can is not believed.
+"""The database's clock steps back by an hour: stored times too far in the future are ignored.
 
-A step is made by shifting what is stored: after a step back all of it lies that much further ahead.
+The tests shift the stored times: after a step back all of them are that much further in the future.
 The story: 2,331 deliveries waited as long as the step, and a stream had no owner for 250 s, because
 forwarders that were dead counted as alive.
 """

@@ -170,7 +170,7 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
 
 
 async def test_a_gap_notice_gets_no_copy(world: World, connection: Connection) -> None:
-    """It has the key of an event, but does not describe it."""
+    """A gap notice has the key of an event, but does not describe the event."""
     group = await new_group(world)
     stream_id = world.stream(segment_events_max=5)
     world.emit(stream_id, *["a"] * 5)

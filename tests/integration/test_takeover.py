@@ -157,7 +157,7 @@ STRANGERS: dict[LiteralString, str] = {
 
 
 def test_foreign_objects_are_named_and_not_dropped(before: str) -> None:
-    """They were dropped with the old tables, without a message."""
+    """Foreign objects were dropped with the old tables, without a message."""
     with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
         with psycopg.connect(url) as connection:
             for made in STRANGERS:

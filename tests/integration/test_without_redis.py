@@ -1,4 +1,6 @@
-"""A hub without Redis: what works, and what is refused; each part says so at its start."""
+"""A hub without Redis: features that work and features that are refused; each process logs them at
+its start.
+"""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Covering: sound on everything chance makes, and found where the requirements say so."""
+"""Covering: sound for random filters, and found where the requirements demand it."""
 
 import re
 from itertools import product
