@@ -80,7 +80,7 @@ def idle(hub: LiveHub, sink: Sink) -> Iterator[LiveHub]:
     hub.start_callbacks()
 
 
-def test_without_workers_the_hub_is_degraded_and_says_why(
+def test_without_workers_the_hub_is_degraded_with_a_reason(
     idle: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
     """All workers were stopped, nothing was delivered, and every probe and badge showed ok."""

@@ -62,7 +62,7 @@ def test_after_the_sequence_of_a_reply_only_later_changes_follow(zone: LiveZone)
 
 
 @pytest.mark.req("EMC-09")
-def test_what_a_reply_shows_and_its_sequence_are_of_one_moment(zone: LiveZone) -> None:
+def test_a_reply_and_its_sequence_are_of_one_snapshot(zone: LiveZone) -> None:
     """A reader at sequence N sees exactly the changes announced up to N."""
     zone.create_stream("orders", retain_events=1)
 

@@ -41,7 +41,7 @@ def connect(hub: LiveHub, key: str, query: str, accept: str) -> socket.socket:
     return made
 
 
-async def test_a_reader_that_takes_nothing_is_dropped_and_delays_nobody(
+async def test_a_reader_that_reads_nothing_is_disconnected_and_delays_no_other(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     """Two of them, one in each form that goes on for ever."""
@@ -78,7 +78,7 @@ def _rest(slow: socket.socket) -> int:
     return size
 
 
-def test_a_poll_waits_for_as_long_as_it_asked(hub: LiveHub, zone: LiveZone) -> None:
+def test_a_poll_waits_for_the_requested_time(hub: LiveHub, zone: LiveZone) -> None:
     """A proxy's or a server's own patience often ends it after five seconds."""
     zone.create_stream("orders")
     began_s = time.monotonic()

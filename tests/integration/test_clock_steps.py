@@ -79,7 +79,7 @@ async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
     assert len(set(sink.ids())) == len(sink.posted) == 200
 
 
-async def test_many_endpoints_are_looked_at_in_pieces_while_their_worker_lives(
+async def test_many_endpoints_are_examined_in_batches_while_their_worker_is_alive(
     world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With tens of thousands the statement was cancelled, again and again: nothing was mended,
@@ -115,7 +115,7 @@ def forwarding() -> Iterator[World]:
     yield from world_database()
 
 
-async def test_a_forwarder_that_is_dead_holds_no_stream_until_the_clock_comes_back(
+async def test_a_dead_forwarder_holds_no_stream_after_the_clock_was_set_back(
     forwarding: World,
 ) -> None:
     async with writing_pool(forwarding.url) as pool, pool.connection() as connection:

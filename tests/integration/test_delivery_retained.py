@@ -93,7 +93,7 @@ def due(world: World, stream_id: int) -> list[Due]:
     return [Due(*row) for row in rows]
 
 
-async def test_forwarders_need_what_they_have_not_passed(
+async def test_forwarders_retain_segments_that_they_have_not_passed(
     world: World, connection: Connection
 ) -> None:
     stream_id, other = world.stream(), world.stream()

@@ -226,7 +226,7 @@ curl "http://127.0.0.1:8000/v1/streams/host/events/$(cat at)" -H "Authorization:
         ),
     ],
 )
-def test_bodies_come_back_as_the_page_about_events_says(
+def test_bodies_are_delivered_as_the_page_about_events_describes(
     hub: Hub, sent: str, shown: dict[str, Any]
 ) -> None:
     output = run(hub, SENT % f'{{"domain": "d", "type": "t", {sent}}}')

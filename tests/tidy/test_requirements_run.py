@@ -26,7 +26,7 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def test_whatever_is_imported_is_required() -> None:
+def test_every_imported_distribution_is_required() -> None:
     run = subprocess.run(
         [sys.executable, "-c", IMPORTED], cwd=HOME, capture_output=True, text=True, check=False
     )

@@ -96,7 +96,7 @@ def test_lines_are_short(file: Path) -> None:
 
 
 @each_module
-def test_module_says_what_it_is_for(file: Path) -> None:
+def test_every_module_has_a_docstring(file: Path) -> None:
     text = (HOME / file).read_text()
     if file.name == "__init__.py" and not text:
         return

@@ -45,7 +45,7 @@ async def test_head_and_body_of_an_answer_are_one_write(*, ends: bool) -> None:
     assert transport.closed is ends
 
 
-async def test_a_stream_is_written_piece_by_piece() -> None:
+async def test_a_stream_is_written_in_chunks() -> None:
     transport = Recorded()
     peer = Peer(transport)
     for piece in (b"head", b"one", b"two"):

@@ -90,7 +90,7 @@ def test_without_an_archive_nothing_is_wrong_with_the_archiver() -> None:
     assert [each.status for each in found if each.name == "archiver"] == ["off"]
 
 
-def test_only_what_emit_and_listen_need_makes_a_process_not_ready() -> None:
+def test_only_dependencies_of_emit_and_listen_make_a_process_not_ready() -> None:
     report = Report(NOW_US, (Component("database", "ok"), *components_of(WELL, archive=True)))
     assert report.overall() == "ready"
     degraded = report.replacing(unknown(since_us=NOW_US))

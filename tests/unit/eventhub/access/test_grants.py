@@ -90,7 +90,7 @@ def test_no_pattern_is_slow() -> None:
         ([{"action": "emit", "streams": "*"}] * 101, errors.FieldTooLong, "grants"),
     ],
 )
-def test_what_is_no_grant_is_refused_with_its_place(
+def test_an_invalid_grant_is_refused_with_its_position(
     items: object, error: type[errors.EventHubError], field: str
 ) -> None:
     with pytest.raises(error) as caught:

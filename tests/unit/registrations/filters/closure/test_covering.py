@@ -72,7 +72,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_seen(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_planted_mistake_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     attribute, planted = MISTAKES[name]
     monkeypatch.setattr(implied, attribute, planted)
     assert unsound(seed=1, pairs=10_000)[1]
@@ -106,7 +106,7 @@ def test_a_mistake_is_seen(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         ("(= x 1)", "(and (= y 1) (not (= y 1)))"),
     ],
 )
-def test_a_filter_covers_what_asks_for_more(one: str, other: str) -> None:
+def test_a_filter_covers_stricter_ones(one: str, other: str) -> None:
     assert covers(tree(one), tree(other))
 
 
