@@ -1,4 +1,4 @@
-"""What an operator's connection token opens at the websocket, and when it ends."""
+"""The rights of an operator's connection token at the websocket, and its end."""
 
 import asyncio
 import secrets

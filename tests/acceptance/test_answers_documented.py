@@ -1,4 +1,4 @@
-"""What the hot routes answer is what the OpenAPI document says: status, type, and each field."""
+"""The answers of the hot routes equal the OpenAPI document: status, type, and each field."""
 
 from typing import Any
 

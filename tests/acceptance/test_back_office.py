@@ -25,7 +25,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 
 @pytest.fixture(scope="module")
 def zone(hub: LiveHub) -> Iterator[LiveZone]:
-    """With a row of most of what there is."""
+    """Create a zone with a row in most tables."""
     zone = hub.new_zone()
     zone.create_stream("orders", keyed=True)
     zone.define_channel("disk", 0)

@@ -85,7 +85,7 @@ def test_a_reply_and_its_sequence_are_of_one_snapshot(zone: LiveZone) -> None:
 
 @pytest.mark.req("EMC-09")
 def test_a_reply_that_has_to_wait_is_still_of_one_moment(zone: LiveZone) -> None:
-    """What is committed between its sequence and its content is not in it."""
+    """A commit between the reading of its sequence and of its content is not in the reply."""
     zone.create_stream("orders", retain_events=1)
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'streams'::regclass"
     with psycopg.connect(zone.hub.database_url) as held, ThreadPoolExecutor(1) as pool:

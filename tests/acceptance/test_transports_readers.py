@@ -21,7 +21,7 @@ STALL_S = 40.0  # the hub's own bound, and time for a busy machine
 
 
 def sockets(hub: LiveHub) -> int:
-    """How many readers the hub holds, over websockets and HTTP."""
+    """Return the number of readers of the hub, over websockets and HTTP."""
     text = hub.call("GET", "/metrics").body.decode()
     found = [line.split()[-1] for line in text.splitlines() if line.startswith("eventhub_sockets")]
     return int(sum(float(value) for value in found))
@@ -68,7 +68,7 @@ async def test_a_reader_that_reads_nothing_is_disconnected_and_delays_no_other(
 
 
 def _rest(slow: socket.socket) -> int:
-    """How many bytes come until the connection is over."""
+    """Return the number of bytes until the connection ends."""
     size = 0
     try:
         while piece := slow.recv(1 << 20):

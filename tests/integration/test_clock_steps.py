@@ -31,7 +31,7 @@ def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def held_by_a_dead_worker(world: CallbacksWorld, endpoint: int, sent: Sent) -> None:
-    """What it claimed, and that it lives, as it stands after the step."""
+    """Write the worker's claims and its heartbeat as they are after the clock step."""
     worker = str(uuid4())[:18] + "-0000-000000000000"
     token = worker[:18] + "-0000-000000000007"
     world.sql(f"INSERT INTO callback_workers VALUES (%s, {SHIFTED})", worker)
@@ -82,8 +82,8 @@ async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
 async def test_many_endpoints_are_examined_in_batches_while_their_worker_is_alive(
     world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With tens of thousands the statement was cancelled, again and again: nothing was mended,
-    nothing that a dead worker held was freed, and the worker itself was taken for dead.
+    """With tens of thousands of endpoints the statement was cancelled each time: claims of dead
+    workers were not released, and the worker itself was considered dead.
     """
     monkeypatch.setattr(limits, "CALLBACK_SCAN_ENDPOINTS_MAX", 20)
     monkeypatch.setattr(limits, "STATEMENT_TIMEOUT_S_MAX", 2)

@@ -1,5 +1,5 @@
-"""What all views of the management API have of their base: pages by rows' places, serializers that
-are planned once, permissions that the document repeats.
+"""The base of all views of the management API: pages by the positions of rows, serializers that are
+planned once, permissions that the document repeats.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What an operator or a caller sees is documented, and what is documented is there."""
+"""All that an operator or a caller sees is documented, and the documents name nothing else."""
 
 import re
 from collections import Counter
@@ -172,7 +172,7 @@ def test_links_of_the_pages_lead_somewhere() -> None:
 
 
 def test_links_to_a_part_of_a_page_name_a_heading_of_it() -> None:
-    """As `page.md#a-heading`, or as `[page](page.md), "A heading"`."""
+    """The forms are `page.md#a-heading` and `[page](page.md), "A heading"`."""
     for file in (file for file in tracked() if file.suffix == ".md"):
         text = page(str(file))
         for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", text):

@@ -1,5 +1,5 @@
-"""What the hub's processes import is in requirements.txt: the tests run beside the development
-packages, which may bring by chance what a fresh machine has not.
+"""All imports of the hub's processes are in requirements.txt: the tests run with the development
+packages, which may provide a distribution that a fresh machine lacks.
 """
 
 import json

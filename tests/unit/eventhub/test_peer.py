@@ -1,4 +1,4 @@
-"""What is written to a peer goes out at once, or together when it is held."""
+"""Writes to a peer are sent at once, or together while it is held."""
 
 import asyncio
 

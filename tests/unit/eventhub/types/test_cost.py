@@ -1,4 +1,4 @@
-"""What the check of an event may cost is known before it is done."""
+"""The cost of checking an event is known before the check."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which new versions take what the version before took (RDY-15)."""
+"""Compatibility of new versions of a type with the previous one (RDY-15)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What of JSON Schema is taken, and that no definition and no event can harm the hub with it."""
+"""The supported part of JSON Schema; no definition and no event can harm the hub with it."""
 
 import json
 from typing import Any

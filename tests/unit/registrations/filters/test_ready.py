@@ -51,7 +51,7 @@ def alarm(priority: int, *, name: str = "MyAlarm") -> Event:
 
 
 def expression(text: str) -> Node:
-    """What stands behind the bar, when any type will do."""
+    """Return the expression after the bar, for any type."""
     node = parse_ready(f"*::* | {text}").node
     assert isinstance(node, And)
     return node.items[1]

@@ -1,4 +1,4 @@
-"""What the values of an event are to a filter, in tables."""
+"""The values of an event as a filter sees them, in tables."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""What is in memory: equalities in `access`, the rest in small indexes that are made when they are
-worth it, and give what the scan gives.
+"""The matcher in memory: equalities in `access`, the rest in small indexes that are built when they
+pay off and give the results of the scan.
 """
 
 from random import Random

@@ -24,7 +24,7 @@ def tree(text: str) -> Node:
 
 
 def unsound(seed: int, pairs: int) -> tuple[int, tuple[Node, Node] | None]:
-    """How many of so many pairs of filters cover each other, and the first one that does not."""
+    """Return how many pairs of random filters cover each other, and the first pair wrongly so."""
     random, found = Random(seed), 0
     for _ in range(pairs):
         depth = random.randrange(3)
