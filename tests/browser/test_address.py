@@ -1,4 +1,4 @@
-"""What an address asks for and cannot be read is said, and nothing else is shown instead."""
+"""Unreadable parameters of an address: the page names them and shows nothing instead."""
 
 from playwright.sync_api import WebSocket, expect
 
@@ -19,7 +19,7 @@ UNREADABLE = (
     ("filters?language=abc", "Filters", "Language abc:", "none"),
     ("live?stream=orders&language=eventbridge&filter={", "Live events", "Filter {:", "none"),
 )
-WISHES = (
+UNREADABLE_REQUESTS = (
     ("stream=orders&from=-5", "From -5:"),
     (f"stream=orders&from={LARGE}", f"From {LARGE}:"),
     ("stream=orders&attributes={bad", "Attributes {bad:"),
@@ -41,7 +41,7 @@ def test_a_list_of_something_unreadable_is_not_shown(desk: Desk) -> None:
         expect(page.get_by_role("table", name=table)).to_have_count(0)
 
 
-def test_nothing_is_listened_to_by_a_wish_that_is_unreadable(desk: Desk) -> None:
+def test_an_unreadable_listen_request_opens_no_connection(desk: Desk) -> None:
     desk.zone.create_stream("orders")
     sockets: list[str] = []
 
@@ -49,7 +49,7 @@ def test_nothing_is_listened_to_by_a_wish_that_is_unreadable(desk: Desk) -> None
         sockets.append(socket.url)
 
     desk.page.on("websocket", opened)
-    for query, fault in WISHES:
+    for query, fault in UNREADABLE_REQUESTS:
         sockets.clear()
         page = desk.open(f"live?{query}", "Live events")
         expect(page.get_by_role("alert")).to_contain_text(fault)

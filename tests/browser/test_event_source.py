@@ -1,5 +1,5 @@
-"""A browser's own EventSource at the listen door: it resumes by itself, and after a refusal the
-page mints another token.
+"""A browser's own EventSource at the SSE route: it resumes by itself, and after a refusal the page
+mints another token.
 """
 
 import json
@@ -16,9 +16,11 @@ WAIT_MS = 20_000
 # What a page does; nothing but the standard's own interface.
 PAGE = """
 (url) => {
-  window.told = []; window.states = []; window.opened = 0;
+  window.received = []; window.states = []; window.opened = 0;
   const source = new EventSource(url);
-  source.addEventListener('event', (m) => window.told.push([m.lastEventId, JSON.parse(m.data)]));
+  source.addEventListener('event', (m) => {
+    window.received.push([m.lastEventId, JSON.parse(m.data)]);
+  });
   source.addEventListener('gap', (m) => window.states.push(['gap', JSON.parse(m.data)]));
   source.onopen = () => { window.opened += 1; };
   source.onerror = () => window.states.push(['error', source.readyState]);
@@ -44,10 +46,10 @@ def listen(page: Page, hub: LiveHub, token: str, start: str) -> None:
     page.evaluate(PAGE, url)
 
 
-def told(page: Page, count: int) -> list[dict[str, Any]]:
-    """The first so many events, once they are there."""
-    page.wait_for_function(f"window.told.length >= {count}", polling=20)
-    found: list[Any] = json.loads(page.evaluate("JSON.stringify(window.told)"))
+def received(page: Page, count: int) -> list[dict[str, Any]]:
+    """Return the first `count` events, once they have arrived."""
+    page.wait_for_function(f"window.received.length >= {count}", polling=20)
+    found: list[Any] = json.loads(page.evaluate("JSON.stringify(window.received)"))
     for id, event in found:
         assert id == f"{event['segment']}:{event['sequence']}"
     return [event for _, event in found]
@@ -58,13 +60,13 @@ def test_an_event_source_resumes_by_itself(hub: LiveHub, zone: LiveZone, page: P
     zone.create_stream("orders", segment_events_max=3)
     zone.emit("orders", numbered(1, 4))
     listen(page, hub, zone.token(), "oldest")
-    told(page, 4)
+    received(page, 4)
     hub.web[1].kill()
     zone.emit("orders", numbered(5, 8))
     hub.web[1].start()
-    told(page, 8)
+    received(page, 8)
     zone.emit("orders", numbered(9, 10))
-    events = told(page, 10)
+    events = received(page, 10)
     assert [(one["prev"], one["sequence"]) for one in events] == [(n - 1, n) for n in range(1, 11)]
     assert [one["liveness"] for one in events[:4]] == ["playback"] * 4
     assert {one["liveness"] for one in events[4:8]} == {"recovery"}
@@ -74,21 +76,21 @@ def test_an_event_source_resumes_by_itself(hub: LiveHub, zone: LiveZone, page: P
 def test_a_refused_event_source_ends_and_another_token_goes_on(
     hub: LiveHub, zone: LiveZone, page: Page
 ) -> None:
-    """The key behind the token is revoked: the browser is told 401 and gives up for good."""
+    """The key behind the token is revoked: the browser receives 401 and stops reconnecting."""
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 2))
     key = zone.key("listen:orders")
     listen(page, hub, zone.token(key), "oldest")
-    last = told(page, 2)[-1]
+    last = received(page, 2)[-1]
     zone.revoke(key)
     page.wait_for_function("window.source.readyState === EventSource.CLOSED", polling=20)
     zone.emit("orders", numbered(3, 3))
     again = zone.token(zone.key("listen:orders"))
     listen(page, hub, again, f"{last['segment']}:{last['sequence']}")
-    assert [(one["prev"], one["sequence"]) for one in told(page, 1)] == [(2, 3)]
+    assert [(one["prev"], one["sequence"]) for one in received(page, 1)] == [(2, 3)]
 
 
-def test_an_event_source_passes_a_gap_that_it_is_told(
+def test_an_event_source_continues_after_a_reported_gap(
     hub: LiveHub, zone: LiveZone, page: Page
 ) -> None:
     zone.create_stream("orders", segment_events_max=2)
@@ -96,7 +98,7 @@ def test_an_event_source_passes_a_gap_that_it_is_told(
     hub.sql("UPDATE segments SET tier = 'dropped' WHERE uuid = %s", ranges[1]["segment"])
     hub.sql("UPDATE segments SET tier = 'dropped' WHERE uuid = %s", ranges[0]["segment"])
     listen(page, hub, zone.token(), f"{ranges[0]['segment']}:1")
-    events = told(page, 2)
+    events = received(page, 2)
     assert [(one["prev"], one["sequence"]) for one in events] == [(4, 5), (5, 6)]
     [[kind, gap]] = page.evaluate("window.states")
     assert (kind, gap["code"], gap["missed"]) == ("gap", "gap", {"first": 2, "last": 4})

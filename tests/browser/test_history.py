@@ -29,7 +29,7 @@ def test_pages_lead_back_to_the_oldest_and_on_to_what_is_new(desk: Desk) -> None
     expect(page.get_by_text("100 shown of 1 to 150")).to_be_visible()
     desk.button("Older").click()
     expect(page.get_by_text("150 shown of 1 to 150")).to_be_visible()
-    expect(page.get_by_text("That is the oldest that is held.")).to_be_visible()
+    expect(page.get_by_text("Oldest retained event reached.")).to_be_visible()
     desk.zone.emit("orders", numbered(151, 152))
     desk.button("Newer").click()
     expect(rows(page).first).to_contain_text("n=152")

@@ -73,7 +73,7 @@ def test_an_endpoint_is_made_disabled_enabled_and_deleted(desk: Desk) -> None:
     expect(form.get_by_label("URL")).to_have_attribute("aria-invalid", "true")
     form.get_by_label("URL").fill("https://example.org/hook")
     create.click()
-    expect(client).to_have_attribute("aria-invalid", "true")  # it was made without being asked for
+    expect(client).to_have_attribute("aria-invalid", "true")  # it was created without a request
     listed = desk.hub.operate("GET", f"/v1/clients?zone={desk.zone.name}").json["items"]
     assert [one["name"] for one in listed] == ["tester"]
     client.click()
@@ -111,7 +111,7 @@ def test_a_delivery_is_shown_with_each_try(desk: Desk, sink: Sink) -> None:
     [made] = desk.zone.register({"streams": ["orders"], "callback": sink.url("/console")})
     desk.zone.emit("orders", {"domain": "shop", "type": "order.placed", "attributes": {"n": 7}})
     sink.wait(2, "/console")
-    page = desk.open("deliveries", "Deliveries")  # it was the first endpoint's, whoever asked
+    page = desk.open("deliveries", "Deliveries")  # it used to be the first endpoint's
     expect(page.get_by_role("heading", name="Choose an endpoint")).to_be_visible()
     page.get_by_role("combobox", name="Endpoint").click()
     page.get_by_role("option", name=str(made["endpoint"])).click()
@@ -129,9 +129,9 @@ def test_a_delivery_is_shown_with_each_try(desk: Desk, sink: Sink) -> None:
     assert event["attributes"] == {"n": 7}
 
 
-def test_the_overview_tells_streams_backlog_and_health(desk: Desk, sink: Sink) -> None:
-    """No timetable runs in these tests: that is told with the reason. With the API away nothing is
-    shown as if it were of now.
+def test_the_overview_shows_streams_backlog_and_health(desk: Desk, sink: Sink) -> None:
+    """No scheduler runs in these tests: the overview reports that with the reason. While the API
+    does not answer, the overview marks its data as stale.
     """
     sink.answer = lambda called: (500 if called.path == "/sick" else 204, {})
     desk.zone.create_stream("orders")

@@ -1,4 +1,4 @@
-"""The console's pages of jobs: runs that are asked for, cancelled, failed and interrupted, an index
+"""The console's pages of jobs: runs that are requested, cancelled, failed and interrupted, an index
 that the local builder makes, and a back-test by Spark that is followed, read and narrowed.
 
 A run's process is started here as a worker would; none runs by itself.
@@ -96,7 +96,7 @@ def test_a_backtest_is_followed_read_and_narrowed(desk: Desk) -> None:
         expect(verdict).to_contain_text("Matched: 3 of 10 events.", timeout=SPARK_MS)
     expect(page.get_by_role("region", name="Events matched", exact=True)).to_contain_text("3")
     expect(page.get_by_role("img", name="Matches over time: 3 in")).to_be_visible()
-    matched = page.get_by_role("region", name="What matched").get_by_role("button")
+    matched = page.get_by_role("region", name="Matched events").get_by_role("button")
     expect(matched).to_have_count(3)
     assert violations(page, "best-practice") == []
     matched.first.click()

@@ -1,4 +1,4 @@
-"""Live events: nothing is lost and nothing comes twice, whatever happens to the connection."""
+"""Live events: no loss and no repetition across broken connections."""
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -50,7 +50,7 @@ def test_listening_goes_on_after_the_web_process_was_restarted(desk: Desk) -> No
     shows(desk, 2, 1)
     web.stop()
     try:
-        expect(desk.page.get_by_text("Trying again.")).to_be_visible()
+        expect(desk.page.get_by_text("Reconnecting.")).to_be_visible()
         desk.zone.emit("orders", numbered(3, 6), url=other.url)
     finally:
         web.start()
@@ -106,7 +106,7 @@ def test_only_what_the_filter_asks_for_is_shown(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("start", "expected"), [("oldest", range(10, 0, -1)), ("7", range(10, 6, -1))]
 )
-def test_a_listen_starts_where_it_is_told(desk: Desk, start: str, expected: range) -> None:
+def test_a_listener_starts_as_requested(desk: Desk, start: str, expected: range) -> None:
     desk.zone.create_stream("orders", segment_events_max=4)
     desk.zone.emit("orders", numbered(1, 10))
     desk.open(f"live?stream=orders&from={start}", "Live events")
@@ -120,7 +120,7 @@ def test_what_is_no_longer_held_is_a_gap_in_the_list(desk: Desk) -> None:
     segments = desk.hub.call("GET", path, key=desk.zone.admin).json["items"]
     drop(desk.hub, segments[0]["uuid"])
     desk.open("live?stream=orders&from=3", "Live events")
-    expect(desk.page.get_by_text("It goes on with sequence 5.")).to_be_visible()
+    expect(desk.page.get_by_text("The next event has sequence 5.")).to_be_visible()
     shows(desk, 10, 9, 8, 7, 6, 5)
 
 

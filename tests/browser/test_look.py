@@ -61,14 +61,16 @@ def fill(zone: LiveZone) -> None:
     """Something on every page."""
     zone.create_stream("orders")
     zone.emit("orders", [{"domain": "shop", "type": "order.placed", "attributes": {"n": 1}}] * 5)
-    wanted = {
+    registration = {
         "streams": ["orders"],
         "type": "order.placed",
         "attributes": {"address.city": "Basel"},
     }
-    zone.register({**wanted, "callback": "https://example.org/a-path-that-is-rather-long-too"})
+    zone.register(
+        {**registration, "callback": "https://example.org/a-path-that-is-rather-long-too"}
+    )
     zone.define_channel("alarms", 0)
-    counted = {"domain": "shop", "type": "stock.counted", "key": "shelf/1"}
+    counted = {"domain": "shop", "type": "stock.counted", "key": "item/1"}
     assert zone.hub.call("PUT", "/v1/streams/stock", {"keyed": True}, key=zone.admin).status == 201
     zone.emit("stock", counted)
     schema = {"type": "object", "properties": {"n": {"type": "number"}}}

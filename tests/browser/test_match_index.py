@@ -1,4 +1,4 @@
-"""A stream's match index in the console: why there is none, asked for, built, and failed."""
+"""A stream's match index in the console: missing with its reason, requested, built, and failed."""
 
 import pytest
 from django.core.management import call_command

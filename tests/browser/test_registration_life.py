@@ -1,5 +1,5 @@
-"""Registrations that are suspended, grouped, told a part of events, and asked for twice; and what
-is wanted of a stream in all.
+"""Registrations that are suspended, grouped, limited to some fields, and registered twice; and the
+interest in a stream.
 """
 
 from playwright.sync_api import expect
@@ -95,7 +95,7 @@ def test_a_group_is_made_suspended_and_deleted_when_it_is_empty(desk: Desk) -> N
     expect(page.get_by_text("There is no group yet")).to_be_visible()
 
 
-def test_a_registration_is_put_into_a_group_and_is_told_some_fields(desk: Desk) -> None:
+def test_a_registration_joins_a_group_and_reports_some_fields(desk: Desk) -> None:
     desk.zone.create_stream("orders")
     night = desk.hub.call("POST", "/v1/registration-groups", {"name": "night"}, key=desk.zone.admin)
     assert night.status == 201, night
@@ -136,23 +136,23 @@ def test_a_registration_is_put_into_a_group_and_is_told_some_fields(desk: Desk) 
     expect(detail.get_by_label("its report")).to_have_count(0)
 
 
-def test_a_stream_tells_what_is_wanted_of_it(desk: Desk) -> None:
+def test_a_stream_shows_its_interest(desk: Desk) -> None:
     desk.zone.create_stream("orders")
     page = desk.open("streams/orders/interest", "orders")
-    expect(page.get_by_text("Nothing: there are no registrations that want")).to_be_visible()
+    expect(page.get_by_text("No interest: no registrations match")).to_be_visible()
     typed = {"streams": ["orders"], "type": "x"}
     desk.zone.register(JOE, {**JOE, "filter": "(= user 'Joe)"}, typed)
-    wanted = page.get_by_role("list", name="Alternatives").get_by_role("listitem")
-    expect(wanted).to_have_count(2)  # the first is covered
+    alternatives = page.get_by_role("list", name="Alternatives").get_by_role("listitem")
+    expect(alternatives).to_have_count(2)  # the first is covered
     answer = page.get_by_role("status", name="Answer")
     for name, said in (("Joe", "yes"), ("Ann", "maybe")):
         desk.button("Add an attribute").click()
         page.get_by_label("Name of attribute 1").fill("user")
         page.get_by_label("Value of attribute 1").fill(name)
-        desk.button("Ask").click()
+        desk.button("Check").click()
         expect(answer).to_contain_text(said)
         page.get_by_label("Remove attribute 1").click()
         expect(answer).to_have_text("")
-    page.get_by_placeholder("everybody").fill("ops")
+    page.get_by_placeholder("all clients").fill("ops")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Nothing: there are no registrations that want")).to_be_visible()
+    expect(page.get_by_text("No interest: no registrations match")).to_be_visible()

@@ -108,15 +108,15 @@ def test_the_state_of_a_key_and_how_it_came_to_be(desk: Desk) -> None:
     assert desk.hub.call("PUT", "/v1/streams/stock", body, key=desk.zone.admin).status == 201
     page = desk.open("streams/stock/state", "stock")
     expect(page.get_by_text("No key has a state yet")).to_be_visible()
-    for key, left in (("shelf/1", 3), ("shelf/2", 8), ("shelf/1", 2)):
+    for key, left in (("item/1", 3), ("item/2", 8), ("item/1", 2)):
         desk.zone.emit("stock", placed(1, key=key, attributes={"left": left}))
     page.reload()
     expect(page.get_by_role("heading", name="As of sequence 3")).to_be_visible()
-    row = page.get_by_role("row").filter(has_text="shelf/1")
+    row = page.get_by_role("row").filter(has_text="item/1")
     expect(row).to_contain_text("left=2")
     row.get_by_role("button").click()
-    detail = page.get_by_role("dialog", name="shelf/1")
-    history = detail.get_by_role("list", name="Events of shelf/1").get_by_role("listitem")
+    detail = page.get_by_role("dialog", name="item/1")
+    history = detail.get_by_role("list", name="Events of item/1").get_by_role("listitem")
     expect(history).to_have_count(2)
     expect(history.first).to_contain_text("left=2")
     expect(history.last).to_contain_text("left=3")

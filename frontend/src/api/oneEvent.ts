@@ -14,5 +14,5 @@ export function oneEvent(zone: string, stream: string, sequence: number) {
 export async function readEvent(zone: string, stream: string, sequence: number): Promise<StoredEvent> {
   const path = { stream, sequence: String(sequence) };
   const found = await done(api.GET("/v1/streams/{stream}/events/{sequence}", { params: { path, query: { zone } } }));
-  return found as StoredEvent; // other forms come only when they are asked for
+  return found as StoredEvent; // other forms are returned only on request
 }

@@ -4,7 +4,7 @@ import { IconPlugConnectedX } from "@tabler/icons-react";
 import { Moment } from "../parts/Moment";
 import type { Staleness } from "./freshness";
 
-/** Says of when the page is while the hub cannot be asked; what is below is drawn without its colours. */
+/** A banner with the time of the last data while the hub does not answer; the page below loses its status colours. */
 export function Stale({ stale: { asOf, why } }: { stale: Staleness }) {
   return (
     <Alert color="gray" variant="light" icon={<IconPlugConnectedX />} role="status" mb="md" title="Not up to date">

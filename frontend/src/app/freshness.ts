@@ -21,15 +21,15 @@ export function useStaleness(): Staleness | undefined {
   const cache = useQueryClient().getQueryCache();
   const [found, setFound] = useState<Staleness>();
   useEffect(() => {
-    const begun = new Map<string, number>(); // when each read under way was asked
+    const startedAt = new Map<string, number>(); // start of each request in progress
     const look = () => {
       const now = Date.now();
       const active = cache.findAll({ type: "active" });
       for (const { queryHash, state } of active) {
-        if (state.fetchStatus === "idle") begun.delete(queryHash);
-        else if (!begun.has(queryHash)) begun.set(queryHash, now);
+        if (state.fetchStatus === "idle") startedAt.delete(queryHash);
+        else if (!startedAt.has(queryHash)) startedAt.set(queryHash, now);
       }
-      const stale = active.filter((query) => isStale(query, now, now - (begun.get(query.queryHash) ?? now)));
+      const stale = active.filter((query) => isStale(query, now, now - (startedAt.get(query.queryHash) ?? now)));
       setFound((before) => kept(before, oldest(stale)));
     };
     const stop = cache.subscribe(() => queueMicrotask(look));

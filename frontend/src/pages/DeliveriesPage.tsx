@@ -12,13 +12,13 @@ import { DeliveryDetail } from "../features/deliveries/DeliveryDetail";
 import { DeliveryFilters } from "../features/deliveries/DeliveryFilters";
 import { DeliveryList } from "../features/deliveries/DeliveryList";
 import { NoEndpoint } from "../features/deliveries/NoEndpoint";
-import { askedOf, opening, searchOf } from "../features/deliveries/search";
+import { searchRequestOf, opening, searchOf } from "../features/deliveries/search";
 
 export function DeliveriesPage() {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
   const endpoints = useEndpointChoice(zone, undefined);
-  const { filter, faults } = askedOf(search);
+  const { filter, faults } = searchRequestOf(search);
 
   return (
     <>

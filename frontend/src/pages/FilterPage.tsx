@@ -10,7 +10,7 @@ import { PageHeader } from "../parts/PageHeader";
 import { NewRegistration } from "../features/registrations/NewRegistration";
 import { useStreamNames } from "../features/streams/streams";
 import { draftAt, draftSearch } from "../features/filters/address";
-import { type AskedFilter, askedOf, type FilterDraft, PAIRS } from "../features/filters/draft";
+import { type FilterRequest, filterRequestOf, type FilterDraft, PAIRS } from "../features/filters/draft";
 import { DryRun } from "../features/dryRun/DryRun";
 import { FilterInput } from "../features/filters/FilterInput";
 
@@ -41,15 +41,15 @@ function Header({ children }: { children?: React.ReactNode }) {
   );
 }
 
-function Trying({ first, stream: asked }: { first: FilterDraft; stream: string | undefined }) {
+function Trying({ first, stream: requested }: { first: FilterDraft; stream: string | undefined }) {
   const zone = useZone();
   const [, setSearch] = useSearchParams();
   const [draft, setDraft] = useState(first);
-  const [chosen, setStream] = useState(asked);
+  const [chosen, setStream] = useState(requested);
   const streams = useStreamNames(zone).data ?? [];
   const stream = chosen ?? streams[0];
 
-  const keep = ({ attributes }: AskedFilter) => setSearch(searchOf(draft, stream, attributes), { replace: true });
+  const keep = ({ attributes }: FilterRequest) => setSearch(searchOf(draft, stream, attributes), { replace: true });
   return (
     <>
       <Header>
@@ -86,12 +86,12 @@ function Trying({ first, stream: asked }: { first: FilterDraft; stream: string |
   );
 }
 
-function searchOf(draft: FilterDraft, stream: string | undefined, attributes: AskedFilter["attributes"] = attributesIn(draft)): URLSearchParams {
+function searchOf(draft: FilterDraft, stream: string | undefined, attributes: FilterRequest["attributes"] = attributesIn(draft)): URLSearchParams {
   const search = draftSearch(draft, attributes);
   if (stream !== undefined) search.set("stream", stream);
   return search;
 }
 
-function attributesIn(draft: FilterDraft): AskedFilter["attributes"] {
-  return draft.language === PAIRS ? askedOf(draft)?.attributes : undefined;
+function attributesIn(draft: FilterDraft): FilterRequest["attributes"] {
+  return draft.language === PAIRS ? filterRequestOf(draft)?.attributes : undefined;
 }

@@ -25,8 +25,8 @@ const FORMS: Record<JobName, ComponentType<{ zone: string }>> = {
 /** One job: a form to run it, and its runs. */
 export function JobPage() {
   const zone = useZone();
-  const { job: asked } = useParams();
-  const job = JOBS.find((one) => one === asked);
+  const { job: name } = useParams();
+  const job = JOBS.find((one) => one === name);
   const found = useQuery(allJobs).data;
   if (job === undefined) return <Missing />;
   const Form = FORMS[job];

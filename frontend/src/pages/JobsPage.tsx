@@ -23,13 +23,13 @@ export function JobsPage() {
       <Stack gap="md">
         {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {data === undefined && !isError && <Loading h={520} />}
-        {data !== undefined && <Shown zone={zone} jobs={data} />}
+        {data !== undefined && <Content zone={zone} jobs={data} />}
       </Stack>
     </>
   );
 }
 
-function Shown({ zone, jobs: { jobs, spark } }: { zone: string; jobs: Jobs }) {
+function Content({ zone, jobs: { jobs, spark } }: { zone: string; jobs: Jobs }) {
   const [search, setSearch] = useSearchParams();
   const shown = JOBS.find((job) => job === search.get("history")) ?? JOBS[0];
   return (

@@ -27,7 +27,7 @@ export function OverviewPage() {
 
   return (
     <>
-      <PageHeader title="Overview" about={`What the zone ${zone} takes, matches and still owes.`}>
+      <PageHeader title="Overview" about={`Events, matching and pending deliveries of the zone ${zone}.`}>
         {data !== undefined && <Health overview={data.now} />}
       </PageHeader>
       <Stack gap="md">

@@ -59,7 +59,7 @@ function flagAt(search: URLSearchParams, name: string, faults: Faults): boolean 
 }
 
 /** The open one is in the address, too. */
-function searchOf(asked: RegistrationFilter & { registration?: number }): URLSearchParams {
-  const given = Object.entries(asked).filter(([, value]) => value !== undefined && value !== "");
-  return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+function searchOf(filter: RegistrationFilter & { registration?: number }): URLSearchParams {
+  const entries = Object.entries(filter).filter(([, value]) => value !== undefined && value !== "");
+  return new URLSearchParams(entries.map(([name, value]) => [name, String(value)]));
 }

@@ -29,13 +29,13 @@ export function StoragePage() {
       <Stack gap="md">
         {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {data === undefined && !isError && <Loading h={420} />}
-        {data !== undefined && <Shown readings={data} />}
+        {data !== undefined && <Content readings={data} />}
       </Stack>
     </>
   );
 }
 
-function Shown({ readings: { now, history } }: { readings: Readings }) {
+function Content({ readings: { now, history } }: { readings: Readings }) {
   return (
     <>
       <DiskAlert disk={now.disk} />

@@ -38,8 +38,8 @@ const INTERVAL_MS = 3_000;
 /** One stream; the tab is in the path, so that it can be kept and shared. */
 export function StreamPage() {
   const zone = useZone();
-  const { stream = "", tab: asked = "events" } = useParams();
-  const tab = TABS.find((one) => one === asked);
+  const { stream = "", tab: requested = "events" } = useParams();
+  const tab = TABS.find((one) => one === requested);
   const navigate = useNavigate();
   const found = useQuery({ ...oneStream(zone, stream), refetchInterval: INTERVAL_MS });
   const { data, error, isError, refetch } = found;

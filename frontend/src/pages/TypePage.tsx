@@ -19,11 +19,11 @@ import { useDraft } from "../features/types/useDraft";
 export function TypePage() {
   const zone = useZone();
   const navigate = useNavigate();
-  const { domain = "", type = "", version: asked } = useParams();
+  const { domain = "", type = "", version: requested } = useParams();
   const name = { domain, type };
   const newest = useQuery(newestType(zone, name));
   const last = newest.data?.value.version;
-  const version = asked ?? last;
+  const version = requested ?? last;
 
   return (
     <>

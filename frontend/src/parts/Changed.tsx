@@ -10,11 +10,11 @@ import { Moment } from "./Moment";
 
 interface Props {
   problem: Problem;
-  stream?: string; // where the change is told; `system` tells those of all resources
+  stream?: string; // stream of the change event; `system` has those of all resources
   onReload: (() => void) | undefined;
 }
 
-/** Instead of a change that came second: what the first one was, and a way to go on from it. */
+/** A conflict (412): shows the other user's change and offers to reload. */
 export function Changed({ problem, stream = "system", onReload }: Props) {
   const zone = useZone();
   const { current } = problem;

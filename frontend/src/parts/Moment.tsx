@@ -15,7 +15,7 @@ interface Props {
   exact?: boolean; // with milliseconds, without the day
 }
 
-/** A time as it is here, with UTC for whoever points at it. */
+/** A local time, with UTC as a tooltip. */
 export function Moment({ at, exact = false }: Props) {
   const date = new Date(at);
   const text = exact ? TIME.format(date) : dayAndTime(date);

@@ -9,8 +9,8 @@ interface Props<T> {
 }
 
 /**
- * What is edited does not change below the hands: the children get what was loaded when the editing began, and
- * are mounted anew with what it is now only when they call `renew`.
+ * Keeps a form stable while the resource changes: the children get the version that was loaded first, and are mounted
+ * again with the current version only when they call `renew`.
  */
 export function Undisturbed<T>({ found, reload, children }: Props<T>) {
   const [kept, keep] = useState(found);

@@ -3,7 +3,7 @@ import { IconAdjustments } from "@tabler/icons-react";
 import { Link } from "react-router";
 
 import { pathIn } from "../../api/zone";
-import { askedOf, PAIRS } from "../filters/draft";
+import { filterRequestOf, PAIRS } from "../filters/draft";
 import { Samples } from "../dryRun/Samples";
 import { Judgement } from "../jobs/Judgement";
 import { Rows } from "../jobs/Rows";
@@ -65,11 +65,11 @@ function Filter({ params: { draft }, to }: { params: BacktestParams; to: string 
 function Matches({ zone, params: { stream, draft }, found: { matched_events: count, sample } }: { zone: string; params: BacktestParams; found: BacktestDetails }) {
   if (count === 0) return <Empty title="No matches" about="No event in this time range matches. Try a wider filter or a longer range." />;
   const first = sample.map(({ type, attributes, ...position }) => ({ ...position, event: { type, attributes } }));
-  const asked = askedOf(draft) ?? { language: draft.language };
+  const request = filterRequestOf(draft) ?? { language: draft.language };
   return (
     <Card title="Matches" aside={<Text size="sm" c="dimmed" className="number">{count > sample.length ? `${whole(sample.length)} of ${whole(count)}; the files below contain all` : `all ${whole(count)}`}</Text>}>
       <div style={{ maxHeight: 520, padding: "0 16px 16px", overflowY: "auto" }}>
-        <Samples zone={zone} asked={asked} outcome={{ stream, samples: { first, last: [] } }} />
+        <Samples zone={zone} request={request} outcome={{ stream, samples: { first, last: [] } }} />
       </div>
     </Card>
   );

@@ -1,5 +1,5 @@
 import { draftSearch } from "../filters/address";
-import { askedOf, draftOf, type FilterDraft, isEmpty, isReadable, PAIRS } from "../filters/draft";
+import { filterRequestOf, draftOf, type FilterDraft, isEmpty, isReadable, PAIRS } from "../filters/draft";
 import type { OneRun } from "../jobs/types";
 
 interface Match {
@@ -51,7 +51,7 @@ export function backtestParams({ params }: OneRun): BacktestParams {
 
 /** The form's query with the same parameters filled in. */
 export function searchOf({ stream, draft, since, until }: BacktestParams): string {
-  const search = draftSearch(draft, draft.language === PAIRS ? askedOf(draft)?.attributes : undefined);
+  const search = draftSearch(draft, draft.language === PAIRS ? filterRequestOf(draft)?.attributes : undefined);
   search.set("stream", stream);
   if (since !== undefined) search.set("since", since.toISOString());
   if (until !== undefined) search.set("until", until.toISOString());
@@ -60,9 +60,9 @@ export function searchOf({ stream, draft, since, until }: BacktestParams): strin
 
 /** A draft as the job takes it: pairs are an object. Undefined while the draft is incomplete. */
 export function filterOf(draft: FilterDraft): { language: string; filter: unknown } | undefined {
-  const asked = isEmpty(draft) || !isReadable(draft) ? undefined : askedOf(draft);
-  if (asked === undefined) return undefined;
-  const { language, filter, ...pairs } = asked;
+  const request = isEmpty(draft) || !isReadable(draft) ? undefined : filterRequestOf(draft);
+  if (request === undefined) return undefined;
+  const { language, filter, ...pairs } = request;
   return { language, filter: language === PAIRS ? pairs : filter };
 }
 

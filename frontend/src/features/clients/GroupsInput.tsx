@@ -13,7 +13,7 @@ export function GroupsInput({ value, onChange, error }: Props) {
   return (
     <TagsInput
       label="Groups"
-      description="An event may name an audience: only clients of these groups are told of it. Enter adds one."
+      description="An event may name an audience: it is delivered to clients of these groups only. Enter adds one."
       placeholder={value.length === 0 ? "ops" : ""}
       value={value}
       onChange={onChange}

@@ -9,7 +9,7 @@ import { rfc3339 } from "../../parts/time";
 import { type Grant, type Key, useCreateKey } from "./clients";
 
 const ACTIONS = ["emit", "listen", "manage"];
-const NEW_GRANT: Grant = { action: "listen", streams: "" }; // on which, is for whoever grants it
+const NEW_GRANT: Grant = { action: "listen", streams: "" }; // the granting user enters the streams
 
 interface Props {
   value?: Key; // to change it

@@ -81,7 +81,7 @@ function Actions({ zone, value }: { zone: string; value: Key }) {
       <Confirm
         opened={doing === "revoking"}
         title={`Revoke the key ${value.public_id}?`}
-        about="Whatever uses it is refused within a second, for good."
+        about="Requests with this key are refused within one second. This is permanent."
         action="Revoke"
         busy={revoke.isPending}
         error={revoke.error}

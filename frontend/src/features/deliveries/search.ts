@@ -1,13 +1,13 @@
 import { type Faults, numberAt } from "../../api/address";
 import { type DeliveryFilter, type DeliveryState, STATES } from "./deliveries";
 
-export interface Asked {
+export interface DeliverySearch {
   filter: DeliveryFilter;
   faults: Faults;
 }
 
 /** The filter as it stands in the address. */
-export function askedOf(search: URLSearchParams): Asked {
+export function searchRequestOf(search: URLSearchParams): DeliverySearch {
   const faults: Faults = {};
   const endpoint = numberAt(search, "endpoint", faults);
   const sequence = numberAt(search, "sequence", faults);

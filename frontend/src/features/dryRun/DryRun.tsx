@@ -5,7 +5,7 @@ import { type KeyboardEvent, useState } from "react";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { rate, whole } from "../../parts/text";
 import { localTime, rfc3339 } from "../../parts/time";
-import { type AskedFilter, askedOf, type FilterDraft } from "../filters/draft";
+import { type FilterRequest, filterRequestOf, type FilterDraft } from "../filters/draft";
 import { progressOf, type Range, type Run, useDryRun } from "./dryRun";
 import classes from "./DryRun.module.css";
 import { MatchesOverTime } from "./MatchesOverTime";
@@ -21,30 +21,30 @@ interface Props {
   streams: readonly string[]; // to choose from
   stream: string | undefined; // the one that is chosen
   onStream: (stream: string) => void;
-  onRun?: (asked: AskedFilter) => void;
+  onRun?: (request: FilterRequest) => void;
 }
 
-/** A draft on events that are stored: how many it would have matched, when, and which. Nothing is registered. */
+/** A dry run of a draft on stored events: how many it would have matched, when, and which. Nothing is registered. */
 export function DryRun({ zone, draft, streams, stream, onStream, onRun }: Props) {
   const { run, busy, start, stop } = useDryRun(zone);
   const [kind, setKind] = useState<"last" | "since" | "all">("last");
   const [last, setLast] = useState<number | string>(LAST);
   const [since, setSince] = useState(() => localTime(new Date(Date.now() - DAY_MS)));
-  const [until, setUntil] = useState(""); // none: as far as there are events
-  const asked = readable(draft);
+  const [until, setUntil] = useState(""); // empty: up to the newest event
+  const request = readable(draft);
   const early = kind === "since" && until !== "" && until <= since;
-  const ready = asked !== undefined && stream !== undefined && (kind !== "last" || Number(last) > 0) && !early;
+  const ready = request !== undefined && stream !== undefined && (kind !== "last" || Number(last) > 0) && !early;
 
   const submit = () => {
-    if (asked === undefined || stream === undefined) return;
+    if (request === undefined || stream === undefined) return;
     const range: Range = { stream };
     if (kind === "last") range.last = Number(last);
     else range.from = kind === "since" ? rfc3339(since) : "oldest";
     if (kind === "since" && until !== "") range.to = rfc3339(until);
-    onRun?.(asked);
-    start(asked, range);
+    onRun?.(request);
+    start(request, range);
   };
-  // no form of its own, because it may stand in one
+  // not a form, because it may be inside one
   const pressed = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.defaultPrevented || !(event.target instanceof HTMLInputElement)) return;
     event.preventDefault();
@@ -86,7 +86,7 @@ export function DryRun({ zone, draft, streams, stream, onStream, onRun }: Props)
               description="Empty: until now."
               value={until}
               onChange={(event) => setUntil(event.currentTarget.value)}
-              error={early && "That is not after the beginning."}
+              error={early && "The end must be after the start."}
             />
           </>
         )}
@@ -100,34 +100,34 @@ export function DryRun({ zone, draft, streams, stream, onStream, onRun }: Props)
           </Button>
         )}
       </Group>
-      {run !== undefined && <Shown zone={zone} run={run} busy={busy} />}
+      {run !== undefined && <RunResult zone={zone} run={run} busy={busy} />}
     </Stack>
   );
 }
 
-function Shown({ zone, run, busy }: { zone: string; run: Run; busy: boolean }) {
-  const { counts, outcome, asked, error } = run;
-  const saying = sayings(run, busy);
+function RunResult({ zone, run, busy }: { zone: string; run: Run; busy: boolean }) {
+  const { counts, outcome, request, error } = run;
+  const message = messageOf(run, busy);
   return (
     <>
       {error !== undefined && <ProblemAlert error={error} />}
-      {busy && <Progress value={counts === undefined ? 0 : 100 * progressOf(counts)} aria-label="How far it is" />}
+      {busy && <Progress value={counts === undefined ? 0 : 100 * progressOf(counts)} aria-label="Progress of the dry run" />}
       <div role="status" aria-label="Dry run">
         {counts !== undefined && (
           <dl className={classes.figures}>
             <Figure name="matched" value={whole(counts.matched)} />
-            <Figure name={counts.looked_at === 1 ? "event looked at" : "events looked at"} value={whole(counts.looked_at)} />
-            {outcome?.rate_per_hour != null && <Figure name="matched an hour" value={rate(outcome.rate_per_hour)} />}
+            <Figure name={counts.looked_at === 1 ? "event evaluated" : "events evaluated"} value={whole(counts.looked_at)} />
+            {outcome?.rate_per_hour != null && <Figure name="matched per hour" value={rate(outcome.rate_per_hour)} />}
           </dl>
         )}
-        {saying !== "" && (
+        {message !== "" && (
           <Text size="sm" c="dimmed">
-            {saying}
+            {message}
           </Text>
         )}
       </div>
       {counts !== undefined && counts.looked_at > 0 && <MatchesOverTime series={counts.series} />}
-      {outcome !== undefined && <Samples zone={zone} asked={asked} outcome={outcome} />}
+      {outcome !== undefined && <Samples zone={zone} request={request} outcome={outcome} />}
     </>
   );
 }
@@ -143,29 +143,29 @@ function Figure({ name, value }: { name: string; value: string }) {
 
 const STOPPED = {
   end: "",
-  events: "It stopped at the most events that one run looks at. Begin later to see the rest.",
-  time: "It stopped at the longest time that one run takes. Begin later to see the rest.",
-  gap: "It stopped where events are no longer held.",
-  closed: "The hub was told to stop.",
+  events: "Stopped at the limit of events per run. Choose a later start to see the rest.",
+  time: "Stopped at the time limit of a run. Choose a later start to see the rest.",
+  gap: "Stopped where events are no longer retained.",
+  closed: "The hub was shutting down.",
 };
 
 const NOTHING = {
   last: "The stream has no events yet.",
-  from: "There is no event in that range. Begin earlier, or take the last ones.",
-  to: "There is no event in that range. Begin earlier, or end later.",
+  from: "No event in that range. Choose an earlier start, or the last events.",
+  to: "No event in that range. Choose an earlier start or a later end.",
 };
 
-function sayings({ range, counts, outcome, stopped, error }: Run, busy: boolean): string {
+function messageOf({ range, counts, outcome, stopped, error }: Run, busy: boolean): string {
   if (error !== undefined) return "";
-  if (busy) return counts === undefined ? "It begins." : "It is running.";
-  if (outcome === undefined) return stopped ? "Stopped. What is shown is of the events up to there." : "";
+  if (busy) return counts === undefined ? "Starting." : "Running.";
+  if (outcome === undefined) return stopped ? "Stopped. The result covers the events up to that point." : "";
   if (outcome.looked_at === 0) return NOTHING[range.last !== undefined ? "last" : range.to !== undefined ? "to" : "from"];
   return STOPPED[outcome.stopped];
 }
 
-function readable(draft: FilterDraft): AskedFilter | undefined {
+function readable(draft: FilterDraft): FilterRequest | undefined {
   try {
-    return askedOf(draft);
+    return filterRequestOf(draft);
   } catch {
     return undefined;
   }

@@ -3,36 +3,36 @@ import { useState } from "react";
 
 import { EventDetail } from "../eventDetail/EventDetail";
 import { EventRow } from "../events/EventRow";
-import type { Told } from "../events/frames";
+import type { DeliveredEvent } from "../events/frames";
 import { Side } from "../../parts/Side";
 import { whole } from "../../parts/text";
-import type { AskedFilter } from "../filters/draft";
+import type { FilterRequest } from "../filters/draft";
 import { ExplainedDraft } from "../explain/ExplainedDraft";
 import classes from "./Samples.module.css";
 
-type Sample = Pick<Told, "segment" | "sequence" | "appended_at" | "event">;
+type Sample = Pick<DeliveredEvent, "segment" | "sequence" | "appended_at" | "event">;
 
 interface Props {
   zone: string;
-  asked: AskedFilter;
+  request: FilterRequest;
   outcome: { stream: string; samples: { first: readonly Sample[]; last: readonly Sample[] } };
 }
 
-/** Some of the events that matched, each to be opened, with why it did. */
-export function Samples({ zone, asked, outcome: { stream, samples } }: Props) {
-  const [shown, setShown] = useState<Told>();
+/** Samples of the matched events; an opened one explains why it matched. */
+export function Samples({ zone, request, outcome: { stream, samples } }: Props) {
+  const [opened, setOpened] = useState<DeliveredEvent>();
   if (samples.first.length === 0) return null;
   return (
     <>
-      <Rows title={samples.last.length === 0 ? "What matched" : "The first that matched"} samples={samples.first} onOpen={setShown} />
-      {samples.last.length > 0 && <Rows title="The last that matched" samples={samples.last} onOpen={setShown} />}
-      <Side of={shown} title={({ sequence }) => `${stream} ${whole(sequence)}`} onClose={() => setShown(undefined)}>
+      <Rows title={samples.last.length === 0 ? "Matched events" : "First matched events"} samples={samples.first} onOpen={setOpened} />
+      {samples.last.length > 0 && <Rows title="Last matched events" samples={samples.last} onOpen={setOpened} />}
+      <Side of={opened} title={({ sequence }) => `${stream} ${whole(sequence)}`} onClose={() => setOpened(undefined)}>
         {({ sequence }) => (
           <EventDetail
             zone={zone}
             stream={stream}
             sequence={sequence}
-            top={<ExplainedDraft zone={zone} asked={asked} stream={stream} sequence={sequence} />}
+            top={<ExplainedDraft zone={zone} request={request} stream={stream} sequence={sequence} />}
           />
         )}
       </Side>
@@ -40,7 +40,7 @@ export function Samples({ zone, asked, outcome: { stream, samples } }: Props) {
   );
 }
 
-function Rows({ title, samples, onOpen }: { title: string; samples: readonly Sample[]; onOpen: (event: Told) => void }) {
+function Rows({ title, samples, onOpen }: { title: string; samples: readonly Sample[]; onOpen: (event: DeliveredEvent) => void }) {
   return (
     <section aria-label={title}>
       <Text size="sm" c="dimmed" mb={4}>
@@ -49,7 +49,7 @@ function Rows({ title, samples, onOpen }: { title: string; samples: readonly Sam
       <Paper withBorder bg="var(--card)" component="ul" className={classes.list}>
         {samples.map((sample) => (
           <li key={sample.sequence} className={classes.row}>
-            <EventRow frame={told(sample)} onOpen={onOpen} />
+            <EventRow frame={deliveredEvent(sample)} onOpen={onOpen} />
           </li>
         ))}
       </Paper>
@@ -57,6 +57,6 @@ function Rows({ title, samples, onOpen }: { title: string; samples: readonly Sam
   );
 }
 
-function told(sample: Sample): Told {
+function deliveredEvent(sample: Sample): DeliveredEvent {
   return { ...sample, prev: sample.sequence - 1, liveness: "playback" };
 }

@@ -51,7 +51,7 @@ export function EndpointDetail({ zone, id, onEnded }: Props) {
       <Actions zone={zone} endpoint={endpoint} onEdit={open}>
         <Removal
           title={`Delete endpoint ${id}?`}
-          about="What is still owed to it is cancelled. Registrations that name it must be deleted before."
+          about="Pending deliveries to it are cancelled. Delete the registrations that name it first."
           removal={remove}
           onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}
         />

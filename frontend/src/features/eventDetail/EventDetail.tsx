@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { Link } from "react-router";
 
 import { pathIn } from "../../api/zone";
-import type { Told } from "../events/frames";
+import type { DeliveredEvent } from "../events/frames";
 import { Command } from "../../parts/Command";
 import { Facts } from "../../parts/Facts";
 import { Json } from "../../parts/Json";
@@ -17,23 +17,23 @@ import { EventMatches } from "./EventMatches";
 import { oneEvent, type StoredEvent } from "../../api/oneEvent";
 
 const LIVENESS: Record<string, string> = {
-  live: "live: it was appended while this page listened",
-  recovery: "recovery: this page had missed it",
-  playback: "playback: it was stored before this page asked",
+  live: "live: appended while this page listened",
+  recovery: "recovery: missed while this page was disconnected",
+  playback: "playback: stored before this page started to listen",
 };
 
 interface Props {
   zone: string;
   stream: string;
   sequence: number;
-  frame?: Told; // as it came
-  top?: ReactNode; // what the page says of it
+  frame?: DeliveredEvent; // as it was delivered
+  top?: ReactNode; // the page's own content above the event
 }
 
-/** One whole event, with what the log gave it. */
+/** One event with the fields that the log assigned. */
 export function EventDetail({ zone, stream, sequence, frame, top }: Props) {
   const stored = useQuery(oneEvent(zone, stream, sequence));
-  const { event, control, facts } = shownOf(stored.data, frame);
+  const { event, control, facts } = factsOf(stored.data, frame);
 
   return (
     <Stack gap="lg">
@@ -76,27 +76,27 @@ export function EventDetail({ zone, stream, sequence, frame, top }: Props) {
   );
 }
 
-const GIVEN = ["stream", "segment", "sequence", "appended_at", "mask", "signature", "control"]; // by the log
+const ASSIGNED = ["stream", "segment", "sequence", "appended_at", "mask", "signature", "control"]; // by the log
 
-function shownOf(found: StoredEvent | undefined, frame: Told | undefined) {
+function factsOf(found: StoredEvent | undefined, frame: DeliveredEvent | undefined) {
   const facts: [string, ReactNode][] = [];
   const known = found ?? frame;
   if (known !== undefined) {
     facts.push(["Appended", <Moment key="at" at={known.appended_at} />]);
     facts.push(["Segment", <span key="segment" className="mono">{known.segment}</span>]);
   }
-  if (frame !== undefined) facts.push(["Came as", LIVENESS[frame.liveness] ?? frame.liveness]);
+  if (frame !== undefined) facts.push(["Liveness", LIVENESS[frame.liveness] ?? frame.liveness]);
   if (found !== undefined) {
     facts.push(["Channels", <Channels key="channels" names={found.channels} mask={found.mask} />]);
     const audience = found.control.audience;
-    if (Array.isArray(audience) && audience.length > 0) facts.push(["For clients of", <Channels key="audience" names={audience.map(String)} mask="" />]);
+    if (Array.isArray(audience) && audience.length > 0) facts.push(["Audience", <Channels key="audience" names={audience.map(String)} mask="" />]);
     facts.push(["Signature", <span key="signature" className="mono">{found.signature}</span>]);
   }
-  const own = found && Object.fromEntries(Object.entries(found).filter(([name]) => !GIVEN.includes(name)));
+  const own = found && Object.fromEntries(Object.entries(found).filter(([name]) => !ASSIGNED.includes(name)));
   return { facts, event: own ?? frame?.event, control: found?.control };
 }
 
-/** Names as words of their own; without any the bits. */
+/** Badges with the names, or the mask's bits if no name is known. */
 function Channels({ names, mask }: { names: readonly string[]; mask: string }) {
   if (names.length === 0) return <span className="mono">{mask}</span>;
   return (

@@ -26,23 +26,23 @@ interface Props {
 type Version = Matches["matches"][number];
 type Near = Matches["nearest"][number];
 
-/** Whom an event was for: which registrations it matched, and which it nearly did. Looked for when it is asked. */
+/** The registrations that an event matched or nearly matched; read when the button is pressed. */
 export function EventMatches(props: Props) {
-  const [asked, setAsked] = useState(false);
+  const [requested, setRequested] = useState(false);
   return (
     <section aria-label="Registrations">
       <Title order={2} mb="xs">
         Registrations
       </Title>
-      {asked ? (
-        <Found {...props} />
+      {requested ? (
+        <Results {...props} />
       ) : (
         <Group gap="sm">
-          <Button variant="default" size="compact-sm" onClick={() => setAsked(true)}>
-            Which did it match?
+          <Button variant="default" size="compact-sm" onClick={() => setRequested(true)}>
+            Show matching registrations
           </Button>
           <Text size="sm" c="dimmed">
-            And which nearly, with what failed.
+            Includes near matches with the failed tests.
           </Text>
         </Group>
       )}
@@ -50,7 +50,7 @@ export function EventMatches(props: Props) {
   );
 }
 
-function Found({ zone, stream, sequence }: Props) {
+function Results({ zone, stream, sequence }: Props) {
   const found = useInfiniteQuery({
     queryKey: ["matches", zone, stream, sequence],
     queryFn: ({ pageParam }) => readMatches(zone, stream, sequence, pageParam),
@@ -61,29 +61,28 @@ function Found({ zone, stream, sequence }: Props) {
   if (found.isError && found.data === undefined) return <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />;
   if (found.data === undefined) return <Loading h={90} />;
   const { pages } = found.data;
-  const looked = pages.reduce((sum, page) => sum + page.looked_at, 0);
+  const evaluated = pages.reduce((sum, page) => sum + page.looked_at, 0);
   const matched = pages.reduce((sum, page) => sum + page.matched, 0);
   const shown = pages.flatMap((page) => page.matches);
   const nearest = best(pages.flatMap((page) => page.nearest));
-  const told = (one: Version) => <ExplainedRegistration zone={zone} id={one.id} stream={stream} sequence={sequence} />;
+  const explained = (one: Version) => <ExplainedRegistration zone={zone} id={one.id} stream={stream} sequence={sequence} />;
   return (
     <Stack gap="md">
       <Text size="sm" role="status">
-        {matched === 0 ? "It matched none" : `It matched ${whole(matched)}`} of {whole(looked)} {looked === 1 ? "registration" : "registrations"} that{" "}
-        {looked === 1 ? "was" : "were"} looked at.
+        Matched: {whole(matched)} of {whole(evaluated)} evaluated {evaluated === 1 ? "registration" : "registrations"}.
         {shown.length < matched && ` The first ${whole(shown.length)} are shown.`}
       </Text>
       {shown.length > 0 && (
         <List label="Matched">
           {shown.map((one) => (
-            <Row key={one.id} zone={zone} one={one} held words="matched" more={() => told(one)} />
+            <Row key={one.id} zone={zone} one={one} held words="matched" more={() => explained(one)} />
           ))}
         </List>
       )}
       {nearest.length > 0 && (
         <List label="Nearly matched">
           {nearest.map((one) => (
-            <Row key={one.id} zone={zone} one={one} held={false} words={shortOf(one)} more={() => told(one)}>
+            <Row key={one.id} zone={zone} one={one} held={false} words={shortOf(one)} more={() => explained(one)}>
               <Failed near={one} />
             </Row>
           ))}
@@ -93,9 +92,9 @@ function Found({ zone, stream, sequence }: Props) {
       {found.hasNextPage && (
         <Alert color="yellow" variant="light" role="status">
           <Group justify="space-between">
-            <Text size="sm">There are more registrations than one look takes.</Text>
+            <Text size="sm">More registrations have not been evaluated yet.</Text>
             <Button size="compact-sm" variant="default" loading={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-              Look at more
+              Evaluate more
             </Button>
           </Group>
         </Alert>
@@ -122,8 +121,8 @@ interface RowProps {
   one: Version;
   held: boolean;
   words: string;
-  more: () => ReactNode; // all of it
-  children?: ReactNode; // what is told at once
+  more: () => ReactNode; // the whole explanation
+  children?: ReactNode; // shown without expanding the row
 }
 
 function Row({ zone, one: { id, client, version, current, group }, held, words, more, children }: RowProps) {
@@ -164,7 +163,7 @@ function shortOf({ tests, failed, against }: Near): string {
   return `failed ${whole(failed.length)} of ${whole(tests)}`;
 }
 
-/** Of several parts, each with its own nearest. */
+/** Return the nearest of several parts, each of which has its own nearest. */
 function best(nearest: readonly Near[]): Near[] {
   const distance = ({ failed, against }: Near) => failed.length + against.length;
   return [...nearest].sort((a, b) => distance(a) - distance(b)).slice(0, NEAREST_MAX);

@@ -4,11 +4,11 @@ import { memo } from "react";
 import { Moment } from "../../parts/Moment";
 import { whole } from "../../parts/text";
 import classes from "./EventRow.module.css";
-import type { Told } from "./frames";
+import type { DeliveredEvent } from "./frames";
 
 interface Props {
-  frame: Told;
-  onOpen: (frame: Told) => void;
+  frame: DeliveredEvent;
+  onOpen: (frame: DeliveredEvent) => void;
 }
 
 export const EventRow = memo(function EventRow({ frame, onOpen }: Props) {

@@ -1,10 +1,10 @@
-/** Commands for a shell that do what the page shows; `$KEY` is a key of the reader's own. */
+/** Shell commands that repeat what the page shows; `$KEY` is the reader's key. */
 
 export function readCurl(stream: string, sequence: number): string {
   return `curl ${location.origin}${pathOf(stream)}/${sequence} -H "Authorization: Bearer $KEY"`;
 }
 
-/** Appends one like it: without what belongs to this one alone. */
+/** Append a similar event: without the id and the source of this one. */
 export function emitCurl(stream: string, event: Record<string, unknown>): string {
   const like = Object.fromEntries(Object.entries(event).filter(([name]) => name !== "id" && name !== "source"));
   return `curl ${location.origin}${pathOf(stream)} -H "Authorization: Bearer $KEY" \\

@@ -1,4 +1,4 @@
-/** What the websocket says and is told; see docs/session-protocol.md. */
+/** The frames of the websocket; see docs/session-protocol.md. */
 
 import type { components } from "../../api/schema";
 
@@ -19,15 +19,15 @@ export interface EventBody {
   [field: string]: unknown;
 }
 
-/** One event as every door tells it. */
-export interface Told extends Cursor {
+/** One event as every transport delivers it. */
+export interface DeliveredEvent extends Cursor {
   prev: number;
   liveness: "live" | "recovery" | "playback";
   appended_at: string;
   event: EventBody;
 }
 
-export interface EventFrame extends Told {
+export interface EventFrame extends DeliveredEvent {
   op: "event";
 }
 
@@ -64,8 +64,8 @@ export type Frame =
   | { op: "resume"; reason: string }
   | { op: "stopped"; cursor: Cursor };
 
-/** What is listened to or read. `from` as a number: with that sequence. */
-export interface Wish {
+/** A request for events of a stream, live or stored. `from` as a number: start with that sequence. */
+export interface ListenRequest {
   zone: string;
   stream: string;
   from: From | number;
@@ -73,7 +73,7 @@ export interface Wish {
   type?: string;
   application?: string;
   attributes: Record<string, unknown>;
-  language?: Language["name"]; // of the filter, which stands instead of the four
+  language?: Language["name"]; // of `filter`, which replaces the four fields above
   filter?: string; // in that language; JSON as text
-  channels: string[]; // by name; any if there is none
+  channels: string[]; // by name; empty: all
 }

@@ -1,11 +1,11 @@
 import { readEvent } from "../../api/oneEvent";
-import type { From, Wish } from "./frames";
+import type { From, ListenRequest } from "./frames";
 
 /**
- * Where to begin. A bare sequence becomes a cursor, which names the segment of the event before it; a Problem `gap`
- * when that one is no longer held.
+ * Return the start of a listen request. A bare sequence becomes a cursor, which names the segment of the event before
+ * it. Throws a Problem `gap` if that event is no longer retained.
  */
-export async function startOf({ zone, stream, from }: Wish): Promise<From> {
+export async function startOf({ zone, stream, from }: ListenRequest): Promise<From> {
   if (typeof from !== "number") return from;
   if (from <= 1) return "oldest";
   const before = await readEvent(zone, stream, from - 1);

@@ -3,7 +3,7 @@ import classes from "./ExplainedTree.module.css";
 import type { Part } from "./explain";
 import { Outcome } from "./Outcome";
 
-/** A filter's tree on one event: what each part saw, and whether it held. What the answer hangs on stands out. */
+/** A filter's tree on one event: each part's evaluated value and outcome. The deciding parts are emphasised. */
 export function ExplainedTree({ tree }: { tree: Part }) {
   return (
     <ul className={classes.tree} aria-label="The filter, part by part">
@@ -24,7 +24,7 @@ function Branch({ part, alone }: { part: Part; alone: boolean }) {
       {!leaf && (
         <ul className={classes.parts}>
           {parts.map((one, index) => (
-            // a part has no identity but its place
+            // a part has no identity except its index
             <Branch key={index} part={one} alone={false} />
           ))}
         </ul>

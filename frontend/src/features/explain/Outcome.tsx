@@ -10,7 +10,7 @@ interface Props {
   children?: ReactNode;
 }
 
-/** What held or failed: by an icon, a word and a colour. */
+/** One outcome, holds or fails, as an icon, a word and a colour. */
 export function Outcome({ held, words: [yes, no] = ["holds", "fails"], about, children }: Props) {
   const Icon = held ? IconCircleCheck : IconCircleX;
   return (

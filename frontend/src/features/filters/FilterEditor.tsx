@@ -13,21 +13,21 @@ import { written } from "./paths";
 interface Props {
   language: Language["name"];
   example: string;
-  value: string; // when it is mounted; later texts are typed in
+  value: string; // initial text
   mistake: Mistake | undefined;
-  names: readonly string[]; // of attributes, to be put in
+  names: readonly string[]; // of attributes, to insert
   onChange: (text: string) => void;
 }
 
-/** A filter as a text, with colours, and what is wrong in its place. */
+/** A text editor for a filter, with syntax colours and the mistake underlined. */
 export function FilterEditor({ language, example, value, mistake, names, onChange }: Props) {
   const id = useId();
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const first = useRef(value);
-  const told = useRef(onChange);
+  const latest = useRef(onChange);
   useEffect(() => {
-    told.current = onChange;
+    latest.current = onChange;
   }, [onChange]);
 
   useEffect(() => {
@@ -39,7 +39,7 @@ export function FilterEditor({ language, example, value, mistake, names, onChang
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;
           first.current = update.state.doc.toString();
-          told.current(first.current);
+          latest.current(first.current);
         }),
       ],
     });

@@ -12,7 +12,7 @@ import { Warnings } from "./Warnings";
 interface Props {
   zone: string;
   checked: Checked;
-  empty: boolean; // nothing is asked for yet
+  empty: boolean; // the filter has no condition yet
   onPredicate?: (text: string) => void; // to go on in that form
 }
 
@@ -28,7 +28,7 @@ export function Verdict({ zone, checked: { said, fresh, mistake, error }, empty,
       )}
       {good !== undefined && empty && (
         <Text size="sm" c="dimmed">
-          Nothing is asked for yet: every event matches.
+          No condition yet: every event matches.
         </Text>
       )}
       {good !== undefined && !empty && (

@@ -17,7 +17,7 @@ export function draftAt(search: URLSearchParams, faults: Faults): FilterDraft {
   return { ...draft, text: search.get("filter") ?? "" };
 }
 
-/** Of a draft that can be asked for. */
+/** Write a complete draft to the address. */
 export function draftSearch(draft: FilterDraft, attributes: Record<string, unknown> = {}): URLSearchParams {
   const search = new URLSearchParams({ language: draft.language });
   if (draft.language !== PAIRS) {

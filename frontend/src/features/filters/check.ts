@@ -4,7 +4,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { api, done } from "../../api/client";
 import { Problem } from "../../api/problem";
 import type { components } from "../../api/schema";
-import { type AskedFilter, askedOf, type FilterDraft, PAIRS } from "./draft";
+import { type FilterRequest, filterRequestOf, type FilterDraft, PAIRS } from "./draft";
 
 export type Check = components["schemas"]["Check"];
 
@@ -23,7 +23,7 @@ export interface Checked {
   error: unknown; // why it could not be checked
 }
 
-/** The client that would register it, and for which streams: then it is told which of its registrations asks for the same. */
+/** The client and streams of a new registration: the check then names its registration with an equal filter. */
 export interface Whose {
   client: string;
   streams: string[];
@@ -33,20 +33,20 @@ const PAUSE_MS = 250; // in typing
 
 /** What the hub says of a draft while it is written. An earlier question is given up when another comes. */
 export function useCheck(zone: string, draft: FilterDraft, whose?: Whose): Checked {
-  const [asked, mistake] = readable(draft);
+  const [request, mistake] = readable(draft);
   const of = whose === undefined || whose.client === "" || whose.streams.length === 0 ? {} : whose;
-  const now = asked === undefined ? "" : JSON.stringify({ ...asked, ...of });
+  const now = request === undefined ? "" : JSON.stringify({ ...request, ...of });
   const [settled] = useDebouncedValue(now, PAUSE_MS);
   const check = useQuery({
     queryKey: ["check", zone, settled],
     queryFn: ({ signal }) =>
-      done(api.POST("/v1/filters/check", { params: { query: { zone } }, body: JSON.parse(settled) as AskedFilter, bodySerializer: () => settled, signal })),
+      done(api.POST("/v1/filters/check", { params: { query: { zone } }, body: JSON.parse(settled) as FilterRequest, bodySerializer: () => settled, signal })),
     enabled: settled !== "",
     placeholderData: keepPreviousData,
     staleTime: 30_000,
     retry: false,
   });
-  if (mistake !== undefined || asked === undefined) return { said: undefined, fresh: false, mistake, error: null };
+  if (mistake !== undefined || request === undefined) return { said: undefined, fresh: false, mistake, error: null };
   const said = check.data?.language === draft.language ? check.data : undefined;
   return { said, fresh: settled === now && !check.isPlaceholderData, mistake: mistakeOf(said?.mistake), error: check.error };
 }
@@ -59,10 +59,10 @@ export function mistakeIn(error: unknown): Mistake | undefined {
   return { text, line, column, field };
 }
 
-function readable(draft: FilterDraft): [AskedFilter | undefined, Mistake | undefined] {
+function readable(draft: FilterDraft): [FilterRequest | undefined, Mistake | undefined] {
   if (draft.language !== PAIRS && draft.text.trim() === "") return [undefined, undefined];
   try {
-    return [askedOf(draft), undefined];
+    return [filterRequestOf(draft), undefined];
   } catch (error) {
     return [undefined, { text: `This is not JSON: ${error instanceof Error ? error.message : ""}`, field: "filter" }];
   }

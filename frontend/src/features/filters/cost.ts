@@ -22,11 +22,11 @@ export function work({ pairs, tests, budget }: Cost): string {
 function words({ by, names }: Reach): string {
   switch (by) {
     case "pair":
-      return names.length === 1 ? `events with the wanted value of ${listed(names)}` : `events with the wanted values of ${listed(names)}, the rarest first`;
+      return names.length === 1 ? `events with the requested value of ${listed(names)}` : `events with the requested values of ${listed(names)}, the rarest first`;
     case "attribute":
       return `events that have ${listed(names)}`;
     case "gate":
-      return `events of the wanted ${listed(names)}`;
+      return `events of the requested ${listed(names)}`;
     case "event":
       return "every event";
   }

@@ -8,7 +8,7 @@ import { type Attributes, attributesOf, complaint, type Pair, pairsOf } from "..
 export type Language = components["schemas"]["Language"];
 type Filter = components["schemas"]["CheckRequest"]["filter"];
 
-/** A filter as it stands in a form; the fields of pairs and the text of another language are both kept. */
+/** A filter in a form; it holds both the fields of pairs and the text of another language. */
 export interface FilterDraft {
   language: Language["name"];
   text: string;
@@ -18,8 +18,8 @@ export interface FilterDraft {
   pairs: Pair[];
 }
 
-/** A filter as the hub takes it. */
-export interface AskedFilter {
+/** A filter as the API accepts it. */
+export interface FilterRequest {
   language: Language["name"];
   filter?: Filter;
   domain?: string | null;
@@ -28,8 +28,8 @@ export interface AskedFilter {
   attributes?: Attributes;
 }
 
-/** A filter as the hub shows it, or a part of one. */
-interface Shown {
+/** A filter, or a part of one, as the API returns it. */
+interface FilterResponse {
   language?: Language["name"];
   filter?: Filter;
   domain?: string | null;
@@ -47,7 +47,7 @@ export const languages = queryOptions({
   staleTime: Infinity,
 });
 
-/** Does it ask for nothing yet? */
+/** Return whether the draft has no condition yet. */
 export function isEmpty({ language, text, domain, type, application, pairs }: FilterDraft): boolean {
   return language === PAIRS ? domain + type + application === "" && pairs.length === 0 : text.trim() === "";
 }
@@ -57,7 +57,7 @@ export function isJson(language: Language["name"]): boolean {
   return JSON_TEXTS.includes(language);
 }
 
-export function draftOf({ language = PAIRS, filter = null, domain, type, application, attributes = {} }: Shown = {}): FilterDraft {
+export function draftOf({ language = PAIRS, filter = null, domain, type, application, attributes = {} }: FilterResponse = {}): FilterDraft {
   return {
     language,
     text: filter === null ? "" : typeof filter === "string" ? filter : JSON.stringify(filter, null, 2),
@@ -72,15 +72,15 @@ export function draftOf({ language = PAIRS, filter = null, domain, type, applica
 export function isReadable(draft: FilterDraft): boolean {
   if (isEmpty(draft)) return true;
   try {
-    askedOf(draft);
+    filterRequestOf(draft);
     return true;
   } catch {
     return false;
   }
 }
 
-/** What is asked for; undefined while a pair is incomplete. Throws a SyntaxError for JSON that is none. */
-export function askedOf(draft: FilterDraft): AskedFilter | undefined {
+/** Return the filter request; undefined while a pair is incomplete. Throws a SyntaxError for malformed JSON. */
+export function filterRequestOf(draft: FilterDraft): FilterRequest | undefined {
   const { language, text } = draft;
   if (language !== PAIRS) return { language, filter: isJson(language) ? (parseExactly(text) as Filter) : text };
   if (draft.pairs.some((pair) => complaint(pair) !== undefined)) return undefined;

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { readHot } from "../../api/hot";
-import type { Told } from "../events/frames";
+import type { DeliveredEvent } from "../events/frames";
 
 const LOOKED_AT = 50; // events
 const NAMES_MAX = 12;
@@ -21,7 +21,7 @@ export function useNames(zone: string, stream: string | undefined): string[] {
 
 async function readNames(zone: string, stream: string): Promise<string[]> {
   const query = new URLSearchParams({ from: "now", order: "backward", limit: String(LOOKED_AT) });
-  const answer = await readHot<{ events: Told[] }>(zone, `/v1/streams/${encodeURIComponent(stream)}/events`, query);
+  const answer = await readHot<{ events: DeliveredEvent[] }>(zone, `/v1/streams/${encodeURIComponent(stream)}/events`, query);
   const counts = new Map<string, number>();
   for (const { event } of answer.events) {
     for (const path of pathsOf(event.attributes ?? {}, "", 1)) counts.set(path, (counts.get(path) ?? 0) + 1);

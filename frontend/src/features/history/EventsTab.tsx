@@ -5,9 +5,9 @@ import { useSearchParams } from "react-router";
 import { type Faults, isFaulty, numberAt } from "../../api/address";
 import { useZone } from "../../api/zone";
 import { EventList } from "../listening/EventList";
-import type { Wish } from "../events/frames";
-import { searchOf, wishOf } from "../listening/wish";
-import { WishForm } from "../listening/WishForm";
+import type { ListenRequest } from "../events/frames";
+import { searchOf, listenRequestOf } from "../listening/request";
+import { ListenForm } from "../listening/ListenForm";
 import { Card } from "../../parts/Card";
 import { Empty } from "../../parts/Empty";
 import { FaultAlert } from "../../parts/FaultAlert";
@@ -19,29 +19,29 @@ import { emitCurl } from "../events/curl";
 import { EventDetail } from "../eventDetail/EventDetail";
 import { useHistory } from "./history";
 
-/** What a stream holds, in pages around a place; the place, the filters and the open event are in the address. */
+/** Pages of a stream's retained events around a position; position, filters and the open event are in the address. */
 export function EventsTab({ stream }: { stream: string }) {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
   const faults: Faults = {};
-  const wish = wishOf(zone, search, faults, stream);
+  const request = listenRequestOf(zone, search, faults, stream);
   const event = numberAt(search, "event", faults);
   return (
     <Stack gap="md">
       <Paper withBorder bg="var(--card)" p="md">
-        <WishForm
+        <ListenForm
           key={search.toString()}
-          wish={wish}
+          request={request}
           faults={faults}
           newest="Newest"
           action="Show"
-          onWish={(next) => setSearch(ownSearch(next))}
+          onRequest={(next) => setSearch(ownSearch(next))}
         />
       </Paper>
-      {isFaulty(faults) || wish === undefined ? (
+      {isFaulty(faults) || request === undefined ? (
         <FaultAlert faults={faults} search={search} />
       ) : (
-        <Pages wish={wish} onOpen={(sequence) => setSearch(opening(search, sequence))} />
+        <Pages request={request} onOpen={(sequence) => setSearch(opening(search, sequence))} />
       )}
       <Side of={event} title={(sequence) => `${stream} ${whole(sequence)}`} onClose={() => setSearch(opening(search, undefined), { replace: true })}>
         {(sequence) => <EventDetail key={sequence} zone={zone} stream={stream} sequence={sequence} />}
@@ -50,11 +50,11 @@ export function EventsTab({ stream }: { stream: string }) {
   );
 }
 
-function Pages({ wish, onOpen }: { wish: Wish; onOpen: (sequence: number) => void }) {
-  const { rows, oldest, newest, ...list } = useHistory(wish);
+function Pages({ request, onOpen }: { request: ListenRequest; onOpen: (sequence: number) => void }) {
+  const { rows, oldest, newest, ...list } = useHistory(request);
   if (list.isPending) return <Loading h={420} />;
   if (list.isError && oldest === undefined) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
-  if (rows.length === 0 && !list.hasNextPage && newest?.head === 0) return <Nothing stream={wish.stream} />;
+  if (rows.length === 0 && !list.hasNextPage && newest?.head === 0) return <Nothing stream={request.stream} />;
   return (
     <>
       {list.isError && <ProblemAlert error={list.error} />}
@@ -63,7 +63,7 @@ function Pages({ wish, onOpen }: { wish: Wish; onOpen: (sequence: number) => voi
         aside={
           <Group gap="sm">
             <Text size="sm" c="dimmed" className="number">
-              {rows.length === 0 ? "none found so far" : `${whole(rows.length)} shown`}
+              {rows.length === 0 ? "0 shown" : `${whole(rows.length)} shown`}
               {newest !== undefined && ` of ${whole(newest.first)} to ${whole(newest.head)}`}
             </Text>
             <Button
@@ -89,7 +89,7 @@ function Pages({ wish, onOpen }: { wish: Wish; onOpen: (sequence: number) => voi
             </Button>
           ) : (
             <Text size="sm" c="dimmed">
-              That is the oldest that is held.
+              Oldest retained event reached.
             </Text>
           )}
         </Group>
@@ -102,15 +102,15 @@ function Nothing({ stream }: { stream: string }) {
   return (
     <Empty
       title="No event yet"
-      about="An event is a POST with a key that may emit here. It gets the next sequence number and stays as long as the policy says:"
+      about="An event is a POST with a key that may emit here. It gets the next sequence number and is retained by the stream's policy:"
       command={emitCurl(stream, { domain: "shop", type: "order.placed", attributes: { total: 99 } })}
     />
   );
 }
 
 /** The stream is in the path already. */
-function ownSearch(wish: Omit<Wish, "zone">): URLSearchParams {
-  const search = searchOf(wish);
+function ownSearch(request: Omit<ListenRequest, "zone">): URLSearchParams {
+  const search = searchOf(request);
   search.delete("stream");
   return search;
 }

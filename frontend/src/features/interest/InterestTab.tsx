@@ -2,18 +2,18 @@ import { Grid, TagsInput } from "@mantine/core";
 import { useState } from "react";
 
 import type { Stream } from "../streams/streams";
-import { Asking } from "./Asking";
-import { Wanted } from "./Wanted";
+import { InterestCheck } from "./InterestCheck";
+import { InterestCard } from "./InterestCard";
 
-/** What is wanted of a stream, as its producers are told. */
+/** The interest in a stream, as its producers receive it. */
 export function InterestTab({ zone, stream }: { zone: string; stream: Stream }) {
   const [audience, setAudience] = useState<string[]>([]);
   return (
     <>
       <TagsInput
-        label="Wanted by clients of these groups"
-        description="For events with an audience: only what its clients want counts. Empty: everybody."
-        placeholder={audience.length === 0 ? "everybody" : ""}
+        label="Interest of clients in these groups"
+        description="For events with an audience: count only registrations of its clients. Empty: all clients."
+        placeholder={audience.length === 0 ? "all clients" : ""}
         value={audience}
         onChange={setAudience}
         maw={520}
@@ -21,10 +21,10 @@ export function InterestTab({ zone, stream }: { zone: string; stream: Stream }) 
       />
       <Grid gap="md">
         <Grid.Col span={{ base: 12, md: 7 }}>
-          <Wanted zone={zone} stream={stream} audience={audience} />
+          <InterestCard zone={zone} stream={stream} audience={audience} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 5 }}>
-          <Asking zone={zone} stream={stream.name} audience={audience} />
+          <InterestCheck zone={zone} stream={stream.name} audience={audience} />
         </Grid.Col>
       </Grid>
     </>

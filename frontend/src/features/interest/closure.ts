@@ -6,7 +6,7 @@ import type { components } from "../../api/schema";
 export type Closure = components["schemas"]["Closure"];
 export type Interest = components["schemas"]["Interest"];
 
-/** What is known of an event; the rest may be anything. */
+/** The known fields of an event; other fields may have any value. */
 export interface Shape {
   domain?: string;
   type?: string;
@@ -15,7 +15,7 @@ export interface Shape {
 
 const INTERVAL_MS = 3_000;
 
-/** What is wanted of a stream now; by clients of these groups alone if some are given. */
+/** Query the interest in a stream; only of clients in the groups of `audience`, if any. */
 export function closureOf(zone: string, stream: string, audience: readonly string[]) {
   return queryOptions({
     queryKey: ["closure", zone, stream, audience],
@@ -28,7 +28,7 @@ export function closureOf(zone: string, stream: string, audience: readonly strin
   });
 }
 
-/** Whether anybody would want an event of a shape. */
+/** Return whether a registration would match an event of this shape. */
 export function interestIn(zone: string, stream: string, shape: Shape, audience: readonly string[]): Promise<Interest> {
   const body = JSON.stringify({ shape, ...(audience.length === 0 ? {} : { audience }) });
   return readManaged<Interest>(zone, stream, `/v1/streams/${encodeURIComponent(stream)}/interest`, body);

@@ -13,7 +13,7 @@ interface Props {
   job: JobName;
   about: string;
   fields: readonly string[]; // that show their own errors
-  params: Record<string, unknown> | undefined; // undefined: they cannot be asked for yet
+  params: Record<string, unknown> | undefined; // undefined: the form is incomplete
   action?: string;
   children: (error: unknown) => ReactNode;
 }

@@ -8,7 +8,7 @@ import { named, valued } from "./words";
 
 /** A run's figures and parameters. */
 export function RunAbout({ run: { figures, params } }: { run: OneRun }) {
-  const asked = Object.entries(params);
+  const entries = Object.entries(params);
   const found = Object.entries(figures);
   return (
     <SimpleGrid cols={{ base: 1, md: found.length > 0 ? 2 : 1 }} spacing="md" style={{ alignItems: "start" }}>
@@ -21,12 +21,12 @@ export function RunAbout({ run: { figures, params } }: { run: OneRun }) {
       )}
       <Card title="Parameters">
         <Padded>
-          {asked.length === 0 ? (
+          {entries.length === 0 ? (
             <Text size="sm" c="dimmed">
               None: the whole hub.
             </Text>
           ) : (
-            <Facts facts={asked.map(([name, value]) => [named(name), <span key={name} className={isText(value) ? undefined : "mono"}>{valued(name, value)}</span>])} />
+            <Facts facts={entries.map(([name, value]) => [named(name), <span key={name} className={isText(value) ? undefined : "mono"}>{valued(name, value)}</span>])} />
           )}
         </Padded>
       </Card>

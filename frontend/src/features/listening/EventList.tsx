@@ -2,20 +2,20 @@ import { type UIEvent, useLayoutEffect, useRef, useState } from "react";
 
 import classes from "./EventList.module.css";
 import { EventRow } from "../events/EventRow";
-import type { Told } from "../events/frames";
+import type { DeliveredEvent } from "../events/frames";
 import { GapRow } from "./GapRow";
 import type { Row } from "./rows";
 
 const ROW_PX = 40;
 const FRAME_PX = 560;
-const MARGIN_ROWS = 8; // drawn beyond what is seen
+const MARGIN_ROWS = 8; // rendered beyond the visible rows
 
 interface Props {
   rows: readonly Row[]; // newest first
-  onOpen: (frame: Told) => void;
+  onOpen: (frame: DeliveredEvent) => void;
 }
 
-/** Only what is seen is drawn. Who has scrolled down keeps the place while new rows come on top. */
+/** A virtual list: only visible rows are rendered. New rows on top do not move a list that is scrolled down. */
 export function EventList({ rows, onOpen }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
@@ -32,7 +32,7 @@ export function EventList({ rows, onOpen }: Props) {
   }, [newest, rows]);
 
   const first = Math.max(0, Math.floor(top / ROW_PX) - MARGIN_ROWS);
-  const seen = rows.slice(first, first + Math.ceil(FRAME_PX / ROW_PX) + 2 * MARGIN_ROWS);
+  const visible = rows.slice(first, first + Math.ceil(FRAME_PX / ROW_PX) + 2 * MARGIN_ROWS);
   return (
     <div
       ref={frame}
@@ -41,7 +41,7 @@ export function EventList({ rows, onOpen }: Props) {
       onScroll={(event: UIEvent<HTMLDivElement>) => setTop(event.currentTarget.scrollTop)}
     >
       <div className={classes.rows} role="list" aria-label="Events, newest first" style={{ height: rows.length * ROW_PX }}>
-        {seen.map((row, index) => (
+        {visible.map((row, index) => (
           <div
             key={row.key}
             role="listitem"

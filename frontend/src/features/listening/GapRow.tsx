@@ -3,13 +3,13 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import { whole } from "../../parts/text";
 import classes from "./GapRow.module.css";
 
-/** Said where the missing events would be. */
+/** A row in the position of the missing events. */
 export function GapRow({ firstHeld }: { firstHeld: number | undefined }) {
   return (
     <div className={classes.row}>
       <IconAlertTriangle size={16} aria-hidden />
-      Gap: what was asked for is no longer held.
-      {firstHeld !== undefined && ` It goes on with sequence ${whole(firstHeld)}.`}
+      Gap: the requested events are no longer retained.
+      {firstHeld !== undefined && ` The next event has sequence ${whole(firstHeld)}.`}
     </div>
   );
 }

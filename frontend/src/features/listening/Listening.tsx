@@ -6,39 +6,39 @@ import { useZone } from "../../api/zone";
 import { Empty } from "../../parts/Empty";
 import { FaultAlert } from "../../parts/FaultAlert";
 import { LiveView } from "./LiveView";
-import { searchOf, wishOf } from "./wish";
-import { WishForm } from "./WishForm";
+import { searchOf, listenRequestOf } from "./request";
+import { ListenForm } from "./ListenForm";
 
 interface Props {
   stream: string | undefined;
-  streams?: string[]; // to choose from, unless the page is of one
+  streams?: string[]; // to choose from, unless the page is about one stream
 }
 
-/** What is listened to, as it stands in the address, and its events as they come. */
+/** The listen request of the address, as a form, and the events of its listener. */
 export function Listening({ stream, streams }: Props) {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
   const faults: Faults = {};
-  const wish = wishOf(zone, search, faults, stream);
+  const request = listenRequestOf(zone, search, faults, stream);
   return (
     <Stack gap="md">
       <Paper withBorder bg="var(--card)" p="md">
-        <WishForm
+        <ListenForm
           key={`${search.toString()} ${stream ?? ""}`}
-          wish={wish}
+          request={request}
           faults={faults}
           streams={streams}
           newest="Now"
           action="Listen"
-          onWish={(next) => setSearch(searchOf(next))}
+          onRequest={(next) => setSearch(searchOf(next))}
         />
       </Paper>
       {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />
-      ) : wish === undefined ? (
+      ) : request === undefined ? (
         <Empty title="Choose a stream" about="Its events appear here as they are appended." />
       ) : (
-        <LiveView key={`${search.toString()} ${stream ?? ""}`} wish={wish} />
+        <LiveView key={`${search.toString()} ${stream ?? ""}`} request={request} />
       )}
     </Stack>
   );

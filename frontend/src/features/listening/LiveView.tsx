@@ -10,7 +10,7 @@ import { State } from "../../parts/State";
 import { whole } from "../../parts/text";
 import { EventList } from "./EventList";
 import type { Link } from "./feed";
-import type { Told, Wish } from "../events/frames";
+import type { DeliveredEvent, ListenRequest } from "../events/frames";
 import { LiveRows } from "./rows";
 
 const LABELS: Record<Link["kind"], string> = {
@@ -22,11 +22,11 @@ const LABELS: Record<Link["kind"], string> = {
   ended: "Ended",
 };
 
-/** One listen with its events. */
-export function LiveView({ wish }: { wish: Wish }) {
-  const [rows] = useState(() => new LiveRows(wish));
+/** One listener with its events. */
+export function LiveView({ request }: { request: ListenRequest }) {
+  const [rows] = useState(() => new LiveRows(request));
   const live = useSyncExternalStore(rows.subscribe, rows.read);
-  const [shown, setShown] = useState<Told>();
+  const [opened, setOpened] = useState<DeliveredEvent>();
   const { link } = live;
   const paused = link.kind === "paused";
 
@@ -38,7 +38,7 @@ export function LiveView({ wish }: { wish: Wish }) {
         </Alert>
       )}
       <Card
-        title={wish.stream}
+        title={request.stream}
         aside={
           <Group gap="xs">
             <Text size="sm" c="dimmed" className="number">
@@ -61,23 +61,23 @@ export function LiveView({ wish }: { wish: Wish }) {
           </Group>
         }
       >
-        <EventList rows={live.rows} onOpen={setShown} />
+        <EventList rows={live.rows} onOpen={setOpened} />
       </Card>
-      {live.received === 0 && link.kind === "live" && <Waiting wish={wish} />}
-      <Side of={shown} title={({ sequence }) => `${wish.stream} ${whole(sequence)}`} onClose={() => setShown(undefined)}>
-        {(frame) => <EventDetail zone={wish.zone} stream={wish.stream} sequence={frame.sequence} frame={frame} />}
+      {live.received === 0 && link.kind === "live" && <Waiting request={request} />}
+      <Side of={opened} title={({ sequence }) => `${request.stream} ${whole(sequence)}`} onClose={() => setOpened(undefined)}>
+        {(frame) => <EventDetail zone={request.zone} stream={request.stream} sequence={frame.sequence} frame={frame} />}
       </Side>
     </>
   );
 }
 
-function Waiting({ wish }: { wish: Wish }) {
+function Waiting({ request }: { request: ListenRequest }) {
   return (
     <Empty
-      title="Listening; nothing has come yet"
-      about="What is appended from now on appears here. To see what is stored already, start from the oldest. To append one event:"
-      command={`curl ${location.origin}/v1/streams/${wish.stream}/events -H "Authorization: Bearer $KEY" \\
-     --json '{"domain": "${wish.domain ?? "shop"}", "type": "${wish.type ?? "order.placed"}", "attributes": ${JSON.stringify(wish.attributes)}}'`}
+      title="Listening: no event received yet"
+      about="Events appended from now on appear here. To show stored events, start from the oldest. To append one event:"
+      command={`curl ${location.origin}/v1/streams/${request.stream}/events -H "Authorization: Bearer $KEY" \\
+     --json '{"domain": "${request.domain ?? "shop"}", "type": "${request.type ?? "order.placed"}", "attributes": ${JSON.stringify(request.attributes)}}'`}
     />
   );
 }

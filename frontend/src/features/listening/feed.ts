@@ -1,14 +1,14 @@
 import { parseExactly } from "../../api/exact";
 import { mintToken } from "../../api/hot";
 import { Problem, textOf } from "../../api/problem";
-import { type EventFrame, type Frame, type From, type Wish } from "../events/frames";
+import { type EventFrame, type Frame, type From, type ListenRequest } from "../events/frames";
 import { startOf } from "../events/start";
-import { filterOf } from "./wish";
+import { filterOf } from "./request";
 
 const LISTENER = "live";
 const PAUSE_MS_MIN = 300; // before the first new attempt; each next bound is twice as long
 const PAUSE_MS_MAX = 10_000;
-const SILENCE_MS_MAX = 40_000; // the hub pings every 15 s; after this the connection is taken for dead
+const SILENCE_MS_MAX = 40_000; // the hub pings every 15 s; after this the connection counts as broken
 const UNAUTHENTICATED = 4401;
 
 export type Link =
@@ -22,26 +22,26 @@ export interface Sink {
 }
 
 /**
- * One listen that goes on through broken connections and pauses without losing or repeating an event: whatever
- * happens, the next connection starts after the cursor of the last event taken.
+ * One listener across broken connections and pauses, without loss or repetition: each new connection starts after the
+ * cursor of the last received event.
  */
 export class Feed {
-  #wish: Wish;
+  #request: ListenRequest;
   #sink: Sink;
   #from: From | undefined;
-  #told = 0; // the last number this listen was told, see `prev` in docs/session-protocol.md
-  #head = 0; // of the stream, when the listen began
+  #prev = 0; // the last sequence received; the next frame's `prev` must equal it (docs/session-protocol.md)
+  #head = 0; // the stream's last sequence when the listener started
   #socket: WebSocket | undefined;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #run = 0; // rises with every new attempt, so that late answers of an older one are known
+  #run = 0; // incremented by each attempt, so that late answers of an older one are ignored
 
-  constructor(wish: Wish, sink: Sink) {
-    this.#wish = wish;
+  constructor(request: ListenRequest, sink: Sink) {
+    this.#request = request;
     this.#sink = sink;
   }
 
-  /** Begin, or go on after `pause`. */
+  /** Start, or resume after `pause`. */
   start(): void {
     void this.#connect();
   }
@@ -51,7 +51,7 @@ export class Feed {
     this.#sink.link({ kind: "paused" });
   }
 
-  /** Stop; nothing is told any more. */
+  /** Stop; no more events are reported. */
   close(): void {
     this.#run += 1;
     clearTimeout(this.#timer);
@@ -65,26 +65,26 @@ export class Feed {
     this.#sink.link({ kind: "connecting" });
     try {
       this.#from ??= await this.#start();
-      const token = await mintToken(this.#wish.zone);
+      const token = await mintToken(this.#request.zone);
       if (run === this.#run) this.#open(token);
     } catch (error) {
       if (run !== this.#run) return;
       if (error instanceof Problem && error.status < 500) this.#end(textOf(error));
-      else this.#again(textOf(error));
+      else this.#retry(textOf(error));
     }
   }
 
   async #start(): Promise<From> {
     try {
-      return await startOf(this.#wish);
+      return await startOf(this.#request);
     } catch (error) {
       if (!(error instanceof Problem && error.code === "gap")) throw error;
-      return this.#missed(error.firstHeld);
+      return this.#skipGap(error.firstHeld);
     }
   }
 
-  /** What was asked for is not held any more: said, and gone on with what is. */
-  #missed(firstHeld: number | undefined): From {
+  /** Report that the requested events are no longer retained, and continue with the oldest retained event. */
+  #skipGap(firstHeld: number | undefined): From {
     this.#sink.gap(firstHeld);
     this.#from = "oldest";
     return this.#from;
@@ -95,48 +95,48 @@ export class Feed {
     this.#socket = socket;
     socket.onopen = () => this.#listen();
     socket.onmessage = (message: MessageEvent<string>) => {
-      if (socket === this.#socket) this.#hear(parseExactly(message.data) as Frame);
+      if (socket === this.#socket) this.#receive(parseExactly(message.data) as Frame);
     };
     socket.onclose = (closed) => {
       if (socket !== this.#socket) return;
-      this.#again(closed.code === UNAUTHENTICATED ? "The login is asked for again." : "The connection broke.");
+      this.#retry(closed.code === UNAUTHENTICATED ? "The token has expired." : "The connection was closed.");
     };
-    this.#expectWord();
+    this.#restartSilenceTimer();
   }
 
   #listen(): void {
-    const { stream, channels } = this.#wish;
+    const { stream, channels } = this.#request;
     const mask = channels.length > 0 ? channels : undefined;
     const from = this.#from;
-    const wish = { stream, from, mask, ...filterOf(this.#wish), state: "never" }; // events alone: the state has a page
-    this.#socket?.send(JSON.stringify({ op: "listen", listener: LISTENER, ...wish }));
+    const request = { stream, from, mask, ...filterOf(this.#request), state: "never" }; // events only: the state has its own page
+    this.#socket?.send(JSON.stringify({ op: "listen", listener: LISTENER, ...request }));
   }
 
-  #hear(frame: Frame): void {
-    this.#expectWord();
+  #receive(frame: Frame): void {
+    this.#restartSilenceTimer();
     switch (frame.op) {
       case "listening":
         this.#failures = 0;
         this.#from = frame.cursor;
-        this.#told = frame.cursor.sequence;
+        this.#prev = frame.cursor.sequence;
         this.#head = frame.head;
-        this.#reached(frame.cursor.sequence);
+        this.#reportProgress(frame.cursor.sequence);
         return;
       case "event":
         if (!this.#follows(frame.prev)) return;
-        this.#took(frame.segment, frame.sequence);
+        this.#advance(frame.segment, frame.sequence);
         this.#sink.event(frame);
-        this.#reached(frame.sequence);
+        this.#reportProgress(frame.sequence);
         return;
       case "ping": {
         const position = frame.positions[LISTENER];
         if (position === undefined || !this.#follows(position.prev)) return;
-        this.#took(position.segment, position.sequence);
-        this.#reached(position.sequence);
+        this.#advance(position.segment, position.sequence);
+        this.#reportProgress(position.sequence);
         return;
       }
       case "gap":
-        this.#missed(frame.first_available.sequence);
+        this.#skipGap(frame.first_available.sequence);
         this.#listen();
         return;
       case "segment_mismatch":
@@ -152,32 +152,32 @@ export class Feed {
     }
   }
 
-  #reached(sequence: number): void {
+  #reportProgress(sequence: number): void {
     this.#sink.link({ kind: sequence < this.#head ? "catching_up" : "live" });
   }
 
-  #took(segment: string, sequence: number): void {
+  #advance(segment: string, sequence: number): void {
     this.#from = { segment, sequence };
-    this.#told = sequence;
+    this.#prev = sequence;
   }
 
-  /** False, and a new connection from the cursor, when a frame was lost on the way. */
+  /** Return false and reconnect from the cursor if a frame was lost. */
   #follows(prev: number): boolean {
-    if (prev === this.#told) return true;
-    this.#again("A frame was lost on the way.");
+    if (prev === this.#prev) return true;
+    this.#retry("A frame was lost.");
     return false;
   }
 
-  #expectWord(): void {
+  #restartSilenceTimer(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#again("The hub fell silent."), SILENCE_MS_MAX);
+    this.#timer = setTimeout(() => this.#retry("No message for 40 s."), SILENCE_MS_MAX);
   }
 
-  #again(reason: string): void {
+  #retry(reason: string): void {
     this.close();
     const pause = Math.min(PAUSE_MS_MIN * 2 ** this.#failures, PAUSE_MS_MAX);
     this.#failures += 1;
-    this.#sink.link({ kind: "waiting", reason: `${reason} Trying again.` });
+    this.#sink.link({ kind: "waiting", reason: `${reason} Reconnecting.` });
     this.#timer = setTimeout(() => void this.#connect(), pause * (0.5 + Math.random() / 2));
   }
 

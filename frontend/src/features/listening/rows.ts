@@ -1,31 +1,31 @@
-import type { Told, Wish } from "../events/frames";
+import type { DeliveredEvent, ListenRequest } from "../events/frames";
 import { Feed, type Link } from "./feed";
 
 export const SHOWN_MAX = 1_000;
 
-export type Row = { key: string; frame: Told } | { key: string; gap: number | undefined };
+export type Row = { key: string; frame: DeliveredEvent } | { key: string; gap: number | undefined };
 
-/** What the page shows; a new object with every change. */
+/** The state of the view; each change creates a new object. */
 export interface Live {
   link: Link;
   rows: readonly Row[]; // newest first
   received: number;
-  dropped: number; // from this view only; the log has them
+  dropped: number; // from this view only; the log retains them
 }
 
 const NOTHING: Live = { link: { kind: "connecting" }, rows: [], received: 0, dropped: 0 };
 
-/** The events of one wish, for useSyncExternalStore; told at most once per frame of the screen. */
+/** The events of one listener, as a store for useSyncExternalStore; it notifies at most once per animation frame. */
 export class LiveRows {
   #live = NOTHING;
   #fresh: Row[] = [];
   #link: Link = NOTHING.link;
   #due = false;
-  #tell: () => void = () => undefined;
+  #notify: () => void = () => undefined;
   #feed: Feed;
 
-  constructor(wish: Wish) {
-    this.#feed = new Feed(wish, {
+  constructor(request: ListenRequest) {
+    this.#feed = new Feed(request, {
       event: (frame) => this.#add({ key: `${frame.segment} ${frame.sequence}`, frame }),
       gap: (gap) => this.#add({ key: `gap ${performance.now()}`, gap }),
       link: (link) => {
@@ -37,11 +37,11 @@ export class LiveRows {
 
   read = (): Live => this.#live;
 
-  subscribe = (tell: () => void): (() => void) => {
-    this.#tell = tell;
+  subscribe = (notify: () => void): (() => void) => {
+    this.#notify = notify;
     this.#feed.start();
     return () => {
-      this.#tell = () => undefined;
+      this.#notify = () => undefined;
       this.#feed.close();
     };
   };
@@ -56,13 +56,13 @@ export class LiveRows {
 
   clear(): void {
     this.#live = { ...this.#live, rows: [], received: 0, dropped: 0 };
-    this.#tell();
+    this.#notify();
   }
 
   #add(row: Row): void {
     this.#fresh.push(row);
     if (this.#fresh.length < SHOWN_MAX) this.#soon();
-    else this.#flush(); // a hidden page gets no frames of the screen
+    else this.#flush(); // a hidden page gets no animation frames
   }
 
   #soon(): void {
@@ -84,6 +84,6 @@ export class LiveRows {
       received: this.#live.received + fresh.length,
       dropped: this.#live.dropped + Math.max(0, all.length - SHOWN_MAX),
     };
-    this.#tell();
+    this.#notify();
   }
 }

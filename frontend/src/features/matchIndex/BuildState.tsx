@@ -68,8 +68,8 @@ function Words({ text }: { text: string }) {
   );
 }
 
-function waited({ requested_at: asked }: Build): number {
-  return asked === null ? 0 : Date.now() - Date.parse(asked);
+function waited({ requested_at: requested }: Build): number {
+  return requested === null ? 0 : Date.now() - Date.parse(requested);
 }
 
 function taken({ started_at: begun, ended_at: ended }: Build): string {

@@ -39,7 +39,7 @@ export function About({ zone, registration }: Props) {
       {registration.report !== null && (
         <section>
           <Title order={2} mb="xs">
-            Is told
+            Report
           </Title>
           <Json value={registration.report} label="its report" />
         </section>

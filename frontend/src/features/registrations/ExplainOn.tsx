@@ -6,18 +6,18 @@ import { ExplainedRegistration } from "../explain/ExplainedDraft";
 import { oneStream } from "../streams/streams";
 import type { Registration } from "./registrations";
 
-/** Why a registration is told of an event of choice, or why not; at first the newest. */
+/** Explains why a registration matches a chosen event, or why not; initially the newest. */
 export function ExplainOn({ zone, registration: { id, streams } }: { zone: string; registration: Registration }) {
   const [stream, setStream] = useState(streams[0] ?? "");
   const [typed, setTyped] = useState<number | string>();
-  const [asked, setAsked] = useState<{ stream: string; sequence: number }>();
+  const [chosen, setChosen] = useState<{ stream: string; sequence: number }>();
   const newest = useQuery({ ...oneStream(zone, stream), enabled: stream !== "" }).data?.value.last ?? 0;
   const sequence = Number(typed ?? newest);
   return (
     <section aria-label="Explain">
       <Title order={2}>Explain</Title>
       <Text size="sm" c="dimmed" mb="xs">
-        Why it is told of an event, or why not.
+        Why the registration matches an event, or why not.
       </Text>
       <Stack gap="sm">
         <Group
@@ -26,7 +26,7 @@ export function ExplainOn({ zone, registration: { id, streams } }: { zone: strin
           component="form"
           onSubmit={(event: SubmitEvent) => {
             event.preventDefault();
-            setAsked({ stream, sequence });
+            setChosen({ stream, sequence });
           }}
         >
           <Select
@@ -45,7 +45,7 @@ export function ExplainOn({ zone, registration: { id, streams } }: { zone: strin
             Explain
           </Button>
         </Group>
-        {asked !== undefined && <ExplainedRegistration key={`${asked.stream} ${asked.sequence}`} zone={zone} id={id} {...asked} />}
+        {chosen !== undefined && <ExplainedRegistration key={`${chosen.stream} ${chosen.sequence}`} zone={zone} id={id} {...chosen} />}
       </Stack>
     </section>
   );

@@ -25,11 +25,11 @@ export function NewRegistration({ zone, first, onMade }: Props) {
       busy={create.isPending}
       action="Register"
       ready={client !== ""}
-      onSubmit={(asked, callback) =>
+      onSubmit={(request, callback) =>
         create.mutate(
           {
             client,
-            ...asked,
+            ...request,
             ...(callback.kind === "endpoint" ? { endpoint: callback.endpoint } : {}),
             ...(callback.kind === "url" ? { callback: callback.url } : {}),
           },

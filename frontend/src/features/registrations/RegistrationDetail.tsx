@@ -42,7 +42,7 @@ export function RegistrationDetail({ zone, id, onEnded }: Props) {
       <Actions zone={zone} found={data} onEdit={open} onReload={() => void refetch()}>
         <Removal
           title={`Delete registration ${id}?`}
-          about="Events appended from then on are not matched for it any more. What is owed already is still delivered."
+          about="Events appended after the deletion are not matched for it. Pending deliveries are still attempted."
           removal={remove}
           onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}
         />
@@ -109,9 +109,9 @@ function Editing({ zone, found: { value, etag }, onClose, onReload }: EditingPro
           Cancel
         </Button>
       }
-      onSubmit={(asked, callback) =>
+      onSubmit={(request, callback) =>
         change.mutate(
-          { ...asked, endpoint: callback.kind === "endpoint" ? callback.endpoint : null },
+          { ...request, endpoint: callback.kind === "endpoint" ? callback.endpoint : null },
           { onSuccess: onClose },
         )
       }

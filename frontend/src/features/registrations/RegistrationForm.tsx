@@ -4,7 +4,7 @@ import { IconChevronDown, IconChevronUp } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 
 import { errorAt, Problem } from "../../api/problem";
-import { type AskedFilter, askedOf, draftOf, type FilterDraft } from "../filters/draft";
+import { type FilterRequest, filterRequestOf, draftOf, type FilterDraft } from "../filters/draft";
 import { DryRun } from "../dryRun/DryRun";
 import { FilterInput } from "../filters/FilterInput";
 import { useNames } from "../filters/names";
@@ -21,7 +21,7 @@ const FIELDS = [
   ...["group", "report", "endpoint", "callback"],
 ];
 
-export interface Asked extends AskedFilter {
+export interface RegistrationRequest extends FilterRequest {
   streams: string[];
   group: string | null;
   report: Registration["report"];
@@ -42,13 +42,13 @@ interface Props {
   busy: boolean;
   action: string;
   ready?: boolean;
-  onSubmit: (asked: Asked, callback: CallbackChoice) => void;
+  onSubmit: (request: RegistrationRequest, callback: CallbackChoice) => void;
   onReload?: () => void;
   children?: ReactNode; // whose it is, of a new one
   aside?: ReactNode;
 }
 
-/** What a registration asks for, what it is told, and where the hub calls back. */
+/** The form of a registration: filter, report and callback. */
 export function RegistrationForm({ zone, client, first, registration, error, onSubmit, children, ...form }: Props) {
   const streams = useStreamNames(zone).data ?? [];
   const [chosen, setChosen] = useState<string[]>(registration?.streams ?? first?.streams ?? []);
@@ -66,8 +66,8 @@ export function RegistrationForm({ zone, client, first, registration, error, onS
     setFault(undefined);
     if (report?.some((row) => rowComplaint(row) !== undefined)) return;
     try {
-      const asked = askedOf(draft);
-      if (asked !== undefined) onSubmit({ streams: chosen, ...asked, group, report: reportOf(report) }, callback);
+      const request = filterRequestOf(draft);
+      if (request !== undefined) onSubmit({ streams: chosen, ...request, group, report: reportOf(report) }, callback);
     } catch (wrong) {
       const detail = wrong instanceof SyntaxError ? `This is not JSON: ${wrong.message}` : String(wrong);
       setFault(new Problem(400, { code: "malformed_json", detail, position: { field: "filter" } }));
@@ -117,7 +117,7 @@ interface TriedProps {
   chosen: string | undefined;
 }
 
-/** The dry run of what stands in the form, when it is asked for. */
+/** The dry run of the form's filter, on request. */
 function Tried({ zone, draft, streams, chosen }: TriedProps) {
   const [open, { toggle }] = useDisclosure(false);
   const [stream, setStream] = useState<string>();

@@ -14,17 +14,17 @@ interface Props {
   error?: string;
 }
 
-/** What of a matching event is told: all, or some fields under names of choice. */
+/** The report of a registration: the whole event, or chosen fields under chosen names. */
 export function ReportInput({ rows, names, checked, onChange, error }: Props) {
   const list = useId();
   const change = (at: number, part: Partial<ReportRow>) => onChange(rows?.map((row, index) => (index === at ? { ...row, ...part } : row)));
   return (
     <Stack gap={6} role="group" aria-label="Report">
       <Input.Label component="div">Report</Input.Label>
-      <Input.Description>What is told of an event that matches. Of some fields alone, its body and the rest are not sent.</Input.Description>
+      <Input.Description>What is delivered for a matching event: the whole event, or only the chosen fields.</Input.Description>
       <div>
         <SegmentedControl
-          aria-label="What is told"
+          aria-label="Delivered fields"
           data={[
             { value: "whole", label: "The whole event" },
             { value: "some", label: "Some fields" },

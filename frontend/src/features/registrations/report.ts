@@ -1,4 +1,4 @@
-/** What a registration is told of an event, as rows of a form: fields by path, each under a name, and constants. */
+/** A registration's report as rows of a form: fields by path, each under a name, and constants. */
 
 import { attributesOf, complaint, KINDS, type Kind, pairsOf } from "../../parts/pairs/pairs";
 import type { Registration } from "./registrations";

@@ -35,7 +35,7 @@ export function countOf({ first, last }: Segment): number {
   return last - first + 1;
 }
 
-/** Nothing for whom the hub does not tell it; operators are told. */
+/** Return the size in bytes; 0 if the API does not report it (it does to operators). */
 export function sizeOf({ bytes }: Segment): number {
   return bytes ?? 0;
 }

@@ -30,7 +30,7 @@ const COLUMNS: Column<StateItem>[] = [
 export function StateTab({ zone, stream }: { zone: string; stream: Stream }) {
   const [search, setSearch] = useSearchParams();
   if (!stream.keyed) {
-    return <Empty title="This stream keeps no state" about="A keyed stream keeps the latest event of each key, whatever else is dropped. Whether a stream is keyed is said when it is made." />;
+    return <Empty title="This stream has no state" about="A keyed stream retains the latest event of each key when older segments are dropped. A stream is keyed when it is created, or not at all." />;
   }
   return (
     <>
@@ -52,8 +52,8 @@ function Snapshot({ zone, stream, onOpen }: { zone: string; stream: string; onOp
     return (
       <Empty
         title="No key has a state yet"
-        about="An event with a key becomes the state of that key; a tombstone takes it away."
-        command={emitCurl(stream, { domain: "shop", type: "stock", key: "shelf-7", attributes: { left: 12 } })}
+        about="An event with a key becomes the state of that key; a tombstone removes it."
+        command={emitCurl(stream, { domain: "shop", type: "stock", key: "item-7", attributes: { left: 12 } })}
       />
     );
   }
@@ -83,7 +83,7 @@ function Snapshot({ zone, stream, onOpen }: { zone: string; stream: string; onOp
       />
       <More {...list} />
       <Text size="xs" c="dimmed" px="md" pb="sm" pt={6}>
-        Keys that have changed since that sequence are told by the events after it.
+        Later events change these keys; refresh to include them.
       </Text>
     </Card>
   );

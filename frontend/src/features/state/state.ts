@@ -4,13 +4,13 @@ import { api, done } from "../../api/client";
 import { readHot } from "../../api/hot";
 import { PAGING } from "../../api/pages";
 import type { components } from "../../api/schema";
-import type { Cursor, Told } from "../events/frames";
+import type { Cursor, DeliveredEvent } from "../events/frames";
 
 export type StateItem = components["schemas"]["KeyState"];
 
 const LOOKED_EVENTS = 1_000; // of the stream, in one page of a key's history
 
-/** Who has what key, as of one sequence: the hub's snapshot. */
+/** Query the snapshot of a keyed stream: the latest event of each key, as of one sequence. */
 export function useSnapshot(zone: string, stream: string) {
   return useInfiniteQuery({
     queryKey: ["state", zone, stream],
@@ -29,12 +29,12 @@ export function useKey(zone: string, stream: string, key: string) {
 }
 
 interface Answer {
-  events: Told[];
+  events: DeliveredEvent[];
   cursor: Cursor;
   first: number;
 }
 
-/** The events of one key, the newest first, looked for further and further back in what is held. */
+/** Query the events of one key, newest first, page by page back to the first retained event. */
 export function useKeyHistory(zone: string, stream: string, key: string) {
   return useInfiniteQuery({
     queryKey: ["history", zone, stream, "key", key],

@@ -11,10 +11,10 @@ import { useChangeQuota } from "./storage";
 /** The button that leads to another quota. */
 export function ChangeQuota({ zone, quota }: { zone: string; quota: number | null }) {
   const [open, setOpen] = useState(false);
-  const [wanted, setWanted] = useState(quota);
+  const [requested, setRequested] = useState(quota);
   const change = useChangeQuota(zone);
   const begin = () => {
-    setWanted(quota);
+    setRequested(quota);
     setOpen(true);
   };
   return (
@@ -29,8 +29,8 @@ export function ChangeQuota({ zone, quota }: { zone: string; quota: number | nul
             error={change.error}
             busy={change.isPending}
             action="Save"
-            ready={wanted !== quota}
-            onSubmit={() => change.mutate(wanted, { onSuccess: () => setOpen(false) })}
+            ready={requested !== quota}
+            onSubmit={() => change.mutate(requested, { onSuccess: () => setOpen(false) })}
           >
             <Text size="sm" c="dimmed">
               When the events of the whole hub reach it, the oldest sealed segments are dropped until they fit, also those that somebody
@@ -40,8 +40,8 @@ export function ChangeQuota({ zone, quota }: { zone: string; quota: number | nul
               label="Quota"
               description="Empty: the setting of the hub."
               units={BYTES}
-              value={wanted}
-              onChange={setWanted}
+              value={requested}
+              onChange={setRequested}
               error={errorAt(change.error, "quota_bytes")}
             />
           </Form>

@@ -5,7 +5,7 @@ import type { components } from "../../api/schema";
 
 type Answer = components["schemas"]["Storage"];
 
-/** What an operator is told: null is what nobody knows, never what is kept from one. */
+/** The operator's view: null means unknown, never withheld. */
 export type Storage = Answer & { used_bytes: number; partitions: number };
 export type StreamSize = Storage["streams"][number];
 

@@ -6,9 +6,9 @@ import type { Policy } from "./streams";
 
 const STRATEGIES: Record<Policy["matching"], string> = {
   auto: "access while there are few registrations, index when there are many.",
-  access: "A registration is reached through the rarest value that it asks for.",
+  access: "A registration is found by the rarest value that it tests.",
   index: "The same, from files that all processes share. With very many registrations.",
-  counting: "SUN's counters: for each value of an event, whoever asks for it is counted up.",
+  counting: "SUN's counters: each value of an event increments the registrations that test it.",
   sig: "A comparison of bits for each registration. Where events have few of many attributes.",
   memo: "The same, once for each set of fields. Where events are of few shapes, and registrations seldom change.",
   lattice: "What one registration does not find answers for those that ask for more. Where they build on each other.",

@@ -9,12 +9,12 @@ const DURABILITY = {
   transient: "Events are in memory alone; the newest are kept.",
 };
 
-/** What is special about a stream, each as a word that explains itself to whoever points at it. */
+/** A stream's deviations from the default policy, as badges with tooltips. */
 export function PolicyBadges({ policy }: { policy: Policy }) {
   const { durability, keyed, restate, hold, archive, on_lag: lag, undeclared, matching, quench } = policy;
   const badges: [string, string, string][] = [[durability, durability, DURABILITY[durability]]];
   if (keyed) badges.push(["keyed", "keyed", "The latest event of each key is kept as its state."]);
-  if (restate) badges.push(["restate", "restated", "The state is appended anew at each start of the hub."]);
+  if (restate) badges.push(["restate", "restated", "The state is appended again at each start of the hub."]);
   if (archive) badges.push(["archived", "archive", "Sealed segments are archived and stay readable."]);
   if (hold !== null) badges.push(["held", "on hold", `Nothing may be dropped: ${hold}`]);
   if (lag === "drop") badges.push(["drop", "drops", "Segments go when their time has come, also while somebody still needs them."]);

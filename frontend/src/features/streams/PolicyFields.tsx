@@ -18,7 +18,7 @@ const DURABILITIES = [
   {
     value: "async",
     label: "async",
-    description: "An emit is answered before the disk has it: faster, and a crash of the database may take the last moments. Readers are told.",
+    description: "An emit is acknowledged before it is on disk: faster, but a database crash may lose the last events. Listeners are notified.",
   },
   { value: "transient", label: "transient", description: "In memory alone, the newest events only. Sessions may listen, callbacks may not." },
 ];
@@ -69,7 +69,7 @@ function StateFields({ policy, isNew, error, onChange }: Props) {
     <Section title="State">
       <Switch
         label="Keyed"
-        description="The latest event of each key is kept, whatever else is dropped. It is for good."
+        description="The latest event of each key is retained when older segments are dropped. This cannot be changed later."
         checked={policy.keyed}
         disabled={!isNew}
         onChange={(event) => onChange({ keyed: event.currentTarget.checked, restate: event.currentTarget.checked && policy.restate })}
@@ -77,7 +77,7 @@ function StateFields({ policy, isNew, error, onChange }: Props) {
       />
       <Switch
         label="Restate at each start"
-        description="The latest event of each key is appended anew when the hub starts. It needs a keyed stream."
+        description="The latest event of each key is appended again when the hub starts. Requires a keyed stream."
         checked={policy.restate}
         disabled={!policy.keyed}
         onChange={(event) => onChange({ restate: event.currentTarget.checked })}
@@ -120,7 +120,7 @@ export function RetentionFields({ policy, error, onChange }: Omit<Props, "isNew"
           />
           <TextInput
             label="Hold"
-            description="Why nothing may be dropped, whatever the limits say, such as a lawsuit. Empty: no hold."
+            description="Reason why nothing may be dropped regardless of the limits, such as a lawsuit. Empty: no hold."
             value={policy.hold ?? ""}
             onChange={(event) => onChange({ hold: event.currentTarget.value || null })}
             error={errorAt(error, "hold")}

@@ -32,9 +32,9 @@ export function SchemaEditor({ label, description, value, readOnly, rows, faults
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const first = useRef(value);
-  const told = useRef(onChange);
+  const latest = useRef(onChange);
   useEffect(() => {
-    told.current = onChange;
+    latest.current = onChange;
   }, [onChange]);
 
   useEffect(() => {
@@ -44,7 +44,7 @@ export function SchemaEditor({ label, description, value, readOnly, rows, faults
       extensions: [
         extensionsOf({ label, describedBy: id, readOnly }),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged) told.current(update.state.doc.toString());
+          if (update.docChanged) latest.current(update.state.doc.toString());
         }),
       ],
     });

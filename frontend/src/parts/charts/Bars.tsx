@@ -13,9 +13,9 @@ interface Props {
   times: number[]; // where each span begins, in seconds of the epoch
   width: number; // of each span, in seconds
   values: number[];
-  reading: (at: number) => string; // of one span, for whoever points at it
+  reading: (at: number) => string; // text for one span, as a tooltip
   label: string; // what it shows, with its sum
-  onChoose?: (at: number) => void; // a bar is pressed; whoever has no pointer needs another way
+  onChoose?: (at: number) => void; // called when a bar is pressed; needs a keyboard alternative elsewhere
 }
 
 /** Counts over time, a bar for each span. */

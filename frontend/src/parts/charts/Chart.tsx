@@ -18,7 +18,7 @@ interface Props {
   label: string;
 }
 
-/** A line over time, drawn anew when its values, its width or the colours change. */
+/** A line over time, drawn again when its values, its width or the colours change. */
 export function Chart({ times, values, bounds, format, scale = "decimal", label }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);

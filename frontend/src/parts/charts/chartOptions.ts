@@ -36,7 +36,7 @@ function axisOf(colour: Colour): Axis {
   };
 }
 
-/** Bars of one width in seconds; `onPoint` is told which one is pointed at. */
+/** Bars of one width in seconds; `onPoint` is called with the index of the bar under the pointer. */
 export function barOptions(host: Element, width: number, onPoint: (at: number | null) => void): Omit<Options, "width" | "height"> {
   const colour = coloursOf(host);
   const axis = axisOf(colour);

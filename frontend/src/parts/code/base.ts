@@ -1,4 +1,4 @@
-/** How CodeMirror looks and behaves here, whatever is written in it. */
+/** The CodeMirror setup that all editors share. */
 
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";

@@ -10,34 +10,34 @@ import { draftOf, type FilterDraft, isReadable, PAIRS } from "../filters/draft";
 import { FilterInput } from "../filters/FilterInput";
 import { attributesOf, complaint } from "../../parts/pairs/pairs";
 import { localTime, rfc3339 } from "../../parts/time";
-import type { Wish } from "../events/frames";
-import classes from "./WishForm.module.css";
+import type { ListenRequest } from "../events/frames";
+import classes from "./ListenForm.module.css";
 
 interface Props {
-  wish: Wish | undefined;
-  faults: Faults; // of the address that the wish was read from
+  request: ListenRequest | undefined;
+  faults: Faults; // of the address that holds the request
   streams?: string[]; // to choose from
-  newest: string; // the name of the start that is `now`
+  newest: string; // label of the start `now`
   action: string;
-  onWish: (wish: Omit<Wish, "zone">) => void;
+  onRequest: (request: Omit<ListenRequest, "zone">) => void;
 }
 
 type Start = "now" | "oldest" | "sequence" | "time";
 
-function startOf(wish: Wish | undefined, faults: Faults): Start {
-  const from = wish?.from;
+function startOf(request: ListenRequest | undefined, faults: Faults): Start {
+  const from = request?.from;
   if ("from" in faults || typeof from === "number") return "sequence";
   if (typeof from === "object") return "time";
   return from ?? "now";
 }
 
-/** Which events, and from where on. */
-export function WishForm({ wish, faults, streams, newest, action, onWish }: Props) {
-  const [stream, setStream] = useState(wish?.stream ?? null);
-  const [start, setStart] = useState<Start>(startOf(wish, faults));
-  const [sequence, setSequence] = useState<number | string>(typeof wish?.from === "number" ? wish.from : "from" in faults ? "" : 1);
-  const [time, setTime] = useState(timeOf(wish));
-  const [filter, setFilter] = useState(() => filterOf(wish));
+/** The form of a listen request: stream, start and filter. */
+export function ListenForm({ request, faults, streams, newest, action, onRequest }: Props) {
+  const [stream, setStream] = useState(request?.stream ?? null);
+  const [start, setStart] = useState<Start>(startOf(request, faults));
+  const [sequence, setSequence] = useState<number | string>(typeof request?.from === "number" ? request.from : "from" in faults ? "" : 1);
+  const [time, setTime] = useState(timeOf(request));
+  const [filter, setFilter] = useState(() => filterOf(request));
   const [checked, setChecked] = useState(false);
   const count = countOf(filter);
   const [open, { toggle }] = useDisclosure(count > 0 || "attributes" in faults);
@@ -47,7 +47,7 @@ export function WishForm({ wish, faults, streams, newest, action, onWish }: Prop
     setChecked(true);
     if (stream === null || !isReadable(filter.draft) || filter.draft.pairs.some((pair) => complaint(pair) !== undefined)) return;
     const from = start === "sequence" ? Number(sequence) : start === "time" ? { time: rfc3339(time) } : start;
-    onWish({ stream, from, channels: filter.channels, ...partsOf(filter.draft) });
+    onRequest({ stream, from, channels: filter.channels, ...partsOf(filter.draft) });
   };
 
   return (
@@ -158,23 +158,23 @@ function FilterFields({ stream, filter, onChange, checked, fault }: FilterProps)
   );
 }
 
-function filterOf(wish: Wish | undefined): Filter {
-  if (wish === undefined) return { draft: draftOf(), channels: [] };
-  return { draft: { ...draftOf({ ...wish, filter: null }), text: wish.filter ?? "" }, channels: wish.channels };
+function filterOf(request: ListenRequest | undefined): Filter {
+  if (request === undefined) return { draft: draftOf(), channels: [] };
+  return { draft: { ...draftOf({ ...request, filter: null }), text: request.filter ?? "" }, channels: request.channels };
 }
 
-/** The draft as it is kept in a wish. */
-function partsOf({ language, text, domain, type, application, pairs }: FilterDraft): Pick<Wish, "attributes" | "language" | "filter" | "domain" | "type" | "application"> {
+/** The parts of a draft that a listen request holds. */
+function partsOf({ language, text, domain, type, application, pairs }: FilterDraft): Pick<ListenRequest, "attributes" | "language" | "filter" | "domain" | "type" | "application"> {
   if (language !== PAIRS && text.trim() !== "") return { language, filter: text, attributes: {} };
   return { domain, type, application, attributes: attributesOf(pairs) };
 }
 
 function countOf({ draft: { language, text, domain, type, application, pairs }, channels }: Filter): number {
-  const asked = language === PAIRS ? [domain, type, application, ...pairs.map((pair) => pair.name)] : [text.trim()];
-  return [...asked, ...channels].filter((one) => one !== "").length;
+  const parts = language === PAIRS ? [domain, type, application, ...pairs.map((pair) => pair.name)] : [text.trim()];
+  return [...parts, ...channels].filter((one) => one !== "").length;
 }
 
-function timeOf(wish: Wish | undefined): string {
-  const from = wish?.from;
+function timeOf(request: ListenRequest | undefined): string {
+  const from = request?.from;
   return localTime(typeof from === "object" && "time" in from ? new Date(from.time) : new Date());
 }

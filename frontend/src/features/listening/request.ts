@@ -1,13 +1,13 @@
 import { type Faults, numberIn } from "../../api/address";
 import { draftAt } from "../filters/address";
-import { type AskedFilter, askedOf, draftOf, isReadable, PAIRS } from "../filters/draft";
+import { type FilterRequest, filterRequestOf, draftOf, isReadable, PAIRS } from "../filters/draft";
 import { attributesAt } from "../../parts/pairs/address";
-import type { Wish } from "../events/frames";
+import type { ListenRequest } from "../events/frames";
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/; // RFC 3339
 
-/** What the page listens to, as it stands in the address, so that it can be kept and shared; `own`: the stream of the page. Nothing may be listened to with faults. */
-export function wishOf(zone: string, search: URLSearchParams, faults: Faults, own?: string): Wish | undefined {
+/** Read the listen request of the address, so that a view can be bookmarked and shared. `own`: the stream of the page. A request with faults must not be sent. */
+export function listenRequestOf(zone: string, search: URLSearchParams, faults: Faults, own?: string): ListenRequest | undefined {
   const from = fromAt(search, faults);
   const attributes = attributesAt(search, faults);
   const draft = draftAt(search, faults);
@@ -28,7 +28,7 @@ export function wishOf(zone: string, search: URLSearchParams, faults: Faults, ow
   };
 }
 
-export function searchOf({ stream, from, domain, type, application, attributes, language, filter, channels }: Omit<Wish, "zone">): URLSearchParams {
+export function searchOf({ stream, from, domain, type, application, attributes, language, filter, channels }: Omit<ListenRequest, "zone">): URLSearchParams {
   const search = new URLSearchParams({ stream });
   const start = typeof from !== "object" ? String(from) : "time" in from ? from.time : "now";
   if (start !== "now") search.set("from", start);
@@ -44,7 +44,7 @@ export function searchOf({ stream, from, domain, type, application, attributes, 
   return search;
 }
 
-function fromAt(search: URLSearchParams, faults: Faults): Wish["from"] {
+function fromAt(search: URLSearchParams, faults: Faults): ListenRequest["from"] {
   const text = search.get("from") ?? "now";
   if (text === "oldest" || text === "now") return text;
   if (TIME.test(text) && !Number.isNaN(Date.parse(text))) return { time: text };
@@ -53,9 +53,9 @@ function fromAt(search: URLSearchParams, faults: Faults): Wish["from"] {
   return sequence ?? "now";
 }
 
-/** The filter as a message has it. */
-export function filterOf({ domain, type, application, attributes, language, filter }: Wish): Partial<AskedFilter> {
-  if (language !== undefined && filter !== undefined) return askedOf({ ...draftOf({ language }), text: filter }) ?? {};
+/** Return the filter fields of a `listen` message. */
+export function filterOf({ domain, type, application, attributes, language, filter }: ListenRequest): Partial<FilterRequest> {
+  if (language !== undefined && filter !== undefined) return filterRequestOf({ ...draftOf({ language }), text: filter }) ?? {};
   const pairs = Object.keys(attributes).length > 0 ? { attributes } : {};
   return { domain, type, application, ...pairs };
 }

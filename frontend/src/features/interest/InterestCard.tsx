@@ -12,7 +12,7 @@ import { State } from "../../parts/State";
 import { whole } from "../../parts/text";
 import type { Stream } from "../streams/streams";
 import { type Closure, closureOf } from "./closure";
-import classes from "./Wanted.module.css";
+import classes from "./InterestCard.module.css";
 
 interface Props {
   zone: string;
@@ -20,18 +20,18 @@ interface Props {
   audience: readonly string[];
 }
 
-/** The one filter that lets through what anybody asks for, in its parts. */
-export function Wanted({ zone, stream, audience }: Props) {
+/** The union of all registrations' filters on a stream, as a list of alternatives. */
+export function InterestCard({ zone, stream, audience }: Props) {
   const { data, error, isError, refetch } = useQuery(closureOf(zone, stream.name, audience));
   if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={240} />;
   return (
-    <Card title="What is wanted" aside={<Quenched quench={data.quench} />}>
+    <Card title="Interest" aside={<Quenched quench={data.quench} />}>
       <Stack gap="sm" p="md" pt={0}>
         <Text size="sm">{inWords(data)}</Text>
         {data.widened && (
-          <Alert color="yellow" variant="light" title="It lets through more than is wanted">
-            All that is asked for would be too much to tell. Nothing that is wanted is left out.
+          <Alert color="yellow" variant="light" title="Wider than the registrations">
+            The exact filter would be too large. This one matches every requested event, and others.
           </Alert>
         )}
         {data.filter !== "true" && data.alternatives.length > 0 && (
@@ -46,7 +46,7 @@ export function Wanted({ zone, stream, audience }: Props) {
         <Facts
           facts={[
             ["As of", <Anchor key="as" component={Link} to={`${pathIn(zone, "streams/system/events")}?event=${data.sequence}`} size="sm">system {whole(data.sequence)}</Anchor>],
-            ...data.supertypes.map(({ domain, type, supertypes }) => [`${domain}::${type}`, `has the supertypes ${supertypes.join(", ")}`] as const),
+            ...data.supertypes.map(({ domain, type, supertypes }) => [`${domain}::${type}`, `supertypes: ${supertypes.join(", ")}`] as const),
           ]}
         />
       </Stack>
@@ -57,15 +57,15 @@ export function Wanted({ zone, stream, audience }: Props) {
 function Quenched({ quench }: { quench: boolean }) {
   return (
     <Group gap="xs">
-      <State state={quench ? "busy" : "quiet"} label={quench ? "emitters may leave out the rest" : "everything is emitted"} />
+      <State state={quench ? "busy" : "quiet"} label={quench ? "emitters may omit other events" : "everything is emitted"} />
     </Group>
   );
 }
 
 function inWords({ filter, alternatives, quench }: Closure): string {
-  const who = quench ? "registrations and listens" : "registrations";
-  if (filter === "false") return `Nothing: there are no ${quench ? "registrations or listens" : who} that want an event of this stream.`;
-  if (filter === "true") return `Every event: some of the ${who} ask for all.`;
+  const who = quench ? "registrations and listeners" : "registrations";
+  if (filter === "false") return `No interest: no ${quench ? "registrations or listeners" : who} match events of this stream.`;
+  if (filter === "true") return `Every event: some ${who} have no filter.`;
   const count = alternatives.length;
-  return `What the ${who} ask for together: events for which ${count === 1 ? "this holds" : `one of these ${whole(count)} holds`}. What another one covers is left out.`;
+  return `Union of the ${who}: ${count === 1 ? "1 alternative" : `${whole(count)} alternatives`}. Filters that another one covers are omitted.`;
 }

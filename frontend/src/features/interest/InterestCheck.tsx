@@ -11,9 +11,9 @@ import { State } from "../../parts/State";
 import { interestIn, type Interest } from "./closure";
 
 const ANSWERS: Record<Interest["interested"], { tone: string; word: string; about: string }> = {
-  yes: { tone: "ok", word: "yes", about: "Somebody wants every event like that." },
-  maybe: { tone: "low", word: "maybe", about: "Somebody may want it, depending on what is not given here." },
-  no: { tone: "no", word: "no", about: "Nobody wants any event like that." },
+  yes: { tone: "ok", word: "yes", about: "At least one registration matches every such event." },
+  maybe: { tone: "low", word: "maybe", about: "A registration may match, depending on fields not given here." },
+  no: { tone: "no", word: "no", about: "No registration matches such an event." },
 };
 
 interface Props {
@@ -22,43 +22,43 @@ interface Props {
   audience: readonly string[];
 }
 
-/** Would anybody want an event like this? */
-export function Asking({ zone, stream, audience }: Props) {
+/** Checks whether any registration would match a partly known event. */
+export function InterestCheck({ zone, stream, audience }: Props) {
   const [domain, setDomain] = useState("");
   const [type, setType] = useState("");
   const [pairs, setPairs] = useState<Pair[]>([]);
   const [checked, setChecked] = useState(false);
-  const ask = useMutation({
+  const check = useMutation({
     mutationFn: () => interestIn(zone, stream, { domain: domain || undefined, type: type || undefined, attributes: attributesOf(pairs) }, audience),
   });
   const change = (apply: () => void) => {
     apply();
-    ask.reset(); // the answer was to another question
+    check.reset(); // the result belongs to the previous input
   };
   return (
-    <Card title="Would anybody want it?">
+    <Card title="Check interest">
       <Stack gap="sm" p="md" pt={0}>
         <Text size="sm" c="dimmed">
-          Say what you know of an event; the rest may be anything.
+          Enter the known fields of an event; other fields may have any value.
         </Text>
         <Form
           fields={["shape"]}
-          error={ask.error}
-          busy={ask.isPending}
-          action="Ask"
+          error={check.error}
+          busy={check.isPending}
+          action="Check"
           onSubmit={() => {
             setChecked(true);
-            if (pairs.every((pair) => complaint(pair) === undefined)) ask.mutate();
+            if (pairs.every((pair) => complaint(pair) === undefined)) check.mutate();
           }}
         >
           <SimpleGrid cols={2} spacing="sm">
-            <TextInput label="Domain" placeholder="any" value={domain} onChange={(event) => change(() => setDomain(event.currentTarget.value))} error={errorAt(ask.error, "shape.domain")} />
-            <TextInput label="Type" placeholder="any" value={type} onChange={(event) => change(() => setType(event.currentTarget.value))} error={errorAt(ask.error, "shape.type")} />
+            <TextInput label="Domain" placeholder="any" value={domain} onChange={(event) => change(() => setDomain(event.currentTarget.value))} error={errorAt(check.error, "shape.domain")} />
+            <TextInput label="Type" placeholder="any" value={type} onChange={(event) => change(() => setType(event.currentTarget.value))} error={errorAt(check.error, "shape.type")} />
           </SimpleGrid>
           <PairsInput pairs={pairs} onChange={(next) => change(() => setPairs(next))} errorOf={checked ? complaint : undefined} />
         </Form>
         <div role="status" aria-label="Answer">
-          {ask.data !== undefined && <Answer interest={ask.data} />}
+          {check.data !== undefined && <Answer interest={check.data} />}
         </div>
       </Stack>
     </Card>
@@ -74,4 +74,4 @@ function Answer({ interest: { interested, quench } }: { interest: Interest }) {
   );
 }
 
-const OPEN = "Who listens is not counted on a stream whose events may not be left out.";
+const OPEN = "Listeners are not counted on a stream without producer back-pressure.";
