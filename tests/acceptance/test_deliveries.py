@@ -119,8 +119,8 @@ def dead_letter(hub: LiveHub, endpoint: int, sequences: list[int]) -> None:
 
 
 def test_failed_deliveries_of_all_endpoints_are_listed(zone: LiveZone, sink: Sink) -> None:
-    """No knowledge of the endpoint is needed. A client sees its own dead letters, a zone its own, and
-    a key those of streams that it may listen to.
+    """No knowledge of the endpoint is needed. A client sees its own dead letters, a zone its own,
+    and a key those of streams that it may listen to.
     """
     hub, other = zone.hub, zone.hub.new_zone()
     zone.create_stream("orders")

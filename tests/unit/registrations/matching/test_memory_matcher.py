@@ -80,7 +80,7 @@ def test_ranges_are_soon_in_an_index(count: int) -> None:
 
 
 def test_specs_with_a_popular_value_are_indexed_while_ranges_change() -> None:
-    """They waited until no range waited; with a new range for each event they were never indexed."""
+    """They waited for the ranges; with a new range for each event they were never indexed."""
     matcher = MemoryMatcher()
     for id in range(500):
         matcher.add(id, *specs_of(parse_predicate(f"(and (= user 'joe) (> x {id}))")))
