@@ -67,7 +67,7 @@ class TestWhatGoesWrong:
     def test_a_url_with_a_password_in_it(self, zone: LiveZone) -> None:
         done = Shell(zone, url="http://user:secret@127.0.0.1:9").here("streams", "list")
         assert done.status == 2
-        assert one_line(done.err).endswith("a hub takes a key instead.")
+        assert one_line(done.err).endswith("use a key instead.")
         assert "secret" not in done.err
 
     def test_a_key_that_can_be_no_header(self, zone: LiveZone) -> None:
