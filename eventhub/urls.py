@@ -12,7 +12,7 @@ from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE, ONE,
 from eventhub.streams import api as streams_api
 from registrations import api as registrations_api
 from registrations.endpoints.api import Endpoints
-from registrations.groups.api import Groups
+from registrations.groups.api import RegistrationGroups
 from registrations.match_index.builds import api as index_api
 
 admin.autodiscover()
@@ -29,8 +29,8 @@ urlpatterns = [
     path("v1/languages", registrations_api.Languages.as_view(LIST)),
     path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),
-    path("v1/registration-groups", Groups.as_view(LIST_AND_CREATE)),
-    path("v1/registration-groups/<str:group>", Groups.as_view(CHANGE_AND_DELETE)),
+    path("v1/registration-groups", RegistrationGroups.as_view(LIST_AND_CREATE)),
+    path("v1/registration-groups/<str:group>", RegistrationGroups.as_view(CHANGE_AND_DELETE)),
     path("v1/endpoints", Endpoints.as_view(LIST_AND_CREATE)),
     path("v1/endpoints/<str:endpoint>", Endpoints.as_view(CHANGE_AND_DELETE)),
     path("v1/", include("delivery.urls")),

@@ -40,7 +40,7 @@ class Purged(NamedTuple):
     barriers: int
 
 
-class _EndedVersion(NamedTuple):
+class _PurgeableVersion(NamedTuple):
     """An ended version, with the barrier of its end, and the endpoint that may need its report."""
 
     barrier: int
@@ -101,7 +101,7 @@ class VersionPurge:
         while True:
             barrier, id = self._version
             after = {"barrier": barrier, "id": id}
-            rows = cursor_of(connection, _EndedVersion)
+            rows = cursor_of(connection, _PurgeableVersion)
             found = rows.execute(SQL["ended"], {**values, **after}).fetchall()
             free = {one.id: one.endpoint_id for one in found if one.is_free}
             unused = list(free.keys() - _reported(connection, free.values()))

@@ -18,7 +18,7 @@ from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
 from registrations.filter_source import FilterSource, changed_filter, same_filter, stored_filter
 from registrations.groups import rows as group_rows
 from registrations.requests import NewRegistration, RegistrationChange
-from registrations.rows import RegistrationDefinition, RegistrationRow, StreamRow
+from registrations.rows import RegistrationDefinition, RegistrationRow, RegistrationStream
 
 
 class Resolver:
@@ -30,7 +30,7 @@ class Resolver:
     def __init__(self, actor: Actor, client_id: int) -> None:
         self._actor = actor
         self._client_id = client_id
-        self._streams: dict[str, StreamRow] = {}
+        self._streams: dict[str, RegistrationStream] = {}
         self._refused: dict[str, EventHubError] = {}
         self._endpoints: dict[int, str] = {}
         self._urls: dict[str, int] = {}
@@ -127,7 +127,7 @@ class Resolver:
             expensive=() if suspended else _expensive(filter, named),
         )
 
-    def _named(self, names: Sequence[str], endpoint: int | None) -> list[StreamRow]:
+    def _named(self, names: Sequence[str], endpoint: int | None) -> list[RegistrationStream]:
         for at, name in enumerate(names):
             refused = self._refused.get(name)
             if refused is not None:
@@ -174,7 +174,7 @@ def is_same_definition(found: RegistrationRow, definition: RegistrationDefinitio
     )
 
 
-def _expensive(filter: FilterSource, streams: Sequence[StreamRow]) -> tuple[int, ...]:
+def _expensive(filter: FilterSource, streams: Sequence[RegistrationStream]) -> tuple[int, ...]:
     return filter.budgets([stream.matching for stream in streams])
 
 

@@ -97,7 +97,7 @@ class KnownRegistration(NamedTuple):
     live: bool
 
 
-class StreamRow(NamedTuple):
+class RegistrationStream(NamedTuple):
     """The fields of a stream that registrations on it depend on."""
 
     id: int
@@ -156,9 +156,11 @@ def lock_session(connection: Connection, client_id: int) -> SessionRow | None:
     return found
 
 
-def streams_by_name(connection: Connection, zone_id: int, names: Iterable[str]) -> list[StreamRow]:
+def streams_by_name(
+    connection: Connection, zone_id: int, names: Iterable[str]
+) -> list[RegistrationStream]:
     """Return the streams of the zone that have one of the names; `system` is in every zone."""
-    query = cursor_of(connection, StreamRow)
+    query = cursor_of(connection, RegistrationStream)
     return query.execute(SQL["streams_by_name"], (zone_id, list(names))).fetchall()
 
 

@@ -36,14 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now lives as long as the run, as in a web process."""
+    """Exclude the loaded modules from garbage collection, as a web process does."""
     gc.freeze()
     gc.set_threshold(limits.GC_THRESHOLD)
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
-    """Of pytest-django: its database begins as a copy too."""
+    """Make the database of pytest-django a copy of the migrated template, too."""
     connections["default"].settings_dict["TEST"]["TEMPLATE"] = migrated_template()
 
 
@@ -76,7 +76,7 @@ def sink(hub: LiveHub, _receiver: Sink) -> Sink:
 
 @pytest.fixture
 def without_workers(hub: LiveHub) -> None:
-    """What is asked for waits until `hub.start_callbacks()`, or for the test itself to do it."""
+    """Stop the workers: jobs stay queued until `hub.start_callbacks()`, or the test runs them."""
     for process in hub.workers:
         process.stop()
 

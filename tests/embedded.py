@@ -30,7 +30,7 @@ _ONE_SESSION = "tests/spark/"
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
-    """As a wrapper this comes before pytest-django, which imports the settings in the same hook."""
+    """Set the environment before pytest-django, which imports the settings in the same hook."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what tests
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
     os.environ.setdefault("JAVA_TOOL_OPTIONS", java.options())

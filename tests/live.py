@@ -1,8 +1,7 @@
 """A running hub for acceptance tests: two web processes on a database of their own, reached only
-through the public doors. tests/README.md shows how to use it.
+through the public API. tests/README.md shows how to use it.
 
-Everything here is synchronous but what `LiveZone.client` gives, so that it serves plain and async
-tests alike.
+All but `LiveZone.client` is synchronous, so that plain and async tests can use it.
 """
 
 import http.client
@@ -29,7 +28,7 @@ OPERATOR = "operator"
 
 
 class Answer(NamedTuple):
-    """What a door answered. `headers` have lower-case names."""
+    """The answer to a request. `headers` have lower-case names."""
 
     status: int
     headers: dict[str, str]
@@ -40,7 +39,7 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
     def refused(self, status: int, code: str) -> dict[str, Any]:
-        """The problem document of a refusal, after checking status, code and form."""
+        """Return the problem document of a refusal, after checking status, code and form."""
         assert self.headers.get("content-type") == "application/problem+json", self
         problem: dict[str, Any] = self.json
         assert (self.status, problem["status"], problem["code"]) == (status, status, code), problem
@@ -50,9 +49,9 @@ class Answer(NamedTuple):
 
 
 class LiveHub:
-    """The hub. `url` and `ws_url` are those of the first web process; `web` has all of them.
+    """A running hub. `url` and `ws_url` are those of the first web process; `web` has all of them.
 
-    Forwarders and workers do not run before the fixture `sink` (or `callback_hub`) is asked for.
+    Forwarders and workers start when the fixture `sink` (or `callback_hub`) is first used.
     """
 
     def __init__(self, env: dict[str, str], processes: Processes) -> None:
@@ -76,44 +75,44 @@ class LiveHub:
     def call(
         self, method: str, path: str, body: Any = None, *, key: str = "", **more: Any
     ) -> Answer:
-        """One request, by default to the first web process; see `call` of this module."""
+        """Send one request, by default to the first web process; see `call` of this module."""
         headers = dict(more.pop("headers", {}))
         if key:
             headers["Authorization"] = f"Bearer {key}"
         return call(more.pop("url", self.url), method, path, body, headers=headers)
 
     def operate(self, method: str, path: str, body: Any = None) -> Answer:
-        """One request as the operator, who may do everything; `?zone=` says where."""
+        """Send one request as the operator, who may do everything; `?zone=` names the zone."""
         return self.call(method, path, body, headers=self.operator())
 
     def operator(self) -> dict[str, str]:
-        """The headers of the operator's login: the cookies, and the token that writes need."""
+        """Return the headers of the operator's session: cookies, and the token that writes need."""
         if not self._operator:
             self._operator = self._log_in()
         return self._operator
 
     def start_callbacks(self) -> None:
-        """Forwarders and workers, those that do not run."""
+        """Start the forwarders and workers that do not run."""
         for process in (*self.forwarders, *self.workers):
             if not process.running:
                 process.start()
 
     def manage(self, *words: str) -> str:
-        """What `manage.py WORDS` printed, on the hub's database."""
+        """Run `manage.py WORDS` on the hub's database; return its output."""
         return _manage(self.env, *words)
 
     def refuse(self, *words: str) -> str:
-        """What `manage.py WORDS` said, which must fail."""
+        """Run `manage.py WORDS`, which must fail; return its standard error."""
         done = _run_manage(self.env, *words)
         assert done.returncode == 1, done.stdout + done.stderr
         return done.stderr
 
     def new_zone(self) -> "LiveZone":
-        """A zone of its own for a test, with a key that may do everything in it."""
+        """Create a zone for one test, with a key that may do everything in it."""
         return LiveZone(self, f"zone-{next(self._numbers)}")
 
     def sql(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query on the hub's database, committed; `%s` stands for an argument."""
+        """Run a query on the hub's database, committed; return its rows. `%s` is an argument."""
         with psycopg.connect(self.database_url, autocommit=True) as connection:
             cursor = connection.execute(query.encode(), args)
             return cursor.fetchall() if cursor.description else []
@@ -128,7 +127,7 @@ class LiveHub:
 
 
 class LiveZone:
-    """A zone with the client `tester`. Names of streams and channels are free in every new zone."""
+    """A zone with the client `tester`. A new zone has no streams or channels but `system`."""
 
     def __init__(self, hub: LiveHub, name: str) -> None:
         self.hub = hub
@@ -138,43 +137,43 @@ class LiveZone:
         self.admin = self.key("emit:*", "listen:*", "manage:*")
 
     def key(self, *grants: str, client: str = "tester", **terms: Any) -> str:
-        """The text of a new key: `zone.key("emit:orders.*", "listen:*")`. `terms`: `label`,
-        `expires_at`.
+        """Create a key and return its text: `zone.key("emit:orders.*", "listen:*")`. `terms`:
+        `label`, `expires_at`.
         """
         if client not in self._clients:
-            self._made("POST", "/v1/clients", {"name": client})
+            self._create("POST", "/v1/clients", {"name": client})
             self._clients.add(client)
         pairs = [grant.split(":", 1) for grant in grants]
         body = {"grants": [{"action": a, "streams": s} for a, s in pairs], **terms}
-        text: str = self._made("POST", f"/v1/clients/{client}/keys", body).json["key"]
+        text: str = self._create("POST", f"/v1/clients/{client}/keys", body).json["key"]
         return text
 
     def revoke(self, key: str) -> None:
-        """End a key; effective within a second everywhere."""
+        """Revoke a key; effective within a second in every process."""
         path = f"/v1/keys/{key.split('_')[1]}"
         assert self.hub.operate("DELETE", f"{path}?zone={self.name}").status == 204
 
     def token(self, key: str = "", **body: Any) -> str:
-        """A connection token for a key, by default the admin's."""
+        """Create a connection token for a key, by default the admin's."""
         answer = self.hub.call("POST", "/v1/connection-tokens", body, key=key or self.admin)
         assert answer.status == 201, answer
         text: str = answer.json["token"]
         return text
 
     def operator_token(self, **body: Any) -> str:
-        """A connection token that the operator minted for this zone."""
-        return str(self._made("POST", "/v1/connection-tokens", body).json["token"])
+        """Create a connection token for this zone as the operator."""
+        return str(self._create("POST", "/v1/connection-tokens", body).json["token"])
 
     def client(self, *grants: str, key: str = "", name: str = "tester", web: int = 0) -> HubClient:
-        """A client of the hub, `async with zone.client() as client:`, by default with the admin's
-        key; `web` chooses the process.
+        """Return a client of the hub, `async with zone.client() as client:`, by default with the
+        admin's key; `web` chooses the process.
         """
         if grants:
             key = self.key(*grants, client=name)
         return HubClient(self.hub.web[web].url, key or self.admin)
 
     def create_stream(self, name: str, **policy: Any) -> str:
-        """A new stream in this zone; returns its name."""
+        """Create a stream in this zone; return its name."""
         answer = self.hub.call("PUT", f"/v1/streams/{name}", policy, key=self.admin)
         assert answer.status == 201, answer
         return name
@@ -187,26 +186,28 @@ class LiveZone:
         return name
 
     def emit(self, stream: str, events: Any, *, key: str = "", **more: Any) -> Answer:
-        """POST to the emit door, whatever it answers."""
+        """Send a POST to the emit route; the answer may be a refusal."""
         path = f"/v1/streams/{quote(stream, safe='')}/events"
         return self.hub.call("POST", path, events, key=key or self.admin, **more)
 
-    def register(self, *wanted: dict[str, Any], key: str = "") -> list[dict[str, Any]]:
-        """Registrations of the key's client, all or none."""
-        answer = self.hub.call("POST", "/v1/registrations", list(wanted), key=key or self.admin)
+    def register(self, *registrations: dict[str, Any], key: str = "") -> list[dict[str, Any]]:
+        """Create registrations of the key's client, all or none."""
+        answer = self.hub.call(
+            "POST", "/v1/registrations", list(registrations), key=key or self.admin
+        )
         assert answer.status == 201, answer
         items: list[dict[str, Any]] = answer.json["items"]
         return items
 
     def endpoint(self, url: str, *, key: str = "", **more: Any) -> dict[str, Any]:
-        """An endpoint of the key's client, with its secret."""
+        """Create an endpoint of the key's client; return it with its secret."""
         body = {"url": url, **more}
         answer = self.hub.call("POST", "/v1/endpoints", body, key=key or self.admin)
         assert answer.status == 201, answer
-        made: dict[str, Any] = answer.json
-        return made
+        created: dict[str, Any] = answer.json
+        return created
 
-    def _made(self, method: str, path: str, body: Any) -> Answer:
+    def _create(self, method: str, path: str, body: Any) -> Answer:
         answer = self.hub.operate(method, f"{path}?zone={self.name}", body)
         assert answer.status == 201, answer
         return answer
@@ -220,7 +221,7 @@ def call(
     *,
     headers: dict[str, str],
 ) -> Answer:
-    """One request on a connection of its own. `body`: bytes as they are, anything else as JSON."""
+    """Send one request on a new connection. `body`: bytes as they are, anything else as JSON."""
     sent = {"Content-Type": "application/json", **headers}
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=CALL_TIMEOUT_S)
@@ -254,7 +255,7 @@ def live_hub(folder: Path) -> Iterator[LiveHub]:
 
 
 def make_operator(env: dict[str, str]) -> None:
-    """With the password that is in the environment."""
+    """Create the operator, with the password of the environment."""
     operator = ("--username", OPERATOR, "--email", "o@example.org")
     _manage(env, "createsuperuser", "--skip-checks", "--no-input", *operator)
 

@@ -35,7 +35,7 @@ class LiveProcess:
 
     @property
     def pid(self) -> int:
-        """Of the Python process itself, for signals and for measuring memory."""
+        """The id of the Python process itself, for signals and for measuring memory."""
         assert self._run is not None, f"{self.name} does not run"
         return descendants(self._run.pid)[0]
 
@@ -50,7 +50,7 @@ class LiveProcess:
             self._run = Guarded(command, current_identity(), output=log)
 
     def log(self) -> str:
-        """What all processes that share the file wrote so far."""
+        """Return the log of all processes that share the file."""
         return self._log.read_text(errors="replace")
 
     def stop(self) -> None:
@@ -106,7 +106,7 @@ class WebProcess(LiveProcess):
 
 
 class Processes(NamedTuple):
-    """Of one hub, started or not."""
+    """The processes of one hub, started or not."""
 
     web: list[WebProcess]
     forwarders: list[LiveProcess]

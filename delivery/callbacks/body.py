@@ -20,9 +20,9 @@ from eventhub.event.envelope import Event
 from eventhub.event.json_codec import event_json, time_text
 from eventhub.event.protobuf_codec import decode
 from registrations.endpoints.rows import Format
-from registrations.filters.report import Report
+from registrations.filters.report import ReportTemplate
 
-EventKey = tuple[int, int, Format, Report | None]  # segment id, sequence
+EventKey = tuple[int, int, Format, ReportTemplate | None]  # segment id, sequence
 
 
 class SegmentName(NamedTuple):
@@ -108,7 +108,7 @@ class LoggedEvent(NamedTuple):
     payload: bytes
 
 
-def event_body(format: Format, logged: LoggedEvent, report: Report | None = None) -> Body:
+def event_body(format: Format, logged: LoggedEvent, report: ReportTemplate | None = None) -> Body:
     """Return the body of an event, or of the event that a report derives from it."""
     segment, sequence = logged.segment, logged.sequence
     event = decode(logged.payload)

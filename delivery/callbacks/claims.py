@@ -17,7 +17,7 @@ from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
 from eventhub.postgresql.rows import cursor_of, scalars
 from registrations.endpoints.rows import Format
-from registrations.filters.report import Report, stored_report
+from registrations.filters.report import ReportTemplate, stored_report
 
 SQL = queries.load("delivery/sql/callbacks.sql")
 
@@ -338,7 +338,9 @@ async def load_segments(connection: Connection, segments: Iterable[int]) -> dict
     return {id: SegmentName(segment, stream) async for id, segment, stream in rows}
 
 
-async def load_reports(connection: Connection, versions: Iterable[int]) -> dict[int, Report]:
+async def load_reports(
+    connection: Connection, versions: Iterable[int]
+) -> dict[int, ReportTemplate]:
     """Return the reports of those versions of registrations that have one."""
     query = cursor_of(connection, _ReportRow)
     rows = await query.execute(SQL["reports"], {"versions": int8_array([*versions])})

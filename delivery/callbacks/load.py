@@ -30,7 +30,7 @@ from eventhub.eventlog.read import ReadLimits, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
 from eventhub.postgresql.connections import Connection
 from registrations.endpoints.secrets import Unsealable, unseal
-from registrations.filters.report import Report, merged_report
+from registrations.filters.report import ReportTemplate, merged_report
 
 log = get_logger(__name__)
 _UNKNOWN = SegmentName("", "")
@@ -54,7 +54,7 @@ class Loader:
             clock,
         )
         self._segments: dict[int, SegmentName] = {}
-        self._reports: dict[int, Report] = {}  # by version; a version never changes
+        self._reports: dict[int, ReportTemplate] = {}  # by version; a version never changes
         self._targets: dict[int, tuple[CallbackEndpoint, CallbackTarget]] = {}
 
     def target(self, endpoint: CallbackEndpoint) -> CallbackTarget:
@@ -184,7 +184,7 @@ class Loader:
         """Return False if reports are unknown: then nothing is sent rather than too much."""
         return claimed.version_ids is None or all(id in self._reports for id in claimed.version_ids)
 
-    def _report(self, claimed: Claimed) -> Report | None:
+    def _report(self, claimed: Claimed) -> ReportTemplate | None:
         if claimed.version_ids is None:
             return None
         return merged_report(self._reports[id] for id in claimed.version_ids)

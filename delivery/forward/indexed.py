@@ -32,7 +32,7 @@ class IndexedVersions:
     def __contains__(self, id: int) -> bool:
         return id in self.epoch
 
-    def find(self, event: Event, sequence: int, rules: HoldRules, owed: Recipients) -> None:
+    def find(self, event: Event, sequence: int, rules: HoldRules, match: Recipients) -> None:
         """Add the versions that match and are in force, in no order. Raise IndexDamaged."""
         is_shown = self._is_shown(event, rules) if event.destinations or event.audience else None
         for engine, columns in zip(self.engines, self.epoch.columns, strict=True):
@@ -43,7 +43,7 @@ class IndexedVersions:
                 ]
             if positions and (rules.ends or rules.suspensions):
                 positions = without_ended(positions, columns, rules, sequence)
-            add_by_columns(positions, columns, sequence, owed)
+            add_by_columns(positions, columns, sequence, match)
 
     def _is_shown(self, event: Event, rules: HoldRules) -> Callable[[int], bool]:
         """Return a test whether a client may see the event; it caches the result per client."""

@@ -22,7 +22,7 @@ from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
-from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, Report
+from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, HealthReport
 from eventhub.postgresql.connections import reading
 
 throttled = ThrottledLog(get_logger(__name__))
@@ -37,7 +37,7 @@ class WatchedParts(NamedTuple):
     maintenance: Maintenance
 
 
-def last_report() -> Report | None:
+def last_report() -> HealthReport | None:
     """Return this process's last health report, from any thread; None if it is no web process."""
     return _watches[-1].recent() if _watches else None
 
@@ -55,7 +55,7 @@ class HealthWatch:
         self._redis = Component("redis", "starting" if env.redis_url else "off")
         self._requested = asyncio.Event()
         self._requested_s = clock.monotonic_s()
-        self._last: Report | None = None
+        self._last: HealthReport | None = None
 
     async def run(self) -> None:
         """Check until cancelled, through outages; less often while nobody requests a report."""
@@ -72,13 +72,13 @@ class HealthWatch:
         finally:
             _watches.remove(self)
 
-    def report(self) -> Report:
+    def report(self) -> HealthReport:
         """Return all components, as of the last answer of the database; on the event loop."""
         self.recent()
         self._requested.set()
         return self._report()
 
-    def recent(self) -> Report | None:
+    def recent(self) -> HealthReport | None:
         """Return the result of the last check; from any thread."""
         self._requested_s = self._clock.monotonic_s()
         return self._last
@@ -87,9 +87,9 @@ class HealthWatch:
         asked_s = self._clock.monotonic_s() - self._requested_s
         return 0.0 if asked_s < limits.HEALTH_REQUESTED_S else limits.HEALTH_REST_S
 
-    def _report(self) -> Report:
+    def _report(self) -> HealthReport:
         own = [self._database(), self._system(), self._storage(), self._redis]
-        return Report(self._checked_us, (*own, *self._database_components()))
+        return HealthReport(self._checked_us, (*own, *self._database_components()))
 
     async def _check(self) -> None:
         try:
@@ -151,6 +151,6 @@ async def _redis(client: "redis.Redis") -> Component:
     return Component("redis", "ok")
 
 
-def _update_metrics(found: Report) -> None:
+def _update_metrics(found: HealthReport) -> None:
     for each in found.components:
         metrics.HEALTH.labels(component=each.name).set(each.status in WELL)

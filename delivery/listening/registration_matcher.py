@@ -21,7 +21,7 @@ from registrations.catalog import (
 from registrations.errors import UnknownRegistration
 from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
-from registrations.filters.report import Report, merged_report, stored_report
+from registrations.filters.report import ReportTemplate, merged_report, stored_report
 from registrations.matching.metrics import ReportedWork
 from registrations.matching.stream_matcher import AUTO, Matching
 from registrations.matching.versions import StreamVersion, SuspensionSpan
@@ -107,7 +107,7 @@ class RegistrationMatcher:
         report = merged_report(self._report(id, stored.sequence) for id in registrations)
         return stored if report is None else stored.derived(report.derive(stored.event))
 
-    def _report(self, registration: int, sequence: int) -> Report | None:
+    def _report(self, registration: int, sequence: int) -> ReportTemplate | None:
         for version in self._reporting.get(registration, ()):
             if version.report is not None and version.holds(sequence):
                 return stored_report(version.report)

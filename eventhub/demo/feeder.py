@@ -34,7 +34,7 @@ class DemoFeed(NamedTuple):
     interval_s: float
 
 
-class Report:
+class RateReport:
     """Counts of events and callbacks since the last report."""
 
     def __init__(self, sink: Sink) -> None:
@@ -64,7 +64,7 @@ async def feed(target: DemoTarget, key: str, say: Say) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     sink = Sink(say)
-    report = Report(sink)
+    report = RateReport(sink)
     async with (
         sink.serve(target.listener) as callback_url,
         HubClient(target.url, key) as hub,
@@ -93,7 +93,7 @@ def _feeds(say: Say) -> list[DemoFeed]:
     return feeds
 
 
-async def _feed(source: DemoFeed, producer: DemoProducer, report: Report, say: Say) -> None:
+async def _feed(source: DemoFeed, producer: DemoProducer, report: RateReport, say: Say) -> None:
     """Emit one batch each interval; after an outage of the hub it does not catch up."""
     stream = source.stream
     for batch in source.batches:
@@ -109,7 +109,7 @@ async def _feed(source: DemoFeed, producer: DemoProducer, report: Report, say: S
         await asyncio.sleep(max(0.0, source.interval_s - (time.monotonic() - began)))
 
 
-async def _report(report: Report, say: Say) -> None:
+async def _report(report: RateReport, say: Say) -> None:
     while True:
         await asyncio.sleep(REPORT_INTERVAL_S)
         say(report.take())

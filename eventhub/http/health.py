@@ -61,7 +61,7 @@ DATABASE_DOWN = Component("database", "down", "The database does not answer.")
 SYSTEM_DOWN = Component("system", "down", "The stream `system` was not confirmed within a second.")
 
 
-class Report(NamedTuple):
+class HealthReport(NamedTuple):
     """All components. `as_of_us`: the time of the checks; 0: none yet."""
 
     as_of_us: int
@@ -73,7 +73,7 @@ class Report(NamedTuple):
             return "not ready"
         return "ready" if all(each.status in WELL for each in self.components) else "degraded"
 
-    def replacing(self, fresher: Iterable[Component]) -> "Report":
+    def replacing(self, fresher: Iterable[Component]) -> "HealthReport":
         """Return the report with its components replaced by fresher ones of the same names."""
         by_name = {each.name: each for each in fresher}
         found = tuple(by_name.get(each.name, each) for each in self.components)
@@ -95,6 +95,6 @@ class Report(NamedTuple):
 class Health(Protocol):
     """A periodic check of the hub's components."""
 
-    def report(self) -> Report:
+    def report(self) -> HealthReport:
         """Return the result of the last check, without a new one."""
         ...

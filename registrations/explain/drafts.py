@@ -8,7 +8,7 @@ from registrations.filter_source import FILTER_FIELDS, PAIRS, FilterSource, pars
 from registrations.filters.ast import Node
 
 
-class Draft(NamedTuple):
+class FilterDraft(NamedTuple):
     """A parsed filter. `variable`: the name that a READY filter binds."""
 
     filter: FilterSource
@@ -16,16 +16,16 @@ class Draft(NamedTuple):
     variable: str | None
 
 
-def parse_draft(fields: Mapping[str, Any]) -> Draft:
+def parse_draft(fields: Mapping[str, Any]) -> FilterDraft:
     """Parse the filter in the fields of a body, as a registration has them. Raises the errors of
     `parse_filter`.
     """
     filter = parse_filter({name: fields[name] for name in FILTER_FIELDS if name in fields})
     parsed = filter.read().parsed
-    return Draft(filter, parsed.node, parsed.variable)
+    return FilterDraft(filter, parsed.node, parsed.variable)
 
 
-def checked(draft: Draft) -> dict[str, Any]:
+def checked(draft: FilterDraft) -> dict[str, Any]:
     """Return the fields with which registering would describe the filter."""
     predicate, warnings, cost = draft.filter.summary()
     return {

@@ -24,7 +24,7 @@ from eventhub.eventlog.read import AtTime, Start, resolve
 from eventhub.eventlog.start_positions import parse_start
 from eventhub.eventlog.stored import Cursor, StreamInfo
 from eventhub.postgresql.connections import reading
-from registrations.explain.drafts import Draft, parse_draft, require_known
+from registrations.explain.drafts import FilterDraft, parse_draft, require_known
 from registrations.filter_source import FilterJson
 
 Mask = int | list[str] | None  # 64 bits, names of channels, or None: all
@@ -62,7 +62,7 @@ class DryRunOptions(NamedTuple):
     """
 
     stream: str
-    draft: Draft
+    draft: FilterDraft
     mask: Mask
     last: int
     start: Start | None

@@ -27,7 +27,7 @@ from registrations.filters.values import MISSING, value_of
 _START = TextPosition(1, 1)
 
 
-class Report(NamedTuple):
+class ReportTemplate(NamedTuple):
     """The attributes of a derived event: their names and sources."""
 
     fields: tuple[tuple[str, Path | Const], ...]
@@ -57,7 +57,7 @@ class Report(NamedTuple):
         )
 
 
-def parse_report(given: Any) -> Report:
+def parse_report(given: Any) -> ReportTemplate:
     """Parse a report from JSON. Raises InvalidField, FieldTooLong and NumberOutOfRange with the
     field, such as `report.1` or `report.host`.
     """
@@ -75,16 +75,16 @@ def parse_report(given: Any) -> Report:
     if len(orjson.dumps(given)) > limits.REPORT_BYTES_MAX:
         message = f"A report has at most {limits.REPORT_BYTES_MAX:,} bytes; omit some fields."
         raise FieldTooLong(message, field="report", bytes_max=limits.REPORT_BYTES_MAX)
-    return Report(tuple(found.items()))
+    return ReportTemplate(tuple(found.items()))
 
 
 @lru_cache(maxsize=limits.REPORTS_CACHED_MAX)
-def stored_report(text: str) -> Report:
+def stored_report(text: str) -> ReportTemplate:
     """Parse a stored report: the JSON that `parse_report` accepted."""
     return parse_report(orjson.loads(text))
 
 
-def merged_report(reports: Iterable[Report | None]) -> Report | None:
+def merged_report(reports: Iterable[ReportTemplate | None]) -> ReportTemplate | None:
     """Merge the reports of the registrations that share one notification (decision 30), in
     ascending order: the whole event (None) if one of them requests it, else all fields. Of two
     fields with one name the first wins.
@@ -95,7 +95,7 @@ def merged_report(reports: Iterable[Report | None]) -> Report | None:
             return None
         for name, source in report.fields:
             found.setdefault(name, source)
-    return Report(tuple(found.items()))
+    return ReportTemplate(tuple(found.items()))
 
 
 def _named(item: Any, field: str) -> tuple[str, Path | Const]:

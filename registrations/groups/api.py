@@ -37,7 +37,7 @@ class GroupSerializer(ChangedSerializer, AnswerSerializer):
         fields = ("id", "client", "name", "suspended", "registrations", "created_at", "changed")
 
 
-class Groups(OwnedView):
+class RegistrationGroups(OwnedView):
     """The groups of a client, or of all clients of a zone. Another client's group is not found."""
 
     noun = "a registration group", "registration groups"

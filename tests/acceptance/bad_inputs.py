@@ -1,5 +1,5 @@
-"""What the tests of bad input share: a case, the world it is tried in, every route there is, and a
-digest of everything stored.
+"""The base of the tests of bad input: a case, the hub that it is sent to, every route, and a digest
+of all stored rows.
 """
 
 import hashlib
@@ -188,7 +188,7 @@ class World:
         assert answer.status != 405 or "allow" in answer.headers
 
     def digest(self) -> dict[str, str]:
-        """Of all rows of each table but NOT_DIGESTED."""
+        """Return a digest of all rows of each table but NOT_DIGESTED."""
         found: dict[str, str] = {}
         for (table,) in self.hub.sql(
             "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"

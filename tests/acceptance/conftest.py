@@ -10,14 +10,14 @@ from tests.live import live_hub
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """What bad input is tried on: a hub of its own, in which nothing else goes on."""
+    """Start a hub of its own for the tests of bad input, in which nothing else runs."""
     with live_hub(tmp_path_factory.mktemp("untouched")) as hub:
         yield World(hub)
 
 
 @pytest.fixture(scope="module")
 def untouched(world: World) -> Iterator[None]:
-    """Whatever the module tries, all tables stay as they are (but bad_inputs.NOT_DIGESTED)."""
+    """Check that the module changes no table (but bad_inputs.NOT_DIGESTED)."""
     before = world.digest()
     yield
     assert world.digest() == before

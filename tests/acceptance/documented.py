@@ -17,14 +17,14 @@ _DEEP = ("key", "path")  # these may hold slashes
 
 
 class Operation(NamedTuple):
-    """What the document names."""
+    """An operation of the OpenAPI document."""
 
     method: str
     route: str
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Of the lines of its calls."""
+        """The pattern of the request lines of its calls."""
         path = re.sub(r"\\{(\w+)\\}", _value, re.escape(self.route))
         return re.compile(rf"{self.method} {path}(\?.*)?")
 
@@ -51,8 +51,8 @@ def operations() -> dict[Operation, dict[str, Any]]:
 
 
 def undocumented(line: str, answer: Answer) -> list[str]:
-    """What an answer to `METHOD /path` has that the document does not say, in words; nothing for a
-    request that is no operation of it.
+    """Describe the parts of an answer to `METHOD /path` that the document does not have; empty
+    for a request that is no operation of it.
     """
     named = [one for one in operations() if one.pattern.fullmatch(line)]
     if not named:

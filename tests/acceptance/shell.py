@@ -1,4 +1,4 @@
-"""The command line as a person has it: processes of `eventhub`, with a hub and a key in their
+"""The command line as a user runs it: processes of `eventhub`, with a hub and a key in their
 environment.
 """
 
@@ -21,7 +21,7 @@ COMMAND = (sys.executable, "-m", "eventhub_client")
 
 
 class Done(NamedTuple):
-    """How a command ended."""
+    """The exit status and the output of a finished command."""
 
     status: int
     out: str
@@ -37,12 +37,12 @@ class Done(NamedTuple):
 
 
 class Shell:
-    """One person's environment."""
+    """The environment of one user."""
 
     def __init__(self, zone: LiveZone, *, key: str = "", url: str = "", **env: str) -> None:
-        kept = {name: value for name, value in os.environ.items() if "EVENTHUB_" not in name}
+        inherited = {name: value for name, value in os.environ.items() if "EVENTHUB_" not in name}
         self.env = {
-            **kept,
+            **inherited,
             "EVENTHUB_URL": url or zone.hub.url,
             "EVENTHUB_KEY": key or zone.admin,
             "HOME": "/nonexistent",
@@ -50,7 +50,7 @@ class Shell:
         }
 
     def run(self, *words: str, stdin: str = "", timeout_s: float = WAIT_S) -> Done:
-        """A command that ends by itself."""
+        """Run a command to its end."""
         done = subprocess.run(
             [*COMMAND, *words],
             input=stdin,
@@ -68,8 +68,9 @@ class Shell:
         return done
 
     def here(self, *words: str, stdin: str = "") -> Done:
-        """The same in this process, where how a process starts and ends is not the question: each
-        start costs a third of a second."""
+        """Run a command in this process, for tests that do not depend on how a process starts and
+        ends: a start takes a third of a second.
+        """
         others = dict.fromkeys(name for name in os.environ if name not in self.env)
         env = {**others, **self.env}
         done = CliRunner().invoke(main, words, input=stdin, env=env, prog_name="eventhub")
@@ -84,7 +85,7 @@ class Shell:
 
     @contextmanager
     def running(self, *words: str) -> Iterator["Running"]:
-        """A command that goes on until it is told to end."""
+        """Start a command that runs until it receives a signal."""
         process = subprocess.Popen(
             [*COMMAND, *words],
             env=self.env,
@@ -92,22 +93,22 @@ class Shell:
             stderr=subprocess.PIPE,
             text=True,
         )
-        made = Running(process)
+        command = Running(process)
         try:
-            yield made
+            yield command
         finally:
             if process.poll() is None:
-                made.end(signal.SIGKILL)
+                command.end(signal.SIGKILL)
 
 
 class Running:
-    """A command under way."""
+    """A running command."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def line(self) -> Any:
-        """The next line of its output, as JSON."""
+        """Read the next line of its output, as JSON."""
         assert self._process.stdout is not None
         text = self._process.stdout.readline()
         assert text, self.end(signal.SIGKILL)

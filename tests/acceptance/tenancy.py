@@ -1,6 +1,6 @@
-"""Two zones and three clients, and every route with what one of them would ask of the other's.
+"""Two zones and three clients, and every route with a request of one for a resource of another.
 
-`VAULT` stands for what is the owner's: its markers are in events, states, filters, URLs, labels
+`VAULT` names the owner's resources: its markers are in events, states, filters, URLs, labels
 and names, so that a response that contains one has leaked something.
 """
 

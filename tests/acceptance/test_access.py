@@ -65,7 +65,7 @@ def test_a_revoked_key_is_refused_by_the_emit_route_of_both_processes_within_a_s
 
 
 def test_a_key_that_is_in_use_ends_when_it_expires(zone: LiveZone) -> None:
-    """Each process has it in its cache by then."""
+    """Each process has the key in its cache when it expires."""
     zone.create_stream("orders")
     ends = datetime.now(UTC) + timedelta(seconds=2)
     key = zone.key("emit:*", expires_at=ends.isoformat())
@@ -80,7 +80,7 @@ def test_a_key_that_is_in_use_ends_when_it_expires(zone: LiveZone) -> None:
 
 
 async def test_a_client_with_a_refused_credential_says_so_and_stops(zone: LiveZone) -> None:
-    """It tried again for ever, because a refused handshake looked like a hub that is away."""
+    """The client retried for ever, because a refused handshake looked like an unreachable hub."""
     zone.create_stream("orders")
     key = zone.key("listen:*")
     zone.revoke(key)

@@ -1,4 +1,4 @@
-"""What an operator's connection token opens at the websocket, and when it ends."""
+"""The rights of an operator's connection token at the websocket, and its end."""
 
 import asyncio
 import secrets
@@ -103,7 +103,7 @@ async def test_an_operators_token_ends_with_the_login(
 async def test_an_operators_socket_stays_while_the_login_lives(
     hub: LiveHub, zone: LiveZone, login: Login
 ) -> None:
-    """It is confirmed again and again, until the token's own end."""
+    """The login is confirmed periodically, until the token expires."""
     zone.create_stream("orders")
     token = token_of(hub, login, zone, lifetime_s=3)
     async with session(hub, token) as reader:

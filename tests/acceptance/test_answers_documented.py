@@ -1,4 +1,4 @@
-"""What the hot routes answer is what the OpenAPI document says: status, type, and each field."""
+"""The answers of the hot routes equal the OpenAPI document: status, type, and each field."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def check(zone: LiveZone, line: str, body: Any = None, *, key: str | None = None
     return answer
 
 
-def test_what_is_emitted_and_read_is_as_documented(zone: LiveZone) -> None:
+def test_answers_about_events_are_as_documented(zone: LiveZone) -> None:
     zone.create_stream("orders")
     events = "/v1/streams/orders/events"
     repeated = {**EVENT, "id": {"sequence": 1}}
@@ -60,7 +60,7 @@ def test_what_is_emitted_and_read_is_as_documented(zone: LiveZone) -> None:
     assert check(zone, f"GET {events}?from=never").status == 400
 
 
-def test_what_is_wanted_is_as_documented(zone: LiveZone) -> None:
+def test_answers_about_interest_are_as_documented(zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.register({"streams": ["orders"], "domain": "shop", "endpoint": None})
     check(zone, "GET /v1/streams/orders/closure")
@@ -70,7 +70,7 @@ def test_what_is_wanted_is_as_documented(zone: LiveZone) -> None:
     assert check(zone, "POST /v1/streams/orders/interest", {}).status == 400
 
 
-def test_what_is_understood_is_as_documented(zone: LiveZone) -> None:
+def test_answers_about_types_and_filters_are_as_documented(zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.register({"streams": ["orders"], "domain": "shop"}, {"streams": ["orders"], "domain": "x"})
     zone.emit("orders", [EVENT, FULL])
@@ -83,7 +83,7 @@ def test_what_is_understood_is_as_documented(zone: LiveZone) -> None:
     assert check(zone, "GET /v1/streams/orders/events/9/matches").status == 404
 
 
-def test_what_machines_ask_is_as_documented(zone: LiveZone) -> None:
+def test_answers_to_probes_are_as_documented(zone: LiveZone) -> None:
     for key in ("", zone.admin):
         check(zone, "GET /readyz", key=key)
     for line in ("GET /healthz", "GET /metrics"):

@@ -25,7 +25,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 
 @pytest.fixture(scope="module")
 def zone(hub: LiveHub) -> Iterator[LiveZone]:
-    """With a row of most of what there is."""
+    """Create a zone with a row in most tables."""
     zone = hub.new_zone()
     zone.create_stream("orders", keyed=True)
     zone.define_channel("disk", 0)
@@ -116,11 +116,11 @@ def test_secrets_are_shown_nowhere(hub: LiveHub, zone: LiveZone) -> None:
         "registrations/registration/?client__apikey__digest__isnull=0",
     ],
 )
-def test_rows_are_not_chosen_by_what_is_hidden(hub: LiveHub, zone: LiveZone, query: str) -> None:
+def test_filters_on_hidden_columns_are_refused(hub: LiveHub, zone: LiveZone, query: str) -> None:
     assert hub.operate("GET", f"/admin/{query}").status == 400
 
 
-def test_filters_take_what_their_links_say(hub: LiveHub, zone: LiveZone) -> None:
+def test_filters_accept_the_values_of_their_links(hub: LiveHub, zone: LiveZone) -> None:
     """Each link of each filter of each list."""
     links = 0
     for path in lists_of(hub):

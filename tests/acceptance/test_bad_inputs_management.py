@@ -66,7 +66,7 @@ def caller(route: str) -> str:
 
 
 def of_every_route() -> Iterator[Bad]:
-    """Who, which zone, which query, which method, and for those that take a body, which body."""
+    """Yield wrong callers, zones, queries, methods and, where a route takes one, bodies."""
     for route in MANAGED:
         path = path_of(route)
         yield Bad("wrong method", route, path, 405, "method_not_allowed", method="TRACE")

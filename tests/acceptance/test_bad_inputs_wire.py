@@ -177,7 +177,7 @@ async def test_slow_headers_and_bodies_end_with_408_at_every_kind_of_route(world
 
 
 @pytest.mark.parametrize("data", NO_HTTP.values(), ids=NO_HTTP)
-async def test_what_is_no_http_is_refused_before_any_route(world: World, data: bytes) -> None:
+async def test_malformed_http_is_refused_before_routing(world: World, data: bytes) -> None:
     answer = await exchange(world, data, timeout_s=3)
     assert answer.refused(400, "bad_request")["position"] == {}
     assert world.hub.web[0].is_ready()

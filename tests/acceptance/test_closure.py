@@ -156,8 +156,8 @@ def test_the_closure_is_for_producers_and_counts_only_the_audience(zone: LiveZon
 async def test_the_closure_of_a_stream_with_quench_includes_listeners(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """From before a listener starts until some time after its end, over any transport and process;
-    the policy takes effect once all existing listeners are recorded.
+    """The closure includes it from before it starts until some time after its end, over any
+    transport and process; the policy takes effect once all existing listeners are recorded.
     """
     zone.create_stream("log", quench=True)
     zone.create_stream("kept")

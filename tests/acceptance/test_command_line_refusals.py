@@ -106,7 +106,7 @@ def one_line(text: str) -> str:
 
 
 class TestKeys:
-    """Where the key comes from, and who else may see it."""
+    """The sources of the key, and the permissions of its file."""
 
     def test_from_a_file_that_only_its_owner_reads(self, zone: LiveZone, tmp_path: Path) -> None:
         zone.create_stream("orders")

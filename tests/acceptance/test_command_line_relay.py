@@ -60,7 +60,7 @@ def test_a_relay_emits_together_what_arrived_together(zone: LiveZone) -> None:
     assert len({line["appended_at"] for line in made}) < 100, "a request has one time"
 
 
-def test_a_relay_stores_what_comes_before_a_refused_event(
+def test_a_relay_stores_the_events_before_a_refused_one(
     hub: LiveHub, zone: LiveZone, tmp_path: Path
 ) -> None:
     partner, key, cursor = hub.new_zone(), tmp_path / "key", tmp_path / "cursor"

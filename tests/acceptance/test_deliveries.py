@@ -119,7 +119,7 @@ def dead_letter(hub: LiveHub, endpoint: int, sequences: list[int]) -> None:
 
 
 def test_failed_deliveries_of_all_endpoints_are_listed(zone: LiveZone, sink: Sink) -> None:
-    """Nobody has to know the endpoint to find dead letters. A client sees its own, a zone its own,
+    """No knowledge of the endpoint is needed. A client sees its own dead letters, a zone its own,
     and a key those of streams that it may listen to.
     """
     hub, other = zone.hub, zone.hub.new_zone()

@@ -1,5 +1,5 @@
-"""What a client's filters may take of every event of a stream is bounded, whichever way they come:
-made, changed, resumed, in bulk, or at the same moment; and so are those of a socket.
+"""The cost budget of a client's filters on a stream holds for every way to register: create,
+change, resume, in bulk, concurrently; and so does the budget of one socket's filters.
 """
 
 import json
@@ -16,7 +16,7 @@ CODE = "filters_too_costly"
 
 
 def expensive(number: int, cost: int = QUARTER) -> dict[str, Any]:
-    """A filter that counts so much; each number is another one."""
+    """Return a filter of the given cost; each number gives a different filter."""
     parts = "*".join("ab"[n % 2] for n in range(cost - 1))
     return {"language": "predicate", "filter": f'(wildcard note "*{parts}*{number}*")'}
 
@@ -31,34 +31,36 @@ def call(zone: LiveZone, method: str, path: str, body: Any = None, web: int = 0)
 
 
 def bulk(zone: LiveZone, *lines: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """What was refused, and the last line."""
+    """Return the refused lines and the last line of the answer."""
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     headers = {"Content-Type": "application/x-ndjson"}
     path = "/v1/registrations/bulk"
     answer = zone.hub.call("POST", path, body, key=zone.admin, headers=headers)
     assert answer.status == 200, answer
-    *told, done = [json.loads(line) for line in answer.body.splitlines()]
-    return [one for one in told if "error" in one], done
+    *reported, done = [json.loads(line) for line in answer.body.splitlines()]
+    return [one for one in reported if "error" in one], done
 
 
 def full(zone: LiveZone) -> list[int]:
-    """The tickets of four filters that are all that the client may have on `orders`."""
+    """Use up the client's budget on `orders` with four filters; return their tickets."""
     for stream in ("orders", "others"):
         zone.create_stream(stream)
-    made = zone.register(*(interest(n) for n in range(4)))
-    assert [one["cost"]["budget"] for one in made] == [QUARTER] * 4
-    return [one["id"] for one in made]
+    created = zone.register(*(interest(n) for n in range(4)))
+    assert [one["cost"]["budget"] for one in created] == [QUARTER] * 4
+    return [one["id"] for one in created]
 
 
-def test_one_more_is_refused_with_what_is_used_and_what_to_do(zone: LiveZone) -> None:
+def test_a_filter_above_the_budget_is_refused_with_the_used_budget_and_advice(
+    zone: LiveZone,
+) -> None:
     full(zone)
     cheap = {"language": "predicate", "filter": '(and (prefix note "a") (wildcard note "*b*"))'}
     items = [interest(1, **cheap), interest(5, filter='(wildcard note "*b*")')]
     refused = call(zone, "POST", "", items).refused(409, CODE)
     assert refused["position"] == {"index": 1, "field": "filter"}
-    told = {"cost": 1, "used": MOST, "cost_max": MOST, "stream": "orders"}
-    assert told.items() <= refused.items()
-    assert "a value, a beginning or a range" in refused["detail"]
+    reported = {"cost": 1, "used": MOST, "cost_max": MOST, "stream": "orders"}
+    assert reported.items() <= refused.items()
+    assert "Add an attribute's value, prefix or" in refused["detail"]
     several = call(zone, "POST", "", interest(5, streams=["others", "orders"]))
     several.refused(409, CODE)
     [found] = zone.register(items[0])
@@ -68,14 +70,14 @@ def test_one_more_is_refused_with_what_is_used_and_what_to_do(zone: LiveZone) ->
     zone.register(interest(5), key=other)
 
 
-def test_together_in_one_request_they_are_bounded_too(zone: LiveZone) -> None:
+def test_the_filters_of_one_request_are_bounded_together(zone: LiveZone) -> None:
     zone.create_stream("orders")
     refused = call(zone, "POST", "", [interest(n) for n in range(5)]).refused(409, CODE)
     assert refused["position"]["index"] == 4
     assert call(zone, "GET", "").json["items"] == []
 
 
-def test_a_change_is_bounded_by_what_it_adds(zone: LiveZone) -> None:
+def test_a_change_is_bounded_by_the_cost_that_it_adds(zone: LiveZone) -> None:
     first, *_ = full(zone)
     [elsewhere] = zone.register(interest(5, streams=["others"]))
     [cheap] = zone.register({"streams": ["orders"], "domain": "shop"})
@@ -84,11 +86,13 @@ def test_a_change_is_bounded_by_what_it_adds(zone: LiveZone) -> None:
     call(zone, "PATCH", f"/{first}", expensive(0, QUARTER + 1)).refused(409, CODE)
     assert call(zone, "PATCH", f"/{first}", expensive(6)).status == 200, "as much as before"
     assert call(zone, "PATCH", f"/{first}", expensive(0, QUARTER - 1)).status == 200
-    assert call(zone, "PATCH", f"/{cheap['id']}", expensive(5, 1)).status == 200, "what it left"
+    assert call(zone, "PATCH", f"/{cheap['id']}", expensive(5, 1)).status == 200, (
+        "the rest of the budget"
+    )
     call(zone, "PATCH", f"/{cheap['id']}", expensive(5, 2)).refused(409, CODE)
 
 
-def test_what_is_suspended_counts_from_its_resumption_on(zone: LiveZone) -> None:
+def test_a_suspended_filter_counts_from_its_resumption_on(zone: LiveZone) -> None:
     first, *_ = full(zone)
     [asleep] = zone.register(interest(5, suspended=True))
     path = f"/{asleep['id']}"
@@ -100,12 +104,12 @@ def test_what_is_suspended_counts_from_its_resumption_on(zone: LiveZone) -> None
     assert call(zone, "PATCH", f"/{first}", {"suspended": False}).status == 200
 
 
-def test_what_counts_is_what_the_strategy_of_the_stream_tries(zone: LiveZone) -> None:
-    """A range is found by an index, and tried for every event without one."""
-    wanted = {"language": "predicate", "filter": "(> load 5)", "streams": ["orders", "others"]}
+def test_the_matching_strategy_of_the_stream_decides_which_filters_count(zone: LiveZone) -> None:
+    """A range is found by an index; without one it is tried for every event."""
+    ranged = {"language": "predicate", "filter": "(> load 5)", "streams": ["orders", "others"]}
     zone.create_stream("orders")
     zone.create_stream("others", matching="access")
-    zone.register(wanted)
+    zone.register(ranged)
     for stream in ("orders", "others"):
         zone.register(*(interest(n, streams=[stream]) for n in range(3)))
     assert call(zone, "POST", "", interest(3)).status == 201
@@ -113,7 +117,7 @@ def test_what_counts_is_what_the_strategy_of_the_stream_tries(zone: LiveZone) ->
     assert (refused["used"], refused["stream"]) == (3 * QUARTER + 1, "others")
 
 
-def test_a_client_that_ends_leaves_nothing_behind(zone: LiveZone) -> None:
+def test_a_deleted_client_leaves_no_rows(zone: LiveZone) -> None:
     full(zone)
     rows = "SELECT count(*) FROM expensive_filters d JOIN clients c ON c.id = d.client_id"
     rows += " JOIN zones z ON z.id = c.zone_id WHERE z.name = %s"
@@ -122,7 +126,7 @@ def test_a_client_that_ends_leaves_nothing_behind(zone: LiveZone) -> None:
     assert zone.hub.sql(rows, zone.name) == [(0,)]
 
 
-def test_a_bulk_line_is_refused_by_its_number_and_uses_what_earlier_ones_left(
+def test_a_bulk_line_uses_the_budget_that_earlier_lines_left(
     zone: LiveZone,
 ) -> None:
     first, second, *_ = full(zone)
@@ -145,8 +149,8 @@ def test_a_bulk_line_is_refused_by_its_number_and_uses_what_earlier_ones_left(
     call(zone, "POST", "", interest(10, **expensive(10, 1))).refused(409, CODE)
 
 
-def test_of_those_who_come_at_once_no_more_get_in(zone: LiveZone) -> None:
-    """Made, changed and resumed in several processes; before the lock each saw room for itself."""
+def test_concurrent_registrations_do_not_exceed_the_budget(zone: LiveZone) -> None:
+    """Created, changed and resumed in two processes; without a lock each saw budget for itself."""
     zone.create_stream("orders")
     cheap = [one["id"] for one in zone.register(*([{"streams": ["orders"], "domain": "d"}] * 6))]
     asleep = [one["id"] for one in zone.register(*(interest(n, suspended=True) for n in range(6)))]

@@ -80,7 +80,7 @@ def idle(hub: LiveHub, sink: Sink) -> Iterator[LiveHub]:
     hub.start_callbacks()
 
 
-def test_without_workers_the_hub_is_degraded_and_says_why(
+def test_without_workers_the_hub_is_degraded_with_a_reason(
     idle: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
     """All workers were stopped, nothing was delivered, and every probe and badge showed ok."""
@@ -119,7 +119,7 @@ def test_without_workers_the_hub_is_degraded_and_says_why(
 def test_a_failing_endpoint_shows_its_state_and_since_when(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    """It answered 500 to everything, and the API only said that it was enabled."""
+    """The hub answered every request with 500, and the API only said that it was enabled."""
 
     def health() -> dict[str, Any]:
         path = f"/v1/endpoints/{made['id']}"

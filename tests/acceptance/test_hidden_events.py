@@ -1,5 +1,5 @@
-"""Events for others are also hidden in counts, sizes, comparisons and pages: a client outside of
-the audience learns that sequences were used, and nothing else.
+"""Events for others are also hidden in counts, sizes, comparisons and pages: a client outside the
+audience sees that sequences were used, and nothing else.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ def hidden(key: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def outside(zone: LiveZone) -> str:
-    """The key of a client in no group; the zone's admin is in `ops`. The stream `hid` is keyed."""
+    """Return the key of a client in no group; the zone's admin is in `ops`; `hid` is keyed."""
     zone.create_stream("hid", keyed=True)
     put_into(zone, "tester", "ops")
     return zone.key("emit:*", "listen:*", client="outsider")
@@ -30,8 +30,8 @@ def outside(zone: LiveZone) -> str:
 def test_sizes_and_times_of_hidden_events_are_not_revealed(
     hub: LiveHub, zone: LiveZone, outside: str
 ) -> None:
-    """Segments tell their bytes to who may see all that is in them; a dry run counts over time what
-    its caller may see.
+    """Segments report their bytes only to a caller who may see all their events; a dry run counts
+    over time only the events that its caller may see.
     """
 
     def sizes(stream: str, key: str) -> set[bool]:
@@ -71,11 +71,11 @@ def test_sizes_and_times_of_hidden_events_are_not_revealed(
 
 
 @pytest.mark.req("OIF-32")
-def test_a_key_that_is_hidden_is_not_there_for_changes_either(
+def test_changes_of_a_hidden_key_are_answered_like_those_of_an_unused_key(
     hub: LiveHub, zone: LiveZone, outside: str
 ) -> None:
-    """All that is answered about it is what is answered about a key that nobody has used, but that
-    a PUT for a new key does not overwrite it: so far one learns that it is taken.
+    """The one exception: a PUT with `If-None-Match: *` does not overwrite it, so the client learns
+    that the key is in use.
     """
 
     def ask(method: str, key: str, condition: str | None, by: str = outside) -> Answer:
@@ -91,7 +91,7 @@ def test_a_key_that_is_hidden_is_not_there_for_changes_either(
 
     for method, conditions in (
         ("DELETE", (None, "1", "999999")),
-        ("PUT", ("1", "999999", None)),  # the last is done
+        ("PUT", ("1", "999999", None)),  # only the last succeeds
     ):
         for number, condition in enumerate(conditions):
             key = f"{method}-{number}"
@@ -100,8 +100,8 @@ def test_a_key_that_is_hidden_is_not_there_for_changes_either(
             assert outcome(answer) == outcome(ask(method, f"unused-{key}", condition)), condition
             done = answer.status == 201
             assert done == (method == "PUT" and condition is None)
-            shown = ask("GET", key, None, zone.admin).json["event"]
-            assert shown.get("audience") == (None if done else ["ops"])
+            current = ask("GET", key, None, zone.admin).json["event"]
+            assert current.get("audience") == (None if done else ["ops"])
 
     assert ask("PUT", "DELETE-1", "*").refused(412, "changed")["current"] == 0
     assert ask("GET", "DELETE-1", None, zone.admin).json["event"]["audience"] == ["ops"]
@@ -112,7 +112,7 @@ def test_a_key_that_is_hidden_is_not_there_for_changes_either(
 
 
 @pytest.mark.req("OIF-32")
-def test_pages_of_the_state_tell_nothing_of_keys_between_them(
+def test_pages_of_the_state_reveal_no_hidden_keys_between_them(
     hub: LiveHub, zone: LiveZone, outside: str
 ) -> None:
     """Each page is full, regardless of hidden keys, and `next` reveals no key's digest."""

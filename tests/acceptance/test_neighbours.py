@@ -1,5 +1,5 @@
-"""What one client feels of another that takes all it can get: counted in the other's requests and
-turns, never in milliseconds.
+"""Noisy neighbours: the share that a client gets beside another that takes all it can, counted in
+the other's requests and rounds of the event loop, never in milliseconds.
 """
 
 import asyncio
@@ -69,10 +69,10 @@ async def services_of(hub: LiveHub) -> AsyncIterator[ListenerServices]:
             await asyncio.gather(following, return_exceptions=True)
 
 
-async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
+async def test_an_emit_waits_for_few_of_another_clients_hundreds_of_emits(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """All were parsed and appended in the order in which they came, so the last waited for all."""
+    """Emits were parsed and appended in the order of arrival, so the last one waited for all."""
     zone.create_stream("orders")
     keys = {name: zone.key("emit:*", client=name) for name in ("hog", "victim")}
     answered: list[str] = []
@@ -95,11 +95,11 @@ async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
 
     async with services_of(hub) as services:
         log, authorizer, _, _, types, *_ = services
-        places = Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT)
+        slots = Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT)
         route = Router(
-            nowhere, HTTP_ROUTES, RouteServices(log, authorizer, types, "", Admission(places))
+            nowhere, HTTP_ROUTES, RouteServices(log, authorizer, types, "", Admission(slots))
         )
-        await emit(route, "victim")  # whatever is looked up is known then
+        await emit(route, "victim")  # fills the caches
         await emit(route, "hog")
         answered.clear()
         async with asyncio.timeout(TIMEOUT_S):
@@ -110,11 +110,11 @@ async def test_an_emit_waits_for_few_of_the_hundreds_of_another_client(
 
 
 async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
-    raise AssertionError("no route takes this")
+    raise AssertionError("no route matches this request")
 
 
-async def test_a_transaction_has_something_of_every_client(hub: LiveHub, zone: LiveZone) -> None:
-    """What came last was appended last, however little it was."""
+async def test_a_transaction_has_events_of_every_client(hub: LiveHub, zone: LiveZone) -> None:
+    """The last arrival was appended last, even a single event."""
     zone.create_stream("orders")
     [[stream]] = hub.sql(
         "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id WHERE z.name = %s", zone.name
@@ -135,16 +135,20 @@ async def test_a_transaction_has_something_of_every_client(hub: LiveHub, zone: L
 
 
 class Socket:
-    """A pump whose socket takes everything at once; `told` is shared, and names who was told."""
+    """A pump whose socket accepts every frame at once; each event adds the socket's name to
+    `receivers`, which all sockets share.
+    """
 
-    def __init__(self, name: str, told: list[str]) -> None:
+    def __init__(self, name: str, receivers: list[str]) -> None:
         self.name = name
-        self._told = told
+        self._receivers = receivers
         self.pump: SocketPump
         self.running: asyncio.Task[None]
 
     async def _send(self, frames: list[Frame]) -> None:
-        self._told.extend(self.name for frame in frames if b'"op":"event"' in _bytes(frame)[:20])
+        self._receivers.extend(
+            self.name for frame in frames if b'"op":"event"' in _bytes(frame)[:20]
+        )
 
     async def open(self, services: ListenerServices, key: str) -> "Socket":
         principal = await services.authorizer.authenticate(key)
@@ -167,48 +171,49 @@ def _bytes(frame: Frame) -> bytes:
     return frame.encode() if isinstance(frame, str) else frame
 
 
-async def test_sockets_that_catch_up_leave_the_event_loop_and_each_other_room(
+async def test_sockets_that_catch_up_share_the_event_loop_fairly(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """Each had a turn in every round of the event loop, so whatever else a process had to do waited
-    for all of them; and a client with one socket had one turn in as many as the other had sockets.
+    """Each socket had a time slice in every round of the event loop, so all other work of the
+    process waited for all of them; and a client with one socket had one slice in as many as the
+    other had sockets.
     """
     zone.create_stream("orders")
     for _ in range(HISTORY // limits.BATCH_EVENTS_MAX):
         assert zone.emit("orders", [EVENT] * limits.BATCH_EVENTS_MAX).status == 200
     keys = {name: zone.key("listen:*", client=name) for name in ("hog", "victim")}
-    told: list[str] = []
+    receivers: list[str] = []
     rounds: list[int] = []
 
     async def count_rounds() -> None:
         while True:
-            before = len(told)
+            before = len(receivers)
             await asyncio.sleep(0)
-            rounds.append(len(told) - before)
+            rounds.append(len(receivers) - before)
 
     async with services_of(hub) as services:
-        opened = [Socket("hog", told) for _ in range(READERS)]
+        opened = [Socket("hog", receivers) for _ in range(READERS)]
         sockets = [await each.open(services, keys["hog"]) for each in opened]
-        victim = await Socket("victim", told).open(services, keys["victim"])
+        victim = await Socket("victim", receivers).open(services, keys["victim"])
         counting = asyncio.create_task(count_rounds())
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await asyncio.gather(*(each.listen("orders") for each in sockets))
-                at = len(told)
+                at = len(receivers)
                 await victim.listen("orders")
-                await until(lambda: told.count("victim") >= HISTORY)
+                await until(lambda: receivers.count("victim") >= HISTORY)
         finally:
             counting.cancel()
             for each in (*sockets, victim):
                 await each.close()
-    last = len(told) - 1 - told[::-1].index("victim")
-    of_others = told[at:last].count("hog")
+    last = len(receivers) - 1 - receivers[::-1].index("victim")
+    of_others = receivers[at:last].count("hog")
     assert max(rounds) <= 4 * limits.CATCH_UP_SLICES * limits.FRAMES_PER_SLICE_MAX
     assert of_others <= READERS * HISTORY / 4, f"{of_others} events went to the other client"
 
 
 def log_in(hub: LiveHub, body: bytes, address: str) -> tuple[int, str]:
-    """Status and code of a login from an address of loopback."""
+    """Log in from a loopback address; return the status and the code of the answer."""
     port = hub.web[0].port
     opened = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=(address, 0))
     try:
@@ -219,28 +224,28 @@ def log_in(hub: LiveHub, body: bytes, address: str) -> tuple[int, str]:
         opened.close()
 
 
-def test_wrong_logins_hold_no_connection_of_the_management_api(
+def test_failed_logins_hold_no_connection_of_the_management_api(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """Each held one while its password was hashed, so whoever came waited for all, or got 503."""
+    """Each held one while its password was hashed; other requests waited for all, or got 503."""
     wrong = json.dumps(NOBODY).encode()
     addresses = [f"127.0.1.{number % 4 + 1}" for number in range(8)]
     counted = "SELECT count(*) FROM login_attempts WHERE subject LIKE 'user:nobody@127.0.1.%%'"
-    seen: list[int] = []
+    finished: list[int] = []
     with ThreadPoolExecutor(len(addresses)) as pool:
         logins = [pool.submit(log_in, hub, wrong, address) for address in addresses]
         while hub.sql(counted)[0][0] < 4:
-            pass  # until they are under way
+            pass  # until the logins are in progress
         before = sum(login.done() for login in logins)
         for _ in range(3):
             assert hub.call("GET", "/v1/streams", key=zone.admin).status == 200
-            seen.append(sum(login.done() for login in logins) - before)
+            finished.append(sum(login.done() for login in logins) - before)
     assert {login.result() for login in logins} == {(401, "invalid_login")}
-    assert seen[-1] <= 2, f"of 8 logins so many were over with each answer: {seen}"
+    assert finished[-1] <= 2, f"of 8 logins, finished at each answer: {finished}"
 
 
-def test_a_stranger_may_send_as_much_as_a_login_needs_and_each_is_counted(hub: LiveHub) -> None:
-    """240 KB of JSON were parsed before anybody asked who sent it, as often as one liked."""
+def test_the_body_of_a_login_is_bounded_and_each_attempt_is_counted(hub: LiveHub) -> None:
+    """240 KB of JSON were parsed before authentication, without a limit of attempts."""
     address = "127.0.2.1"
     for _ in range(limits.LOGIN_ATTEMPTS_PER_ADDRESS_MAX):
         assert log_in(hub, BOMB, address) == (413, "body_too_large")
@@ -253,11 +258,11 @@ def test_a_stranger_may_send_as_much_as_a_login_needs_and_each_is_counted(hub: L
 
 
 @pytest.mark.timeout(60)
-async def test_many_requests_with_one_wrong_key_do_not_stop_a_process(
+async def test_many_requests_with_one_wrong_key_do_not_block_the_process(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """One that came in the same turn of the event loop in which the look-up had failed asked for
-    its result for ever, and the process answered nobody any more.
+    """A request in the same round of the event loop as a failed look-up polled for its result for
+    ever, and the process answered no more requests.
     """
     wrong = f"{zone.admin[:-6]}{zone.admin[-6:].swapcase()[::-1]}"
 
@@ -272,10 +277,10 @@ async def test_many_requests_with_one_wrong_key_do_not_stop_a_process(
             await asyncio.sleep(0)
 
 
-async def test_a_database_that_is_busy_is_not_called_away(
+async def test_a_busy_database_is_reported_as_busy_and_not_as_unavailable(
     hub: LiveHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twelve look-ups at once of a database that answers two in 0.4 s, with a second to wait."""
+    """Twelve concurrent look-ups, in a database that answers two in 0.4 s; the timeout is 1 s."""
     monkeypatch.setattr(limits, "READ_TIMEOUT_S_MAX", 1.0)
     hub.sql("CREATE SCHEMA IF NOT EXISTS slow")
     hub.sql(

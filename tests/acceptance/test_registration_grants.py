@@ -178,8 +178,8 @@ def test_operators_change_and_end_all_of_it(shop: Shop) -> None:
 
 
 def test_management_answers_at_once_when_its_connections_died(hub: LiveHub, zone: LiveZone) -> None:
-    """As after a restart of PostgreSQL: no connection that died with it is handed out, even if all
-    that a process may hold did.
+    """After a restart of PostgreSQL no dead connection is handed out, even if all connections of
+    the process died.
     """
     idle = (
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"

@@ -89,7 +89,7 @@ def test_a_group_belongs_to_its_client_and_is_deleted_when_no_registration_names
 def test_a_suspended_group_suspends_registrations_that_join_it_until_it_is_resumed(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    """With a running forwarder, which does not know the group before its first registration."""
+    """The forwarder that runs does not know the group before its first registration."""
     endpoint = zone.endpoint(sink.url("/joins"))["id"]
     for name in ("orders", "returns"):
         zone.create_stream(name)

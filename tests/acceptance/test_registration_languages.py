@@ -78,7 +78,7 @@ OF_LABELS: tuple[tuple[dict[str, Any], list[int]], ...] = (
 async def test_objects_in_lists_are_reached_in_every_language(
     hub: LiveHub, orders: LiveZone, sink: Sink
 ) -> None:
-    """They never matched in any language, neither for a listener nor for a callback."""
+    """Such values never matched in any language, neither for a listener nor for a callback."""
     endpoint = orders.endpoint(sink.url(f"/{orders.name}"))["id"]
     definitions = [{"streams": ["orders"], "endpoint": endpoint, **each} for each, _ in OF_LABELS]
     ids = [one["id"] for one in orders.register(*definitions)]

@@ -62,7 +62,7 @@ def test_after_the_sequence_of_a_reply_only_later_changes_follow(zone: LiveZone)
 
 
 @pytest.mark.req("EMC-09")
-def test_what_a_reply_shows_and_its_sequence_are_of_one_moment(zone: LiveZone) -> None:
+def test_a_reply_and_its_sequence_are_of_one_snapshot(zone: LiveZone) -> None:
     """A reader at sequence N sees exactly the changes announced up to N."""
     zone.create_stream("orders", retain_events=1)
 
@@ -85,7 +85,7 @@ def test_what_a_reply_shows_and_its_sequence_are_of_one_moment(zone: LiveZone) -
 
 @pytest.mark.req("EMC-09")
 def test_a_reply_that_has_to_wait_is_still_of_one_moment(zone: LiveZone) -> None:
-    """What is committed between its sequence and its content is not in it."""
+    """A commit between the reading of its sequence and of its content is not in the reply."""
     zone.create_stream("orders", retain_events=1)
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'streams'::regclass"
     with psycopg.connect(zone.hub.database_url) as held, ThreadPoolExecutor(1) as pool:
@@ -290,7 +290,7 @@ def test_a_condition_is_one_sequence(zone: LiveZone, text: str) -> None:
 
 @pytest.mark.req("EMC-12")
 def test_a_sequence_that_the_hub_has_not_reached_is_refused(zone: LiveZone) -> None:
-    """It is of another life of the log."""
+    """Such a sequence belongs to another incarnation of the log."""
     zone.create_stream("orders")
     refusal = ask(zone, "PUT", "streams/orders", {"retain_events": 1}, If_Match=str(10**15))
     refusal.refused(412, "changed")

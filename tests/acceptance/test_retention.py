@@ -20,7 +20,7 @@ MIB = 1024 * 1024
 def wait_for(holds: Callable[[], bool], what: str) -> None:
     give_up_s = time.monotonic() + PATIENCE_S
     while not holds():
-        assert time.monotonic() < give_up_s, f"waited in vain for {what}"
+        assert time.monotonic() < give_up_s, f"timed out waiting for {what}"
         time.sleep(0.05)
 
 

@@ -81,7 +81,7 @@ async def test_interest_in_a_type_finds_its_declared_subtypes(
 
 @pytest.mark.req("RDY-13")
 def test_the_parent_of_a_type_never_changes(zone: LiveZone) -> None:
-    """So that what an event matches does not depend on when it is matched."""
+    """The matches of an event must not depend on the time of matching."""
     for type, more in (("Top", {}), ("Other", {}), ("Sub", {"parent": "Top"})):
         assert declare(zone, type, {}, **more).status == 201
     for type, more, was in (

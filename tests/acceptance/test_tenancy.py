@@ -119,7 +119,7 @@ def test_the_owner_is_answered_and_so_the_requests_are_right(tenants: Tenants) -
 
 
 def shown(tenants: Tenants) -> dict[str, bytes]:
-    """What the owner and the operator are shown of all that might have been changed."""
+    """Return the answers to the owner and the operator about all resources that may change."""
     found = {}
     for row in READS:
         if not row.path.startswith(RESTLESS) and row.path != "/v1/streams":

@@ -73,7 +73,7 @@ async def test_a_long_poll_returns_at_the_event_or_empty_with_the_same_cursor(
 
 
 def _readers(hub: LiveHub) -> float:
-    """How many there are, of all tests."""
+    """Return the number of readers, of all tests."""
     text = hub.call("GET", "/metrics").body.decode()
     found = [line.split()[-1] for line in text.splitlines() if line.startswith("eventhub_sockets")]
     return sum(float(value) for value in found)
@@ -257,7 +257,7 @@ async def test_server_sent_events_continue_after_a_reported_gap(
 
 
 def test_curl_reads_pages_and_resumes_server_sent_events(zone: LiveZone) -> None:
-    """As a shell would: the id of the last event goes back as Last-Event-ID."""
+    """The script sends the id of the last event as Last-Event-ID."""
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 5))
     url = f"{zone.hub.url}/v1/streams/orders/events"
@@ -269,7 +269,7 @@ def test_curl_reads_pages_and_resumes_server_sent_events(zone: LiveZone) -> None
     assert lines[-1]["cursor"]["sequence"] == 5
 
     def cut_off(*options: str) -> tuple[list[int], str]:
-        """What comes until curl gives up, and the last id."""
+        """Return the events until the time-out of curl, and the last id."""
         sse = ("-N", "--max-time", "2", "-H", "Accept: text/event-stream", *options)
         text = curl(f"{url}?from=oldest", zone.admin, *sse, code=28)
         numbers = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]

@@ -21,7 +21,7 @@ STALL_S = 40.0  # the hub's own bound, and time for a busy machine
 
 
 def sockets(hub: LiveHub) -> int:
-    """How many readers the hub holds, over websockets and HTTP."""
+    """Return the number of readers of the hub, over websockets and HTTP."""
     text = hub.call("GET", "/metrics").body.decode()
     found = [line.split()[-1] for line in text.splitlines() if line.startswith("eventhub_sockets")]
     return int(sum(float(value) for value in found))
@@ -41,10 +41,10 @@ def connect(hub: LiveHub, key: str, query: str, accept: str) -> socket.socket:
     return made
 
 
-async def test_a_reader_that_takes_nothing_is_dropped_and_delays_nobody(
+async def test_a_reader_that_reads_nothing_is_disconnected_and_delays_no_other(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """Two of them, one in each form that goes on for ever."""
+    """Two readers, one for each unbounded form of answer."""
     zone.create_stream("orders")
     large = {**EVENT, "body": "x" * 900_000}
     for _ in range(3):
@@ -68,7 +68,7 @@ async def test_a_reader_that_takes_nothing_is_dropped_and_delays_nobody(
 
 
 def _rest(slow: socket.socket) -> int:
-    """How many bytes come until the connection is over."""
+    """Return the number of bytes until the connection ends."""
     size = 0
     try:
         while piece := slow.recv(1 << 20):
@@ -78,7 +78,7 @@ def _rest(slow: socket.socket) -> int:
     return size
 
 
-def test_a_poll_waits_for_as_long_as_it_asked(hub: LiveHub, zone: LiveZone) -> None:
+def test_a_poll_waits_for_the_requested_time(hub: LiveHub, zone: LiveZone) -> None:
     """A proxy's or a server's own patience often ends it after five seconds."""
     zone.create_stream("orders")
     began_s = time.monotonic()

@@ -183,7 +183,7 @@ async def test_listeners_are_notified_of_a_newer_version(hub: LiveHub, zone: Liv
 
 
 async def test_a_type_with_a_slash_is_declared_as_it_is_emitted(zone: LiveZone) -> None:
-    """It could be emitted, and no path led to its definition."""
+    """Such a type could be emitted, but no path led to its definition."""
     zone.create_stream("strict", undeclared="refuse")
     names = (("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c"), ("https://x.example/y", "made/it 100%"))
     for number, (domain, type) in enumerate(names):

@@ -329,8 +329,8 @@ def forwarders(world: World, tmp_path: Path) -> Iterator[Start]:
 
 
 async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interests]:
-    """Yield interests, as a fixture, to which nothing applies changes or indexes by itself: what is
-    in them came through `current`.
+    """Yield interests, as a fixture, without background tasks for changes and indexes: their
+    content came through `current`.
     """
     async with Log.open(database_url=world.url) as log:
         feed = Feed(log)

@@ -41,7 +41,7 @@ def test_what_is_no_power_of_two_below_the_default_bit_is_refused(mask: object) 
 
 
 @pytest.mark.parametrize("mask", [1.0, True, None, [], ["disk"], {}, "", "0x4", "4 ", "-4", "４"])
-def test_what_is_no_mask_is_refused(mask: object) -> None:
+def test_an_invalid_mask_is_refused(mask: object) -> None:
     response = caller_with(*EVERYTHING).put("/v1/channels/disk", {"mask": mask})
     assert response.json()["code"] in ("invalid_mask", "invalid_field")
     assert response.json()["position"] == {"field": "mask"}

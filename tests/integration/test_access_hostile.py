@@ -128,7 +128,7 @@ def paths(value: str) -> Iterator[str]:
 
 
 def digest() -> str:
-    """Of everything stored, but logins."""
+    """Return a digest of all stored rows but logins."""
     found = hashlib.sha256()
     with connection.cursor() as cursor:
         for table in ("zones", "clients", "api_keys", "channels", "streams", "heads", "segments"):

@@ -1,5 +1,5 @@
-"""The backlog of endpoints that take nothing: the oldest deliveries are dropped, and gap notices
-say so.
+"""The backlog of endpoints that accept nothing: the oldest deliveries are dropped, and gap notices
+report them.
 """
 
 from collections.abc import AsyncIterator, Iterator

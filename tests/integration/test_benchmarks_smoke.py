@@ -63,7 +63,7 @@ def _result(case: Case, value: float, other: float) -> Result:
     return Result(case, value, value, value, {"group_send_in_memory": other}, [value / other], {})
 
 
-def test_a_floor_that_is_missed_and_a_weak_baseline_are_said() -> None:
+def test_a_missed_floor_and_a_weak_baseline_are_reported() -> None:
     case = Case("fanout_100", "frames/s", lambda: Reading(0), floor=6, goal=10)
     text = table([_result(case, 5_000, 1_000)], {"noop_requests_per_s": 1, "fsync_per_s": 2})
     assert "BELOW THE FLOOR" in text

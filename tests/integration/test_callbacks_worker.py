@@ -150,7 +150,7 @@ async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the
 
 
 async def test_a_suspended_worker_overwrites_nothing(world: CallbacksWorld, tmp_path: Path) -> None:
-    """It continues in the middle of a request, holding more of a lane."""
+    """The worker resumes in the middle of a request, with further claims of the lane."""
     gate = asyncio.Event()
 
     async def first_waits(posted: Posted) -> bytes:
@@ -315,7 +315,7 @@ async def test_archiving_and_index_builds_leave_a_thread_for_short_tasks(
         redis_server.kill()
 
 
-async def test_the_log_says_why_the_database_is_unavailable(
+async def test_the_log_message_has_the_reason_for_an_unavailable_database(
     world: CallbacksWorld, tmp_path: Path
 ) -> None:
     """For a wrong database name a worker logged DatabaseUnavailable, and nothing else."""

@@ -92,7 +92,7 @@ async def asked(env: dict[str, str], *words: str) -> dict[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
-async def test_tools_of_celery_show_what_is_at_work(
+async def test_the_tools_of_celery_list_running_tasks(
     world: CallbacksWorld, env: dict[str, str], broker: Broker, tmp_path: Path
 ) -> None:
     """Long tasks have threads of their own: deliveries continue meanwhile."""
@@ -128,7 +128,7 @@ async def test_tools_of_celery_show_what_is_at_work(
         assert active["eventlog.archive"]["delivery_info"]["routing_key"] == "archive"
 
 
-async def test_a_worker_says_what_it_is_and_takes_orders(
+async def test_a_worker_reports_its_state_and_accepts_remote_control(
     env: dict[str, str], tmp_path: Path
 ) -> None:
     log = tmp_path / "w1.log"
@@ -150,8 +150,10 @@ async def test_a_worker_says_what_it_is_and_takes_orders(
         assert names == {*SLOTS, f"{NAME}.dq2"} - {"jobs"}
 
 
-async def test_second_worker_of_a_name_says_so(env: dict[str, str], tmp_path: Path) -> None:
-    """They would take units from each other, and `inspect` shows only one of them."""
+async def test_a_second_worker_of_the_same_name_is_reported(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    """They would take units from each other, and `inspect` shows only one of the two workers."""
     first, second = tmp_path / "w1.log", tmp_path / "w2.log"
     with running(env, first, "worker", "-n", NAME) as process:
         await until(partial(ready, first), 40)

@@ -1,6 +1,6 @@
-"""The database's clock steps back by an hour: what lies further ahead than it can is not believed.
+"""The database's clock steps back by an hour: stored times too far in the future are ignored.
 
-A step is made by shifting what is stored: after a step back all of it lies that much further ahead.
+The tests shift the stored times: after a step back all of them are that much further in the future.
 The story: 2,331 deliveries waited as long as the step, and a stream had no owner for 250 s, because
 forwarders that were dead counted as alive.
 """
@@ -31,7 +31,7 @@ def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def held_by_a_dead_worker(world: CallbacksWorld, endpoint: int, sent: Sent) -> None:
-    """What it claimed, and that it lives, as it stands after the step."""
+    """Write the worker's claims and its heartbeat as they are after the clock step."""
     worker = str(uuid4())[:18] + "-0000-000000000000"
     token = worker[:18] + "-0000-000000000007"
     world.sql(f"INSERT INTO callback_workers VALUES (%s, {SHIFTED})", worker)
@@ -79,11 +79,11 @@ async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
     assert len(set(sink.ids())) == len(sink.posted) == 200
 
 
-async def test_many_endpoints_are_looked_at_in_pieces_while_their_worker_lives(
+async def test_many_endpoints_are_examined_in_batches_while_their_worker_is_alive(
     world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With tens of thousands the statement was cancelled, again and again: nothing was mended,
-    nothing that a dead worker held was freed, and the worker itself was taken for dead.
+    """With tens of thousands of endpoints the statement was cancelled each time: claims of dead
+    workers were not released, and the worker itself was considered dead.
     """
     monkeypatch.setattr(limits, "CALLBACK_SCAN_ENDPOINTS_MAX", 20)
     monkeypatch.setattr(limits, "STATEMENT_TIMEOUT_S_MAX", 2)
@@ -115,7 +115,7 @@ def forwarding() -> Iterator[World]:
     yield from world_database()
 
 
-async def test_a_forwarder_that_is_dead_holds_no_stream_until_the_clock_comes_back(
+async def test_a_dead_forwarder_holds_no_stream_after_the_clock_was_set_back(
     forwarding: World,
 ) -> None:
     async with writing_pool(forwarding.url) as pool, pool.connection() as connection:

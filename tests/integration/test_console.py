@@ -50,7 +50,7 @@ def test_every_path_of_the_console_is_its_page(browser: Client, built: Path, pat
     assert b"/console/assets/app-1a.js" in answer.content
 
 
-def test_the_page_runs_only_what_carries_its_nonce_or_is_its_own(
+def test_the_page_runs_only_scripts_with_its_nonce_or_of_its_origin(
     browser: Client, built: Path
 ) -> None:
     first, second = (browser.get("/console/") for _ in range(2))
@@ -63,7 +63,7 @@ def test_the_page_runs_only_what_carries_its_nonce_or_is_its_own(
         assert part in policies[0]
 
 
-def test_assets_are_kept_for_ever_and_other_files_are_asked_for(
+def test_assets_are_cached_for_ever_and_other_files_are_revalidated(
     browser: Client, built: Path
 ) -> None:
     script = browser.get("/console/assets/app-1a.js")
@@ -73,7 +73,7 @@ def test_assets_are_kept_for_ever_and_other_files_are_asked_for(
     assert browser.get("/console/icon.svg")["Cache-Control"] == "no-cache"
 
 
-def test_a_packed_file_is_sent_to_who_takes_it(browser: Client, built: Path) -> None:
+def test_a_compressed_file_is_sent_to_clients_that_accept_it(browser: Client, built: Path) -> None:
     packed = browser.get("/console/assets/app-1a.js", headers={"Accept-Encoding": "br, gzip"})
     assert packed["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.content) == SCRIPT
@@ -89,7 +89,9 @@ def test_a_packed_file_is_sent_to_who_takes_it(browser: Client, built: Path) -> 
         "icon.svg%00", "assets/app-1a.js.gz",
     ],
 )  # fmt: skip
-def test_what_is_no_file_of_the_console_is_404(browser: Client, built: Path, path: str) -> None:
+def test_a_path_that_is_no_file_of_the_console_is_404(
+    browser: Client, built: Path, path: str
+) -> None:
     refused(browser.get(f"/console/{path}"), 404, "not_found")
 
 
@@ -100,7 +102,7 @@ def test_the_console_is_only_read(browser: Client, built: Path, path: str) -> No
     assert answer["Allow"] == "GET, HEAD"
 
 
-def test_a_console_that_is_not_built_says_how(
+def test_a_missing_build_of_the_console_is_answered_with_the_command(
     browser: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(console, "DIST", tmp_path / "nowhere")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 def test_a_page_scans_a_bounded_number_and_the_next_continues(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of 20 dead-lettered deliveries three belong to the reading client, none of them recent."""
+    """Three of 20 dead-lettered deliveries belong to the reading client, none of them recent."""
     monkeypatch.setattr(limits, "DELIVERIES_SCANNED_MAX", 6)
     manager = caller_with(*EVERYTHING, zone_name="plant")
     assert manager.put("/v1/streams/lines", {}).status_code == 201

@@ -93,7 +93,7 @@ def due(world: World, stream_id: int) -> list[Due]:
     return [Due(*row) for row in rows]
 
 
-async def test_forwarders_need_what_they_have_not_passed(
+async def test_forwarders_retain_segments_that_they_have_not_passed(
     world: World, connection: Connection
 ) -> None:
     stream_id, other = world.stream(), world.stream()
@@ -170,7 +170,7 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
 
 
 async def test_a_gap_notice_gets_no_copy(world: World, connection: Connection) -> None:
-    """It has the key of an event, but does not describe it."""
+    """A gap notice has the key of an event, but does not describe the event."""
     group = await new_group(world)
     stream_id = world.stream(segment_events_max=5)
     world.emit(stream_id, *["a"] * 5)

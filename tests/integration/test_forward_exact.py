@@ -1,5 +1,5 @@
 """Exactness under change: the deliveries that forwarders write equal those expected from the
-tables, event by event, whatever races, is killed or disconnected.
+tables, event by event, under any race, kill or disconnection.
 """
 
 import random
@@ -13,7 +13,7 @@ from tests.integration.forward_world import Start, World, eventually, forwarders
 world = pytest.fixture(scope="module")(world_database)
 start = pytest.fixture(forwarders)
 TYPES = ("a", "b", "c", None)
-Owed = list[tuple[int, int, list[int]]]
+ExpectedDeliveries = list[tuple[int, int, list[int]]]
 CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE datname = current_database() AND application_name LIKE 'eventhub%%'
@@ -21,7 +21,7 @@ CUT = """
 """
 
 
-def expected_deliveries(world: World, stream_id: int) -> Owed:
+def expected_deliveries(world: World, stream_id: int) -> ExpectedDeliveries:
     """Return the expected deliveries by a scan of all versions for every event, from the tables
     alone.
     """
@@ -103,7 +103,7 @@ def test_registrations_are_added_without_a_rebuild(world: World, start: Start) -
     running = start()
     loaded = f"reason=lease strategy=auto stream={stream_id} "
     eventually(lambda: loaded in running.log(), "the matcher is there")
-    expected: Owed = []
+    expected: ExpectedDeliveries = []
     for sequence in range(1, 21):
         world.emit(stream_id, "a")
         expected.append((sequence, endpoint, tickets[:]))

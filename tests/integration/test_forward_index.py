@@ -100,7 +100,7 @@ async def test_only_changes_since_the_build_are_loaded_also_of_an_open_transacti
     ]
 
 
-async def test_a_newer_index_takes_over_what_changed_while_it_was_built(
+async def test_a_newer_index_includes_changes_made_during_its_build(
     world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     """Ends that the stream has passed are forgotten, but not by the new index's snapshot."""

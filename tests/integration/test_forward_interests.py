@@ -1,4 +1,4 @@
-"""A forwarder's interests are current when it says so, however late notifications arrive."""
+"""`current` returns up-to-date interests of a forwarder, however late notifications arrive."""
 
 import asyncio
 

@@ -58,7 +58,7 @@ def named(world: World, stream_id: int) -> dict[str, str | None]:
     return {"zone": stream.zone, "stream": stream.name}
 
 
-def last_build(world: World, stream_id: int) -> rows.IndexBuild:
+def last_build(world: World, stream_id: int) -> rows.IndexBuildNote:
     with blocking(world.url, name="test") as connection:
         return rows.builds(connection, [stream_id])[stream_id]
 

@@ -73,7 +73,7 @@ async def test_a_listener_of_more_than_a_day_continues_in_another_row(url: str) 
     assert found == [("cursor", 0, 15, 15, "continued"), ("continued", 15, 16, 1, "stopped")]
 
 
-async def test_above_the_bound_one_row_says_that_later_ones_are_not_recorded(
+async def test_above_the_bound_one_row_reports_that_later_ones_are_not_recorded(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "LISTENERS_RECORDED_PER_CLIENT_HOUR", 3)

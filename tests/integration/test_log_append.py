@@ -177,7 +177,7 @@ def test_append_in_raises_the_refusal_and_leaves_the_transaction_usable(database
         assert sequences(append_in(connection, [draft(stream)])) == [2]
 
 
-def test_a_waiting_append_sees_what_the_one_before_it_committed(database: str) -> None:
+def test_a_waiting_append_sees_the_commit_of_the_previous_one(database: str) -> None:
     stream = new_stream(database, segment_events_max=2)
     with (
         psycopg.connect(database) as first,

@@ -135,7 +135,7 @@ async def test_numbers_have_no_holes_and_all_readers_of_all_processes_see_one_or
     assert len({stored.segment for stored in lists[0]}) == 1
 
 
-async def test_a_reader_resumes_after_its_cursor_and_goes_on_live(backend: Backend) -> None:
+async def test_a_reader_resumes_after_its_cursor_and_continues_live(backend: Backend) -> None:
     stream = backend.make()
     places = await append(backend.log, stream, 5)
     cursor = Cursor(places[2].segment, places[2].sequence)
@@ -172,7 +172,9 @@ async def test_below_the_producers_window_a_request_is_refused_whole(backend: Ba
     assert place.sequence == 2
 
 
-async def test_a_gap_says_exactly_what_is_missing_and_where_to_go_on(backend: Backend) -> None:
+async def test_a_gap_names_exactly_the_missing_events_and_the_cursor_to_resume_from(
+    backend: Backend,
+) -> None:
     stream = backend.make(segment_events_max=10, retain_events=30)
     places = await append(backend.log, stream, 100)
     backend.drop_to(stream, 70)

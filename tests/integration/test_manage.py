@@ -12,7 +12,7 @@ MANAGE = Path(__file__).parents[2] / "manage.py"
 
 
 @pytest.mark.parametrize("command", ["changepassword", "createsuperuser", "migrate", "createkey"])
-def test_a_command_without_database_url_says_what_to_set(command: str) -> None:
+def test_a_command_without_database_url_names_the_setting(command: str) -> None:
     env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     arguments = ["shop"] if command == "createkey" else []
     done = subprocess.run(

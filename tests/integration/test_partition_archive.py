@@ -251,7 +251,7 @@ def archive(world: World, place: Path, action: str) -> str:
     return done.stdout + done.stderr
 
 
-async def test_the_command_says_what_is_archived_what_is_damaged_and_what_is_lost(
+async def test_the_command_lists_archived_damaged_and_lost_partitions(
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
     group = await old_group(world, connection)

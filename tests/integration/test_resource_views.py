@@ -1,5 +1,5 @@
-"""What all views of the management API have of their base: pages by rows' places, serializers that
-are planned once, permissions that the document repeats.
+"""The base of all views of the management API: pages by the positions of rows, serializers that are
+planned once, permissions that the document repeats.
 """
 
 import re
@@ -28,7 +28,7 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-def test_what_the_document_gives_to_operators_alone_is_refused_to_every_key() -> None:
+def test_routes_documented_for_operators_refuse_every_key() -> None:
     caller = caller_with(*EVERYTHING)
     found = 0
     for method, path, operation in operations():
@@ -41,7 +41,7 @@ def test_what_the_document_gives_to_operators_alone_is_refused_to_every_key() ->
     assert found >= 10
 
 
-def test_a_look_at_the_headers_alone_needs_what_the_whole_needs() -> None:
+def test_a_head_request_needs_the_permissions_of_get() -> None:
     caller = caller_with("listen:orders")
     for path in ("/v1/zones", "/v1/clients", "/v1/overview", "/v1/jobs"):
         assert caller.call("HEAD", path).status_code == 403, path
@@ -60,7 +60,7 @@ def test_every_list_has_the_same_pages() -> None:
         assert schemas[name]["required"] == ["items", "next"], name
 
 
-def test_a_page_goes_on_behind_rows_that_begin_at_the_same_number() -> None:
+def test_a_page_continues_after_rows_with_equal_first_sequences() -> None:
     """An empty segment has the first sequence of the next one, so the place is both columns."""
     manager = caller_with(*EVERYTHING)
     assert manager.put("/v1/streams/orders", {}).status_code == 201
@@ -91,7 +91,7 @@ def test_how_long_a_list_is_costs_no_more_queries() -> None:
     assert counts[0] == counts[1]
 
 
-def test_what_a_serializer_shows_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fields_of_a_serializer_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fields that were made for every item took 31 ms for a page of 50."""
     manager = caller_with(*EVERYTHING)
     manager.get("/v1/clients")
@@ -107,10 +107,12 @@ def test_what_a_serializer_shows_is_planned_once(monkeypatch: pytest.MonkeyPatch
     assert made == []
 
 
-def test_a_column_says_what_its_field_means() -> None:
+def test_the_comment_of_a_column_is_the_meaning_of_its_field() -> None:
     """A serializer of a model says nothing twice: help and defaults are the column's."""
     schemas = openapi.document()["components"]["schemas"]
     ordered = schemas["NewEndpoint"]["properties"]["ordered"]
     assert ordered["default"] is False
-    assert ordered["description"] == ("One delivery of a stream at a time, in the stream's order.")
+    assert ordered["description"] == (
+        "Deliver one event of a stream at a time, in the stream's order."
+    )
     assert "default" not in schemas["PatchedEndpointChange"]["properties"]["ordered"]

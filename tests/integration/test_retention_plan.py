@@ -81,7 +81,7 @@ async def test_needed_held_open_and_unarchived_segments_are_not_dropped(
 
 
 async def test_drops_that_were_done_before_come_first(url: str, connection: Connection) -> None:
-    """They are found at once, so that the time of a request is left for the rest."""
+    """They are found first, so that the rest of the request's time remains for other segments."""
     stream = new_stream(url, segment_events_max=10)
     fill(url, stream, 1, 35)
     actions = [

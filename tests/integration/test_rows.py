@@ -173,11 +173,11 @@ def _value(module: Any, expression: ast.expr) -> Any:
 def test_every_statement_has_the_columns_of_its_named_tuple(
     connection: psycopg.Connection[Any],
 ) -> None:
-    """A column or a field that is added, dropped or renamed on one side is told here, whether or
-    not anything runs the statement.
+    """A column or a field that is added, dropped or renamed on one side fails here, even if no
+    test runs the statement.
     """
     found = list(mapped())
-    wrong = {one.place: told for one in found if (told := _drift(connection, one))}
+    wrong = {one.place: drift for one in found if (drift := _drift(connection, one))}
     assert wrong == {}
     assert len([one for one in found if one.kind is not None]) > 90
     assert len([one for one in found if one.kind is None]) > 65

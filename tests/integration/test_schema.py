@@ -246,7 +246,7 @@ def test_digest_is_of_the_statements_not_of_their_layout(
 
 @pytest.mark.parametrize("words", ["-P prefork", "--pool=prefork", "-P solo", "-c 2"])
 def test_worker_in_another_pool_or_with_too_few_threads_is_refused(words: str) -> None:
-    """It ran in a pool of processes, in silence, with a drain that was forked with them."""
+    """The worker ran in a pool of processes, without a message, with a forked drain."""
     done = celery(*words.split())
     assert done.returncode == os.EX_CONFIG
     assert "Leave out -" in done.stderr

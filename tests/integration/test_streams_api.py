@@ -90,7 +90,7 @@ def test_a_stored_event_never_changes() -> None:
     assert after["ETag"] == before["ETag"] == f'"{hashlib.sha256(payload).hexdigest()}"'
 
 
-def test_an_event_is_shown_with_what_the_log_gave_it() -> None:
+def test_an_event_is_returned_with_its_fields_of_the_log() -> None:
     manager = caller_with(*EVERYTHING)
     segment = manager.put("/v1/streams/orders").json()["segment"]["uuid"]
     emit("orders", 2)
@@ -153,7 +153,7 @@ def test_other_methods_on_the_emit_path_are_405() -> None:
         assert response["Allow"] == "POST"
 
 
-def test_grants_decide_what_a_key_sees() -> None:
+def test_grants_decide_which_streams_a_key_sees() -> None:
     manager = caller_with(*EVERYTHING)
     for name in ("orders.eu", "orders.us", "bills"):
         manager.put(f"/v1/streams/{name}")
@@ -201,7 +201,7 @@ def test_of_system_a_manager_sees_the_events_of_the_own_zone() -> None:
     refused(ours.put("/v1/streams/system", {"segment_events_max": 1}), 403, "forbidden")
 
 
-def test_a_dropped_event_is_gone_and_says_what_is_left() -> None:
+def test_a_dropped_event_is_410_with_the_remaining_sequences() -> None:
     manager = caller_with(*EVERYTHING)
     manager.put("/v1/streams/orders", {"segment_events_max": 2})
     emit("orders", 3)

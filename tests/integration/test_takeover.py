@@ -157,7 +157,7 @@ STRANGERS: dict[LiteralString, str] = {
 
 
 def test_foreign_objects_are_named_and_not_dropped(before: str) -> None:
-    """They were dropped with the old tables, without a message."""
+    """Foreign objects were dropped with the old tables, without a message."""
     with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
         with psycopg.connect(url) as connection:
             for made in STRANGERS:
@@ -214,7 +214,7 @@ def test_of_two_takeovers_at_once_the_second_reports_that_none_is_needed(before:
         assert done.returncode == 0, done.stderr
         assert "waiting for it to end" in late.stdout
         assert late.returncode == 1
-        assert late.stderr.startswith("CommandError: This database is of 0.1 or newer already")
+        assert late.stderr.startswith("CommandError: This database is already of 0.1 or newer")
         assert tables(url)["zones"] == tables(before)["zones"]
 
 

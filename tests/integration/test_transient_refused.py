@@ -1,6 +1,6 @@
-"""What an emit to a transient stream says when Redis takes nothing, or dies in the middle.
+"""The answer to an emit to a transient stream when Redis stores nothing, or dies in the middle.
 
-The story: a Redis whose memory was full had stored nothing, and producers were told
+The story: a Redis whose memory was full had stored nothing, and producers received
 `outcome_unknown`.
 """
 

@@ -58,7 +58,7 @@ async def test_batch_keeps_its_ids_until_it_is_accepted(monkeypatch: pytest.Monk
 async def test_batch_is_retried_while_the_hub_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It takes longer than one attempt: the same batch is sent again."""
+    """The outage is longer than one attempt: the same batch is sent again."""
     monkeypatch.setattr(producer, "PAUSE_S", 0.0)
     monkeypatch.setattr(producer, "ATTEMPT_S_MAX", 0.02)
     posted: Posted = []

@@ -141,7 +141,7 @@ def test_every_command_of_the_page_about_access_works(hub: Hub) -> None:
 
 
 def test_the_python_of_the_readme_works(hub: Hub) -> None:
-    """It did not run, and listened to another domain than it emitted."""
+    """The example did not run, and listened to another domain than it emitted."""
     [script] = PYTHON.findall((HOME / "README.md").read_text())
     script = script.replace("http://127.0.0.1:8000", hub.url)
     running = subprocess.Popen(
@@ -226,7 +226,7 @@ curl "http://127.0.0.1:8000/v1/streams/host/events/$(cat at)" -H "Authorization:
         ),
     ],
 )
-def test_bodies_come_back_as_the_page_about_events_says(
+def test_bodies_are_delivered_as_the_page_about_events_describes(
     hub: Hub, sent: str, shown: dict[str, Any]
 ) -> None:
     output = run(hub, SENT % f'{{"domain": "d", "type": "t", {sent}}}')

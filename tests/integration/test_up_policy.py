@@ -110,7 +110,7 @@ def test_change_of_owner_skips_files_with_names_elsewhere(tmp_path: Path) -> Non
 
 
 @as_root
-def test_owner_of_the_data_then_eventhub_then_nobody_are_tried(tmp_path: Path) -> None:
+def test_the_owner_of_the_data_then_eventhub_then_nobody_are_tried(tmp_path: Path) -> None:
     folder = open_folder(tmp_path / "data")
     someone = next(entry for entry in pwd.getpwall() if entry.pw_uid not in (0, 65534))
     os.chown(folder.root, someone.pw_uid, someone.pw_gid)

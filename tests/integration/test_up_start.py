@@ -64,7 +64,7 @@ def test_second_start_retains_data_and_secret(tmp_path: Path) -> None:
 
 
 def test_all_processes_have_the_settings_that_the_file_had_at_the_start(tmp_path: Path) -> None:
-    """So does a restarted process, while the file is edited or its user may not read it."""
+    """A restarted process has them, too, while the file is edited or unreadable for its user."""
     file = tmp_path / "eventhub.toml"
     file.write_text('quota_bytes = "10GiB"\narchive_url = "s3://name:password@bucket"\n')
     file.chmod(0o600)

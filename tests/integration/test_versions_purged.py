@@ -220,8 +220,8 @@ def test_a_match_index_with_an_ended_version_is_never_wrong(
     connection: psycopg.Connection[Any],
     tmp_path: Path,
 ) -> None:
-    """What is in an index stays until it was built again. Of an index in another machine's folder
-    nobody knows: it is not used then.
+    """A version in an index is retained until the index has been rebuilt. An index in the folder of
+    another machine is unknown, and is not used afterwards.
     """
     stream_id = world.stream(matching="index")
     [endpoint] = world.endpoints()

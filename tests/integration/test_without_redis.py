@@ -1,4 +1,6 @@
-"""A hub without Redis: what works, and what is refused; each part says so at its start."""
+"""A hub without Redis: features that work and features that are refused; each process logs them at
+its start.
+"""
 
 import time
 from collections.abc import Iterator
@@ -45,7 +47,7 @@ def test_requests_that_need_redis_are_refused_with_the_reason(alone: LiveHub) ->
     alone.call("POST", path, {}, key=zone.admin).refused(503, "redis_off")
 
 
-def test_each_part_logs_at_its_start_what_is_refused(alone: LiveHub) -> None:
+def test_each_process_logs_refused_features_at_its_start(alone: LiveHub) -> None:
     for part in (alone.web[0], alone.forwarders[0], alone.workers[0]):
         until = time.monotonic() + 40
         while not (said := [line for line in part.log().splitlines() if "without_redis" in line]):

@@ -26,7 +26,7 @@ EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENT
 def wait_until(happened: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
     until = time.monotonic() + patience_s
     while not happened():
-        assert time.monotonic() < until, f"waited {patience_s} s in vain for: {what}"
+        assert time.monotonic() < until, f"timed out after {patience_s} s waiting for: {what}"
         time.sleep(0.02)
 
 

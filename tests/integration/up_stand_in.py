@@ -10,6 +10,7 @@ import socket
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 from eventhub.supervisor.hub import UpOptions, run
 
@@ -37,6 +38,8 @@ def web(fd: int, ready: Path) -> None:
     server = HTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
     server.socket.close()
     server.socket = socket.socket(fileno=fd)
+    if behaviour != "stubborn":  # what it has accepted is answered
+        signal.signal(signal.SIGTERM, lambda *_: Thread(target=server.shutdown).start())
     ready.touch()
     server.serve_forever()
 

@@ -19,7 +19,7 @@ SEGMENTS = [
 
 
 def read_journal() -> tuple[Journal, Flow]:
-    """Of 60 events the reader saw the red ones of the second segment, and a gap for the first."""
+    """Return a journal of 60 events: a gap for the first segment, the red events of the second."""
     flow = Flow("s", 1.0, random.Random(1))
     for number in range(1, 61):
         flow.places[number] = Place("one" if number <= 30 else "two", number)

@@ -1,5 +1,5 @@
-"""What watches jobs while their processes are killed sees what is planted: a result that is not
-whole, an index that is not, and what a run left.
+"""The monitor of jobs whose processes are killed finds planted faults: an incomplete result, an
+incomplete index, and the remains of a run.
 """
 
 from pathlib import Path

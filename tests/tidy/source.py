@@ -1,4 +1,4 @@
-"""What the tidy tests look at: the repository's files and their syntax trees."""
+"""The input of the tidy tests: the repository's files and their syntax trees."""
 
 import ast
 import functools

@@ -1,4 +1,4 @@
-"""What an operator or a caller sees is documented, and what is documented is there."""
+"""All that an operator or a caller sees is documented, and the documents name nothing else."""
 
 import re
 from collections import Counter
@@ -64,7 +64,7 @@ def settings_row(name: str) -> str:
     return f"| `{setting.variable}` | {meaning} | {setting.default or text} |"
 
 
-def test_table_of_settings_says_what_the_class_says() -> None:
+def test_the_table_of_settings_equals_the_class() -> None:
     """Paste the rows that are said to be missing."""
     head = "| Variable | Meaning | Default |\n|---|---|---|\n"
     table = page("docs/settings.md").partition(head)[2]
@@ -97,7 +97,7 @@ def test_every_metric_is_documented_and_the_other_way_round() -> None:
     assert found == {name for name in rows("docs/metrics.md") if name.startswith("eventhub_")}
 
 
-def test_codes_of_errors_are_unique_and_each_says_what_to_do() -> None:
+def test_error_codes_are_unique_and_each_has_a_remedy() -> None:
     errors = all_errors()
     assert len({error.code for error in errors}) == len(errors)
     for error in errors:
@@ -107,13 +107,13 @@ def test_codes_of_errors_are_unique_and_each_says_what_to_do() -> None:
         assert len(docstring.split()) >= 5, f"{error.__name__} says too little"
 
 
-def test_every_error_of_the_emit_door_is_documented() -> None:
+def test_every_error_of_the_emit_route_is_documented() -> None:
     text = page("docs/api.md").partition("## Errors")[2].partition("## From")[0]
     documented = set(re.findall(r"^\| \d+ \| `(\w+)` \|", text, re.M))
     assert documented == {error.code for error in EMIT_REFUSES} | {"method_not_allowed"}
 
 
-def test_every_bound_says_why() -> None:
+def test_every_bound_has_a_reason() -> None:
     lines = page("eventhub/base/limits.py").splitlines()
     silent = set()
     for number, line in enumerate(lines):
@@ -130,12 +130,12 @@ def test_every_bound_is_used() -> None:
     assert [name for name in names if f"limits.{name}" not in source] == [*UNUSED]
 
 
-def test_the_api_document_has_every_door() -> None:
+def test_the_api_document_has_every_route() -> None:
     paths: dict[str, Any] = document()["paths"]
     assert [
-        door
-        for door in (*HTTP_ROUTES, *BULK_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
-        if door.method.lower() not in paths.get(door.path, {})
+        route
+        for route in (*HTTP_ROUTES, *BULK_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
+        if route.method.lower() not in paths.get(route.path, {})
     ] == []
 
 
@@ -172,7 +172,7 @@ def test_links_of_the_pages_lead_somewhere() -> None:
 
 
 def test_links_to_a_part_of_a_page_name_a_heading_of_it() -> None:
-    """As `page.md#a-heading`, or as `[page](page.md), "A heading"`."""
+    """The forms are `page.md#a-heading` and `[page](page.md), "A heading"`."""
     for file in (file for file in tracked() if file.suffix == ".md"):
         text = page(str(file))
         for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", text):

@@ -1,4 +1,4 @@
-"""What is generated is up to date."""
+"""Generated files are up to date."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_event_pb2_is_made_from_event_proto(tmp_path: Path) -> None:
 
 
 def test_the_consoles_types_are_made_from_the_api_as_it_is() -> None:
-    """`make openapi` writes it anew."""
+    """`make openapi` writes it again."""
     assert (HOME / "frontend/openapi.json").read_text() == document_text()
 
 

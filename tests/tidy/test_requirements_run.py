@@ -1,5 +1,5 @@
-"""What the hub's processes import is in requirements.txt: the tests run beside the development
-packages, which may bring by chance what a fresh machine has not.
+"""All imports of the hub's processes are in requirements.txt: the tests run with the development
+packages, which may provide a distribution that a fresh machine lacks.
 """
 
 import json
@@ -26,7 +26,7 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def test_whatever_is_imported_is_required() -> None:
+def test_every_imported_distribution_is_required() -> None:
     run = subprocess.run(
         [sys.executable, "-c", IMPORTED], cwd=HOME, capture_output=True, text=True, check=False
     )

@@ -41,7 +41,7 @@ each_product_module = for_each(product())
 
 
 def nesting(node: ast.AST, blocks: tuple[type[ast.AST], ...], depth: int = 0) -> int:
-    """How deep blocks stand in each other; an `elif` is no deeper than its `if`."""
+    """Return the depth of nested blocks; an `elif` is no deeper than its `if`."""
     deepest = depth
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
@@ -96,7 +96,7 @@ def test_lines_are_short(file: Path) -> None:
 
 
 @each_module
-def test_module_says_what_it_is_for(file: Path) -> None:
+def test_every_module_has_a_docstring(file: Path) -> None:
     text = (HOME / file).read_text()
     if file.name == "__init__.py" and not text:
         return
@@ -144,3 +144,14 @@ def imported(file: Path) -> set[str]:
 def test_imports_have_no_cycle() -> None:
     graph = {module_name(file): imported(file) - {module_name(file)} for file in product()}
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
+
+
+def test_no_two_classes_of_the_product_share_a_name() -> None:
+    """The client mirrors a few of the hub's, and Django's `Command` recurs by design."""
+    named: dict[str, list[str]] = {}
+    for file in product():
+        if module_name(file).split(".")[0] != "eventhub_client":
+            for node in tree(file).body:
+                if isinstance(node, ast.ClassDef) and node.name != "Command":
+                    named.setdefault(node.name, []).append(str(file))
+    assert {name: files for name, files in named.items() if len(files) > 1} == {}

@@ -18,7 +18,7 @@ Connection = psycopg.Connection[Any]
 BuildState = Literal["waiting", "building", "built", "failed", "interrupted"]
 
 
-class IndexBuild(NamedTuple):
+class IndexBuildNote(NamedTuple):
     """The last build of a stream, or the request for one. Times in microseconds."""
 
     requested_at_us: int | None  # a build is requested that starts after this
@@ -48,7 +48,7 @@ class _StreamBuild(NamedTuple):
     """The build of a stream."""
 
     stream_id: int
-    build: IndexBuild
+    build: IndexBuildNote
 
 
 class IndexStream(NamedTuple):
@@ -101,7 +101,7 @@ def fail(connection: Connection, stream_id: int, reason: str, detail: str) -> No
     connection.execute(SQL["fail"], values)
 
 
-def builds(connection: Connection, ids: Sequence[int]) -> dict[int, IndexBuild]:
+def builds(connection: Connection, ids: Sequence[int]) -> dict[int, IndexBuildNote]:
     """Return the last or requested builds of streams, by stream."""
     values = {"streams": list(ids), "silent_s": limits.INDEX_BUILD_SILENT_S}
     return dict(cursor_of(connection, _StreamBuild).execute(SQL["builds"], values))

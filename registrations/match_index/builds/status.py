@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from registrations.match_index.builds import rows
-from registrations.match_index.builds.rows import Connection, IndexBuild, IndexStream
+from registrations.match_index.builds.rows import Connection, IndexBuildNote, IndexStream
 from registrations.match_index.epochs.folder import indexed
 from registrations.match_index.epochs.state import IndexState, due_streams, state_of
 from registrations.matching.stream_matcher import AUTO, INDEXED
@@ -17,7 +17,7 @@ class IndexStatus(NamedTuple):
 
     stream: IndexStream
     state: IndexState
-    build: IndexBuild | None
+    build: IndexBuildNote | None
 
     @property
     def refused(self) -> str:

@@ -50,7 +50,7 @@ class Operation(documented.Operation):
 
     @property
     def caller(self) -> str:
-        """Who may do it."""
+        """The caller that may use the route."""
         return "operator" if self.route.startswith(_OPERATORS) else "admin"
 
 

@@ -145,7 +145,7 @@ def _at(answer: Answer, place: str) -> Any:
 
 
 def _sent(call: Call) -> dict[str, Any]:
-    """What was asked, with its marks, for those who read a recording."""
+    """Return the request with its marks, for readers of a recording."""
     found: dict[str, Any] = {"who": call.who, "line": call.line}
     if call.headers:
         found["with"] = call.headers
@@ -155,7 +155,7 @@ def _sent(call: Call) -> dict[str, Any]:
 
 
 def cut(value: Any) -> Any:
-    """What was sent, with long texts and lists cut short."""
+    """Return the request body with long texts and lists cut short."""
     if isinstance(value, bytes):
         return cut(value.decode("utf-8", "backslashreplace"))
     if isinstance(value, dict):

@@ -40,7 +40,7 @@ def test_a_case_is_compared(
     assert [one.split() for one in lines[1:]] == [[name, *line]]
 
 
-def test_only_what_both_have_is_compared_and_the_median_of_rounds_is_shown() -> None:
+def test_only_common_cases_are_compared_and_the_median_of_rounds_is_printed() -> None:
     rounds = [
         ({"one": case(1.0, None, False)}, {"one": case(value, None, False), "new": {}})
         for value in (1.0, 3.0, 2.0)

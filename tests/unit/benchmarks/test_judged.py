@@ -18,7 +18,7 @@ SEEN: dict[str, Any] = {
 RIGHT = [("0", 13, [7]), ("0", 16, [7])]
 
 
-def test_a_version_is_owed_what_it_asks_for_above_its_first_place_and_up_to_its_last() -> None:
+def test_a_version_expects_its_matches_after_its_first_position_and_up_to_its_last() -> None:
     assert expected_of(VERSIONS, Coming(SEEN, [EVENTS], [])) == {("0", 13): [7], ("0", 16): [7]}
 
 
@@ -33,7 +33,7 @@ def test_a_version_is_owed_what_it_asks_for_above_its_first_place_and_up_to_its_
         ([RIGHT[0], ("1", 16, [7])], "was not asked for"),
     ],
 )
-def test_what_came_is_compared_with_what_was_owed(
+def test_received_calls_are_compared_with_the_expected_ones(
     calls: list[tuple[str, int, list[int]]], said: str | None
 ) -> None:
     found = calls_wrong(expected_of(VERSIONS, Coming(SEEN, [EVENTS], [])), calls)
@@ -49,7 +49,7 @@ def test_what_came_is_compared_with_what_was_owed(
         ([FIRST], True),  # never changed
     ],
 )
-def test_a_change_takes_over_between_what_was_before_it_and_what_came_after(
+def test_the_position_of_a_change_is_between_the_events_before_and_after_it(
     versions: list[Version], wrong: bool
 ) -> None:
     assert bool(places_wrong(versions, SEEN)) == wrong

@@ -79,7 +79,7 @@ def test_a_daily_entry_does_not_run_twice(app: Celery, tmp_path: Path) -> None:
 def test_log_driven_entries_rest_while_nothing_is_appended(
     app: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They rest at most for TIMETABLE_REST_S, and not while the database is unavailable."""
+    """The entries pause for at most TIMETABLE_REST_S, and not while the database is unavailable."""
     sent = []
     app.conf.beat_schedule = {name: {"task": name, "schedule": timedelta(minutes=1)}
                               for name in ("archive", "retire")}  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is written to a peer goes out at once, or together when it is held."""
+"""Writes to a peer are sent at once, or together while it is held."""
 
 import asyncio
 
@@ -45,7 +45,7 @@ async def test_head_and_body_of_an_answer_are_one_write(*, ends: bool) -> None:
     assert transport.closed is ends
 
 
-async def test_a_stream_is_written_piece_by_piece() -> None:
+async def test_a_stream_is_written_in_chunks() -> None:
     transport = Recorded()
     peer = Peer(transport)
     for piece in (b"head", b"one", b"two"):

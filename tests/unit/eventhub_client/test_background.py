@@ -51,7 +51,7 @@ class Interrupting:
 
 
 def consumed(loop: Background, begun: list[int], ended: list[int], after: int) -> bool:
-    """Whether all three came."""
+    """Return whether all three items arrived."""
     items = loop.iterate(three(begun, ended))
     sys.settrace(Interrupting(after))
     try:

@@ -1,4 +1,4 @@
-"""What a receiver's check accepts and refuses, against the public library of Standard Webhooks."""
+"""The receiver's check of signatures, against the public library of Standard Webhooks."""
 
 from datetime import UTC, datetime
 

@@ -32,7 +32,7 @@ def other(program: str, path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
-def test_what_is_queued_is_there_after_the_process_was_killed(tmp_path: Path) -> None:
+def test_queued_events_survive_a_kill_of_the_process(tmp_path: Path) -> None:
     path = tmp_path / "box"
     assert other(KILLED, path).returncode == -9
     again = OutboxFile(path)
@@ -40,7 +40,7 @@ def test_what_is_queued_is_there_after_the_process_was_killed(tmp_path: Path) ->
     again.close()
 
 
-def test_a_second_process_is_refused_and_told_who_has_the_file(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_with_the_id_of_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "box"
     mine = OutboxFile(path)
     refused = other(OTHER, path)
@@ -69,7 +69,7 @@ def test_batches_are_in_order_and_bounded_but_never_empty(tmp_path: Path) -> Non
     box.close()
 
 
-def test_a_full_queue_refuses_and_keeps_what_it_has(
+def test_a_full_queue_refuses_and_retains_its_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eventhub.base.limits.OUTBOX_BYTES_MAX", 256 * 1024)
@@ -85,7 +85,7 @@ def test_a_full_queue_refuses_and_keeps_what_it_has(
     box.close()
 
 
-def test_the_dead_are_kept_until_they_are_forgotten(tmp_path: Path) -> None:
+def test_dead_letters_are_retained_until_they_are_dropped(tmp_path: Path) -> None:
     box = OutboxFile(tmp_path / "box")
     box.put("a", [b'{"n":1}', b'{"n":2}'])
     [first, _] = box.batch("a", 9, 99)
@@ -101,8 +101,8 @@ def test_the_dead_are_kept_until_they_are_forgotten(tmp_path: Path) -> None:
 @pytest.mark.req("FOX-49")
 def test_the_profile_outlives_the_process_and_knows_the_address_before(tmp_path: Path) -> None:
     box = OutboxFile(tmp_path / "box")
-    wanted = {"stream": "orders", "type": "order.paid"}
-    profile = Profile(("till",), (wanted,), 3).attached("http://a:1", "10.0.0.9:1", "10.0.0.1")
+    interest = {"stream": "orders", "type": "order.paid"}
+    profile = Profile(("till",), (interest,), 3).attached("http://a:1", "10.0.0.9:1", "10.0.0.1")
     profile = profile.attached("http://b:2", "10.0.0.8:2", "10.0.0.2")
     box.save_profile(profile)
     box.close()

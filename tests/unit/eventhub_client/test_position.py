@@ -83,7 +83,7 @@ def test_it_resumes_from_the_last_event_in_its_segment() -> None:
     assert resumes_from(made) == {"segment": S2, "sequence": 3}
 
 
-def test_a_ping_moves_the_position_past_what_was_filtered() -> None:
+def test_a_ping_moves_the_position_past_filtered_events() -> None:
     made = place()
     made.take(listening())
     assert made.take(ping(50, 0)) is None
@@ -93,7 +93,7 @@ def test_a_ping_moves_the_position_past_what_was_filtered() -> None:
 
 
 @pytest.mark.parametrize("lost", [event(3, 2), ping(9, 2)])
-def test_a_frame_that_does_not_follow_what_is_known_is_a_loss(lost: dict[str, Any]) -> None:
+def test_a_frame_that_does_not_follow_the_position_is_a_loss(lost: dict[str, Any]) -> None:
     made = place()
     made.take(listening())
     made.take(event(1, 0))
@@ -102,7 +102,7 @@ def test_a_frame_that_does_not_follow_what_is_known_is_a_loss(lost: dict[str, An
     assert (caught.value.known, caught.value.prev) == (1, 2)
 
 
-def test_a_loss_of_the_very_first_event_is_seen() -> None:
+def test_a_loss_of_the_very_first_event_is_detected() -> None:
     made = place(start=Cursor(S1, 40))
     with pytest.raises(LossDetected):
         made.take(event(42, 41))
@@ -132,7 +132,7 @@ def test_a_receipt_knows_its_last_place() -> None:
     assert again.cursor == Cursor(S1, 1)
 
 
-def test_the_same_request_as_parameters_of_the_listen_door() -> None:
+def test_the_same_request_as_parameters_of_the_listen_route() -> None:
     made = place(start=Cursor(S1, 7), mask=5, domain="d", attributes={"a": 1})
     assert made.query() == {"from": f"{S1}:7", "mask": "5", "domain": "d", "attributes": '{"a":1}'}
     assert place(start="boot", mask=["disk", "net"]).query() == {
@@ -141,7 +141,7 @@ def test_the_same_request_as_parameters_of_the_listen_door() -> None:
     }
 
 
-def test_a_gap_says_what_is_missing_and_where_to_go_on() -> None:
+def test_a_gap_names_the_missing_events_and_the_cursor_to_resume_from() -> None:
     made = place()
     made.take(listening(4))
     with pytest.raises(GapError) as caught:
@@ -171,7 +171,7 @@ def taken(made: ReadPosition, *messages: dict[str, Any]) -> list[Item]:
     return [item for message in messages if (item := made.take(message)) is not None]
 
 
-def test_a_snapshot_comes_whole_and_the_listen_goes_on_from_its_cursor() -> None:
+def test_a_snapshot_is_delivered_whole_and_the_listener_continues_from_its_cursor() -> None:
     made = place(state="always")
     assert orjson.loads(made.request())["state"] == "always"
     [found, after] = taken(made, state("a", 3), state("b", 7), state_end(9), event(10, 9))
@@ -182,7 +182,7 @@ def test_a_snapshot_comes_whole_and_the_listen_goes_on_from_its_cursor() -> None
     assert resumes_from(made) == {"segment": S1, "sequence": 10}
 
 
-def test_a_snapshot_that_was_cut_off_begins_anew() -> None:
+def test_an_interrupted_snapshot_starts_again() -> None:
     made = place(state="always")
     taken(made, state("gone", 3))
     assert orjson.loads(made.request())["state"] == "always"
@@ -192,7 +192,7 @@ def test_a_snapshot_that_was_cut_off_begins_anew() -> None:
 
 
 @pytest.mark.parametrize("text", ["", ":", "7", f"{S1}:", ":7", f"{S1}:x"])
-def test_what_is_no_cursor_is_refused(text: str) -> None:
+def test_an_invalid_cursor_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="segment"):
         Cursor.parse(text)
 

@@ -1,4 +1,4 @@
-"""What an outbox does after each refusal, as a table."""
+"""The action of an outbox after each refusal, as a table."""
 
 from typing import Any
 

@@ -30,7 +30,9 @@ def test_29_is_before_30_is_own_31_is_after_and_stale(own: Own) -> None:
     assert relation(own, event(30), about="r") == OWN
     assert relation(own, event(31), about="r") == STALE
     assert relation(own, event(31, "other"), about="r") == AFTER
-    assert relation(own, event(31, "other")) == STALE, "whatever is asked about is the resource"
+    assert relation(own, event(31, "other")) == STALE, (
+        "without `about`, every event concerns the resource"
+    )
     assert relation(own, event(31, "x"), about=lambda found: found["key"] == "x") == STALE
 
 

@@ -70,7 +70,7 @@ def test_one_is_not_true() -> None:
         Switch.of({"*": [{"set": {"flag": 1}}]}).apply(event(flag=True), ["flag"])
 
 
-def test_what_leaves_immutable_properties_alone_is_fine() -> None:
+def test_a_transformation_that_leaves_immutable_properties_unchanged_is_allowed() -> None:
     switch = Switch.of({"*": [{"set": {"origin.city": "Basel"}}, {"remove": ["other"]}]})
     given = event(origin={"city": "Basel"}, other=1)
     assert switch.apply(given, ["origin.city"])["attributes"] == {"origin": {"city": "Basel"}}

@@ -6,7 +6,7 @@ import pytest
 
 from eventhub.base.clock import ManualClock
 from registrations.match_index.builds.progress import ProgressDisplay
-from registrations.match_index.builds.rows import IndexBuild, IndexStream
+from registrations.match_index.builds.rows import IndexBuildNote, IndexStream
 from registrations.match_index.builds.status import IndexStatus
 from registrations.match_index.epochs.state import IndexState
 from registrations.match_index.format.builder import BuildProgress
@@ -57,7 +57,7 @@ STATES = [
 def test_the_state_of_a_build(
     requested_at: int | None, is_open: bool, is_alive: bool, reason: str, state: str
 ) -> None:
-    build = IndexBuild(
+    build = IndexBuildNote(
         requested_at, 1, None if is_open else 2, "", 0, None, reason, "", is_open, is_alive
     )
     assert build.state == state

@@ -151,7 +151,7 @@ class ProgramRunner:
         return f"exit status {process.returncode}" if process.returncode else ""
 
 
-class Forwarder:
+class PostForwarder:
     """A POST to a URL for each event, in the form of the hub's callbacks: same body, same
     signatures, and the ids of the endpoint's deliveries if it represents one.
     """

@@ -14,7 +14,7 @@ from eventhub_client.commands.consumers import (
     Consumer,
     ConsumerFailed,
     FileAppender,
-    Forwarder,
+    PostForwarder,
     Printer,
     ProgramRunner,
     RetryOptions,
@@ -256,7 +256,9 @@ def _consumers(options: dict[str, Any]) -> list[Consumer]:
         seconds = options["timeout"] or limits.FORWARD_LOCAL_TIMEOUT_S
         trying = RetryOptions(seconds, limits.CONSUMER_ATTEMPTS, skip)
         found.append(
-            Forwarder((options["forward"], options["forward_endpoint"]), _secret(options), trying)
+            PostForwarder(
+                (options["forward"], options["forward_endpoint"]), _secret(options), trying
+            )
         )
     if not options["quiet"]:
         found.append(Printer(human=options["form"] == "text"))

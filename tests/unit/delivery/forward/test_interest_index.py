@@ -1,5 +1,5 @@
 """An interest with epochs of a match index gives the same matches as one with everything in memory,
-whatever changes, ends, is suspended or swapped.
+under every change, end, suspension or swap.
 """
 
 from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 from delivery.health.facts import HealthFacts
 from delivery.health.rules import components_of, unknown
 from eventhub.base import limits
-from eventhub.http.health import DATABASE_DOWN, Component, Report
+from eventhub.http.health import DATABASE_DOWN, Component, HealthReport
 
 NOW_US = 1_700_000_000_000_000
 SECOND = 1_000_000
@@ -90,8 +90,8 @@ def test_without_an_archive_nothing_is_wrong_with_the_archiver() -> None:
     assert [each.status for each in found if each.name == "archiver"] == ["off"]
 
 
-def test_only_what_emit_and_listen_need_makes_a_process_not_ready() -> None:
-    report = Report(NOW_US, (Component("database", "ok"), *components_of(WELL, archive=True)))
+def test_only_dependencies_of_emit_and_listen_make_a_process_not_ready() -> None:
+    report = HealthReport(NOW_US, (Component("database", "ok"), *components_of(WELL, archive=True)))
     assert report.overall() == "ready"
     degraded = report.replacing(unknown(since_us=NOW_US))
     assert degraded.overall() == "degraded"
@@ -99,7 +99,7 @@ def test_only_what_emit_and_listen_need_makes_a_process_not_ready() -> None:
 
 
 def test_everybody_sees_only_names_and_statuses() -> None:
-    report = Report(
+    report = HealthReport(
         NOW_US, tuple(components_of(WELL._replace(overdue_us=ago_us(75)), archive=True))
     )
     public = report.public_json()

@@ -42,7 +42,7 @@ async def test_a_filter_that_matches_every_event_has_no_tree() -> None:
 
 
 async def test_an_expensive_filter_evaluates_fewer_events_per_slice() -> None:
-    """A wildcard counted as one test, whatever its length."""
+    """A wildcard counted as one test, regardless of its length."""
     stars = "*".join("ab"[n % 2] for n in range(2_000))
     for text, cost in (("(= a 1)", 1), ("(> (+ a b) 3)", 2), (f'(wildcard a "*{stars}*")', 2_000)):
         request = ListenRequest("orders", filter={"language": "predicate", "filter": text})

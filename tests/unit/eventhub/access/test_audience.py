@@ -50,7 +50,7 @@ def test_destinations_and_audience_must_both_let_a_client_through(
         ("manage:*", "listen:*", False),
     ],
 )
-def test_who_manages_the_zone_has_the_whole_of_it_to_manage(
+def test_a_manager_of_the_zone_may_manage_all_of_it(
     grants: str, narrowed: str | None, manages: bool
 ) -> None:
     token = None if narrowed is None else (Grant(*narrowed.split(":")),)

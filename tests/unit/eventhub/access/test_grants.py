@@ -49,7 +49,7 @@ def test_matching_agrees_with_regular_expressions_on_every_short_text() -> None:
 
 
 def test_covering_is_exactly_inclusion() -> None:
-    """With one more letter than the patterns use, inclusion shows on short names."""
+    """Short names with one letter that no pattern uses decide inclusion."""
     patterns = ["".join(p) for n in range(1, 4) for p in itertools.product("ab*", repeat=n)]
     names = ["".join(p) for n in range(5) for p in itertools.product("abc", repeat=n)]
     for own, requested in itertools.product(patterns, repeat=2):
@@ -90,7 +90,7 @@ def test_no_pattern_is_slow() -> None:
         ([{"action": "emit", "streams": "*"}] * 101, errors.FieldTooLong, "grants"),
     ],
 )
-def test_what_is_no_grant_is_refused_with_its_place(
+def test_an_invalid_grant_is_refused_with_its_position(
     items: object, error: type[errors.EventHubError], field: str
 ) -> None:
     with pytest.raises(error) as caught:

@@ -31,7 +31,7 @@ def test_other_texts_are_no_keys(text: str) -> None:
     assert not is_key(new_key().text + "\n")
 
 
-def test_a_token_says_what_was_minted_until_it_expires() -> None:
+def test_a_token_carries_its_minted_grants_until_it_expires() -> None:
     clock = ManualClock()
     grants = (Grant("listen", "orders.eu"),)
     text = mint_token(SECRET, TokenClaims(PUBLIC_ID, grants), 60, clock)

@@ -48,7 +48,7 @@ def test_everything_else_is_refused(body: bytes, error: type[errors.EventHubErro
     json.dumps(caught.value.problem()).encode()
 
 
-def test_a_malformed_body_says_line_and_column() -> None:
+def test_the_error_of_a_malformed_body_has_line_and_column() -> None:
     with pytest.raises(errors.MalformedJson) as caught:
         parse_object(b'{\n  "a": 1,\n}')
     assert caught.value.details["line"] >= 2

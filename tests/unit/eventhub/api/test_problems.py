@@ -1,4 +1,4 @@
-"""What a view raises becomes the right error."""
+"""Exceptions of views are answered with the right error."""
 
 import django.db
 import psycopg

@@ -248,7 +248,7 @@ def test_environment_wins_over_the_file_and_the_file_over_the_default(
 def test_mistake_in_the_file_is_refused_although_the_environment_wins(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It would only be noticed when somebody removes the variable."""
+    """The mistake would only be noticed when somebody removes the variable."""
     from_file(monkeypatch, tmp_path, "quota_bytes = 'ten'")
     monkeypatch.setenv("EVENTHUB_QUOTA_BYTES", "10GB")
     with pytest.raises(BadSettings, match="quota_bytes: 'ten' is not a size"):

@@ -70,7 +70,7 @@ def test_peek_returns_the_item_that_pop_takes() -> None:
 
 
 def test_a_queue_that_is_never_empty_forgets_parties() -> None:
-    """It grew by an entry for each address that guessed passwords at the same time as others."""
+    """The queue grew by an entry for each address that guessed passwords at the same time."""
     queue = queue_of((HOG, "h", 1))
     tracemalloc.start()
     for number in range(20_000):

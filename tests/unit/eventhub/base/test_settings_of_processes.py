@@ -101,7 +101,7 @@ def test_restore_takes_the_database_from_the_file(tmp_path: Path) -> None:
     assert str(tmp_path / "absent") in done.stderr
 
 
-def test_check_says_whether_the_settings_can_be_used(tmp_path: Path) -> None:
+def test_check_reports_whether_the_settings_are_valid(tmp_path: Path) -> None:
     good = manage("settings", "--check")
     assert (good.returncode, good.stdout) == (0, "The settings are valid.\n")
     absent = str(tmp_path / "absent")

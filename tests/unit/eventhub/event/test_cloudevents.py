@@ -208,7 +208,7 @@ def test_big_whole_numbers_are_not_rounded() -> None:
 
 
 def test_a_type_that_resembles_json_stays_bytes() -> None:
-    """It once was copied into the JSON of the event."""
+    """The body once was copied into the JSON of the event."""
     event = EVENT._replace(body=b'1},"forged":{"a":1', content_type="application/json; v=1")
     shown = orjson.loads(cloudevents.structured(event, PLACE))
     assert base64.b64decode(shown["data_base64"]) == event.body

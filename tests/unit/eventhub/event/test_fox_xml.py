@@ -75,8 +75,8 @@ def test_the_reference_event_is_read_and_written() -> None:
     event, context = taken(REFERENCE)
     assert event == EXPECTED
     assert context == FoxContext("quotes", "recovery", "2")
-    again, told_again = taken(fox_xml.write(event, context))
-    assert (again, told_again) == (event, context)
+    again, context_again = taken(fox_xml.write(event, context))
+    assert (again, context_again) == (event, context)
 
 
 @pytest.mark.req("FOX-18")

@@ -92,5 +92,5 @@ def test_export_of_the_banner_gives_the_archives_url(folder: Folder) -> None:
 
 
 def test_url_of_an_external_database_is_not_printed(tmp_path: Path) -> None:
-    """It may hold a password, and the operator who set it knows it."""
+    """The URL may contain a password, and the operator knows it."""
     assert "DATABASE_URL" not in banner.text(URL, Folder(tmp_path), {}, demo=True)

@@ -50,7 +50,7 @@ def test_up_ends_with_a_status_and_no_traceback(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [("createkey", "shop", "--grant", "emit:*"), ("demo",)])
 def test_commands_without_database_url_say_where_to_find_it(words: tuple[str, ...]) -> None:
-    """They hung for the pool's timeout and ended with a traceback of PoolTimeout."""
+    """The commands hung for the pool's timeout and ended with a traceback of PoolTimeout."""
     done = manage(*words)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()

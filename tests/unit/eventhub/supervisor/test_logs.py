@@ -27,7 +27,7 @@ def restored() -> Iterator[None]:
 def test_wrong_host_is_one_short_warning(
     log_format: str, host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was an error with a traceback of a dozen lines, for each request."""
+    """The log had an error with a traceback of a dozen lines, for each request."""
     logs.configure(log_format, "info")
     assert Client().get("/v1/clients", headers={"host": host}).status_code == 400
     (line,) = capsys.readouterr().err.splitlines()

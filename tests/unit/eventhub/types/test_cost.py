@@ -1,4 +1,4 @@
-"""What the check of an event may cost is known before it is done."""
+"""The cost of checking an event is known before the check."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ def work(schema: Any) -> CheckCost:
     return cost_of(inlined(schema, field="schema"))
 
 
-def test_what_is_asked_once_is_not_what_is_asked_of_each_value() -> None:
+def test_a_check_made_once_costs_less_than_a_check_of_each_value() -> None:
     asked: dict[str, Any] = {"allOf": [{"minimum": 0}] * 100}
     assert work({"properties": {"a": asked}}) == (0, 0)
     for keyword in ("items", "additionalProperties", "contains"):
@@ -63,7 +63,7 @@ async def test_others_run_between_the_checks_of_a_request() -> None:
     assert not turn.locked()
 
 
-async def test_a_request_that_is_refused_gives_its_turn_back() -> None:
+async def test_a_refused_request_releases_its_slot() -> None:
     turn = asyncio.Lock()
     with pytest.raises(TypeTooCostly):
         async with Budget(turn) as budget:

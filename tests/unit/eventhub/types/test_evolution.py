@@ -1,4 +1,4 @@
-"""Which new versions take what the version before took (RDY-15)."""
+"""Compatibility of new versions of a type with the previous one (RDY-15)."""
 
 from typing import Any
 
@@ -199,7 +199,7 @@ def test_a_field_that_a_pattern_names_may_be_named_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(("old", "new", "line"), BROKEN.values(), ids=BROKEN)
-def test_what_breaks_is_named(old: Any, new: Any, line: str) -> None:
+def test_a_breaking_change_is_named(old: Any, new: Any, line: str) -> None:
     assert found(old, new) == [line]
 
 
@@ -228,7 +228,7 @@ OBJECTS = st.fixed_dictionaries(
 
 
 @given(OBJECTS, OBJECTS, st.lists(st.dictionaries(st.sampled_from("abc"), VALUES), max_size=20))
-def test_what_breaks_nothing_takes_all_that_was_taken(
+def test_a_compatible_change_accepts_every_event_accepted_before(
     old: dict[str, Any], new: dict[str, Any], values: list[dict[str, Any]]
 ) -> None:
     """But for fields that the new version is the first to declare: nobody sent them."""

@@ -1,4 +1,4 @@
-"""What of JSON Schema is taken, and that no definition and no event can harm the hub with it."""
+"""The supported part of JSON Schema; no definition and no event can harm the hub with it."""
 
 import json
 from typing import Any
@@ -63,7 +63,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("schema", "field"), REFUSED)
-def test_what_is_not_taken_is_refused_at_its_place(schema: Any, field: str) -> None:
+def test_an_unsupported_schema_is_refused_with_its_path(schema: Any, field: str) -> None:
     with pytest.raises(InvalidSchema) as caught:
         check(schema, {})
     assert caught.value.field == field
@@ -86,7 +86,7 @@ def test_references_within_the_schema_are_written_out() -> None:
     assert "$ref" not in json.dumps(inlined(schema, field="schema"))
 
 
-def test_what_stands_beside_a_reference_holds_too() -> None:
+def test_keywords_next_to_a_reference_apply() -> None:
     schema = {
         "$ref": "#/$defs/a",
         "allOf": [{"required": ["y"]}],

@@ -207,7 +207,7 @@ def objects(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]
 
 
 def patterns(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    """Of some of the fields, or of all, beside an `$or` or without one."""
+    """Return patterns of some or all of the fields, with or without an `$or`."""
     some = st.fixed_dictionaries({}, optional=fields).filter(bool)
     one = st.one_of(st.fixed_dictionaries(fields), some)
     several = st.lists(some, min_size=2, max_size=2)

@@ -1,4 +1,4 @@
-"""What tests ask of long lists is found out once, and is what asking each member would find."""
+"""Tests of long lists are evaluated once, with the result of a test of each member."""
 
 from time import process_time
 from typing import Any

@@ -130,7 +130,7 @@ def test_pairs_as_a_predicate(source: dict[str, Any], predicate: str) -> None:
     st.dictionaries(names, contents, max_size=4),
     st.booleans(),
 )
-def test_pairs_match_what_their_tree_does(
+def test_pairs_match_the_same_events_as_their_tree(
     source: dict[str, Any], attributes: dict[str, Any], alike: bool
 ) -> None:
     if alike:
@@ -141,7 +141,7 @@ def test_pairs_match_what_their_tree_does(
     assert parse_pairs(source).matches(found) == holds(parse("pairs", source).node, found)
 
 
-def test_too_many_pairs_and_too_long_names_say_what_to_do() -> None:
+def test_errors_of_too_many_pairs_and_too_long_names_have_a_remedy() -> None:
     for attributes, says in (
         ({f"a{n}": 1 for n in range(65)}, "at most 64 pairs; other languages allow more tests"),
         ({"a" * 1_025: 1}, "at most 1,024 characters; use a shorter name"),

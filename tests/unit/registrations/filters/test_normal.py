@@ -96,7 +96,7 @@ def test_the_same_in_other_words_has_one_form(one: str, other: str) -> None:
         ("(= a null)", "(not (exists a))"),
     ],
 )
-def test_what_differs_for_some_event_has_two(one: str, other: str) -> None:
+def test_filters_that_differ_for_some_event_have_different_forms(one: str, other: str) -> None:
     assert form(one) != form(other)
 
 
@@ -129,7 +129,7 @@ def test_the_same_alternatives_over_and_over_are_little_work() -> None:
     assert form(f"(and {few} {many} {few})") == form(few)
 
 
-def test_work_that_comes_to_little_is_bounded() -> None:
+def test_normalization_work_with_a_small_result_is_bounded() -> None:
     """Every `or` leaves a few alternatives and hundreds that are compared for them."""
     same = " ".join(f"x{n}" for n in range(10))
     ors = [
@@ -197,12 +197,12 @@ def test_as_many_tests_as_are_allowed() -> None:
         ("(and (= a 1) (= a 2))", []),
     ],
 )  # fmt: skip
-def test_what_always_or_never_holds_is_warned_of(text: str, warnings: list[str]) -> None:
+def test_a_filter_that_always_or_never_holds_has_a_warning(text: str, warnings: list[str]) -> None:
     assert FilterSource("predicate", text).summary().warnings == warnings
 
 
 @given(tests, events)
-def test_what_is_certain_is_so_for_every_event(test: Node, one: Event) -> None:
+def test_a_certain_result_holds_for_every_event(test: Node, one: Event) -> None:
     known = constant_result(test)
     assert known is None or holds(test, one) is known
 

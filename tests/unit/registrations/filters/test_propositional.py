@@ -36,7 +36,7 @@ A, B, C = (Exists(Path(name)) for name in "ABC")
         ("type", {}, False),  # the event's own type is no attribute
     ],
 )
-def test_only_what_stands_at_the_top_counts(
+def test_only_tests_at_the_top_level_count(
     text: str, attributes: dict[str, Any], holding: bool
 ) -> None:
     assert holds(parse_propositional(text), event(attributes)) is holding

@@ -51,7 +51,7 @@ def alarm(priority: int, *, name: str = "MyAlarm") -> Event:
 
 
 def expression(text: str) -> Node:
-    """What stands behind the bar, when any type will do."""
+    """Return the expression after the bar, for any type."""
     node = parse_ready(f"*::* | {text}").node
     assert isinstance(node, And)
     return node.items[1]
@@ -125,7 +125,7 @@ def test_the_worked_example_binds_the_first_alarm_above_five() -> None:
         ("$env.trace == 'on'", True),
     ],
 )
-def test_paths_reach_parts_of_the_event_and_what_is_missing_is_false(
+def test_paths_reach_parts_of_the_event_and_a_missing_value_is_false(
     text: str, holding: bool
 ) -> None:
     assert holds(parse_ready(f"MyAlarm | {text}").node, ALARM) == holding
@@ -235,7 +235,7 @@ def test_nodes_know_their_place() -> None:
     ],
     ids=repr,
 )
-def test_what_the_grammar_cannot_say_is_not_printed(node: Node) -> None:
+def test_a_tree_that_the_grammar_cannot_express_is_not_printed(node: Node) -> None:
     with pytest.raises(ValueError, match="READY"):
         print_ready(SimpleExpression("v", node))
 
@@ -285,7 +285,7 @@ variables = st.sampled_from(["", "v", "Ev1", "and", "_é2"])
 
 @pytest.mark.req("RDY-16")
 @given(variables, heads, st.none() | conditions)
-def test_what_is_printed_is_read_as_the_same(
+def test_a_printed_filter_parses_to_the_same_tree(
     variable: str, head: Node, condition: Node | None
 ) -> None:
     simple = SimpleExpression(variable, head if condition is None else And((head, condition)))

@@ -11,7 +11,7 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.event.envelope import Event
 from eventhub.event.identity import EventId
-from registrations.filters.report import Report, merged_report, parse_report, stored_report
+from registrations.filters.report import ReportTemplate, merged_report, parse_report, stored_report
 from tests.unit.eventhub.event.strategies import events
 
 EVENT = Event(
@@ -114,14 +114,14 @@ USER, HOST = parse_report(["user"]), parse_report({"host": "env.host", "user": {
     ],
 )
 def test_one_notification_has_the_fields_of_all_its_registrations(
-    reports: list[Report | None], expected: dict[str, Any] | None
+    reports: list[ReportTemplate | None], expected: dict[str, Any] | None
 ) -> None:
     found = merged_report(reports)
     assert (None if found is None else found.apply(EVENT)) == expected
 
 
 @given(st.lists(st.sampled_from([USER, HOST, parse_report(["tags", "cause.type"])]), min_size=1))
-def test_merged_reports_have_all_fields(reports: list[Report]) -> None:
+def test_merged_reports_have_all_fields(reports: list[ReportTemplate]) -> None:
     found = merged_report(reports)
     assert found is not None
     assert set(found.apply(EVENT)) == {name for one in reports for name in one.apply(EVENT)}

@@ -59,7 +59,7 @@ def test_engines_agree_with_the_trees(engine: str, seed: int) -> None:
 
 @pytest.mark.parametrize("plan", [EpochPlan(), EpochPlan(hash_mask=WEAK), EpochPlan(hash_mask=0)])
 def test_built_indexes_agree_with_any_hash(tmp_path: Path, plan: EpochPlan) -> None:
-    """With a hash of no bits all names collide, so that only their comparison separates them."""
+    """If the hash has no bits, all names collide, and only their comparison separates them."""
     for number, paths in enumerate((PATHS, FEW_PATHS)):
         for at, still in enumerate(moments(seeded(5, 1_600, paths))):
             base = built(tmp_path / f"{number}.{at}", still.specs, plan)

@@ -34,7 +34,7 @@ def spec_of_x(value: int) -> Spec:
 
 @engines
 def test_a_new_index_has_the_live_filters_and_nothing_else(engine: str) -> None:
-    """From the previous index, the changes since, and one that was removed and added again."""
+    """It combines the previous index, later changes, and a filter removed and added again."""
     matcher = IndexMatcher(options=IndexOptions(engine, first=20, least=100))
     for id in range(20):
         matcher.add(id, spec_of_x(1))

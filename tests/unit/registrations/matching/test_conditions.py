@@ -198,7 +198,7 @@ def test_nothing_is_left_after_all_filters_are_removed(make: type[Matcher]) -> N
 
 
 def test_numbers_of_alternatives_ascend_and_never_reach_those_of_filters() -> None:
-    """So a sorted list grows at its end; 4 * 10**18 numbers suffice."""
+    """A sorted list then grows at its end; 4 * 10**18 numbers suffice."""
     filters = filtering(AccessMatcher(), *(["(or (= a 1) (= b 1))"] * 3))
     numbers = [number for each in filters._numbers.values() for number in each]
     assert numbers == sorted(numbers) == list(range(FIRST, FIRST + 6))

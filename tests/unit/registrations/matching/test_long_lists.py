@@ -98,7 +98,7 @@ def test_one_text_is_one_application(make: Callable[[], Matcher]) -> None:
         "(within of (within in (= tag {})))",
     ],
 )
-def test_tests_share_what_an_event_costs(make: Callable[[], Matcher], test: str) -> None:
+def test_tests_share_the_cost_of_an_event(make: Callable[[], Matcher], test: str) -> None:
     """Each test, of one filter or of several, costs about the same as in a small event."""
     nodes = {n: parse_predicate(f"(not {test.format(n + 10_000)})") for n in range(200)}
     matcher = filled(make, nodes)

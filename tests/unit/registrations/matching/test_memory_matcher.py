@@ -1,5 +1,5 @@
-"""What is in memory: equalities in `access`, the rest in small indexes that are made when they are
-worth it, and give what the scan gives.
+"""The matcher in memory: equalities in `access`, the rest in small indexes that are built when they
+pay off and give the results of the scan.
 """
 
 from random import Random
@@ -80,7 +80,7 @@ def test_ranges_are_soon_in_an_index(count: int) -> None:
 
 
 def test_specs_with_a_popular_value_are_indexed_while_ranges_change() -> None:
-    """They waited until no range did; with a new range for each event they were never indexed."""
+    """They waited for the ranges; with a new range for each event they were never indexed."""
     matcher = MemoryMatcher()
     for id in range(500):
         matcher.add(id, *specs_of(parse_predicate(f"(and (= user 'joe) (> x {id}))")))

@@ -100,7 +100,7 @@ def chosen(*attributes: dict[str, object]) -> dict[str, list[str]]:
     return count.chosen()
 
 
-def test_names_are_chosen_by_what_each_value_is() -> None:
+def test_names_are_chosen_by_the_type_of_each_value() -> None:
     found = chosen({"a": 1, "b": 1.0, "c": "x", "d": True, "e": None, "f": [1], "g": {"h": 1}})
     assert found == {"int": ["a"], "float": ["b"], "text": ["c"], "bool": ["d"]}
     assert chosen({"a": 1}, {"a": "x"}) == {"int": ["a"], "text": ["a"]}

@@ -1,4 +1,4 @@
-"""Covering: sound on everything chance makes, and found where the requirements say so."""
+"""Covering: sound for random filters, and found where the requirements demand it."""
 
 import re
 from itertools import product
@@ -24,7 +24,7 @@ def tree(text: str) -> Node:
 
 
 def unsound(seed: int, pairs: int) -> tuple[int, tuple[Node, Node] | None]:
-    """How many of so many pairs of filters cover each other, and the first one that does not."""
+    """Return how many pairs of random filters cover each other, and the first pair wrongly so."""
     random, found = Random(seed), 0
     for _ in range(pairs):
         depth = random.randrange(3)
@@ -72,7 +72,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_seen(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_planted_mistake_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     attribute, planted = MISTAKES[name]
     monkeypatch.setattr(implied, attribute, planted)
     assert unsound(seed=1, pairs=10_000)[1]
@@ -106,7 +106,7 @@ def test_a_mistake_is_seen(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         ("(= x 1)", "(and (= y 1) (not (= y 1)))"),
     ],
 )
-def test_a_filter_covers_what_asks_for_more(one: str, other: str) -> None:
+def test_a_filter_covers_stricter_ones(one: str, other: str) -> None:
     assert covers(tree(one), tree(other))
 
 

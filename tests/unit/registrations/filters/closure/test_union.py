@@ -101,7 +101,7 @@ TYPES = [f"(and (= @type 'app.{n}') (> x {n}))" for n in range(20)]
          '(and (exists x) (prefix @type "app."))', True),
     ],
 )  # fmt: skip
-def test_a_closure_that_is_too_large_is_gathered_then_widened_and_says_so(
+def test_a_closure_that_is_too_large_is_gathered_then_widened_and_marked(
     texts: list[str], bounds: dict[str, int], expected: int | str, widened: bool
 ) -> None:
     found = closure(*texts, **bounds)
@@ -252,7 +252,7 @@ def test_a_widened_closure_never_answers_yes() -> None:
     assert interest_in(Closure(), shape) == "no"
 
 
-def test_what_is_said_of_a_shape_holds_for_every_event_of_it() -> None:
+def test_the_answer_for_a_shape_holds_for_each_of_its_events() -> None:
     random = Random(11)
     answers = []
     for _ in range(400):

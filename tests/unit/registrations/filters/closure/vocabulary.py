@@ -87,7 +87,7 @@ def test_of(random: Random, path: Path | None = None, dice: float | None = None)
 
 
 def _in_objects(random: Random, const: Const) -> Node:
-    """Of what an object at `x` has, or one of the objects of a list there."""
+    """Return a test of the object at `x`, or of one of the objects of a list at `x`."""
     inner = And((Compare("=", Path("n"), const), Compare(">", Path("m"), Const(2))))
     whole = Compare(random.choice(("=", ">", "!=")), Path("x.n"), const)
     return random.choice((whole, Exists(Path("x.n")), Within(Path("x"), inner)))

@@ -1,5 +1,5 @@
-"""FOX-23: over all its incarnations a client receives every event destined to it, and the hub can
-prove it.
+"""Over all its incarnations a client receives every event that matches its filter, and an audit
+proves it (FOX-23).
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""SUN-10: what is built from the stored registrations at a start is what grew change by change."""
+"""SUN-10: the index built from stored registrations at start equals the incremental one."""
 
 import itertools
 from typing import Any
@@ -22,7 +22,7 @@ def take(matcher: CountingMatcher, versions: list[StreamVersion]) -> None:
 
 
 @pytest.mark.req("SUN-10")
-async def test_the_index_built_from_postgresql_is_dump_identical_to_the_one_that_grew(
+async def test_the_index_built_from_postgresql_equals_the_incremental_one(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
     zone.create_stream("cluster")

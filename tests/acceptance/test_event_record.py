@@ -51,8 +51,8 @@ WANTED: list[tuple[dict[str, Any], bool]] = [
 async def test_values_compare_as_whole_tokens(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("cluster")
     async with session(hub, zone.admin, web=1) as reader:
-        for number, (wanted, _) in enumerate(WANTED):
-            await reader.listen("cluster", name=str(number), **wanted)
+        for number, (expected, _) in enumerate(WANTED):
+            await reader.listen("cluster", name=str(number), **expected)
         zone.emit("cluster", RECORD)
         matching = [str(number) for number, (_, matches) in enumerate(WANTED) if matches]
         events = await reader.events(len(matching))

@@ -1,5 +1,5 @@
-"""SUN-03 to SUN-16 through the public doors: registered over REST, emitted over REST, told over the
-websocket. The counters' own steps stand in test_rows_sun_matcher.py.
+"""SUN-03 to SUN-16 through the public API: registered and emitted over REST, delivered over the
+websocket. test_counting_matcher.py has the steps of the counters.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ def cluster(zone: LiveZone) -> LiveZone:
     return zone
 
 
-async def told(reader: Session, count: int) -> list[tuple[int, list[int]]]:
+async def delivered(reader: Session, count: int) -> list[tuple[int, list[int]]]:
     """Exactly so many events: their sequences and the registrations that they name."""
     events = await reader.events(count)
     assert await reader.nothing_waits()
@@ -58,22 +58,22 @@ async def test_notified_if_and_only_if_the_pairs_are_a_subset(
     async with session(hub, cluster.admin, web=1) as reader:
         await reader.listen("cluster", registrations=ids)
         cluster.emit("cluster", coming(PAIRS))
-        assert await told(reader, 1) == [(1, [online["id"], both["id"]])]
+        assert await delivered(reader, 1) == [(1, [online["id"], both["id"]])]
 
 
 @pytest.mark.req("SUN-04")
-async def test_domain_and_type_gate_beside_the_pairs(hub: LiveHub, cluster: LiveZone) -> None:
+async def test_domain_and_type_must_match_too(hub: LiveHub, cluster: LiveZone) -> None:
     [made] = cluster.register(wanting(PAIRS))
     async with session(hub, cluster.admin) as reader:
         await reader.listen("cluster", registrations=[made["id"]])
         cluster.emit("cluster", coming(PAIRS, type="node state"))
         cluster.emit("cluster", coming(PAIRS, domain="node"))
         cluster.emit("cluster", coming(PAIRS))
-        assert await told(reader, 1) == [(3, [made["id"]])]
+        assert await delivered(reader, 1) == [(3, [made["id"]])]
 
 
 @pytest.mark.req("SUN-05")
-async def test_a_registration_without_pairs_is_told_everything_of_its_gate(
+async def test_a_registration_without_pairs_gets_everything_of_its_gate(
     hub: LiveHub, cluster: LiveZone
 ) -> None:
     [made] = cluster.register(wanting({}))
@@ -82,7 +82,7 @@ async def test_a_registration_without_pairs_is_told_everything_of_its_gate(
         cluster.emit("cluster", coming(PAIRS))
         cluster.emit("cluster", coming({}))
         cluster.emit("cluster", coming(PAIRS, type="node state"))
-        assert await told(reader, 2) == [(1, [made["id"]]), (2, [made["id"]])]
+        assert await delivered(reader, 2) == [(1, [made["id"]]), (2, [made["id"]])]
 
 
 @pytest.mark.req("SUN-06")
@@ -100,11 +100,11 @@ async def test_parts_with_separators_are_never_confused(hub: LiveHub, cluster: L
         await reader.listen("cluster", registrations=ids)
         cluster.emit("cluster", coming({"x": 1}, "a", "b:c"))
         cluster.emit("cluster", coming({"x": 1.0}, "a:b", "c"))
-        assert await told(reader, 2) == [(1, [first["id"]]), (2, [second["id"]])]
+        assert await delivered(reader, 2) == [(1, [first["id"]]), (2, [second["id"]])]
 
 
 @pytest.mark.req("SUN-08")
-async def test_totals_read_1_2_3(hub: LiveHub, cluster: LiveZone) -> None:
+async def test_totals_are_1_2_3(hub: LiveHub, cluster: LiveZone) -> None:
     made = cluster.register(*FIGURE_6)
     paths = [f"/v1/registrations/{each['id']}" for each in made]
     shown = [hub.call("GET", path, key=cluster.admin).json for path in paths]
@@ -121,11 +121,11 @@ async def test_the_same_pair_twice_in_a_request_counts_once(
     async with session(hub, cluster.admin) as reader:
         await reader.listen("cluster", registrations=[made.json["id"]])
         cluster.emit("cluster", [coming({"nv2": "x"}), coming({"nv1": "x"})])
-        assert await told(reader, 1) == [(2, [made.json["id"]])]
+        assert await delivered(reader, 1) == [(2, [made.json["id"]])]
 
 
 @pytest.mark.req("SUN-11")
-async def test_a_registration_that_arrives_while_events_flow_is_matched_from_the_next_on(
+async def test_a_registration_added_while_events_flow_matches_from_the_next_one(
     hub: LiveHub, cluster: LiveZone
 ) -> None:
     [first] = cluster.register(wanting(some("nv1")))
@@ -138,12 +138,12 @@ async def test_a_registration_that_arrives_while_events_flow_is_matched_from_the
         [late] = cluster.register(wanting(some("nv2")))
         await late_reader.listen("cluster", registrations=[late["id"]], start="oldest")
         cluster.emit("cluster", coming(NV))
-        assert await told(late_reader, 1) == [(2, [late["id"]])]
-        assert await told(reader, 2) == [(1, [first["id"]]), (2, [first["id"]])]
+        assert await delivered(late_reader, 1) == [(2, [late["id"]])]
+        assert await delivered(reader, 2) == [(1, [first["id"]]), (2, [first["id"]])]
 
 
 @pytest.mark.req("SUN-13", "SUN-14", "SUN-15")
-async def test_the_worked_example_is_one_notification_and_leaves_nothing_behind(
+async def test_the_worked_example_is_one_notification_and_resets_all_counters(
     hub: LiveHub, cluster: LiveZone
 ) -> None:
     ev1, ev2, ev3 = (made["id"] for made in cluster.register(*FIGURE_6))
@@ -151,4 +151,4 @@ async def test_the_worked_example_is_one_notification_and_leaves_nothing_behind(
         await reader.listen("cluster", registrations=[ev1, ev2, ev3])
         for names in (("nv1", "nv2"), ("nv1", "nv2"), ("nv1",), ("nv2",), ("nv3",)):
             cluster.emit("cluster", coming(some(*names)))
-        assert await told(reader, 3) == [(1, [ev1, ev2]), (2, [ev1, ev2]), (3, [ev1])]
+        assert await delivered(reader, 3) == [(1, [ev1, ev2]), (2, [ev1, ev2]), (3, [ev1])]

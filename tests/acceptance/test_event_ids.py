@@ -1,4 +1,4 @@
-"""FOX-07, 09, 78: ids of events, their order, and duplicates of one issuer over two senders."""
+"""Ids of events, their order, and duplicates of one issuer over two senders (FOX-07, 09, 78)."""
 
 import json
 from typing import Any
@@ -21,41 +21,43 @@ def test_100000_ids_within_one_tick_all_differ_and_are_all_stored(zone: LiveZone
     issuer = IdIssuer(client="tester", clock=clock)
     ids = [issuer.next() for _ in range(IDS)]
     assert len(set(ids)) == IDS
-    assert {made.timestamp_us for made in ids} == {clock.now_us()}
+    assert {id.timestamp_us for id in ids} == {clock.now_us()}
     with Emitter(zone) as emitter:
         for at, batch in enumerate(chunks(ids, BATCH)):
-            body = json.dumps([{**EVENT, "id": made.wire()} for made in batch]).encode()
+            body = json.dumps([{**EVENT, "id": id.wire()} for id in batch]).encode()
             status, answer = emitter.post("ids", body)
             assert (status, answer["duplicates"]) == (200, [])
             assert sum(r["last"] - r["first"] + 1 for r in answer["ranges"]) == BATCH
             assert answer["ranges"][0]["first"] == at * BATCH + 1
-        last = [{**EVENT, "id": made.wire()} for made in ids[-3:]]
+        last = [{**EVENT, "id": id.wire()} for id in ids[-3:]]
         _, again = emitter.post("ids", last)
     assert again["ranges"] == []
     assert [d["sequence"] for d in again["duplicates"]] == [IDS - 2, IDS - 1, IDS]
 
 
 @pytest.mark.req("FOX-07")
-async def test_two_clients_with_equal_numbers_never_clash(hub: LiveHub, zone: LiveZone) -> None:
+async def test_equal_sequences_of_two_clients_are_different_ids(
+    hub: LiveHub, zone: LiveZone
+) -> None:
     zone.create_stream("ids")
-    made = [
+    events = [
         {**EVENT, "id": {"timestamp": 5, "sequence": number, "incarnation": 9}}
         for number in range(1, 51)
     ]
     for number, client in enumerate(("ann", "bob")):
         key = zone.key("emit:ids", client=client)
-        answer = zone.emit("ids", made, key=key, url=hub.web[number].url).json
+        answer = zone.emit("ids", events, key=key, url=hub.web[number].url).json
         assert answer["duplicates"] == []
     async with session(hub, zone.admin) as reader:
         await reader.listen("ids", start="oldest")
         ids = [EventId(**id_of(event)) for event in await reader.events(100)]
         assert await reader.nothing_waits()
     assert len(set(ids)) == 100
-    assert {made.client for made in ids} == {"ann", "bob"}
+    assert {id.client for id in ids} == {"ann", "bob"}
 
 
 def id_of(message: dict[str, Any]) -> dict[str, Any]:
-    """The id of a delivered event as EventId's fields."""
+    """Return the id of a delivered event as the fields of EventId."""
     found = dict(message["event"]["id"])
     return {"timestamp_us": found.pop("timestamp"), **found}
 
@@ -65,17 +67,17 @@ async def test_ids_order_by_timestamp_and_then_by_sequence(hub: LiveHub, zone: L
     zone.create_stream("ids")
     t0, t1 = 1_000_000, 1_000_001
     for timestamp, sequence in ((t1, 1), (t0, 3), (t0, 2)):
-        made = {"timestamp": timestamp, "sequence": sequence, "incarnation": 1}
-        assert zone.emit("ids", {**EVENT, "id": made}).json["duplicates"] == []
+        id = {"timestamp": timestamp, "sequence": sequence, "incarnation": 1}
+        assert zone.emit("ids", {**EVENT, "id": id}).json["duplicates"] == []
     async with session(hub, zone.admin) as reader:
         await reader.listen("ids", start="oldest")
         ids = [EventId(**id_of(event)) for event in await reader.events(3)]
-    arrived = [(made.timestamp_us, made.sequence) for made in ids]
+    arrived = [(id.timestamp_us, id.sequence) for id in ids]
     assert arrived == [(t1, 1), (t0, 3), (t0, 2)], "the log keeps the order of arrival"
     late, third, second = ids
     assert third.order < late.order
     assert second.order < third.order
-    assert sorted(ids, key=lambda made: made.order) == [second, third, late]
+    assert sorted(ids, key=lambda id: id.order) == [second, third, late]
 
 
 TABLE_8_2 = [  # (time, sender, the issuer's number), in the order of time
@@ -93,7 +95,7 @@ TABLE_8_2 = [  # (time, sender, the issuer's number), in the order of time
 
 
 @pytest.mark.req("FOX-78")
-async def test_table_8_2_each_event_is_delivered_once_from_whoever_sent_it_first(
+async def test_table_8_2_each_event_is_delivered_once_from_its_first_sender(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("fox")

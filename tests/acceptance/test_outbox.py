@@ -1,5 +1,5 @@
-"""FOX-08, 49, 51, 84: what a client emits is queued on its disk, released in order, and sent again
-until the hub has it; ids and incarnations.
+"""The outbox of the client library: events are queued on the client's disk, sent in order, and sent
+again until the hub has stored them; ids and incarnations (FOX-08, 49, 51, 84).
 """
 
 import asyncio
@@ -26,7 +26,7 @@ def numbered(*numbers: int) -> list[dict[str, Any]]:
 
 
 async def stored(zone: LiveZone, stream: str, count: int) -> list[Delivered]:
-    """So many events of a stream from its beginning, after checking that there are no more."""
+    """Return the `count` events of a stream, after checking that there are no more."""
     found: list[Delivered] = []
     async with (
         zone.client() as reader,
@@ -46,7 +46,7 @@ def values(events: list[Delivered]) -> list[int]:
 
 
 @pytest.mark.req("FOX-49")
-async def test_three_events_made_offline_appear_in_order_with_their_ids_at_the_reconnection(
+async def test_events_emitted_offline_are_stored_in_order_with_their_ids_after_reconnection(
     hub: LiveHub, zone: LiveZone, tmp_path: Path
 ) -> None:
     zone.create_stream("fox")
@@ -70,7 +70,7 @@ async def test_three_events_made_offline_appear_in_order_with_their_ids_at_the_r
 
 
 @pytest.mark.req("FOX-51")
-async def test_the_incarnation_rises_with_each_reconnection_and_is_kept(
+async def test_the_incarnation_rises_with_each_reconnection_and_persists(
     hub: LiveHub, zone: LiveZone, tmp_path: Path
 ) -> None:
     zone.create_stream("fox")
@@ -86,11 +86,11 @@ async def test_the_incarnation_rises_with_each_reconnection_and_is_kept(
         async with Outbox(path, between.url, zone.admin, QUICK) as outbox:
             assert outbox.profile.incarnation == 4
     found = [e.event["id"]["incarnation"] for e in await stored(zone, "fox", 5)]
-    assert found == [1, 1, 2, 2, 3], "what was made before a reconnection keeps its own"
+    assert found == [1, 1, 2, 2, 3], "an event emitted before a reconnection keeps its incarnation"
 
 
 async def lose(outbox: Outbox, between: Any) -> None:
-    """Lose the connection, notice it by an emit, and get it back."""
+    """Cut the connection, notice it by an emit, and restore it."""
     await between.cut()
     await outbox.emit("fox", numbered(0)[0])
     assert (await outbox.flush(0.3)).pending == 1
@@ -99,11 +99,11 @@ async def lose(outbox: Outbox, between: Any) -> None:
 
 
 @pytest.mark.req("FOX-84")
-async def test_an_event_whose_storer_was_killed_before_it_could_say_so_arrives_once(
+async def test_an_event_whose_web_process_was_killed_before_its_answer_is_stored_once(
     hub: LiveHub, zone: LiveZone, tmp_path: Path
 ) -> None:
-    """The web process appends and is killed with its answer under way; the outbox, which knows
-    nothing, sends the event again when the process is back.
+    """The web process appends and is killed before its answer arrives; the outbox sends the event
+    again when the process is back.
     """
     zone.create_stream("fox")
     web = hub.web[1]
@@ -115,7 +115,9 @@ async def test_an_event_whose_storer_was_killed_before_it_could_say_so_arrives_o
                 await until(lambda: between.swallowed == 1)
                 await outbox.emit("fox", numbered(3)[0])
                 assert (await outbox.flush(0.3)).pending == 3
-                assert values(await stored(zone, "fox", 2)) == [1, 2], "stored, and nobody said so"
+                assert values(await stored(zone, "fox", 2)) == [1, 2], (
+                    "stored, but not acknowledged"
+                )
                 web.start()
                 assert (await outbox.flush(WAIT_S)).pending == 0
         finally:
@@ -125,7 +127,7 @@ async def test_an_event_whose_storer_was_killed_before_it_could_say_so_arrives_o
 
 
 @pytest.mark.req("FOX-84")
-async def test_an_answer_that_never_comes_makes_the_outbox_send_again(
+async def test_the_outbox_sends_again_when_no_answer_arrives(
     hub: LiveHub, zone: LiveZone, tmp_path: Path
 ) -> None:
     zone.create_stream("fox")
@@ -140,25 +142,25 @@ async def test_an_answer_that_never_comes_makes_the_outbox_send_again(
 
 
 @pytest.mark.req("FOX-08")
-async def test_an_outbox_that_starts_anew_makes_ids_that_no_event_had(
+async def test_a_restarted_outbox_issues_ids_that_no_event_has(
     zone: LiveZone, tmp_path: Path
 ) -> None:
-    """A restart takes a new timestamp and incarnation; another outbox of the same client too."""
+    """A restart takes a new timestamp and incarnation, and so does a second outbox of a client."""
     zone.create_stream("fox")
-    made = []
+    ids = []
     for path in (tmp_path / "box", tmp_path / "box", tmp_path / "other"):
         async with Outbox(path, zone.hub.url, zone.admin, QUICK) as outbox:
-            made += await outbox.emit("fox", numbered(1, 2))
+            ids += await outbox.emit("fox", numbered(1, 2))
             assert (await outbox.flush(WAIT_S)).pending == 0
     await stored(zone, "fox", 6)
-    assert [(id.incarnation, id.sequence) for id in made] == [
+    assert [(id.incarnation, id.sequence) for id in ids] == [
         *((1, 1), (1, 2), (2, 1), (2, 2)),
         *((1, 1), (1, 2)),
     ]
-    assert len({id.timestamp_us for id in made}) == 3
+    assert len({id.timestamp_us for id in ids}) == 3
 
 
-async def test_an_event_the_hub_will_never_take_is_reported_and_blocks_nothing(
+async def test_an_event_that_the_hub_always_refuses_is_dead_lettered_and_blocks_nothing(
     zone: LiveZone, tmp_path: Path
 ) -> None:
     zone.create_stream("fox")
@@ -178,7 +180,7 @@ async def test_an_event_the_hub_will_never_take_is_reported_and_blocks_nothing(
     assert values(await stored(zone, "fox", 3)) == [1, 3, 2]
 
 
-async def test_what_an_operator_may_mend_is_held_and_other_streams_go_on(
+async def test_events_of_an_unknown_stream_are_held_and_other_streams_continue(
     zone: LiveZone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eventhub.base.limits.OUTBOX_HELD_S", 0.1)
@@ -198,8 +200,10 @@ async def test_what_an_operator_may_mend_is_held_and_other_streams_go_on(
     assert values(await stored(zone, "fox", 1)) == [1]
 
 
-async def test_an_id_below_its_window_gets_a_new_one(zone: LiveZone, tmp_path: Path) -> None:
-    """Another copy of the outbox's file has been at work, far ahead."""
+async def test_an_event_whose_id_is_below_the_window_gets_a_new_id(
+    zone: LiveZone, tmp_path: Path
+) -> None:
+    """Another copy of the outbox's file has issued ids far ahead."""
     zone.create_stream("fox")
     async with (
         way(zone.hub, cut=True) as between,
@@ -213,14 +217,16 @@ async def test_an_id_below_its_window_gets_a_new_one(zone: LiveZone, tmp_path: P
     assert values(await stored(zone, "fox", 2)) == [0, 1]
 
 
-async def test_two_outboxes_on_one_file_are_refused(zone: LiveZone, tmp_path: Path) -> None:
+async def test_a_second_outbox_on_one_file_is_refused(zone: LiveZone, tmp_path: Path) -> None:
     async with Outbox(tmp_path / "box", zone.hub.url, zone.admin):
         with pytest.raises(OutboxBusy, match="in use by process"):
             async with Outbox(tmp_path / "box", zone.hub.url, zone.admin):
                 pass
 
 
-def test_the_same_outbox_without_async(hub: LiveHub, zone: LiveZone, tmp_path: Path) -> None:
+def test_the_synchronous_outbox_has_the_same_calls(
+    hub: LiveHub, zone: LiveZone, tmp_path: Path
+) -> None:
     zone.create_stream("fox")
     with SyncOutbox(tmp_path / "box", hub.url, zone.admin, QUICK) as outbox:
         [id] = outbox.emit("fox", numbered(1)[0])

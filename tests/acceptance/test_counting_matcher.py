@@ -1,5 +1,5 @@
-"""SUN's worked example, its figure and its counters, step by step; and what the default strategy
-keeps of them.
+"""SUN's worked example, its figure and its counters, step by step; the same with the default
+strategy.
 """
 
 from collections.abc import Callable
@@ -48,9 +48,9 @@ def test_the_subset_rule(make: Make) -> None:
     """SUN-03, SUN-04 with the record of SUN-01."""
     attributes = {"resource group name": "foo", "node": "node", "state": "online"}
     matcher = make()
-    wanted = [{"state": "online"}, {"state": "online", "node": "node"}]
+    registered = [{"state": "online"}, {"state": "online", "node": "node"}]
     others = [{"state": "online", "colour": "red"}, {"state": "offline"}]
-    for id, pairs in enumerate([*wanted, *others]):
+    for id, pairs in enumerate([*registered, *others]):
         matcher.add(id, Spec("cluster", "resource group state", tuple(pairs.items())))
     assert sorted(matcher.match(Event("cluster", "resource group state", attributes))) == [0, 1]
     assert matcher.match(Event("cluster", "node state", attributes)) == []
@@ -81,7 +81,7 @@ def test_parts_with_separators_are_never_confused(make: Make) -> None:
 
 
 @pytest.mark.req("SUN-07", "SUN-08")
-def test_the_figure_is_dumped() -> None:
+def test_the_dump_equals_the_figure() -> None:
     matcher = counting()
     assert matcher.dump() == [
         (key(0), [EV1, EV2, EV3]),
@@ -107,7 +107,7 @@ def test_the_total_of_a_pair_given_twice_is_one() -> None:
 
 
 @pytest.mark.req("SUN-09")
-def test_what_leaves_leaves_every_entry() -> None:
+def test_a_removed_registration_leaves_no_entry() -> None:
     matcher = counting()
     before = matcher.dump()
     access = AccessMatcher()
@@ -123,7 +123,7 @@ def test_what_leaves_leaves_every_entry() -> None:
 
 
 @pytest.mark.req("SUN-10")
-def test_an_index_made_at_once_equals_the_one_that_grew() -> None:
+def test_an_index_built_at_once_equals_an_incremental_one() -> None:
     grown = CountingMatcher()
     for id in (EV3, 50, EV1):
         grown.add(id, of(*NV[: id % 10]))
@@ -162,7 +162,7 @@ def test_the_worked_example() -> None:
 
 @pytest.mark.req("SUN-14")
 @engines
-def test_nothing_is_left_of_an_event(make: Make) -> None:
+def test_no_counter_is_left_after_an_event(make: Make) -> None:
     matcher = make()
     filled(matcher)
     assert matcher.match(Event("class", "subclass", dict(NV[:1]))) == [EV1]
@@ -173,7 +173,7 @@ def test_nothing_is_left_of_an_event(make: Make) -> None:
 @pytest.mark.req("SUN-16")
 @indexes
 @pytest.mark.parametrize("unrelated", [1_000, 100_000])
-def test_work_does_not_grow_with_what_shares_no_pair(make: Make, unrelated: int) -> None:
+def test_work_does_not_grow_with_unrelated_registrations(make: Make, unrelated: int) -> None:
     matcher = make()
     filled(matcher)
     matcher.match(INCOMING)

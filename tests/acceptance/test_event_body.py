@@ -1,4 +1,4 @@
-"""RDY-10: a header, a filterable body (`attributes`) and an opaque remainder (`body`)."""
+"""The three parts of an event: header, filterable `attributes` and opaque `body` (RDY-10)."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ JSON_REMAINDER = {"image": [1, 2.5, "ü\u2028", None, {"deep": {"er": True}}], "
 
 @pytest.mark.req("RDY-10")
 @pytest.mark.parametrize("subprotocol", [JSON, PROTOBUF])
-async def test_header_body_and_remainder_come_back_unchanged(
+async def test_header_attributes_and_body_are_delivered_unchanged(
     hub: LiveHub, zone: LiveZone, subprotocol: str
 ) -> None:
     zone.create_stream("alarms")
@@ -64,20 +64,18 @@ async def test_header_body_and_remainder_come_back_unchanged(
 
 @pytest.mark.req("RDY-10")
 @pytest.mark.parametrize("field", ["body", "body_base64"])
-async def test_a_filter_on_a_remainder_field_is_an_error(
-    hub: LiveHub, zone: LiveZone, field: str
-) -> None:
+async def test_a_filter_on_the_body_is_refused(hub: LiveHub, zone: LiveZone, field: str) -> None:
     zone.create_stream("alarms")
     async with session(hub, zone.admin) as reader:
-        wanted: dict[str, Any] = {field: {"port": 17}}
-        answer = await reader.ask("alarms", **wanted)
+        request: dict[str, Any] = {field: {"port": 17}}
+        answer = await reader.ask("alarms", **request)
         assert (answer["op"], answer["code"]) == ("error", "body_not_filterable")
         assert answer["position"] == {"field": field}
-        await reader.listen("alarms")  # the socket stays
+        await reader.listen("alarms")  # the socket stays open
 
 
 @pytest.mark.req("RDY-10")
-async def test_a_body_is_never_matched_by_pairs_of_the_same_name(
+async def test_the_body_is_never_matched_by_pairs_of_the_same_name(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("alarms")
@@ -95,10 +93,10 @@ async def test_a_body_is_never_matched_by_pairs_of_the_same_name(
 @pytest.mark.parametrize(
     "remainder", [b"[1,", b'1},"forged":{"a":1', b"\xff", b"", b"[" * 40 + b"]" * 40, b"NaN"]
 )
-def test_bytes_that_claim_to_be_json_and_are_not_are_refused(
+def test_bytes_declared_as_json_that_are_not_json_are_refused(
     zone: LiveZone, remainder: bytes
 ) -> None:
-    """They would break the frames of every JSON reader of the stream, or forge fields in them."""
+    """Such bytes would break the frames of every JSON reader of the stream, or forge fields."""
     zone.create_stream("alarms")
     body = {"body_base64": base64.b64encode(remainder).decode(), "content_type": "application/json"}
     answer = zone.emit("alarms", {**HEADER, **body})
@@ -107,7 +105,7 @@ def test_bytes_that_claim_to_be_json_and_are_not_are_refused(
 
 
 @pytest.mark.req("RDY-10")
-async def test_json_given_as_bytes_keeps_its_bytes(hub: LiveHub, zone: LiveZone) -> None:
+async def test_json_sent_as_bytes_keeps_its_bytes(hub: LiveHub, zone: LiveZone) -> None:
     text = b'{ "a" : 1.0,\n"b": "\\u00fc" }'
     zone.create_stream("alarms")
     body = {"body_base64": base64.b64encode(text).decode(), "content_type": "application/json"}

@@ -1,5 +1,5 @@
-"""EMC-11, and the client library against the running hub: every door, gaps, replay, keyed state,
-without async.
+"""The client library against the running hub: every transport, gaps, replay, keyed state, the
+synchronous client, and the relation of events to the client's own changes (EMC-11).
 """
 
 import asyncio
@@ -30,13 +30,13 @@ from tests.acceptance.cut import way
 from tests.acceptance.wire import EVENT, numbered, until
 from tests.live import LiveHub, LiveZone
 
-DOORS: tuple[Transport, ...] = ("websocket", "sse", "poll")
-each_door = pytest.mark.parametrize("via", DOORS)
+TRANSPORTS: tuple[Transport, ...] = ("websocket", "sse", "poll")
+each_transport = pytest.mark.parametrize("transport", TRANSPORTS)
 WAIT_S = 30.0
 
 
 async def take(items: AsyncIterator[Delivered], count: int) -> list[Delivered]:
-    """The next so many events; the listen goes on."""
+    """Return the next `count` events; the listener stays open."""
     async with asyncio.timeout(WAIT_S):
         return [await anext(items) for _ in range(count)]
 
@@ -50,10 +50,10 @@ def of(key: str, n: int) -> dict[str, Any]:
 
 
 @pytest.mark.req("EMC-11")
-async def test_the_relation_of_events_to_an_own_put_follows_from_the_numbers_alone(
+async def test_the_relation_of_events_to_the_clients_own_put_follows_from_sequences_alone(
     zone: LiveZone,
 ) -> None:
-    """29 is before our PUT, 30 is it, 31 is after and makes what we hold stale."""
+    """29 is before the client's PUT, 30 is the PUT, 31 is after it and makes its copy stale."""
     zone.create_stream("things", keyed=True)
     zone.emit("things", numbered(1, 28))
     zone.emit("things", of("r", 29))
@@ -76,36 +76,38 @@ async def test_the_relation_of_events_to_an_own_put_follows_from_the_numbers_alo
     assert relation(30, found[32], about=lambda event: event["key"] == "s").stale
 
 
-@each_door
-async def test_a_listen_goes_on_over_every_loss_of_its_connection(
-    hub: LiveHub, zone: LiveZone, via: Transport
+@each_transport
+async def test_a_listener_resumes_after_each_loss_of_its_connection(
+    hub: LiveHub, zone: LiveZone, transport: Transport
 ) -> None:
     zone.create_stream("orders")
     async with (
         way(hub) as between,
         HubClient(between.url, zone.admin) as client,
-        aclosing(client.listen("orders", start="oldest", transport=via, domain="shop")) as listen,  # type: ignore[type-var]
+        aclosing(
+            client.listen("orders", start="oldest", transport=transport, domain="shop")
+        ) as listen,  # type: ignore[type-var]
     ):
-        seen: list[int] = []
-        for turn in range(4):
-            zone.emit("orders", numbered(turn * 3 + 1, turn * 3 + 3))
+        received: list[int] = []
+        for round in range(4):
+            zone.emit("orders", numbered(round * 3 + 1, round * 3 + 3))
             zone.emit("orders", {**EVENT, "domain": "else"})
-            seen += ns(await take(listen, 3))
+            received += ns(await take(listen, 3))
             await between.cut()
             await between.mend()
-    assert seen == list(range(1, 13))
+    assert received == list(range(1, 13))
 
 
-@each_door
-async def test_what_comes_while_the_hub_is_away_is_recovery_then_live(
-    hub: LiveHub, zone: LiveZone, via: Transport
+@each_transport
+async def test_events_missed_during_an_outage_have_liveness_recovery(
+    hub: LiveHub, zone: LiveZone, transport: Transport
 ) -> None:
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 1))
     async with (
         way(hub) as between,
         HubClient(between.url, zone.admin) as client,
-        aclosing(client.listen("orders", start="oldest", transport=via)) as listen,  # type: ignore[type-var]
+        aclosing(client.listen("orders", start="oldest", transport=transport)) as listen,  # type: ignore[type-var]
     ):
         [first] = await take(listen, 1)
         await between.cut()
@@ -117,7 +119,7 @@ async def test_what_comes_while_the_hub_is_away_is_recovery_then_live(
 
 
 async def drop_first_segments(zone: LiveZone, stream: str, last: int) -> Cursor:
-    """Have the hub drop all segments but those after a number; the cursor of the first event."""
+    """Mark the segments up to `last` as dropped; return the cursor of the first event."""
     async with zone.client() as client:
         first = (await client.page(stream, limit=1)).events[0].cursor
     zone.hub.sql(
@@ -131,42 +133,44 @@ async def drop_first_segments(zone: LiveZone, stream: str, last: int) -> Cursor:
     return first
 
 
-@each_door
-async def test_a_gap_is_raised_with_what_is_missing_and_where_to_go_on(
-    zone: LiveZone, via: Transport
+@each_transport
+async def test_a_gap_error_names_the_missing_events_and_the_cursor_to_resume_from(
+    zone: LiveZone, transport: Transport
 ) -> None:
     zone.create_stream("orders", segment_events_max=10)
     zone.emit("orders", numbered(1, 35))
     first = await drop_first_segments(zone, "orders", 20)
     async with zone.client() as client:
         with pytest.raises(GapError) as caught:
-            await take(client.listen("orders", start=first, transport=via), 1)
+            await take(client.listen("orders", start=first, transport=transport), 1)
         assert caught.value.missing is not None
         assert (caught.value.missing.first, caught.value.missing.last) == (2, 20)
-        on = client.listen("orders", start=caught.value.resume, transport=via)
+        on = client.listen("orders", start=caught.value.resume, transport=transport)
         assert ns(await take(on, 2)) == [21, 22]
-        told: list[GapError | SegmentMismatchError] = []
+        reported: list[GapError | SegmentMismatchError] = []
 
         def hook(error: GapError | SegmentMismatchError) -> Start:
-            told.append(error)
+            reported.append(error)
             return error.resume
 
         for on_gap in ("continue", hook):
-            listen = client.listen("orders", start=first, transport=via, on_gap=on_gap)
+            listen = client.listen("orders", start=first, transport=transport, on_gap=on_gap)
             assert ns(await take(listen, 2)) == [21, 22]
-        assert len(told) == 1
+        assert len(reported) == 1
 
 
-@each_door
-async def test_another_log_behind_the_cursor_is_raised(zone: LiveZone, via: Transport) -> None:
+@each_transport
+async def test_a_cursor_of_another_log_raises_a_segment_mismatch(
+    zone: LiveZone, transport: Transport
+) -> None:
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 2))
     other = Cursor("00000000-0000-4000-8000-000000000000", 5)
     async with zone.client() as client:
         with pytest.raises(SegmentMismatchError) as caught:
-            await take(client.listen("orders", start=other, transport=via), 1)
+            await take(client.listen("orders", start=other, transport=transport), 1)
         assert caught.value.current["first"] == 1
-        listen = client.listen("orders", start=other, transport=via, on_gap="continue")
+        listen = client.listen("orders", start=other, transport=transport, on_gap="continue")
         assert ns(await take(listen, 2)) == [1, 2]
 
 
@@ -187,7 +191,7 @@ async def test_history_goes_forward_backward_and_by_time(zone: LiveZone) -> None
         assert ns([e async for e in earlier])[:2] == [1, 2]
 
 
-async def test_a_replay_ends_where_it_is_told_and_survives_a_cut(
+async def test_a_replay_ends_at_its_bound_and_survives_a_lost_connection(
     hub: LiveHub, zone: LiveZone
 ) -> None:
     zone.create_stream("orders")
@@ -244,7 +248,7 @@ async def test_a_definition_is_fetched_once_for_each_version_and_old_ones_are_ke
     zone.create_stream("probe")
 
     async def declare(schema: dict[str, Any], **refused: Any) -> None:
-        """Declared, and known where we emit: what it does not allow is refused."""
+        """Declare the type, and wait until the web process refuses what it does not allow."""
         path = "/v1/types/shop/order.placed"
         assert hub.call("PUT", path, {"schema": schema}, key=zone.admin).status == 201
         probe = {**EVENT, "attributes": refused}
@@ -273,8 +277,8 @@ async def test_a_definition_is_fetched_once_for_each_version_and_old_ones_are_ke
         new = await cache.parse(second)
         assert new.definition is not None
         assert (new.definition.version, fetches(), notices) == ("2", 2, [])
-        place = second._replace(sequence=999).cursor
-        [missed] = await take(client.listen("orders", start=place), 1)
+        cursor = second._replace(sequence=999).cursor
+        [missed] = await take(client.listen("orders", start=cursor), 1)
         assert (missed.liveness, missed.event["version"]) == ("recovery", "1")
         old = await cache.parse(missed)
         assert old.definition is not None
@@ -285,7 +289,7 @@ async def test_a_definition_is_fetched_once_for_each_version_and_old_ones_are_ke
             await cache.parse(wrong)
 
 
-async def test_refusals_are_exceptions_of_their_own(zone: LiveZone) -> None:
+async def test_each_refusal_has_its_own_exception(zone: LiveZone) -> None:
     zone.create_stream("orders")
     reader = zone.key("listen:*", client="reader")
     async with zone.client() as client, zone.client(key=reader) as only_reads:
@@ -304,7 +308,7 @@ async def test_refusals_are_exceptions_of_their_own(zone: LiveZone) -> None:
             )
 
 
-def test_the_same_calls_without_async(zone: LiveZone) -> None:
+def test_the_synchronous_client_has_the_same_calls(zone: LiveZone) -> None:
     zone.create_stream("prices", keyed=True)
     with SyncHubClient(zone.hub.url, zone.admin) as hub:
         receipt = hub.emit("prices", [of("a", 1), of("b", 2)])
@@ -314,9 +318,9 @@ def test_the_same_calls_without_async(zone: LiveZone) -> None:
         listen.close()  # type: ignore[attr-defined]
         with hub.state("prices") as state:
             assert dict(state)["a"].event["attributes"] == {"n": 1}
-            place = hub.emit("prices", of("a", 3)).cursor
-            state.reached(place.sequence)
-            assert (state["a"].sequence, state.cursor) == (3, place)
+            cursor = hub.emit("prices", of("a", 3)).cursor
+            state.reached(cursor.sequence)
+            assert (state["a"].sequence, state.cursor) == (3, cursor)
         assert ns(list(hub.history("prices"))) == [1, 2, 3]
         assert ns(list(hub.replay("prices", start=first.cursor))) == [2, 3]
         assert len(hub.page("prices", limit=2).events) == 2
@@ -339,7 +343,7 @@ with SyncHubClient(*sys.argv[1:3]) as hub:
 """
 
 
-def test_ctrl_c_ends_a_listen_without_async_and_the_client_goes_on(zone: LiveZone) -> None:
+def test_ctrl_c_ends_a_synchronous_listener_and_the_client_stays_usable(zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.emit("orders", numbered(1, 1))
     argv = [sys.executable, "-c", INTERRUPTED, zone.hub.url, zone.admin]

@@ -1,0 +1,100 @@
+"""HTTP pipelining: several requests on one connection, whole or in parts, each get their own
+answer, in order.
+"""
+
+import asyncio
+import json
+from http.client import parse_headers
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from tests.acceptance.wire import EVENT, HEAR_TIMEOUT_S
+from tests.live import LiveZone
+
+
+class Response(NamedTuple):
+    """The status and the JSON body of one answer."""
+
+    status: int
+    body: Any
+
+
+class Connection(NamedTuple):
+    """One connection to the hub, and the key that its requests carry."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    key: str
+
+    def emit(self, *headers: str, body: bytes = json.dumps(EVENT).encode()) -> bytes:
+        return self.request("POST /v1/streams/orders/events", *headers, body=body)
+
+    def request(self, line: str, *headers: str, body: bytes = b"") -> bytes:
+        lines = (f"{line} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {self.key}")
+        more = ("Content-Type: application/json", f"Content-Length: {len(body)}", *headers)
+        return "\r\n".join((*lines, *more, "", "")).encode() + body
+
+    async def answer(self) -> Response:
+        """Return the next answer; its `Content-Length` is set."""
+        async with asyncio.timeout(HEAR_TIMEOUT_S):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            line, _, rest = head.partition(b"\r\n")
+            length = int(parse_headers(BytesIO(rest)).get("content-length", "0"))
+            body = await self.reader.readexactly(length)
+        return Response(int(line.split()[1]), json.loads(body) if body else None)
+
+
+async def connect(zone: LiveZone) -> Connection:
+    zone.create_stream("orders")
+    reader, writer = await asyncio.open_connection("127.0.0.1", zone.hub.web[0].port)
+    return Connection(reader, writer, zone.admin)
+
+
+def _numbers(answers: list[Response]) -> list[int]:
+    return [answer.body["ranges"][0]["first"] for answer in answers]
+
+
+async def test_requests_sent_together_are_answered_in_order(zone: LiveZone) -> None:
+    connection = await connect(zone)
+    wrong = connection.emit(body=b"{")
+    connection.writer.write(
+        connection.emit() + wrong + connection.emit() + connection.request("GET /v1/streams")
+    )
+    first, refused, second, listed = [await connection.answer() for _ in range(4)]
+    assert (first.status, refused.status, second.status, listed.status) == (200, 400, 200, 200)
+    assert _numbers([first, second]) == [1, 2]
+    assert refused.body["code"] == "malformed_json"
+    assert [stream["name"] for stream in listed.body["items"]] == ["orders", "system"]
+    connection.writer.close()
+
+
+async def test_a_partial_request_after_a_whole_one_is_completed_later(zone: LiveZone) -> None:
+    connection = await connect(zone)
+    data = connection.emit()
+    connection.writer.write(data + data[:-5])
+    whole = await connection.answer()
+    await connection.writer.drain()
+    connection.writer.write(data[-5:] + data)
+    answers = [whole, await connection.answer(), await connection.answer()]
+    assert _numbers(answers) == [1, 2, 3]
+    connection.writer.close()
+
+
+async def test_expect_100_continue_is_answered_before_the_body(zone: LiveZone) -> None:
+    connection = await connect(zone)
+    data = connection.emit("Expect: 100-continue")
+    head, _, body = data.partition(b"\r\n\r\n")
+    connection.writer.write(head + b"\r\n\r\n")
+    assert (await connection.answer()).status == 100
+    connection.writer.write(body)
+    assert _numbers([await connection.answer()]) == [1]
+    connection.writer.close()
+
+
+async def test_the_last_answer_arrives_whole_before_the_connection_closes(zone: LiveZone) -> None:
+    connection = await connect(zone)
+    connection.writer.write(connection.emit() + connection.emit("Connection: close"))
+    assert _numbers([await connection.answer(), await connection.answer()]) == [1, 2]
+    async with asyncio.timeout(HEAR_TIMEOUT_S):
+        assert await connection.reader.read() == b""
+    connection.writer.close()
