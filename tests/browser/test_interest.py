@@ -14,7 +14,7 @@ LARGE = "9007199254740993"  # no double holds it
 def test_a_registration_is_made_after_an_error_at_its_field_and_ends(desk: Desk) -> None:
     desk.zone.create_stream("orders")
     page = desk.open("registrations", "Registrations")
-    expect(page.get_by_text("Nobody has registered yet")).to_be_visible()
+    expect(page.get_by_text("No registrations")).to_be_visible()
     desk.button("New registration").click()
     form = page.get_by_role("dialog")
     client = form.get_by_role("combobox", name="Client")
@@ -56,7 +56,7 @@ def test_a_registration_is_made_after_an_error_at_its_field_and_ends(desk: Desk)
     detail.get_by_role("button", name="Delete").click()
     question = page.get_by_role("dialog", name="Delete registration")
     question.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("Nobody has registered yet")).to_be_visible()
+    expect(page.get_by_text("No registrations")).to_be_visible()
 
 
 def test_an_endpoint_is_made_disabled_enabled_and_deleted(desk: Desk) -> None:
@@ -97,7 +97,7 @@ def test_an_endpoint_is_made_disabled_enabled_and_deleted(desk: Desk) -> None:
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     question = page.get_by_role("dialog", name="Delete endpoint")
     question.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("There is no endpoint yet")).to_be_visible()
+    expect(page.get_by_text("No endpoints")).to_be_visible()
 
 
 def test_a_delivery_is_shown_with_each_try(desk: Desk, sink: Sink) -> None:
@@ -144,7 +144,7 @@ def test_the_overview_shows_streams_backlog_and_health(desk: Desk, sink: Sink) -
     page = desk.open("overview", "Overview")
     health = page.get_by_role("status", name="Health")
     expect(health).to_contain_text("Database ok")
-    expect(health).to_contain_text("Timetable degraded")
+    expect(health).to_contain_text("Scheduler degraded")
     expect(page.get_by_role("alert")).to_contain_text("The timetable (beat) is not alive")
     expect(page.get_by_role("link", name="The hub is degraded: show why")).to_be_visible()
     ok = health.get_by_text("Database ok")

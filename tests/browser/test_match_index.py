@@ -29,7 +29,7 @@ def test_an_index_is_explained_asked_for_and_shown_when_it_is_built(desk: Desk) 
     build = desk.button("Build now")
     build.press("Enter")
     state = page.get_by_role("status", name="Build")
-    expect(state).to_contain_text("A worker begins within seconds.")
+    expect(state).to_contain_text("A worker starts the build within seconds.")
     expect(build).to_be_disabled()
     [[stream]] = desk.hub.sql(
         "UPDATE index_builds SET requested_at = NULL, started_at = now(), heartbeat_at = now(),"

@@ -26,7 +26,7 @@ def test_a_registration_is_suspended_in_the_list_and_resumed_in_its_detail(desk:
     page.get_by_role("option", name="suspended").click()
     row.get_by_role("button").first.click()
     detail = page.get_by_role("dialog", name=f"Registration {second['id']}")
-    expect(detail).to_contain_text("Another registration asks for the same")
+    expect(detail).to_contain_text("Another registration has an equal filter")
     detail.get_by_role("button", name="Resume").click()
     expect(detail.get_by_role("button", name="Suspend")).to_be_visible()
     detail.get_by_role("link", name=f"registration {first['id']}").click()
@@ -46,9 +46,9 @@ def test_a_change_that_comes_second_suspends_nothing(desk: Desk) -> None:
     change = {"language": "predicate", "filter": "(= user 'Ann)"}
     assert desk.hub.call("PATCH", path, change, key=desk.zone.admin).status == 200
     detail.get_by_role("button", name="Suspend").click()
-    alert = detail.get_by_role("alert").filter(has_text="Somebody was faster")
-    alert.get_by_role("button", name="Load what it is now").click()
-    expect(detail.get_by_label("what it asks for", exact=True)).to_contain_text("'Ann")
+    alert = detail.get_by_role("alert").filter(has_text="Changed in the meantime")
+    alert.get_by_role("button", name="Load the current version").click()
+    expect(detail.get_by_label("its filter", exact=True)).to_contain_text("'Ann")
     detail.get_by_role("button", name="Suspend").click()
     expect(detail.get_by_role("button", name="Resume")).to_be_visible()
 
@@ -56,7 +56,7 @@ def test_a_change_that_comes_second_suspends_nothing(desk: Desk) -> None:
 def test_a_group_is_made_suspended_and_deleted_when_it_is_empty(desk: Desk) -> None:
     desk.zone.create_stream("orders")
     page = desk.open("groups", "Groups")
-    expect(page.get_by_text("There is no group yet")).to_be_visible()
+    expect(page.get_by_text("No groups")).to_be_visible()
     desk.button("New group").click()
     form = page.get_by_role("dialog", name="New group")
     form.get_by_role("combobox", name="Client").fill("tester")
@@ -66,7 +66,7 @@ def test_a_group_is_made_suspended_and_deleted_when_it_is_empty(desk: Desk) -> N
     form.get_by_label("Name").fill("night")
     form.get_by_role("button", name="Create").click()
     group = page.get_by_role("dialog", name="Group ")
-    expect(group.get_by_text("It has no registration yet")).to_be_visible()
+    expect(group.get_by_text("No registrations in the group")).to_be_visible()
 
     desk.zone.register({**JOE, "group": "night"})
     page.reload()
@@ -92,7 +92,7 @@ def test_a_group_is_made_suspended_and_deleted_when_it_is_empty(desk: Desk) -> N
     page.get_by_role("button", name="Group night").click()
     group.get_by_role("button", name="Delete").click()
     question.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("There is no group yet")).to_be_visible()
+    expect(page.get_by_text("No groups")).to_be_visible()
 
 
 def test_a_registration_joins_a_group_and_reports_some_fields(desk: Desk) -> None:

@@ -1,11 +1,11 @@
-/** What a page's address asks for, read strictly: what cannot be read is a fault, and nothing is shown instead. */
+/** Strict parsing of a page's address: an unreadable parameter is a fault, and the page shows nothing instead. */
 
 const NUMBER_MAX = 999_999_999_999_999;
 
-/** What is wrong, by its name in the address. */
+/** The faults by name of the parameter. */
 export type Faults = Record<string, string>;
 
-/** A number that identifies something; undefined when it is not given or a fault. */
+/** Read an id from the address; undefined if it is missing or a fault. */
 export function numberAt(search: URLSearchParams, name: string, faults: Faults): number | undefined {
   const text = search.get(name) ?? "";
   if (text === "") return undefined;

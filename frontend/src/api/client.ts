@@ -13,14 +13,14 @@ interface Outcome<T> {
   response: Response;
 }
 
-/** The answer of a call, or its problem as an exception. */
+/** Return the answer of a call, or throw its Problem. */
 export async function done<T>(call: Promise<Outcome<T>>): Promise<T> {
   const { data, error, response } = await call;
   if (!response.ok) throw new Problem(response.status, (error ?? {}));
   return data as T;
 }
 
-/** What was read, with the ETag that a change of it must name. */
+/** A resource with its ETag, which a change must name. */
 export interface Loaded<T> {
   value: T;
   etag: string | undefined;
@@ -32,7 +32,7 @@ export async function loaded<T>(call: Promise<Outcome<T>>): Promise<Loaded<T>> {
   return { value, etag: response.headers.get("ETag") ?? undefined };
 }
 
-/** Headers of a change that must fail when somebody else was faster. */
+/** Return the headers of a conditional change. */
 export function ifMatch(etag: string | undefined): Record<string, string> {
   return etag === undefined ? {} : { "If-Match": etag };
 }

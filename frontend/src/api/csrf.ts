@@ -1,15 +1,15 @@
 import { exactAnswer } from "./exact";
 
-/** The token that every write carries; the login and `GET /v1/session` tell it. */
+/** The CSRF token of writes; the login and `GET /v1/session` return it. */
 let token = "";
 
 export function keepToken(value: string): void {
   token = value;
 }
 
-const READ_S_MAX = 30; // of an answer that never comes nobody would hear otherwise
+const READ_S_MAX = 30; // timeout of a read
 
-/** fetch with the token; once again when another tab has logged in since. Numbers keep all digits. */
+/** fetch with the CSRF token; repeated once if another tab has logged in since. Numbers keep all digits. */
 export async function fetchWithToken(request: Request): Promise<Response> {
   return exactAnswer(request.method === "GET" ? await read(request) : await written(request));
 }

@@ -1,4 +1,4 @@
-/** JSON whose numbers keep every digit: what a double would round stays the text that the hub sent. */
+/** JSON whose numbers keep every digit: a number that a double would round stays as text. */
 
 declare global {
   interface JSON {
@@ -24,7 +24,7 @@ export function exactNumber(text: string): unknown {
   return String(value) === text || JSON.rawJSON === undefined ? value : JSON.rawJSON(text);
 }
 
-/** Is it such an object? */
+/** Return whether a value is such an object. */
 export function isRaw(value: unknown): value is { rawJSON: string } {
   return typeof value === "object" && value !== null && "rawJSON" in value && Object.getPrototypeOf(value) === null;
 }

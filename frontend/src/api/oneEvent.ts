@@ -10,7 +10,7 @@ export function oneEvent(zone: string, stream: string, sequence: number) {
   return queryOptions({ queryKey: ["event", zone, stream, sequence], queryFn: () => readEvent(zone, stream, sequence), staleTime: Infinity });
 }
 
-/** The same at once, for what is no part of a page. */
+/** Read one event outside of a query. */
 export async function readEvent(zone: string, stream: string, sequence: number): Promise<StoredEvent> {
   const path = { stream, sequence: String(sequence) };
   const found = await done(api.GET("/v1/streams/{stream}/events/{sequence}", { params: { path, query: { zone } } }));

@@ -8,17 +8,17 @@ export type ProblemBody = components["schemas"]["Problem"] & {
   column?: number;
 };
 
-/** What the hub refused, as its problem document says it (RFC 9457). */
+/** An error of the API, from its problem document (RFC 9457). */
 export class Problem extends Error {
   readonly status: number;
   readonly code: string;
   readonly index: number | undefined;
   readonly field: string | undefined;
   readonly firstHeld: number | undefined; // of a `gap`: the first sequence that can still be read
-  readonly current: number | undefined; // of `changed`: the sequence of the change that was faster
+  readonly current: number | undefined; // of `changed`: the sequence of the conflicting change
   readonly line: number | undefined; // in a text, from 1
   readonly column: number | undefined;
-  readonly breaks: readonly string[]; // of a new version: what would refuse old events, each with its place
+  readonly breaks: readonly string[]; // of a new version: each rule that would refuse old events
 
   constructor(status: number, body: Partial<ProblemBody>) {
     super(body.detail ?? `The hub answered with status ${status}.`);
@@ -35,7 +35,7 @@ export class Problem extends Error {
     this.breaks = body.breaks ?? [];
   }
 
-  /** The same of another field: a form may name it otherwise than the request did. */
+  /** Return the problem for another field name, where a form's name differs from the request's. */
   at(field: string): Problem {
     return new Problem(this.status, { detail: this.message, code: this.code, position: { field }, line: this.line, column: this.column });
   }
@@ -51,7 +51,7 @@ export function errorAt(error: unknown, field: string): string | undefined {
   return error.field === field || error.field.startsWith(`${field}.`) ? error.message : undefined;
 }
 
-/** What to tell a person about any error. */
+/** Return the message of any error. */
 export function textOf(error: unknown): string {
   if (error instanceof Problem) return error.message;
   if (error instanceof TypeError) return "The hub cannot be reached.";

@@ -2,7 +2,7 @@ import { QueryCache, QueryClient } from "@tanstack/react-query";
 
 import { Problem } from "./problem";
 
-/** All reads of the console. A login that has ended leads to the sign-in page. */
+/** The query client of the console. An expired login leads to the sign-in page. */
 export function newQueries(): QueryClient {
   const queries = new QueryClient({
     queryCache: new QueryCache({
@@ -19,7 +19,7 @@ export function newQueries(): QueryClient {
   return queries;
 }
 
-/** What the caller must mend is not tried again. */
+/** Client errors are not retried. */
 function mayHelp(failures: number, error: Error): boolean {
   return failures < 2 && !(error instanceof Problem && error.status < 500);
 }

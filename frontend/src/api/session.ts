@@ -10,7 +10,7 @@ export interface Session {
 
 const KEY = ["session"];
 
-/** Who is logged in: null for nobody, undefined while nobody knows. */
+/** The session: null if logged out, undefined while unknown. */
 export function useSession() {
   return useQuery({ queryKey: KEY, queryFn: readSession, staleTime: Infinity });
 }
@@ -46,7 +46,7 @@ export function useSignOut() {
   });
 }
 
-/** Nothing that another operator was shown stays. */
+/** Clear all cached data of the previous operator. */
 function begin(queries: QueryClient, session: Session | null): void {
   queries.removeQueries({ predicate: (query) => query.queryKey[0] !== KEY[0] });
   queries.setQueryData(KEY, session);

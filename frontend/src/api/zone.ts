@@ -1,6 +1,6 @@
 import { useParams } from "react-router";
 
-/** The zone of the page that is shown; it is part of the address. */
+/** The zone of the current page, from its address. */
 export function useZone(): string {
   return useParams().zone ?? "default";
 }

@@ -5,7 +5,7 @@ import { ProblemAlert } from "../parts/ProblemAlert";
 import { Shell } from "./Shell";
 import { SignIn } from "./SignIn";
 
-/** The console for an operator, the sign-in page for everybody else. */
+/** The console for a logged-in operator, otherwise the sign-in page. */
 export function Gate() {
   const session = useSession();
   if (session.isPending) {

@@ -7,7 +7,7 @@ import { State } from "../parts/State";
 
 const INTERVAL_MS = 5_000;
 
-/** On every page: a word when a part of the hub does not work; it leads to where the reason is. */
+/** A badge on every page while a component does not work, with a link to the reason. */
 export function HubState({ zone }: { zone: string }) {
   const { data } = useQuery({
     queryKey: ["readyz"],

@@ -5,7 +5,7 @@ import { useLocation, useNavigate } from "react-router";
 import { api, done } from "../api/client";
 import { pathIn } from "../api/zone";
 
-/** The zone that all pages are about; choosing another one keeps the page. */
+/** The selector of the zone; another zone opens the same page. */
 export function ZoneSelect({ zone }: { zone: string }) {
   const navigate = useNavigate();
   const { pathname } = useLocation();

@@ -3,14 +3,14 @@ import { useEffect, useState } from "react";
 
 import { textOf } from "../api/problem";
 
-/** Why what is shown is not of now, and of when it is. */
+/** The reason why the data is stale, and its time. */
 export interface Staleness {
   asOf: number; // milliseconds of the epoch
   why: string;
 }
 
-const SILENT_MS = 8_000; // a read that has no answer for so long
-const YOUNG_MS = 3_000; // after one failure the next try may help
+const SILENT_MS = 8_000; // without an answer a read counts as failed
+const YOUNG_MS = 3_000; // a single failure is tolerated for so long
 const TICK_MS = 1_000;
 
 /**
@@ -43,7 +43,7 @@ export function useStaleness(): Staleness | undefined {
 }
 
 function isStale({ state }: Query, now: number, waitedMs: number): boolean {
-  if (state.data === undefined || state.data === null) return false; // its place says so itself
+  if (state.data === undefined || state.data === null) return false; // its component reports the error
   const failed = state.fetchFailureCount > 0 || state.status === "error";
   return waitedMs > SILENT_MS || (failed && now - state.dataUpdatedAt > YOUNG_MS);
 }

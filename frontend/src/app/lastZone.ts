@@ -1,6 +1,6 @@
 const NAME = "eventhub-zone";
 
-/** The zone that was looked at last in this browser. */
+/** The zone that was last opened in this browser. */
 export function lastZone(): string {
   return localStorage.getItem(NAME) ?? "default";
 }

@@ -24,7 +24,7 @@ export function ChannelsPage() {
   const named = channels.data?.filter(({ name }) => name !== "default") ?? [];
   return (
     <>
-      <PageHeader title="Channels" about="Up to 64 names that events are marked with, and that listeners choose by.">
+      <PageHeader title="Channels" about="Up to 64 named bits that events carry and listeners filter by.">
         <New label="New channel">{(made) => <NewChannel zone={zone} channels={channels.data ?? []} onMade={made} />}</New>
       </PageHeader>
       {channels.isError && <ProblemAlert error={channels.error} onRetry={() => void channels.refetch()} />}
@@ -36,8 +36,8 @@ export function ChannelsPage() {
       )}
       {channels.data !== undefined && named.length === 0 && (
         <Empty
-          title="No channel has a name yet"
-          about="A channel is one of 64 bits of every event. An event that names none is on the channel default. Name a bit, then emit events on it and listen to it alone:"
+          title="No named channels"
+          about="A channel is one of 64 bits of an event's mask. An event without channels is on the channel default. Name a bit, emit events on it, and listen to it only:"
           command={`curl -X PUT ${location.origin}/v1/channels/alarms -H "Authorization: Bearer $KEY" --json '{"mask": "1"}'
 curl ${location.origin}/v1/streams/orders/events -H "Authorization: Bearer $KEY" \\
      --json '{"domain": "shop", "type": "order.failed", "channels": ["alarms"]}'`}
@@ -74,7 +74,7 @@ function NewChannel({ zone, channels, onMade }: { zone: string; channels: Channe
       />
       <Select
         label="Bit"
-        description="Its place in the mask. A name keeps its bit for good."
+        description="Its position in the mask. It cannot be changed later."
         data={free.map(String)}
         value={bit === undefined ? null : String(bit)}
         allowDeselect={false}

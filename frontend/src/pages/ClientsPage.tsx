@@ -22,14 +22,14 @@ const COLUMNS: Column<Client>[] = [
   { title: "Created", cell: ({ created_at: at }) => <Moment at={at} /> },
 ];
 
-/** Who may do what; the open client is in the address. */
+/** Clients with keys, grants and groups; the open client is in the address. */
 export function ClientsPage() {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
   const close = () => setSearch({}, { replace: true });
   return (
     <>
-      <PageHeader title="Clients" about="Who emits, listens and manages in this zone, and by which keys.">
+      <PageHeader title="Clients" about="Clients of the zone with their keys, grants and groups.">
         <New label="New client">
           {(made) => (
             <NewClient
@@ -52,8 +52,8 @@ export function ClientsPage() {
         minWidth={460}
         empty={
           <Empty
-            title="There is no client yet"
-            about="A client is a program or a party. It holds keys; each key says on which streams it may emit, listen or manage. Make one with New client, then give it a key."
+            title="No clients"
+            about="A client is a program or a party. It has keys; the grants of a key allow it to emit to, listen to or manage streams. Create a client, then a key."
           />
         }
       />

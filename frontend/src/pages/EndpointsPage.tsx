@@ -14,7 +14,7 @@ export function EndpointsPage() {
   const close = () => setShown(undefined);
   return (
     <>
-      <PageHeader title="Endpoints" about="Where the hub calls back, whether it may, and how it was answered.">
+      <PageHeader title="Endpoints" about="Callback URLs with their state and last attempt.">
         <New label="New endpoint">{(made) => <NewEndpoint zone={zone} onMade={made} />}</New>
       </PageHeader>
       <EndpointList zone={zone} onOpen={setShown} />

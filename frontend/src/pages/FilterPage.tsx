@@ -14,7 +14,7 @@ import { type FilterRequest, filterRequestOf, type FilterDraft, PAIRS } from "..
 import { DryRun } from "../features/dryRun/DryRun";
 import { FilterInput } from "../features/filters/FilterInput";
 
-/** A filter to be tried without registering; what was run is in the address. */
+/** A filter, run on stored events without a registration; the address holds the last run filter. */
 export function FilterPage() {
   const [search] = useSearchParams();
   const faults: Faults = {};
@@ -35,7 +35,7 @@ export function FilterPage() {
 
 function Header({ children }: { children?: React.ReactNode }) {
   return (
-    <PageHeader title="Filters" about="Write a filter, see how the hub reads it, and try it on stored events. Nothing is registered.">
+    <PageHeader title="Filters" about="Write a filter, check its predicate form, and run it on stored events. Nothing is registered.">
       {children}
     </PageHeader>
   );

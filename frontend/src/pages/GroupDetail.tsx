@@ -25,7 +25,7 @@ interface Props {
   onEnded: () => void;
 }
 
-/** One group with its members, and what can be done with it. */
+/** One group with its registrations and actions. */
 export function GroupDetail({ zone, id, onEnded }: Props) {
   const { data, error, isError, refetch } = useQuery(oneGroup(zone, id));
   const remove = useDeleteGroup(zone, id);
@@ -58,7 +58,7 @@ export function GroupDetail({ zone, id, onEnded }: Props) {
         </Button>
         <Removal
           title={`Delete the group ${name}?`}
-          about="A group that registrations name cannot be deleted: end them, or take them out of it, before."
+          about="A group with registrations cannot be deleted. Delete them or remove them from the group first."
           removal={remove}
           onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}
         />
@@ -102,11 +102,11 @@ function Members({ zone, group: { name, client } }: { zone: string; group: Regis
             ),
           },
           { title: "Streams", cell: ({ streams }) => streams.join(", ") },
-          { title: "Asks for", cell: (one) => <span title={summary(one)}>{summary(one)}</span> },
+          { title: "Filter", cell: (one) => <span title={summary(one)}>{summary(one)}</span> },
         ]}
         keyOf={({ id }) => String(id)}
         minWidth={420}
-        empty={<Empty title="It has no registration yet" about="Choose the group in a registration of its client." />}
+        empty={<Empty title="No registrations in the group" about="Choose this group in a registration of its client." />}
       />
     </section>
   );

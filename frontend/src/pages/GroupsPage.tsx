@@ -42,7 +42,7 @@ export function GroupsPage() {
   const close = () => go({ client });
   return (
     <>
-      <PageHeader title="Groups" about="Registrations of a client that are suspended and resumed in one act, however many they are.">
+      <PageHeader title="Groups" about="Registrations of a client that are suspended and resumed together.">
         <New label="New group">
           {(made) => (
             <NewGroup
@@ -94,11 +94,11 @@ function List({ zone, client, onOpen }: { zone: string; client: string | undefin
       empty={
         client === undefined ? (
           <Empty
-            title="There is no group yet"
-            about="A registration may name a group of its client. Suspending the group suspends all of them at one place in each stream: no event from there on matches, until the group is resumed. Make one with New group, then choose it in a registration."
+            title="No groups"
+            about="A registration may be in a group of its client. Suspending the group suspends all its registrations at one position of each stream: later events do not match until the group is resumed. Create a group, then choose it in a registration."
           />
         ) : (
-          <Empty title="This client has no group" about="Take the filter away to see those of others." />
+          <Empty title="This client has no group" about="Remove the filter to see those of other clients." />
         )
       }
     />

@@ -23,7 +23,7 @@ export function RegistrationsPage() {
 
   return (
     <>
-      <PageHeader title="Registrations" about="Who wants which events, and where the hub calls back.">
+      <PageHeader title="Registrations" about="Registrations with filter, callback and state.">
         <New label="New registration" size="xl">
           {(made) => <NewRegistration zone={zone} onMade={made} />}
         </New>
@@ -58,7 +58,7 @@ function flagAt(search: URLSearchParams, name: string, faults: Faults): boolean 
   return text === null ? undefined : text === "true";
 }
 
-/** The open one is in the address, too. */
+/** Write the filter and the open registration to the address. */
 function searchOf(filter: RegistrationFilter & { registration?: number }): URLSearchParams {
   const entries = Object.entries(filter).filter(([, value]) => value !== undefined && value !== "");
   return new URLSearchParams(entries.map(([name, value]) => [name, String(value)]));

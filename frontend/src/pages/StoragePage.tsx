@@ -16,14 +16,14 @@ import { Share } from "../features/storage/Share";
 import { type Readings, type Storage, storageOf } from "../features/storage/storage";
 import { StreamSizes } from "../features/storage/StreamSizes";
 
-/** What the hub's events take, and what they may. */
+/** Bytes of the hub's events, its quota, disk and archive. */
 export function StoragePage() {
   const zone = useZone();
   const queries = useQueryClient();
   const { data, error, isError, refetch } = useQuery(storageOf(zone, queries));
   return (
     <>
-      <PageHeader title="Storage" about="What events take on the disk, of the whole hub, and what they may.">
+      <PageHeader title="Storage" about="Bytes of events of the whole hub, quota, disk and archive.">
         {data !== undefined && <ChangeQuota zone={zone} quota={data.now.quota_bytes} />}
       </PageHeader>
       <Stack gap="md">
@@ -65,16 +65,16 @@ function Content({ readings: { now, history } }: { readings: Readings }) {
 function Figures({ storage: { used_bytes: used, quota_bytes: quota, disk, partitions, streams } }: { storage: Storage }) {
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="md">
-      <Figure label="Used" value={bytes(used)} about={quota === null ? "of all that the disk gives" : <Share part={used} whole={quota} />} />
+      <Figure label="Used" value={bytes(used)} about={quota === null ? "no quota" : <Share part={used} whole={quota} />} />
       <Figure
         label="Quota"
         value={quota === null ? "none" : bytes(quota)}
-        about={quota === null ? "the disk alone is the limit" : "the oldest sealed segments go first"}
+        about={quota === null ? "limited by the disk" : "the oldest sealed segments are dropped first"}
       />
       <Figure
         label="Disk"
         value={disk === null ? "not watched" : `${bytes(disk.free_bytes)} free`}
-        about={disk === null ? "the hub does not know its disk" : <Share part={disk.total_bytes - disk.free_bytes} whole={disk.total_bytes} tone={disk.state} />}
+        about={disk === null ? "unknown" : <Share part={disk.total_bytes - disk.free_bytes} whole={disk.total_bytes} tone={disk.state} />}
       />
       <Figure label="Streams" value={whole(streams.length)} about={`in ${whole(partitions)} partitions`} />
     </SimpleGrid>
@@ -89,7 +89,7 @@ function DiskAlert({ disk }: { disk: Storage["disk"] }) {
       <Text size="sm">
         {full
           ? "Emits are refused with 507 until there is space again; nothing that was acknowledged is lost. Free space, or lower the quota."
-          : "The oldest sealed segments are dropped before their time. Free space, lower the quota, or let streams keep less."}
+          : "The oldest sealed segments are dropped before their retention ends. Free space, lower the quota, or shorten the retention of streams."}
       </Text>
     </Alert>
   );

@@ -35,7 +35,7 @@ const LABELS: Record<Tab, string> = {
 };
 const INTERVAL_MS = 3_000;
 
-/** One stream; the tab is in the path, so that it can be kept and shared. */
+/** One stream; the tab is part of the path. */
 export function StreamPage() {
   const zone = useZone();
   const { stream = "", tab: requested = "events" } = useParams();
@@ -107,7 +107,7 @@ function panelOf(tab: Tab, zone: string, found: Loaded<Stream>, reload: () => Pr
 function aboutOf(stream: Stream): string {
   const { first, last } = stream;
   const kept = retention(policyOf(stream));
-  const keeps = kept === "no limit" ? "Kept without a limit" : `Kept: ${kept}`;
+  const keeps = kept === "no limit" ? "Retention: no limit" : `Retention: ${kept}`;
   if (last === null || first === null) return `${keeps}. Nothing is in memory now.`;
   if (last === 0) return `${keeps}. No event yet.`;
   return `${keeps}. Sequences ${whole(first)} to ${whole(last)} are held.`;

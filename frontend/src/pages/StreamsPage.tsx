@@ -60,8 +60,8 @@ export function StreamsPage() {
 function FirstStream() {
   return (
     <Text size="sm" c="dimmed" mt="md">
-      <b>system</b> is the hub's own: it tells what is done to this zone. Make a stream for your own events with New stream, and emit
-      the first event with the command that its page shows.
+      <b>system</b> is the hub's own: it records changes to this zone. Create a stream for your own events, and emit the first event
+      with the command on its page.
     </Text>
   );
 }

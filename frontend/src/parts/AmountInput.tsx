@@ -32,7 +32,7 @@ interface Props {
   error?: string;
 }
 
-/** An amount in a unit that is chosen; empty is no limit. */
+/** An amount in a chosen unit; empty: no limit. */
 export function AmountInput({ label, description, units, value, required = false, onChange, error }: Props) {
   const [unit, setUnit] = useState(() => fitting(value, units));
   const id = useId();

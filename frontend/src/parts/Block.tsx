@@ -4,14 +4,14 @@ import classes from "./Block.module.css";
 import { CopyIcon } from "./CopyIcon";
 
 interface Props {
-  text: string; // what is copied
+  text: string; // copied by the button
   label: string;
   copy: string; // the copy button's name
   wraps?: boolean;
-  children?: ReactNode; // the text as it is shown
+  children?: ReactNode; // rendered instead of the text
 }
 
-/** Text of a fixed width, to be read, scrolled and copied whole. */
+/** Monospaced text with a copy button. */
 export function Block({ text, label, copy, wraps = false, children = text }: Props) {
   return (
     <div className={classes.frame}>

@@ -21,7 +21,7 @@ export function Changed({ problem, stream = "system", onReload }: Props) {
   const first = useQuery({ ...oneEvent(zone, stream, current ?? 0), enabled: current !== undefined, retry: false });
   const event = first.data;
   return (
-    <Alert color="yellow" variant="light" icon={<IconUsers />} role="alert" title="Somebody was faster">
+    <Alert color="yellow" variant="light" icon={<IconUsers />} role="alert" title="Changed in the meantime">
       <Stack gap="sm" align="start">
         <Text size="sm">
           Nothing was changed here, because it has changed since it was loaded
@@ -36,7 +36,7 @@ export function Changed({ problem, stream = "system", onReload }: Props) {
         {event !== undefined && <Json value={event.attributes} label="what was changed" />}
         {onReload !== undefined && (
           <Button size="compact-sm" variant="default" onClick={onReload}>
-            Load what it is now
+            Load the current version
           </Button>
         )}
         <Text size="xs" c="dimmed" className="mono">

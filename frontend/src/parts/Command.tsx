@@ -1,6 +1,6 @@
 import { Block } from "./Block";
 
-/** Lines for a shell, to be copied whole. */
+/** Shell commands with a copy button. */
 export function Command({ text }: { text: string }) {
   return <Block text={text} label="Commands" copy="Copy the commands" />;
 }

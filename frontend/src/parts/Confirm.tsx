@@ -8,14 +8,14 @@ interface Props {
   title: string;
   about: ReactNode;
   action: string;
-  dismiss?: string; // the way out
+  dismiss?: string; // label of the cancel button
   busy: boolean;
   error: unknown;
   onConfirm: () => void;
   onClose: () => void;
 }
 
-/** Asked before something ends for good. */
+/** The confirmation of an irreversible action. */
 export function Confirm({ opened, title, about, action, dismiss = "Cancel", busy, error, onConfirm, onClose }: Props) {
   return (
     <Modal opened={opened} onClose={onClose} title={title} closeButtonProps={{ "aria-label": "Close" }} centered>

@@ -15,7 +15,7 @@ interface Props<T> {
   items: readonly T[];
   columns: readonly Column<T>[];
   keyOf: (item: T) => string;
-  nameOf?: (item: T) => string; // of the row's button, for who cannot see the row
+  nameOf?: (item: T) => string; // accessible name of the row's button
   onOpen?: (item: T) => void; // the first column opens the item
   markedOf?: (item: T) => boolean; // stands out
   minWidth?: number;

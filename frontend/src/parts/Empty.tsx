@@ -6,11 +6,11 @@ import { Command } from "./Command";
 interface Props {
   title: string;
   about: string;
-  command?: string; // that a newcomer can copy
+  command?: string; // an example to copy
   children?: ReactNode;
 }
 
-/** A list without items says what belongs there and how it gets there. */
+/** The content of an empty list: what it will contain, with an example. */
 export function Empty({ title, about, command, children }: Props) {
   return (
     <Paper withBorder bg="var(--card)" p="xl">

@@ -4,7 +4,7 @@ import { IconAlertCircle } from "@tabler/icons-react";
 import type { Faults } from "../api/address";
 import { capital, visible } from "./text";
 
-/** In place of what the address asks for, when it cannot be read. */
+/** Shows the parameters of the address that cannot be read. */
 export function FaultAlert({ faults, search }: { faults: Faults; search: URLSearchParams }) {
   return (
     <Alert color="red" variant="light" icon={<IconAlertCircle />} role="alert" title="The address cannot be read">

@@ -6,18 +6,18 @@ import { Changed } from "./Changed";
 import { ProblemAlert } from "./ProblemAlert";
 
 interface Props {
-  fields: readonly string[]; // that show their own errors
+  fields: readonly string[]; // fields that show their own errors
   error: unknown;
   busy: boolean;
   action: string;
   onSubmit: () => void;
-  onReload?: () => void; // when somebody else was faster
-  ready?: boolean; // is there anything to be sent?
+  onReload?: () => void; // after a conflict (412)
+  ready?: boolean; // whether there is something to submit
   children: ReactNode;
-  aside?: ReactNode; // beside the button
+  aside?: ReactNode; // next to the button
 }
 
-/** The hub checks what is sent; what it refuses is shown at the field that its `position` names, or on top. */
+/** A form that the hub validates: an error is shown at the field of its `position`, or at the top. */
 export function Form({ fields, error, busy, action, onSubmit, onReload, ready = true, children, aside }: Props) {
   const elsewhere = error != null && !fields.some((field) => errorAt(error, field) !== undefined);
   return (

@@ -4,7 +4,7 @@ import { visible } from "./text";
 
 const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** JSON as text that can be read, searched in and copied. */
+/** Formatted JSON with a copy button. */
 export function Json({ value, label }: { value: unknown; label: string }) {
   const text = visible(JSON.stringify(value, null, 2));
   return (

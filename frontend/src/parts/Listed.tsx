@@ -20,12 +20,12 @@ type Props<T> = Omit<ComponentProps<typeof DataTable<T>>, "items"> & {
   empty: ReactNode; // instead of a table without rows
 };
 
-/** A table of what the hub lists in pages, or what there is instead: an error, nothing yet, nothing at all. */
+/** A table of a paged list, or its error, loading or empty state. */
 export function Listed<T>({ list, empty, ...table }: Props<T>) {
   if (list.isError && list.data === undefined) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
   if (list.isPending) return <Loading h={240} />;
   const items = itemsOf(list.data);
-  if (items.length === 0 && !list.hasNextPage) return empty; // a page may be empty with more behind it
+  if (items.length === 0 && !list.hasNextPage) return empty; // an empty page may have successors
   return (
     <Paper withBorder bg="var(--card)">
       <DataTable items={items} {...table} />

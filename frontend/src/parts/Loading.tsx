@@ -1,6 +1,6 @@
 import { Skeleton } from "@mantine/core";
 
-/** In the place of what is not there yet, `h` pixels high. */
+/** A placeholder for content that is loading, `h` pixels high. */
 export function Loading({ h }: { h: number | string }) {
   return <Skeleton h={h} role="status" aria-label="Loading" />;
 }

@@ -1,7 +1,7 @@
 import { Anchor, Stack, Text, Title } from "@mantine/core";
 import { isRouteErrorResponse, Link, useRouteError } from "react-router";
 
-/** A path that is no page, or a page that failed. */
+/** The page for an unknown path, or for a page that failed. */
 export function Missing() {
   const error = useRouteError();
   const failed = error != null && !isRouteErrorResponse(error);

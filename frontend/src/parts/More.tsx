@@ -6,7 +6,7 @@ interface Props {
   fetchNextPage: () => unknown;
 }
 
-/** The rest of a list that comes in pages. */
+/** The button that loads the next page of a list. */
 export function More({ hasNextPage, isFetchingNextPage, fetchNextPage }: Props) {
   if (!hasNextPage) return null;
   return (

@@ -12,7 +12,7 @@ interface Props {
   children: (onMade: (secret?: Secret) => void) => ReactNode; // the form
 }
 
-/** The button that opens a form at the side; the secret of what it makes is shown once. */
+/** The button that opens a form in a drawer; the secret of the created object is shown once. */
 export function New({ label, size = "md", variant = "filled", children }: Props) {
   const [open, setOpen] = useState(false);
   const [secret, setSecret] = useState<Secret>();

@@ -6,9 +6,9 @@ import { Link } from "react-router";
 interface Props {
   title: string;
   about: ReactNode;
-  back?: { to: string; label: string }; // the list that it is of
-  badges?: ReactNode; // beside the title
-  children?: ReactNode; // what can be done here
+  back?: { to: string; label: string }; // the parent list
+  badges?: ReactNode; // next to the title
+  children?: ReactNode; // actions
 }
 
 export function PageHeader({ title, about, back, badges, children }: Props) {

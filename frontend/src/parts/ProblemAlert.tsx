@@ -3,7 +3,7 @@ import { IconAlertCircle } from "@tabler/icons-react";
 
 import { Problem, textOf } from "../api/problem";
 
-/** An error where its content would be, with what to do. */
+/** An error in place of the content, with a retry button. */
 export function ProblemAlert({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   return (
     <Alert color="red" variant="light" icon={<IconAlertCircle />} role="alert">

@@ -12,7 +12,7 @@ interface Props {
   onConfirm: () => void;
 }
 
-/** The button that ends something for good, after a question. */
+/** The button that deletes something, after a confirmation. */
 export function Removal({ title, about, action = "Delete", removal, onConfirm }: Props) {
   const [asking, { open, close }] = useDisclosure(false);
   return (

@@ -1,6 +1,6 @@
 import { Button, Code, CopyButton, Group, Modal, Stack, Text } from "@mantine/core";
 
-/** What nothing can show again: `name` as in `the endpoint's secret`. */
+/** A secret that is shown once: `name` as in `the endpoint's secret`. */
 export interface Secret {
   name: string;
   about: string;

@@ -7,7 +7,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** Fields of a form that belong together, with what they are for. */
+/** A section of a form with a title and a description. */
 export function Section({ title, about, children }: Props) {
   return (
     <Fieldset legend={title} radius="md">

@@ -2,14 +2,14 @@ import { Drawer, type MantineSize } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 
 interface Props<T> {
-  of: T | undefined; // open while there is one
+  of: T | undefined; // open while defined
   title: (of: T) => string;
   size?: MantineSize;
   onClose: () => void;
   children: (of: T) => ReactNode;
 }
 
-/** What slides in from the side. While it slides out, it still shows what it was of. */
+/** A drawer. While it closes, it still shows its last content. */
 export function Side<T>({ of, title, size = "lg", onClose, children }: Props<T>) {
   const [last, setLast] = useState(of);
   if (of !== undefined && of !== last) setLast(of);

@@ -44,7 +44,7 @@ interface Props {
   label?: string; // the state itself if not given
 }
 
-/** A state as a word in its colour. */
+/** A state as a coloured badge. */
 export function State({ state, label = state }: Props) {
   return (
     <span className={classes.state} data-tone={TONES[state] ?? "quiet"}>

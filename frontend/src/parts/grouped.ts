@@ -1,4 +1,4 @@
-/** The items by name, the names in the order in which they first come. */
+/** Group items by name, in the order of first occurrence. */
 export function grouped<T>(items: readonly T[], nameOf: (item: T) => string): [string, T[]][] {
   const groups = new Map<string, T[]>();
   for (const item of items) {

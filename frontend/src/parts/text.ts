@@ -27,7 +27,7 @@ export function duration(seconds: number): string {
   return `${WHOLE.format(amount)} ${unit}${amount === 1 ? "" : "s"}`;
 }
 
-/** A count of the overview: bounded, and null when it took too long. */
+/** Format a count of the overview: bounded, and null after a timeout. */
 export function count(value: number | null): string {
   if (value === null) return "not counted";
   return value >= COUNT_MAX ? `${WHOLE.format(COUNT_MAX)} or more` : WHOLE.format(value);
@@ -37,7 +37,7 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Foreign text with the characters that turn the direction of what follows written as in JSON. */
+/** Escape bidirectional control characters in foreign text, as in JSON. */
 export function visible(text: string): string {
   return text.replace(DIRECTIONS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,4 +1,4 @@
-/** Times as `<input type=datetime-local>` has them, in the browser's place, and as the hub has them. */
+/** Times of `<input type=datetime-local>`, in the browser's time zone, and of the API, in UTC. */
 
 const MINUTE_MS = 60_000;
 
@@ -7,7 +7,7 @@ export function localTime(date: Date): string {
   return shifted.toISOString().slice(0, 19);
 }
 
-/** In UTC; now for a text that is no time. */
+/** Return the time in UTC; the current time if the text is not a time. */
 export function rfc3339(local: string): string {
   const date = new Date(local);
   return (Number.isNaN(date.getTime()) ? new Date() : date).toISOString();

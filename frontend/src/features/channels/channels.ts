@@ -15,7 +15,7 @@ export function useChannels(zone: string) {
   });
 }
 
-/** Bits without a name, the lowest first; the last one is `default`. */
+/** Return the bits without a name, lowest first; the last bit is `default`. */
 export function freeBits(channels: readonly Channel[]): number[] {
   const taken = new Set(channels.map((channel) => channel.bit));
   return Array.from({ length: BITS - 1 }, (_, bit) => bit).filter((bit) => !taken.has(bit));

@@ -43,7 +43,7 @@ export function ClientDetail({ zone, name, onEnded }: Props) {
           columns={columns}
           keyOf={(key) => key.public_id}
           minWidth={620}
-          empty={<Empty title="It has no key yet" about="Without a key it can do nothing. A key says what it may do, and is shown once." />}
+          empty={<Empty title="No keys" about="A client needs a key to use the API. A key has grants, and is shown once." />}
         />
       </section>
       <section>
@@ -62,7 +62,7 @@ export function ClientDetail({ zone, name, onEnded }: Props) {
       <div>
         <Removal
           title={`Delete the client ${name}?`}
-          about="Its keys, registrations and endpoints end with it. Events that it has emitted stay."
+          about="Its keys, registrations and endpoints are deleted too. Its events remain."
           action="Delete the client"
           removal={remove}
           onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}

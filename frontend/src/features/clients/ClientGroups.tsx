@@ -13,7 +13,7 @@ import { Undisturbed } from "../../parts/Undisturbed";
 import { type Client, oneClient, useChangeClient } from "./clients";
 import { GroupNames, GroupsInput } from "./GroupsInput";
 
-/** Whose events with an audience a client may see. */
+/** The groups of a client, for events with an audience. */
 export function ClientGroups({ zone, name }: { zone: string; name: string }) {
   const [editing, { open, close }] = useDisclosure(false);
   const { data, error, isError, refetch } = useQuery(oneClient(zone, name));
@@ -36,7 +36,7 @@ export function ClientGroups({ zone, name }: { zone: string; name: string }) {
       ) : (
         <>
           <Text size="sm" c="dimmed" mb={6}>
-            It may see events whose audience names one of them, and all without an audience.
+            The client receives events whose audience names one of these groups, and all events without an audience.
           </Text>
           <GroupNames names={data.value.groups} />
         </>

@@ -12,8 +12,8 @@ interface Props {
 }
 
 /**
- * Whose it shall be: nobody's to begin with, so that the choice is made. A name that no client has is offered as a new
- * one, by a button of its own; nothing makes a client on the way.
+ * The client of a new object: initially empty, so that the choice is explicit. An unknown name is offered as a new
+ * client by a separate button; the form itself never creates one.
  */
 export function ClientInput({ zone, value, onChange, error }: Props) {
   const clients = useClientNames(zone).data;

@@ -8,7 +8,7 @@ interface Props {
   error?: string;
 }
 
-/** The groups of a client: it may see events whose audience names one of them. */
+/** The groups of a client; it receives events whose audience names one of them. */
 export function GroupsInput({ value, onChange, error }: Props) {
   return (
     <TagsInput

@@ -28,7 +28,7 @@ export function KeyForm({ value, error, children, onSubmit, ...form }: Props) {
     <Form {...form} error={error} fields={["label", "grants", "expires_at"]} onSubmit={() => onSubmit({ label, grants })}>
       <TextInput
         label="Label"
-        description="What it is for; it is shown with the key."
+        description="Purpose of the key."
         value={label}
         onChange={(event) => setLabel(event.currentTarget.value)}
         error={errorAt(error, "label")}
@@ -80,7 +80,7 @@ function Grants({ grants, onChange, error }: GrantsProps) {
       <Input.Label component="div">May</Input.Label>
       <Input.Description>What is not granted is denied. In names of streams, * stands for any characters.</Input.Description>
       {grants.map((grant, index) => (
-        // a grant has no identity but its place
+        // a grant has no identity except its index
         <Group key={index} gap={6} wrap="nowrap">
           <NativeSelect
             aria-label={`Action of grant ${index + 1}`}

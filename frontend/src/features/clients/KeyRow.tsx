@@ -47,7 +47,7 @@ function KeyState({ value: { revoked_at: revoked, expires_at: expires } }: { val
   );
 }
 
-/** The cell with what can be done with a key. */
+/** The actions of a key. */
 export function KeyActions(zone: string) {
   return function Cell(key: Key) {
     return key.revoked_at === null ? <Actions zone={zone} value={key} /> : null;

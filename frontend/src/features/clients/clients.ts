@@ -31,7 +31,7 @@ export function useClients(zone: string) {
   });
 }
 
-/** A client's keys, those that ended too. */
+/** Query a client's keys, including ended ones. */
 export function useKeys(zone: string, client: string) {
   return useInfiniteQuery({
     queryKey: ["clients", zone, "keys", client],
@@ -70,7 +70,7 @@ export function useCreateClient(zone: string) {
   return useWrite(zone, (body: { name: string; groups: string[] }) => done(api.POST("/v1/clients", { params: { query: { zone } }, body })));
 }
 
-/** Fails with 412 when somebody else has changed it since it was loaded with `etag`. */
+/** Fails with 412 if it has changed since it was loaded with `etag`. */
 export function useChangeClient(zone: string, client: string, etag: string | undefined) {
   return useWrite(zone, (groups: string[]) =>
     done(api.PATCH("/v1/clients/{client}", { params: { path: { client }, query: { zone } }, headers: ifMatch(etag), body: { groups } })),

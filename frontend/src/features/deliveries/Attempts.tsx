@@ -7,7 +7,7 @@ import { visible, whole } from "../../parts/text";
 import type { Attempt } from "./deliveries";
 import classes from "./Attempts.module.css";
 
-/** Each attempt with what was sent and what came back, the newest first and open. */
+/** The attempts of a delivery with request and response, newest first; the newest is expanded. */
 export function Attempts({ attempts }: { attempts: Attempt[] }) {
   const newest = attempts[0];
   if (newest === undefined) {

@@ -39,7 +39,7 @@ export function isOfAll(filter: DeliveryFilter): boolean {
   return endpoint === undefined && !isOfEvent(filter) && state !== undefined && ENDED.includes(state);
 }
 
-/** Kept up to date while only the newest page is shown. */
+/** Query deliveries; refreshed while only the newest page is loaded. */
 export function useDeliveries(zone: string, filter: DeliveryFilter) {
   return useInfiniteQuery({
     queryKey: ["deliveries", zone, filter],

@@ -23,7 +23,7 @@ interface Props {
   onEnded: () => void;
 }
 
-/** One endpoint, and what can be done with it. */
+/** One endpoint with its actions. */
 export function EndpointDetail({ zone, id, onEnded }: Props) {
   const [editing, { open, close }] = useDisclosure(false);
   const remove = useDeleteEndpoint(zone, id);

@@ -16,11 +16,11 @@ interface Props {
   onSubmit: (body: Body) => void;
   onReload?: () => void;
   aside?: ReactNode;
-  children?: ReactNode; // whose it is, of a new one
+  children?: ReactNode; // field for the client, in the form of a new one
   fields?: readonly string[];
 }
 
-/** What an endpoint is like, for a new one and for a change. */
+/** The form of an endpoint. */
 export function EndpointForm({ endpoint, error, children, fields = [], onSubmit, ...form }: Props) {
   const [url, setUrl] = useState(endpoint?.url ?? "");
   const [description, setDescription] = useState(endpoint?.description ?? "");
@@ -50,7 +50,7 @@ export function EndpointForm({ endpoint, error, children, fields = [], onSubmit,
       />
       <Select
         label="Format"
-        description="How each event is written into the request."
+        description="Encoding of the event in the request."
         data={[...FORMATS]}
         value={format}
         allowDeselect={false}
@@ -59,7 +59,7 @@ export function EndpointForm({ endpoint, error, children, fields = [], onSubmit,
       />
       <Switch
         label="In order"
-        description="One event of a stream at a time; a retry holds the next ones back."
+        description="One event of a stream at a time; a retry delays the following ones."
         checked={ordered}
         onChange={(event) => setOrdered(event.currentTarget.checked)}
       />

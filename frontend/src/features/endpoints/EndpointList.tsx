@@ -27,8 +27,8 @@ export function EndpointList({ zone, onOpen }: { zone: string; onOpen: (id: numb
       minWidth={900}
       empty={
         <Empty
-          title="There is no endpoint yet"
-          about="An endpoint is a URL that the hub posts events to, signed with a secret of its own. A registration that names a callback makes one, or make it first. By a key of the client:"
+          title="No endpoints"
+          about="An endpoint is a URL to which the hub posts events, signed with the endpoint's secret. A registration with a callback URL creates one. With a key of the client:"
           command={`curl ${location.origin}/v1/endpoints -H "Authorization: Bearer $KEY" \\
      --json '{"url": "https://example.org/hook", "ordered": true}'`}
         />

@@ -21,7 +21,7 @@ export function EndpointSelect({ zone, client, value, onChange, ...more }: Props
       onChange={(chosen) => onChange(chosen === null ? undefined : Number(chosen))}
       clearable
       searchable
-      nothingFoundMessage={client === undefined ? "There is no endpoint." : "This client has no endpoint."}
+      nothingFoundMessage={client === undefined ? "No endpoints." : "This client has no endpoint."}
     />
   );
 }

@@ -11,7 +11,7 @@ export type NewEndpoint = components["schemas"]["NewEndpoint"] & { client: strin
 
 const INTERVAL_MS = 5_000;
 
-/** Kept up to date, as far as their health goes, while only the first page is shown. */
+/** Query endpoints; refreshed while only the first page is loaded. */
 export function useEndpoints(zone: string) {
   return useInfiniteQuery({
     queryKey: ["endpoints", zone, "pages"],
@@ -28,7 +28,7 @@ export function useEndpointChoice(zone: string, client: string | undefined) {
     queryKey: ["endpoints", zone, "choice", client],
     queryFn: () => done(api.GET("/v1/endpoints", { params: { query: { zone, client, limit: 1000 } } })),
     enabled: client !== "",
-    retry: false, // a client that is not made yet has none
+    retry: false, // an unknown client has none
   });
 }
 
@@ -48,7 +48,7 @@ export function useCreateEndpoint(zone: string) {
   });
 }
 
-/** Fails with 412 when `etag` is given and somebody else has changed it since. */
+/** Fails with 412 if `etag` is given and the endpoint has changed since. */
 export function useChangeEndpoint(zone: string, id: number, etag?: string) {
   const refresh = useRefresh(zone);
   return useMutation({

@@ -76,7 +76,7 @@ function Names({ names, onPut }: { names: readonly string[]; onPut: (name: strin
         In recent events:
       </Text>
       {names.map((name) => (
-        <UnstyledButton key={name} className={classes.name} aria-label={`Put in ${name}`} onClick={() => onPut(name)}>
+        <UnstyledButton key={name} className={classes.name} aria-label={`Insert ${name}`} onClick={() => onPut(name)}>
           {name}
         </UnstyledButton>
       ))}

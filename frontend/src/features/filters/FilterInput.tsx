@@ -11,34 +11,34 @@ import { type FilterDraft, isEmpty, languages, PAIRS } from "./draft";
 import { useNames } from "./names";
 import { Verdict } from "./Verdict";
 
-// CodeMirror, which comes when a text is to be written
+// CodeMirror, loaded on demand
 const FilterEditor = lazy(async () => ({ default: (await import("./FilterEditor")).FilterEditor }));
 
 interface Props {
   zone: string;
-  stream: string | undefined; // whose recent events have the names to choose from
+  stream: string | undefined; // the names of attributes come from its recent events
   draft: FilterDraft;
   onChange: (draft: FilterDraft) => void;
-  checked: boolean; // is it time to say what is missing?
+  checked: boolean; // whether to report missing values
   error: unknown;
-  verdict?: boolean; // with what the hub reads in it?
+  verdict?: boolean; // whether to show the predicate form and the cost
   whose?: Whose; // of a new registration
 }
 
-/** Which events, in a language of choice, with what the hub reads in it: fields for pairs, an editor for any other. */
+/** The input of a filter in a chosen language, with its predicate form: fields for pairs, an editor for other languages. */
 export function FilterInput({ zone, stream, draft, onChange, checked, error, verdict = true, whose }: Props) {
   const known = useQuery(languages).data ?? [];
   const chosen = known.find(({ name }) => name === draft.language);
   const example = chosen === undefined ? "" : typeof chosen.example === "string" ? chosen.example : JSON.stringify(chosen.example, null, 2);
   const names = useNames(zone, stream);
   const found = useCheck(zone, draft, whose);
-  const before = found.said === undefined ? error : undefined; // what was refused is mended, once the draft is good
+  const before = found.said === undefined ? error : undefined; // a valid draft clears the error of the last request
   const fault = found.said?.mistake == null ? before : new Problem(400, found.said.mistake);
   return (
     <Stack gap="sm">
       <Select
         label="Language"
-        description={chosen?.about ?? "How the filter is written."}
+        description={chosen?.about ?? "The language of the filter."}
         data={known.length === 0 ? [draft.language] : known.map(({ name }) => name)}
         value={draft.language}
         allowDeselect={false}

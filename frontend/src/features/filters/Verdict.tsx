@@ -13,17 +13,17 @@ interface Props {
   zone: string;
   checked: Checked;
   empty: boolean; // the filter has no condition yet
-  onPredicate?: (text: string) => void; // to go on in that form
+  onPredicate?: (text: string) => void; // opens the predicate form in the editor
 }
 
-/** What the hub reads in a draft, and what it costs, while it is written. */
+/** The hub's check of a draft: warnings, predicate form and matching cost. */
 export function Verdict({ zone, checked: { said, fresh, mistake, error }, empty, onPredicate }: Props) {
   const good = said?.mistake === null && mistake === undefined ? said : undefined;
   return (
-    <Stack gap="xs" role="status" aria-label="What the hub reads">
+    <Stack gap="xs" role="status" aria-label="Filter check">
       {error != null && (
         <Text size="sm" c="dimmed">
-          It could not be checked: {textOf(error)}
+          Check failed: {textOf(error)}
         </Text>
       )}
       {good !== undefined && empty && (
@@ -36,7 +36,7 @@ export function Verdict({ zone, checked: { said, fresh, mistake, error }, empty,
           <Warnings zone={zone} warnings={good.warnings} equalTo={good.equal_to} />
           <Group justify="space-between" gap="xs">
             <Text size="sm" c="dimmed">
-              The hub reads it as this predicate:
+              In predicate form:
             </Text>
             {onPredicate !== undefined && (
               <Button
@@ -65,7 +65,7 @@ function Cost({ cost }: { cost: NonNullable<NonNullable<Checked["said"]>["cost"]
     <Facts
       facts={[
         [
-          "Costs",
+          "Evaluated for",
           <Group key="costs" gap={6}>
             <State state={cost.every_event ? "low" : "ok"} label={cost.every_event ? "every event" : "some events"} />
             {!cost.every_event && <span>{found.join("; ")}</span>}

@@ -8,22 +8,22 @@ import { pathIn } from "../../api/zone";
 const WARNINGS = {
   never_matches: "No event can match this filter",
   always_matches: "Every event matches this filter",
-  equal_to: "Another registration asks for the same",
+  equal_to: "Another registration has an equal filter",
 } as const;
 
 interface Props {
   zone: string;
   warnings: Check["warnings"];
-  equalTo: number | null; // the registration that asks for the same
+  equalTo: number | null; // the registration with an equal filter
 }
 
-/** What is probably a mistake. */
+/** Warnings about probable mistakes. */
 export function Warnings({ zone, warnings, equalTo }: Props) {
   return warnings.map((warning) => (
     <Alert key={warning} color="yellow" variant="light" mb="xs" icon={<IconAlertTriangle />} title={WARNINGS[warning]}>
       {warning === "equal_to" && equalTo !== null && (
         <>
-          Of the same streams, and of the same client:{" "}
+          With the same streams and client:{" "}
           <Anchor component={Link} to={`${pathIn(zone, "registrations")}?registration=${equalTo}`} size="sm" c="inherit" td="underline">
             registration {equalTo}
           </Anchor>

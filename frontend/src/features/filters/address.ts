@@ -1,4 +1,4 @@
-/** A draft as it stands in the address of a page, so that it can be kept and shared. */
+/** A draft in the address of a page, so that it can be bookmarked and shared. */
 
 import type { Faults } from "../../api/address";
 import { attributesAt } from "../../parts/pairs/address";

@@ -8,7 +8,7 @@ import { type FilterRequest, filterRequestOf, type FilterDraft, PAIRS } from "./
 
 export type Check = components["schemas"]["Check"];
 
-/** What is wrong, and where: in a text by line and column, in JSON by `field`, such as `filter.detail.state.0`. */
+/** A mistake and its position: line and column in a text, `field` in JSON, such as `filter.detail.state.0`. */
 export interface Mistake {
   text: string;
   line?: number;
@@ -17,10 +17,10 @@ export interface Mistake {
 }
 
 export interface Checked {
-  said: Check | undefined; // of the draft as it is, or as it was a moment ago ...
-  fresh: boolean; // ... which this tells
+  said: Check | undefined; // of the current draft, or of an earlier one while typing
+  fresh: boolean; // whether `said` is of the current draft
   mistake: Mistake | undefined;
-  error: unknown; // why it could not be checked
+  error: unknown; // of the check request itself
 }
 
 /** The client and streams of a new registration: the check then names its registration with an equal filter. */
@@ -29,9 +29,9 @@ export interface Whose {
   streams: string[];
 }
 
-const PAUSE_MS = 250; // in typing
+const PAUSE_MS = 250; // without typing, before a check
 
-/** What the hub says of a draft while it is written. An earlier question is given up when another comes. */
+/** Check a draft during input. A new check cancels the previous one. */
 export function useCheck(zone: string, draft: FilterDraft, whose?: Whose): Checked {
   const [request, mistake] = readable(draft);
   const of = whose === undefined || whose.client === "" || whose.streams.length === 0 ? {} : whose;
@@ -51,7 +51,7 @@ export function useCheck(zone: string, draft: FilterDraft, whose?: Whose): Check
   return { said, fresh: settled === now && !check.isPlaceholderData, mistake: mistakeOf(said?.mistake), error: check.error };
 }
 
-/** The mistake that an error of a whole request names. */
+/** Return the mistake that a problem document names. */
 export function mistakeIn(error: unknown): Mistake | undefined {
   if (!(error instanceof Problem)) return undefined;
   const { message: text, line, column, field } = error;

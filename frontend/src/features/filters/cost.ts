@@ -5,17 +5,17 @@ type Reach = Cost["reached_by"][number];
 
 const SHOWN_MAX = 4;
 
-/** When a filter costs anything, in words, each alternative once. */
+/** Return the events for which a filter is evaluated, as texts without repetitions. */
 export function reaches({ reached_by: found }: Cost): string[] {
   const all = [...new Set(found.map(words))];
   const more = all.length - SHOWN_MAX;
   return more > 0 ? [...all.slice(0, SHOWN_MAX), `${more} more`] : all;
 }
 
-/** What is done for an event that comes that far, and what of it counts against the client's budget. */
+/** Return the work per such event, and its share of the client's budget, as a text. */
 export function work({ pairs, tests, budget }: Cost): string {
   const parts = [pairs > 0 && some(pairs, "value"), tests > 0 && `${some(tests, "test")} one by one`].filter(Boolean);
-  const done = parts.length === 0 ? "nothing more to look at" : `up to ${parts.join(" and ")}`;
+  const done = parts.length === 0 ? "no further tests" : `up to ${parts.join(" and ")}`;
   return budget === 0 ? done : `${done}; takes ${budget} of the client's budget on each stream`;
 }
 

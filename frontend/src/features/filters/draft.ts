@@ -52,7 +52,7 @@ export function isEmpty({ language, text, domain, type, application, pairs }: Fi
   return language === PAIRS ? domain + type + application === "" && pairs.length === 0 : text.trim() === "";
 }
 
-/** Is a filter of the language written as JSON? */
+/** Return whether filters of the language are JSON. */
 export function isJson(language: Language["name"]): boolean {
   return JSON_TEXTS.includes(language);
 }
@@ -68,7 +68,7 @@ export function draftOf({ language = PAIRS, filter = null, domain, type, applica
   };
 }
 
-/** Is what should be JSON JSON, or nothing yet? */
+/** Return whether a JSON draft is well-formed or empty. */
 export function isReadable(draft: FilterDraft): boolean {
   if (isEmpty(draft)) return true;
   try {

@@ -1,4 +1,4 @@
-/** An editor of filters, with a mistake marked in its place. */
+/** The filter editor's extensions, with a mark for the mistake. */
 
 import { json } from "@codemirror/lang-json";
 import { type EditorState, type Extension, StateEffect, StateField } from "@codemirror/state";
@@ -36,7 +36,7 @@ export function extensionsOf(language: Language["name"], label: string, describe
   return [baseOf({ label, describedBy, readOnly: false }), lineNumbers(), placeholder(example), mode, marks, look];
 }
 
-/** The line of the mistake, and from where on it cannot be read. */
+/** Mark the line of the mistake and the text from its column on. */
 function marksOf(state: EditorState, mistake: Mistake): DecorationSet {
   const at = offsetOf(state, mistake);
   if (at === undefined) return Decoration.none;
@@ -49,7 +49,7 @@ function marksOf(state: EditorState, mistake: Mistake): DecorationSet {
   return Decoration.set(found, true);
 }
 
-/** Columns are counted in characters, not in halves of them. */
+/** Columns count code points, not UTF-16 units. */
 function offsetOf(state: EditorState, { line, column = 1, field }: Mistake): number | undefined {
   if (line !== undefined) {
     const found = state.doc.line(Math.min(Math.max(line, 1), state.doc.lines));

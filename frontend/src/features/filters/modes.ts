@@ -1,9 +1,9 @@
-/** How filters look in the languages that are texts, token by token; the hub alone knows what is right. */
+/** Tokenizers for syntax colours of the text languages; the hub checks the syntax. */
 
 import { StreamLanguage, type StringStream } from "@codemirror/language";
 
 interface Prefix {
-  opened: boolean; // a parenthesis stands before: what comes is what is done
+  opened: boolean; // after an opening parenthesis: the next word is an operator
 }
 
 /** Of `(and (= type 'error) (> size 9))`; in propositional filters only `and` and `or` are words. */

@@ -7,7 +7,7 @@ const LOOKED_AT = 50; // events
 const NAMES_MAX = 12;
 const DEPTH_MAX = 4;
 
-/** The paths of attributes in the newest events of a stream, those that most events have first. */
+/** Query the attribute paths of a stream's newest events, most frequent first. */
 export function useNames(zone: string, stream: string | undefined): string[] {
   const { data = [] } = useQuery({
     queryKey: ["names", zone, stream],

@@ -3,10 +3,10 @@
 import type { Language } from "./draft";
 
 const WORD = /^[\p{L}_][\p{L}\p{N}_.-]*$/u;
-const CONSTANT = /^(true|false|null|nan|infinity)$/i; // or what may be meant for one
+const CONSTANT = /^(true|false|null|nan|infinity)$/i; // words that some languages read as constants
 const COMPONENT = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}\p{N}_]+)*$/u;
 
-/** Undefined where such a name cannot be put into a text. */
+/** Return the name in the syntax of the language; undefined if the language cannot express it. */
 export function written(language: Language["name"], path: string): string | undefined {
   switch (language) {
     case "predicate":

@@ -31,7 +31,7 @@ export function NewGroup({ zone, onMade }: { zone: string; onMade: (id: number) 
       />
       <Switch
         label="Suspended"
-        description="Nothing matches its registrations until it is resumed."
+        description="Its registrations match no events until it is resumed."
         checked={suspended}
         onChange={(event) => setSuspended(event.currentTarget.checked)}
         error={errorAt(create.error, "suspended")}

@@ -22,7 +22,7 @@ export function useGroups(zone: string, filter: GroupFilter) {
   });
 }
 
-/** The zone's groups, at most the first thousand, to choose from and to know which are suspended. */
+/** Query the zone's groups, at most the first thousand. */
 export function useGroupsOfZone(zone: string) {
   return useQuery({
     queryKey: [KIND, zone, "all"],
@@ -42,7 +42,7 @@ export function useCreateGroup(zone: string) {
   return useWrite(zone, (body: NewGroup) => done(api.POST("/v1/registration-groups", { params: { query: { zone } }, body })));
 }
 
-/** Fails with 412 when somebody else has changed it since it was loaded with `etag`. */
+/** Fails with 412 if it has changed since it was loaded with `etag`. */
 export function useSuspendGroup(zone: string, id: number, etag?: string) {
   return useWrite(zone, (suspended: boolean) =>
     done(api.PATCH("/v1/registration-groups/{group}", { params: at(zone, id), headers: ifMatch(etag), body: { suspended } })),

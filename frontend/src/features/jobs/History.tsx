@@ -16,7 +16,7 @@ const COLUMNS: Column<Run>[] = [
   { title: "Asked", cell: ({ requested_at: at }) => <Moment at={at} /> },
   { title: "By", cell: ({ requested_by: by }) => by },
   { title: "Took", cell: (run) => (run.ended_at === null ? "–" : (taken(run) ?? "–")) },
-  { title: "Said", cell: (run) => <span title={saidOf(run)}>{saidOf(run)}</span>, width: 420 },
+  { title: "Summary", cell: (run) => <span title={saidOf(run)}>{saidOf(run)}</span>, width: 420 },
 ];
 
 /** The runs of a job, the newest first. */

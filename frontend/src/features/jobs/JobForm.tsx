@@ -12,7 +12,7 @@ interface Props {
   zone: string;
   job: JobName;
   about: string;
-  fields: readonly string[]; // that show their own errors
+  fields: readonly string[]; // fields that show their own errors
   params: Record<string, unknown> | undefined; // undefined: the form is incomplete
   action?: string;
   children: (error: unknown) => ReactNode;

@@ -5,7 +5,7 @@ import type { Run } from "./types";
 
 const ICONS = { ok: IconCircleCheck, problems: IconCircleX, "": IconInfoCircle };
 
-/** What a run says first: its verdict, in large, if it judged something, and its summary. */
+/** The verdict of a run, if it has one, and its summary. */
 export function Judgement({ run: { verdict, summary }, word }: { run: Run; word?: string }) {
   const Icon = ICONS[verdict];
   return (

@@ -9,11 +9,11 @@ export type Row = Record<string, unknown>;
 interface Props {
   title: string;
   rows: readonly Row[];
-  cells?: Record<string, (row: Row) => ReactNode>; // of columns that are more than their value
+  cells?: Record<string, (row: Row) => ReactNode>; // custom cells by column
   hides?: readonly string[];
 }
 
-/** Rows as a job wrote them, a column for each of their fields; nothing where there are none. */
+/** A table of a job's rows with a column for each field; nothing if there are no rows. */
 export function Rows({ title, rows, cells = {}, hides = [] }: Props) {
   const [first] = rows;
   if (first === undefined) return null;

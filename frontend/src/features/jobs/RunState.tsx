@@ -4,7 +4,7 @@ import { State } from "../../parts/State";
 import type { Run } from "./types";
 import { VERDICTS } from "./words";
 
-/** How it ended, or that it has not; of one that judged something, its verdict too. */
+/** The state of a run, with its verdict if it has one. */
 export function RunState({ run: { state, verdict } }: { run: Run }) {
   return (
     <Group gap={6} component="span" wrap="nowrap">

@@ -3,20 +3,20 @@ import { Alert, Progress, Stack, Text } from "@mantine/core";
 import { duration, whole } from "../../parts/text";
 import type { Build } from "./matchIndex";
 
-const PATIENCE_MS = 30_000; // workers look every few seconds
+const PATIENCE_MS = 30_000; // workers poll every few seconds
 const READ = "read"; // the stage that counts what is expected
 const STAGES: Record<string, string> = {
   begun: "Begun",
   read: "Registrations read",
-  assembled: "Entries put in order",
+  assembled: "Entries sorted",
   written: "Entries written",
   sealed: "Entries on the disk",
-  published: "Entries in force",
-  cleaned: "Entries in force",
+  published: "Entries published",
+  cleaned: "Entries published",
 };
 const HUNDREDTHS = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 
-/** How far the build is that is under way, or how the last one ended. */
+/** The progress of the current build, or the outcome of the last one. */
 export function BuildState({ build }: { build: Build | null }) {
   return (
     <div role="status" aria-label="Build">
@@ -28,11 +28,11 @@ export function BuildState({ build }: { build: Build | null }) {
 function Said({ build }: { build: Build }) {
   switch (build.state) {
     case "waiting":
-      return <Words text={waited(build) > PATIENCE_MS ? "No worker has begun yet. Another index may be under way, or no worker runs." : "A worker begins within seconds."} />;
+      return <Words text={waited(build) > PATIENCE_MS ? "No worker has started the build. Another build may be running, or no worker is." : "A worker starts the build within seconds."} />;
     case "building":
       return <Running build={build} />;
     case "interrupted":
-      return <Words text="The last builder has gone without a word. What was there before is in force, and a worker tries again by itself." />;
+      return <Words text="The last build was interrupted. The previous index remains in use, and a worker will retry." />;
     case "failed":
       return (
         <Alert color="red" variant="light" title="The last build failed">
@@ -51,7 +51,7 @@ function Running({ build: { stage, done, expected } }: { build: Build }) {
   const share = stage !== READ || expected === null || expected === 0 ? undefined : Math.min(100, Math.round((100 * done) / expected));
   return (
     <Stack gap={6} maw={520}>
-      <Progress value={share ?? 100} animated={share === undefined} aria-label="How far the build is" />
+      <Progress value={share ?? 100} animated={share === undefined} aria-label="Progress of the build" />
       <Text size="sm" c="dimmed" className="number">
         {STAGES[stage] ?? stage}: {whole(done)}
         {share !== undefined && expected !== null && expected >= done && ` of about ${whole(expected)}`}

@@ -15,7 +15,7 @@ import { bytes, whole } from "../../parts/text";
 import { BuildState } from "./BuildState";
 import { type Epoch, isBusy, type MatchIndex, matchIndexOf, useBuild } from "./matchIndex";
 
-/** The files by which a stream's events are matched when it has very many registrations. */
+/** The match index of a stream: files for matching against very many registrations. */
 export function MatchIndexTab({ zone, stream }: { zone: string; stream: string }) {
   const { data, error, isError, refetch } = useQuery(matchIndexOf(zone, stream));
   if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
@@ -41,7 +41,7 @@ function Figures({ index, found: { changed_since: changed, due } }: { index: Epo
   return (
     <SimpleGrid cols={{ base: 2, lg: 4 }} spacing="md">
       <Figure label="Registrations in it" value={whole(index.registrations)} about={`in ${whole(index.entries)} entries`} />
-      <Figure label="Changed since" value={due ? `${whole(changed)} or more` : whole(changed)} about={changed === 0 ? "nothing has begun or ended" : "matched in memory meanwhile"} />
+      <Figure label="Changed since" value={due ? `${whole(changed)} or more` : whole(changed)} about={changed === 0 ? "no registration has started or ended" : "matched in memory meanwhile"} />
       <Figure label="Size" value={bytes(index.bytes)} about="on the disk, shared by all processes" />
       <Figure label="Built" value={index.built_at === null ? "just now" : <Moment at={index.built_at} />} about={`epoch ${whole(index.epoch)}`} />
     </SimpleGrid>

@@ -8,7 +8,7 @@ export type Epoch = components["schemas"]["IndexEpoch"];
 export type Build = components["schemas"]["IndexBuild"];
 
 const INTERVAL_MS = 3_000;
-const BUSY_INTERVAL_MS = 2_000; // while somebody waits for it; each look is a count in the database
+const BUSY_INTERVAL_MS = 2_000; // during a build; each poll counts rows in the database
 
 /** True while a build is under way or waits for a worker. */
 export function isBusy(build: Build | null): build is Build {
@@ -23,7 +23,7 @@ export function matchIndexOf(zone: string, stream: string) {
   });
 }
 
-/** Asks a worker to build it now. */
+/** Request a build. */
 export function useBuild(zone: string, stream: string) {
   const queries = useQueryClient();
   return useMutation({

@@ -7,7 +7,7 @@ import { pathIn } from "../../api/zone";
 import { Moment } from "../../parts/Moment";
 import { whole } from "../../parts/text";
 
-/** When the hub started last, and where that stands in `system`; `boot` as a start means this place. */
+/** The last start of the hub and its position in `system`; `boot` as a start means this position. */
 export function Boot({ zone }: { zone: string }) {
   const { data } = useQuery({
     queryKey: ["boot", zone],

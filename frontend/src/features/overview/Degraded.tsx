@@ -7,7 +7,7 @@ import { LABELS, type Overview } from "./readings";
 
 const WELL = ["ok", "off", "starting"];
 
-/** What of the hub does not work, why, and since when. */
+/** The components that do not work, with reasons and times. */
 export function Degraded({ health }: { health: Overview["health"] }) {
   if (health === null || health.status === "ready") return null;
   const wrong = health.components.filter(({ status }) => !WELL.includes(status));

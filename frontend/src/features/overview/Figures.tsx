@@ -14,7 +14,7 @@ export function Figures({ overview, rate }: { overview: Overview; rate: number |
       <Figure
         label="Events"
         value={whole(overview.events)}
-        about={rate === null ? "since the first one" : `${rateText(rate)} per second now`}
+        about={rate === null ? "in total" : `${rateText(rate)} per second now`}
       />
       <Figure
         label="Registrations"

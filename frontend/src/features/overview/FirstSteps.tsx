@@ -5,8 +5,8 @@ export function FirstSteps() {
   const zone = useZone();
   return (
     <Empty
-      title="This zone has no stream yet"
-      about="A producer needs a key and a stream; then each POST is an event. In a shell beside the hub:"
+      title="No streams"
+      about="A producer needs a key and a stream; then each POST appends an event. In a shell on the hub's machine:"
       command={`HUB=${location.origin}
 KEY=$(.venv/bin/python manage.py createkey shop --zone ${zone} --grant 'manage:*' --grant 'emit:*' --grant 'listen:*')
 curl -X PUT $HUB/v1/streams/orders -H "Authorization: Bearer $KEY" --json '{}'

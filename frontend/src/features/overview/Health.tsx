@@ -4,7 +4,7 @@ import { State } from "../../parts/State";
 import { capital, whole } from "../../parts/text";
 import { type Component, LABELS, type Overview } from "./readings";
 
-/** Each component of the hub with its status; those that run in numbers are counted. */
+/** The status of each component of the hub; forwarders and workers are counted. */
 export function Health({ overview: { health, processes } }: { overview: Overview }) {
   if (health === null) return null;
   const counts: Record<string, string> = {

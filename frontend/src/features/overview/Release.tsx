@@ -1,6 +1,6 @@
 import { Anchor, Text } from "@mantine/core";
 
-/** Which release answers, and where superusers see the tables behind the console. */
+/** The release, and a link to the tables for superusers. */
 export function Release({ version }: { version: string }) {
   return (
     <Text size="sm" c="dimmed">

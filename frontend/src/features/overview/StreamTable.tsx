@@ -9,7 +9,7 @@ import { type Overview, type Readings, streamRate } from "./readings";
 
 type Stream = Overview["streams"][number];
 
-/** Each stream: how far it is, how fast it grows, and how far it is matched for callbacks. */
+/** Each stream's last sequence, rate, match position and lag. */
 export function StreamTable({ zone, readings }: { zone: string; readings: Readings }) {
   const columns: Column<Stream>[] = [
     {
@@ -22,8 +22,8 @@ export function StreamTable({ zone, readings }: { zone: string; readings: Readin
     },
     { title: "Last sequence", right: true, cell: (stream) => whole(stream.last) },
     { title: "Per second", right: true, cell: (stream) => orNothing(streamRate(readings, stream.name), rate) },
-    { title: "Matched to", right: true, cell: (stream) => orNothing(stream.matched, whole) },
-    { title: "Not matched yet", right: true, cell: (stream) => orNothing(stream.lag, whole) },
+    { title: "Matched up to", right: true, cell: (stream) => orNothing(stream.matched, whole) },
+    { title: "Lag", right: true, cell: (stream) => orNothing(stream.lag, whole) },
   ];
   return (
     <Card title="Streams">

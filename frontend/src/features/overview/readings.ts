@@ -6,17 +6,17 @@ import type { components } from "../../api/schema";
 export type Overview = components["schemas"]["Overview"];
 export type Component = components["schemas"]["Component"];
 
-/** Components whose names alone say too little. */
+/** Labels of components whose names are unclear. */
 export const LABELS: Record<string, string> = {
   system: "Stream system",
-  beat: "Timetable",
+  beat: "Scheduler",
   deliveries: "Due deliveries",
   indexer: "Match indexes",
 };
 
 const INTERVAL_MS = 2_000;
 const KEPT = 300; // ten minutes
-const PAUSE_S_MAX = 30; // a rate across a longer pause would say nothing
+const PAUSE_S_MAX = 30; // no rate across longer pauses
 
 export interface Readings {
   now: Overview;
@@ -32,7 +32,7 @@ export interface Sample {
   pending: number | null;
 }
 
-/** The overview every two seconds, and what it was in the last minutes. */
+/** Query the overview every two seconds, with a history of ten minutes. */
 export function readingsOf(zone: string, queries: QueryClient) {
   const queryKey = ["overview", zone];
   return queryOptions({
@@ -56,7 +56,7 @@ function sampleOf(now: Overview, before: Readings | undefined): Sample {
   };
 }
 
-/** What one stream gets per second, between the last two readings. */
+/** Return a stream's events per second between the last two readings. */
 export function streamRate({ now, before }: Readings, name: string): number | null {
   const last = now.streams.find((stream) => stream.name === name)?.last;
   const previous = before?.streams.find((stream) => stream.name === name)?.last;

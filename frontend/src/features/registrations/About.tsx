@@ -18,7 +18,7 @@ interface Props {
   registration: Registration;
 }
 
-/** What a registration asks for, and since where. */
+/** A registration's filter, report and start position. */
 export function About({ zone, registration }: Props) {
   const { group, key } = registration;
   return (
@@ -35,7 +35,7 @@ export function About({ zone, registration }: Props) {
           ["Created", <Moment key="created" at={registration.created_at} />],
         ]}
       />
-      <AsksFor zone={zone} registration={registration} />
+      <FilterSection zone={zone} registration={registration} />
       {registration.report !== null && (
         <section>
           <Title order={2} mb="xs">
@@ -47,7 +47,7 @@ export function About({ zone, registration }: Props) {
       <section>
         <Title order={2}>From</Title>
         <Text size="sm" c="dimmed" mb="xs">
-          Events after these places are matched by this version.
+          This version matches events after these positions.
         </Text>
         <Facts
           facts={Object.entries(registration.from).map(([stream, cursor]) => [
@@ -62,14 +62,14 @@ export function About({ zone, registration }: Props) {
   );
 }
 
-function AsksFor({ zone, registration }: Props) {
+function FilterSection({ zone, registration }: Props) {
   const { domain, type, application, attributes, filter, language, predicate, streams } = registration;
   const search = draftSearch(draftOf(registration), attributes);
   if (streams[0] !== undefined) search.set("stream", streams[0]);
   return (
     <section>
       <Group justify="space-between" mb="xs">
-        <Title order={2}>Asks for</Title>
+        <Title order={2}>Filter</Title>
         <Group gap="md">
           <Anchor component={Link} to={`${pathIn(zone, "filters")}?${search.toString()}`} size="sm">
             Try this filter
@@ -81,13 +81,13 @@ function AsksFor({ zone, registration }: Props) {
       </Group>
       <Warnings zone={zone} warnings={registration.warnings} equalTo={registration.equal_to} />
       {filter === null ? (
-        <Json value={{ domain, type, application, attributes }} label="what it asks for" />
+        <Json value={{ domain, type, application, attributes }} label="its filter" />
       ) : (
         <>
           <Text size="sm" c="dimmed" mb={4}>
             Written in the {language} language:
           </Text>
-          {typeof filter === "string" ? <Block text={filter} label="what it asks for" copy="Copy what it asks for" wraps /> : <Json value={filter} label="what it asks for" />}
+          {typeof filter === "string" ? <Block text={filter} label="its filter" copy="Copy the filter" wraps /> : <Json value={filter} label="its filter" />}
         </>
       )}
       <Text size="sm" c="dimmed" mt="sm" mb={4}>

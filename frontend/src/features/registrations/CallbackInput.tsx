@@ -17,12 +17,12 @@ interface Props {
   zone: string;
   client: string;
   choice: CallbackChoice;
-  urls: boolean; // may it be a new URL?
+  urls: boolean; // whether a new URL is allowed
   onChange: (choice: CallbackChoice) => void;
   error?: string;
 }
 
-/** Where the hub calls back: nowhere, at an endpoint of the client, or at a new URL. */
+/** The callback of a registration: none, an endpoint of the client, or a new URL. */
 export function CallbackInput({ zone, client, choice, urls, onChange, error }: Props) {
   const choose = (kind: string) => {
     if (kind === "endpoint") onChange({ kind, endpoint: undefined });

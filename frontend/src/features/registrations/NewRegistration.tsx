@@ -9,7 +9,7 @@ import { useCreateRegistration } from "./registrations";
 
 interface Props {
   zone: string;
-  first?: First; // what it asks for to begin with
+  first?: First; // initial filter
   onMade: (secret?: Secret) => void;
 }
 

@@ -23,7 +23,7 @@ interface Props {
   onEnded: () => void;
 }
 
-/** One registration, and what can be done with it. */
+/** One registration with its actions. */
 export function RegistrationDetail({ zone, id, onEnded }: Props) {
   const [editing, { open, close }] = useDisclosure(false);
   const remove = useDeleteRegistration(zone, id);

@@ -89,7 +89,7 @@ interface WrittenProps {
   onWritten: (text: string) => void;
 }
 
-/** What is looked for when it is written to the end: with Enter, or by leaving the field. */
+/** A search field that is applied with Enter or on blur. */
 function Written({ name, placeholder, pattern, value, onWritten }: WrittenProps) {
   const settle = (input: HTMLInputElement) => {
     const text = input.value.trim();

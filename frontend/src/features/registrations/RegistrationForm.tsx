@@ -27,7 +27,7 @@ export interface RegistrationRequest extends FilterRequest {
   report: Registration["report"];
 }
 
-/** What a new registration begins with. */
+/** The initial values of a new registration. */
 export interface First {
   draft: FilterDraft;
   streams: string[];
@@ -44,7 +44,7 @@ interface Props {
   ready?: boolean;
   onSubmit: (request: RegistrationRequest, callback: CallbackChoice) => void;
   onReload?: () => void;
-  children?: ReactNode; // whose it is, of a new one
+  children?: ReactNode; // field for the client, in the form of a new one
   aside?: ReactNode;
 }
 
@@ -79,7 +79,7 @@ export function RegistrationForm({ zone, client, first, registration, error, onS
       {children}
       <MultiSelect
         label="Streams"
-        description="Events of these streams are looked at."
+        description="Events of these streams are matched."
         data={[...new Set([...streams, ...chosen])]}
         value={chosen}
         onChange={setChosen}

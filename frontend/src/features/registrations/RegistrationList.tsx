@@ -14,7 +14,7 @@ const columnsIn = (zone: string): Column<Registration>[] => [
   { title: "State", cell: (registration) => <RegistrationState zone={zone} registration={registration} /> },
   { title: "Client", cell: ({ client }) => client, width: 120 },
   { title: "Streams", cell: ({ streams }) => <span title={streams.join(", ")}>{streams.join(", ")}</span>, width: 150 },
-  { title: "Asks for", cell: (registration) => <span title={summary(registration)}>{summary(registration)}</span>, width: 280 },
+  { title: "Filter", cell: (registration) => <span title={summary(registration)}>{summary(registration)}</span>, width: 280 },
   { title: "Callback", width: 190, cell: ({ callback }) => (callback === null ? <Text span size="sm" c="dimmed">none</Text> : <span title={callback}>{callback}</span>) },
   { title: "Actions", right: true, cell: (registration) => <Suspending zone={zone} registration={registration} /> },
 ];
@@ -52,11 +52,11 @@ export function RegistrationList({ zone, filter, onOpen }: Props) {
 }
 
 function Nothing({ filtered }: { filtered: boolean }) {
-  if (filtered) return <Empty title="No registration is like that" about="Take a filter away to see more." />;
+  if (filtered) return <Empty title="No matching registrations" about="Remove a filter to see more." />;
   return (
     <Empty
-      title="Nobody has registered yet"
-      about="A registration says which events a client wants: streams, and what their events must have. With a callback, the hub posts each of them there. By a key of the client:"
+      title="No registrations"
+      about="A registration selects events by stream and filter. With a callback, the hub posts each matching event to an endpoint. With a key of the client:"
       command={`curl ${location.origin}/v1/registrations -H "Authorization: Bearer $KEY" \\
      --json '{"streams": ["orders"], "type": "order.placed", "attributes": {"address.city": "Basel"},
               "callback": "https://example.org/hook"}'`}

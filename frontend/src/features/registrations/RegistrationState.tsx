@@ -2,7 +2,7 @@ import { useGroupsOfZone } from "../groups/groups";
 import { State } from "../../parts/State";
 import type { Registration } from "./registrations";
 
-/** Whether events match it now: by itself, and by its group. */
+/** The state of a registration: active, suspended, or suspended by its group. */
 export function RegistrationState({ zone, registration: { suspended, group, client } }: { zone: string; registration: Registration }) {
   const groups = useGroupsOfZone(zone).data ?? [];
   if (suspended) return <State state="held" label="suspended" />;

@@ -8,8 +8,8 @@ import { NEW_ROW, type ReportRow, rowComplaint, SOURCES } from "./report";
 
 interface Props {
   rows: ReportRow[] | undefined; // undefined: the whole event
-  names: readonly string[]; // of attributes, that are proposed
-  checked: boolean; // is it time to say what is missing?
+  names: readonly string[]; // proposed names of attributes
+  checked: boolean; // whether to report missing values
   onChange: (rows: ReportRow[] | undefined) => void;
   error?: string;
 }
@@ -39,7 +39,7 @@ export function ReportInput({ rows, names, checked, onChange, error }: Props) {
         ))}
       </datalist>
       {rows?.map((row, index) => (
-        // a row has no identity but its place
+        // a row has no identity except its index
         <Group key={index} gap={6} wrap="nowrap" align="start">
           <NativeSelect
             className={classes.kind}

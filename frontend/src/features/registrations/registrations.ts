@@ -14,7 +14,7 @@ export interface RegistrationFilter {
   endpoint?: number;
   group?: string;
   suspended?: boolean;
-  key?: string; // as its client named it
+  key?: string; // assigned by its client
 }
 
 export function useRegistrations(zone: string, filter: RegistrationFilter) {
@@ -33,7 +33,7 @@ export function oneRegistration(zone: string, id: number) {
   });
 }
 
-/** Gives the secret of an endpoint that was made on the way. */
+/** Create a registration; the result has the secret if an endpoint was created. */
 export function useCreateRegistration(zone: string) {
   const refresh = useRefresh(zone);
   return useMutation({
@@ -45,7 +45,7 @@ export function useCreateRegistration(zone: string) {
   });
 }
 
-/** Fails with 412 when somebody else has changed it since it was loaded with `etag`. */
+/** Fails with 412 if it has changed since it was loaded with `etag`. */
 export function useChangeRegistration(zone: string, id: number, etag: string | undefined) {
   const refresh = useRefresh(zone);
   return useMutation({

@@ -15,7 +15,7 @@ export interface ReportRow {
 
 export const NEW_ROW: ReportRow = { name: "", source: "field", text: "" };
 
-/** Undefined for the whole event. */
+/** Return the rows of a report; undefined for the whole event. */
 export function rowsOf(report: Report | undefined): ReportRow[] | undefined {
   if (report == null) return undefined;
   if (Array.isArray(report)) return report.map((path) => ({ ...NEW_ROW, text: path }));
@@ -33,7 +33,7 @@ export function reportOf(rows: readonly ReportRow[] | undefined): Report {
   return Object.fromEntries(rows.map((row) => [row.name || row.text.replace(/^`(.+)`$/, "$1"), sourceOf(row)]));
 }
 
-/** What is wrong with a row before it is sent. */
+/** Return the mistake in a row, or undefined. */
 export function rowComplaint({ name, source, text }: ReportRow): string | undefined {
   if (source === "field") return text.trim() === "" ? "A field is missing." : undefined;
   return complaint({ name, kind: source, text });

@@ -1,6 +1,6 @@
 import type { Registration } from "./registrations";
 
-/** What a registration asks for, in one line. */
+/** Return a registration's filter in one line. */
 export function summary({ domain, type, application, attributes, filter, predicate }: Registration): string {
   if (filter !== null) return typeof filter === "string" ? filter : predicate;
   const pairs = Object.entries(attributes).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);

@@ -21,7 +21,7 @@ export function RetentionForm({ zone }: { zone: string }) {
       <JobForm
         zone={zone}
         job="retention"
-        about="Plans which segments of all streams would be dropped, compacted, archived and kept by their policies. The plan changes nothing until it is applied."
+        about="Plans which segments of all streams would be dropped, compacted, archived and retained by their policies. The plan changes nothing until it is applied."
         fields={[]}
         params={{}}
         action="Plan with the present policies"
@@ -64,7 +64,7 @@ function Fields({ zone, stream }: { zone: string; stream: Stream }) {
     <JobForm
       zone={zone}
       job="retention"
-      about={`Plans what would become of ${stream.name} with this policy, which stays as it is.`}
+      about={`Plans the actions on ${stream.name} under this policy. The stored policy does not change.`}
       fields={Object.keys(policy)}
       params={isChanged ? { zone, policies: { [stream.name]: change } } : undefined}
       action="Plan with this policy"

@@ -20,7 +20,7 @@ interface Props {
   onChoose: (uuid: string) => void;
 }
 
-/** A bar for each segment in the stream's order: as high as it has bytes, coloured by where it is read from. */
+/** A bar for each segment in the stream's order: its height is the size, its colour the tier. */
 export function SegmentPlot({ segments, chosen, onChoose }: Props) {
   const most = Math.max(1, ...segments.map(sizeOf));
   const [first, last] = [segments[0], segments.at(-1)];

@@ -18,16 +18,16 @@ import type { Stream } from "../streams/streams";
 import { Legend, SegmentPlot } from "./SegmentPlot";
 import { canDownload, countOf, download, placeOf, type Segment, sizeOf, useSegments } from "./segments";
 
-const LEFT: Record<string, string> = {
-  age: "older than the policy keeps",
-  size: "beyond the policy's size",
-  count: "beyond the policy's count",
+const REMOVAL_REASONS: Record<string, string> = {
+  age: "older than the retention age",
+  size: "beyond the retention size",
+  count: "beyond the retention count",
   quota: "the hub's quota was reached",
   disk: "the disk was full",
   continuity: "lost in a crash of the database",
 };
 
-/** A stream's segments, drawn and listed; the address may name the one that is looked at. */
+/** A stream's segments as a plot and a table; the address may name a chosen one. */
 export function SegmentsTab({ zone, stream }: { zone: string; stream: Stream }) {
   const list = useSegments(zone, stream.name);
   const [search] = useSearchParams();
@@ -35,7 +35,7 @@ export function SegmentsTab({ zone, stream }: { zone: string; stream: Stream }) 
   const fetching = useMutation({ mutationFn: (segment: Segment) => download(zone, stream.name, segment) });
 
   if (stream.durability === "transient") {
-    return <Empty title="A transient stream has no segments to show" about="Its newest events are in memory; when their order cannot be proved, it goes on in a new segment." />;
+    return <Empty title="A transient stream has no stored segments" about="Its newest events are in memory only." />;
   }
   if (list.isError && list.data === undefined) return <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />;
   if (list.isPending) return <Loading h={420} />;
@@ -61,7 +61,7 @@ export function SegmentsTab({ zone, stream }: { zone: string; stream: Stream }) 
   );
 }
 
-/** The newest first, but what was chosen in the plot on top. */
+/** Sort segments newest first, with the chosen one on top. */
 function arranged(segments: readonly Segment[], chosen: string | undefined): Segment[] {
   const newest = [...segments].reverse();
   return [...newest.filter(({ uuid }) => uuid === chosen), ...newest.filter(({ uuid }) => uuid !== chosen)];
@@ -87,7 +87,7 @@ function Place({ segment }: { segment: Segment }) {
   const state = <State state={placeOf(segment)} label={label} />;
   if (why === null || at === null) return state;
   return (
-    <Tooltip label={`${LEFT[why] ?? why}, ${at.slice(0, 19).replace("T", " ")} UTC`}>
+    <Tooltip label={`${REMOVAL_REASONS[why] ?? why}, ${at.slice(0, 19).replace("T", " ")} UTC`}>
       <span>
         {state} {tier === "dropped" && why}
       </span>

@@ -26,7 +26,7 @@ export function useSegments(zone: string, stream: string) {
   });
 }
 
-/** `open`, or where a sealed one is read from. */
+/** Return `open`, or the tier of a sealed segment. */
 export function placeOf({ state, tier }: Segment): string {
   return state === "open" ? "open" : tier;
 }
@@ -44,12 +44,12 @@ export function canDownload({ state, tier }: Segment): boolean {
   return state === "sealed" && tier !== "dropped";
 }
 
-/** Downloads a sealed segment as it is stored. */
+/** Download a sealed segment as stored. */
 export async function download(zone: string, stream: string, segment: Segment): Promise<void> {
   const file = URL.createObjectURL(await readRaw(zone, stream, segment.uuid));
   const link = document.createElement("a");
   link.href = file;
   link.download = `${stream}-${segment.first}-${segment.last}.${segment.tier === "archived" ? "parquet" : "pb"}`;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(file), KEPT_MS); // the browser reads it by itself
+  setTimeout(() => URL.revokeObjectURL(file), KEPT_MS); // the browser reads it asynchronously
 }

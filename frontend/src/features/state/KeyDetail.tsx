@@ -19,7 +19,7 @@ interface Props {
   name: string;
 }
 
-/** What a key is now, and the events that made it so. */
+/** The state of a key and its earlier events. */
 export function KeyDetail({ zone, stream, name }: Props) {
   const now = useKey(zone, stream, name);
   return (
@@ -47,7 +47,7 @@ function Gone({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   if (!(error instanceof Problem && error.status === 404)) return <ProblemAlert error={error} onRetry={onRetry} />;
   return (
     <Text size="sm" c="dimmed">
-      The key has no state now: a tombstone took it away, or it never had one.
+      The key has no state: it was deleted by a tombstone, or never had an event.
     </Text>
   );
 }
@@ -77,11 +77,11 @@ function KeyHistory({ zone, stream, name }: Props) {
         </Paper>
       )}
       <Text size="sm" c="dimmed" mt="xs" className="number">
-        {back === undefined ? " " : list.hasNextPage ? `Looked for back to sequence ${whole(back)}.` : "Looked for in all that is held."}
+        {back === undefined ? " " : list.hasNextPage ? `Searched back to sequence ${whole(back)}.` : "All retained events were searched."}
       </Text>
       {list.hasNextPage && (
         <Button mt="xs" variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-          Look further back
+          Search further back
         </Button>
       )}
     </section>

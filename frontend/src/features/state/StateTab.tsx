@@ -51,7 +51,7 @@ function Snapshot({ zone, stream, onOpen }: { zone: string; stream: string; onOp
   if (items.length === 0) {
     return (
       <Empty
-        title="No key has a state yet"
+        title="No keys"
         about="An event with a key becomes the state of that key; a tombstone removes it."
         command={emitCurl(stream, { domain: "shop", type: "stock", key: "item-7", attributes: { left: 12 } })}
       />

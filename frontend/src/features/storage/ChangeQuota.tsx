@@ -8,7 +8,7 @@ import { Form } from "../../parts/Form";
 import { Side } from "../../parts/Side";
 import { useChangeQuota } from "./storage";
 
-/** The button that leads to another quota. */
+/** The button that opens the form of the quota. */
 export function ChangeQuota({ zone, quota }: { zone: string; quota: number | null }) {
   const [open, setOpen] = useState(false);
   const [requested, setRequested] = useState(quota);

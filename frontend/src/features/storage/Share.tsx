@@ -10,7 +10,7 @@ interface Props {
   tone?: string;
 }
 
-/** How much of a whole is taken, as a bar and in percent. */
+/** A share of a total as a bar and in percent. */
 export function Share({ part, whole, tone }: Props) {
   const share = whole > 0 ? Math.min(1, part / whole) : 0;
   const colour = COLOURS[tone ?? (share > 0.95 ? "low" : "ok")];

@@ -5,7 +5,7 @@ import { type Column, DataTable } from "../../parts/DataTable";
 import { bytes, whole } from "../../parts/text";
 import type { Storage, StreamSize } from "./storage";
 
-/** Each stream by what it takes, the largest first. */
+/** Streams by size, largest first. */
 export function StreamSizes({ storage }: { storage: Storage }) {
   const streams = [...storage.streams].sort((one, other) => other.bytes - one.bytes);
   const most = Math.max(1, streams[0]?.bytes ?? 0);

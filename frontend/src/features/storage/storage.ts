@@ -12,7 +12,7 @@ export type StreamSize = Storage["streams"][number];
 const INTERVAL_MS = 2_000;
 const KEPT = 600; // twenty minutes
 
-/** What the charts show: the last reading and those before it, while the console is open. */
+/** The last reading, and the earlier ones since the console was opened. */
 export interface Readings {
   now: Storage;
   history: { at: number; used: number; quota: number | null }[]; // at: seconds of the epoch
@@ -33,7 +33,7 @@ export function storageOf(zone: string, queries: QueryClient) {
   });
 }
 
-/** Who is logged in to the console is an operator. */
+/** A logged-in user of the console is an operator. */
 function asOperator(answer: Answer): Storage {
   return { ...answer, used_bytes: answer.used_bytes ?? 0, partitions: answer.partitions ?? 0 };
 }

@@ -7,13 +7,13 @@ import type { Policy } from "./streams";
 const STRATEGIES: Record<Policy["matching"], string> = {
   auto: "access while there are few registrations, index when there are many.",
   access: "A registration is found by the rarest value that it tests.",
-  index: "The same, from files that all processes share. With very many registrations.",
+  index: "The same, from files that all processes share. Suits very many registrations.",
   counting: "SUN's counters: each value of an event increments the registrations that test it.",
-  sig: "A comparison of bits for each registration. Where events have few of many attributes.",
-  memo: "The same, once for each set of fields. Where events are of few shapes, and registrations seldom change.",
-  lattice: "What one registration does not find answers for those that ask for more. Where they build on each other.",
-  compile: "All registrations as one program. Where they share tests, or differ by thresholds.",
-  scan: "Every registration in turn. To compare the others with; slow where there are many.",
+  sig: "A comparison of bits for each registration. Suits events with few of many attributes.",
+  memo: "The same, once for each set of fields. Suits events of few shapes and registrations that seldom change.",
+  lattice: "A failed registration excludes its stricter ones. Suits registrations that extend each other.",
+  compile: "All registrations as one program. Suits shared tests and differing thresholds.",
+  scan: "Every registration in turn. A baseline for comparison; slow with many registrations.",
 };
 
 interface Props {
@@ -23,13 +23,13 @@ interface Props {
   onChange: (change: Partial<Policy>) => void;
 }
 
-/** How the registrations of an event are found, and whether emitters may leave out what nobody wants. */
+/** The matching strategy of a stream, and its producer back-pressure (quench). */
 export function MatchingFields({ policy, error, onChange }: Props) {
   return (
     <Section title="Matching">
       <Select
         label="Strategy"
-        description={`${STRATEGIES[policy.matching]} All find the same.`}
+        description={`${STRATEGIES[policy.matching]} All strategies give the same result.`}
         data={Object.keys(STRATEGIES)}
         value={policy.matching}
         allowDeselect={false}
@@ -37,8 +37,8 @@ export function MatchingFields({ policy, error, onChange }: Props) {
         error={errorAt(error, "matching")}
       />
       <Switch
-        label="Emitters may leave out what nobody wants"
-        description="An emitter that asks for it does not send events that no registration and no listen wants now. They are in no history, and no replay has them."
+        label="Producers may omit unmatched events"
+        description="A producer that opts in does not send events that match no registration and no listener. They are not stored and not replayed."
         checked={policy.quench}
         onChange={(event) => onChange({ quench: event.currentTarget.checked })}
         error={errorAt(error, "quench")}

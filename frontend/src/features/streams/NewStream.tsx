@@ -30,7 +30,7 @@ export function NewStream({ zone, onMade }: { zone: string; onMade: (name: strin
   );
 }
 
-/** What a transient stream has no use for is as it was. */
+/** Return the policy; for a transient stream, without the fields that do not apply. */
 function consistent(policy: Policy): Policy {
   if (policy.durability !== "transient") return policy;
   return { ...policy, ...Object.fromEntries(NOT_TRANSIENT.map((name) => [name, DEFAULTS[name]])) };

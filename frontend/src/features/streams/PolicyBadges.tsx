@@ -4,23 +4,23 @@ import { State } from "../../parts/State";
 import type { Policy } from "./streams";
 
 const DURABILITY = {
-  sync: "An emit is answered once it is on the disk.",
-  async: "An emit is answered before it is on the disk; a crash of the database may take the last moments, and says so.",
-  transient: "Events are in memory alone; the newest are kept.",
+  sync: "An emit is acknowledged once it is on disk.",
+  async: "An emit is acknowledged before it is on disk; a database crash may lose the last events and is reported.",
+  transient: "Events are in memory only; the newest are retained.",
 };
 
 /** A stream's deviations from the default policy, as badges with tooltips. */
 export function PolicyBadges({ policy }: { policy: Policy }) {
   const { durability, keyed, restate, hold, archive, on_lag: lag, undeclared, matching, quench } = policy;
   const badges: [string, string, string][] = [[durability, durability, DURABILITY[durability]]];
-  if (keyed) badges.push(["keyed", "keyed", "The latest event of each key is kept as its state."]);
+  if (keyed) badges.push(["keyed", "keyed", "The latest event of each key is retained as its state."]);
   if (restate) badges.push(["restate", "restated", "The state is appended again at each start of the hub."]);
   if (archive) badges.push(["archived", "archive", "Sealed segments are archived and stay readable."]);
   if (hold !== null) badges.push(["held", "on hold", `Nothing may be dropped: ${hold}`]);
-  if (lag === "drop") badges.push(["drop", "drops", "Segments go when their time has come, also while somebody still needs them."]);
+  if (lag === "drop") badges.push(["drop", "drops", "Segments are dropped at their limit, even while a cursor needs them."]);
   if (undeclared === "refuse") badges.push(["typed", "typed", "Events of types that are not declared are refused."]);
   if (matching !== "auto") badges.push(["matching", matching, `Registrations are found by the strategy ${matching}.`]);
-  if (quench) badges.push(["quench", "quenched", "Emitters may leave out events that nobody wants now."]);
+  if (quench) badges.push(["quench", "quenched", "Producers may omit events that match no registration or listener."]);
   return (
     <Group gap={6} wrap="nowrap" component="span">
       {badges.map(([tone, label, about]) => (

@@ -8,27 +8,27 @@ import type { Policy } from "./streams";
 
 interface Props {
   policy: Policy;
-  isNew: boolean; // what is for good can be chosen
+  isNew: boolean; // a new stream: permanent fields can be chosen
   error: unknown;
   onChange: (change: Partial<Policy>) => void;
 }
 
 const DURABILITIES = [
-  { value: "sync", label: "sync", description: "An emit is answered once its events are on the disk: they survive every crash." },
+  { value: "sync", label: "sync", description: "An emit is acknowledged once its events are on disk: they survive every crash." },
   {
     value: "async",
     label: "async",
     description: "An emit is acknowledged before it is on disk: faster, but a database crash may lose the last events. Listeners are notified.",
   },
-  { value: "transient", label: "transient", description: "In memory alone, the newest events only. Sessions may listen, callbacks may not." },
+  { value: "transient", label: "transient", description: "In memory, the newest events only. For listeners, not for callbacks." },
 ];
 
-/** Each part of a policy with what it does. */
+/** The fields of a policy, each with a description. */
 export function PolicyFields({ policy, isNew, error, onChange }: Props) {
   const stored = policy.durability !== "transient";
   return (
     <>
-      <Section title="Durability" about={isNew ? "What an emit waits for. It is for good." : "It is for good, because emits were promised it."}>
+      <Section title="Durability" about={isNew ? "When an emit is acknowledged. It cannot be changed later." : "It cannot be changed."}>
         <Radio.Group
           aria-label="Durability"
           value={policy.durability}
@@ -48,7 +48,7 @@ export function PolicyFields({ policy, isNew, error, onChange }: Props) {
       <Section title="Types">
         <Select
           label="Events of types that are not declared"
-          description="Those of declared types are always checked against their definition."
+          description="Events of declared types are always validated."
           data={[
             { value: "accept", label: "are accepted" },
             { value: "refuse", label: "are refused" },
@@ -87,21 +87,21 @@ function StateFields({ policy, isNew, error, onChange }: Props) {
   );
 }
 
-/** How long events are kept, and what is kept beyond that. */
+/** The retention of events. */
 export function RetentionFields({ policy, error, onChange }: Omit<Props, "isNew">) {
   const stored = policy.durability !== "transient";
   return (
-    <Section title="Retention" about="Of what is sealed, the oldest segments beyond any of these limits are dropped, whole.">
+    <Section title="Retention" about="The oldest sealed segments beyond any of these limits are dropped.">
       <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md">
-        <AmountInput label="Age" description="Since it was sealed." units={TIMES} value={policy.retain_age_s} onChange={(value) => onChange({ retain_age_s: value })} error={errorAt(error, "retain_age_s")} />
+        <AmountInput label="Age" description="Since the segment was sealed." units={TIMES} value={policy.retain_age_s} onChange={(value) => onChange({ retain_age_s: value })} error={errorAt(error, "retain_age_s")} />
         <AmountInput label="Size" description="Of all its segments." units={BYTES} value={policy.retain_bytes} onChange={(value) => onChange({ retain_bytes: value })} error={errorAt(error, "retain_bytes")} />
         <AmountInput label="Count" description="Events in all." units={EVENTS} value={policy.retain_events} onChange={(value) => onChange({ retain_events: value })} error={errorAt(error, "retain_events")} />
       </SimpleGrid>
       {stored && (
         <>
           <Select
-            label="What a durable cursor still needs"
-            description="Sessions, forwarders, callbacks that wait and the archive have one."
+            label="Segments that a durable cursor needs"
+            description="Sessions, forwarders, pending callbacks and the archive have durable cursors."
             data={[
               { value: "keep", label: "is kept beyond the limits" },
               { value: "drop", label: "is dropped, and the gap is announced" },
@@ -113,7 +113,7 @@ export function RetentionFields({ policy, error, onChange }: Omit<Props, "isNew"
           />
           <Switch
             label="Archive"
-            description="Sealed segments go to the archive and are dropped only when they are there. They stay readable."
+            description="Sealed segments are archived before they are dropped, and stay readable."
             checked={policy.archive}
             onChange={(event) => onChange({ archive: event.currentTarget.checked })}
             error={errorAt(error, "archive")}
@@ -134,7 +134,7 @@ export function RetentionFields({ policy, error, onChange }: Omit<Props, "isNew"
 function SegmentFields({ policy, error, onChange }: Props) {
   const stored = policy.durability !== "transient";
   return (
-    <Section title="Segments" about="A segment is sealed, and the next one opened, at the first of these.">
+    <Section title="Segments" about="A segment is sealed, and the next one opened, at the first of these limits.">
       <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md">
         <AmountInput required label="Events" description="In one segment." units={EVENTS} value={policy.segment_events_max} onChange={(value) => onChange({ segment_events_max: value ?? undefined })} error={errorAt(error, "segment_events_max")} />
         <AmountInput required label="Bytes" description="In one segment." units={BYTES} value={policy.segment_bytes_max} onChange={(value) => onChange({ segment_bytes_max: value ?? undefined })} error={errorAt(error, "segment_bytes_max")} />

@@ -10,11 +10,11 @@ import { barOptions } from "./chartOptions";
 const HEIGHT = 180;
 
 interface Props {
-  times: number[]; // where each span begins, in seconds of the epoch
+  times: number[]; // start of each span, in seconds since 1970
   width: number; // of each span, in seconds
   values: number[];
   reading: (at: number) => string; // text for one span, as a tooltip
-  label: string; // what it shows, with its sum
+  label: string; // accessible name, with the sum
   onChoose?: (at: number) => void; // called when a bar is pressed; needs a keyboard alternative elsewhere
 }
 

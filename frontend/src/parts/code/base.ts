@@ -31,11 +31,11 @@ const look = EditorView.theme({
 
 export interface Named {
   label: string;
-  describedBy: string; // the id of what describes it
+  describedBy: string; // id of the describing element
   readOnly: boolean;
 }
 
-/** What every editor has; Tab leads on, as in every other field. */
+/** The extensions of every editor; Tab moves the focus, as in other fields. */
 export function baseOf({ label, describedBy, readOnly }: Named): Extension {
   return [
     EditorView.cspNonce.of(nonce()),

@@ -12,7 +12,7 @@ interface Props {
   errorOf?: (pair: Pair) => string | undefined;
 }
 
-/** Attributes that an event must have, all of them, by name, type and value. */
+/** The attributes that an event must have, by name, type and value. */
 export function PairsInput({ pairs, names = [], onChange, errorOf }: Props) {
   const list = useId();
   const change = (at: number, part: Partial<Pair>) =>
@@ -27,7 +27,7 @@ export function PairsInput({ pairs, names = [], onChange, errorOf }: Props) {
         ))}
       </datalist>
       {pairs.map((pair, index) => (
-        // a pair has no identity but its place
+        // a pair has no identity except its index
         <Group key={index} gap={6} wrap="nowrap" align="start">
           <TextInput
             className={classes.name}

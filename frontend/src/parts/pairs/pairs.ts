@@ -1,4 +1,4 @@
-/** Attribute pairs as they are typed in, each with the JSON type of its value. */
+/** Attribute pairs in a form, each with the JSON type of its value. */
 
 import { exactNumber, isRaw } from "../../api/exact";
 
@@ -20,7 +20,7 @@ export const NEW_PAIR: Pair = { name: "", kind: "text", text: "" };
 
 export type Attributes = Record<string, unknown>;
 
-/** What is wrong with one pair before it is sent. */
+/** Return the mistake in a pair, or undefined. */
 export function complaint(pair: Pair): string | undefined {
   if (pair.name.trim() === "") return "A name is missing.";
   if (pair.kind === "number" && !NUMBER.test(pair.text.trim())) return "Not a number.";
@@ -35,7 +35,7 @@ export function pairsOf(attributes: Record<string, unknown>): Pair[] {
   return Object.entries(attributes).map(([name, value]) => ({ name, kind: kindOf(value), text: textOf(value) }));
 }
 
-/** May it be the value of an attribute? */
+/** Return whether a value is allowed for an attribute. */
 export function isValue(value: unknown): boolean {
   return value === null || ["string", "number", "boolean"].includes(typeof value) || isRaw(value);
 }
