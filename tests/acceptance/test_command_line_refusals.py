@@ -73,7 +73,7 @@ class TestWhatGoesWrong:
     def test_a_key_that_can_be_no_header(self, zone: LiveZone) -> None:
         done = Shell(zone, key="ehk_a_b\r\nX: y").here("streams", "list")
         assert done.status == 2
-        assert "no API key" in one_line(done.err)
+        assert "not an API key" in one_line(done.err)
 
     def test_an_output_that_takes_nothing(self, zone: LiveZone) -> None:
         zone.create_stream("orders")
@@ -94,7 +94,7 @@ class TestWhatGoesWrong:
     def test_a_file_that_is_no_outbox(self, zone: LiveZone, tmp_path: Path) -> None:
         file = tmp_path / "notes.txt"
         file.write_text("this is no database, and long enough to be looked at " * 100)
-        for words in (("status",), ("dead",), ("drop", "1")):
+        for words in (("status",), ("dead-letters",), ("drop", "1")):
             done = Shell(zone).here("outbox", words[0], str(file), *words[1:])
             assert done.status == 1, words
             assert str(file) in one_line(done.err), words
