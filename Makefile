@@ -130,7 +130,7 @@ check: lint ## run linters, type checks and unit tests in a minute and a half
 lint-prose: setup $(VENV)/.stamp-dev ## check words and docstrings: make lint-prose ARGS=delivery/forward
 	$(BIN)/python -m tests.tidy.prose $(ARGS)
 
-lint: lint-console lint-types lint-python ## run ruff, import contracts, mypy, and for the console types and ESLint
+lint: lint-console lint-types lint-python lint-prose ## run ruff, import contracts, mypy, and for the console types and ESLint
 
 lint-python: setup $(VENV)/.stamp-dev
 	$(BIN)/ruff check .

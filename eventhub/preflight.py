@@ -68,7 +68,8 @@ def require_fit(env: Env) -> None:
 
 def require_schema(url: str, *, complete: bool = True) -> None:
     """Check the database's tables. Raises OtherSchema, and psycopg.OperationalError if the database
-    is unavailable. Without `complete` an empty database is accepted."""
+    is unavailable. Without `complete` an empty database is accepted.
+    """
     ours = schema.migrations()
     require = schema.require_complete if complete else schema.require_same
     with psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S) as connection:

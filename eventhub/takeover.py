@@ -130,7 +130,8 @@ def require_unused(cursor: SqlCursor) -> None:
 
 def require_only_hub(cursor: SqlCursor) -> None:
     """Raise Refused if schema public has objects that neither the old hub nor Django created, or if
-    views in any schema depend on the hub's tables."""
+    views in any schema depend on the hub's tables.
+    """
     cursor.execute(SQL["foreign_objects"], _OLD_OBJECTS)
     if found := [name for (name,) in cursor.fetchall()]:
         raise Refused(
@@ -153,7 +154,8 @@ def grantees(cursor: SqlCursor) -> list[str]:
 
 def set_aside(cursor: SqlCursor, apps: list[str]) -> None:
     """Move the tables of the hub's apps to another schema, drop its functions and delete its
-    migrations, so that those of this version start from nothing. Django's own tables stay."""
+    migrations, so that those of this version start from nothing. Django's own tables stay.
+    """
     aside = sql.Identifier(_ASIDE)
     cursor.execute(sql.SQL("CREATE SCHEMA {}").format(aside))
     cursor.execute("DELETE FROM django_migrations WHERE app = ANY(%s)", [apps])

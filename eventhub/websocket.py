@@ -23,7 +23,8 @@ from eventhub.base.errors import BadRequest, EventHubError
 
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
     """Adds `eventhub.abandon`, `eventhub.send_frames` and `eventhub.unsent_bytes` to the scope's
-    extensions."""
+    extensions.
+    """
 
     CLOSE_RESUME = 4408
     CLOSE_NO_UTF8 = 1007

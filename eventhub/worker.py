@@ -84,7 +84,8 @@ class ConsumingStep(bootsteps.StartStopStep):  # type: ignore[misc]
 
 def _check_name(app: Celery, node: str) -> None:
     """Warn if another worker has the same name: both would take units from one queue, and Celery's
-    tools would show them as one."""
+    tools would show them as one.
+    """
     try:
         answers = app.control.broadcast(
             "stats", reply=True, destination=[node], timeout=limits.WORKER_NAME_CHECK_S
@@ -116,7 +117,8 @@ def require_threads(pool: type, argv: list[str]) -> None:
 
 def _require_usable(queues: set[str], concurrency: int, options: dict[str, Any]) -> None:
     """Refuse unknown queues, too few threads, a changing number of threads, and a second
-    timetable."""
+    timetable.
+    """
     if unknown := sorted(queues - SLOTS.keys()):
         refuse(
             f"The hub has no queue {', '.join(unknown)}. Leave out -Q, or name queues of: "

@@ -32,7 +32,8 @@ class ChildProcess:
     @contextmanager
     def started(self, module: str, *words: str) -> Iterator[subprocess.Popen[str]]:
         """Run a Python module with this environment, its output in a pipe; wait for its end when
-        the block is left."""
+        the block is left.
+        """
         # metrics of its own would leave a file for every run; this process counts for it
         env = {
             name: text for name, text in os.environ.items() if name != "PROMETHEUS_MULTIPROC_DIR"

@@ -64,7 +64,8 @@ _ENCODE = (
 
 def _check_database(text: str) -> None:
     """Refuse a URL that libpq would misread, and repeat in its errors: with a `/` or an `@` in it,
-    a password is taken for a port or a host. Raises ValueError."""
+    a password is taken for a port or a host. Raises ValueError.
+    """
     try:
         found = conninfo_to_dict(text)
     except ProgrammingError:
@@ -94,7 +95,8 @@ def _check_secret(text: str) -> None:
 
 class Env(msgspec.Struct, frozen=True, kw_only=True):
     """The settings, one field for each, with its default. The field's name is the setting's name in
-    a file: the variable's in lower case, without EVENTHUB_."""
+    a file: the variable's in lower case, without EVENTHUB_.
+    """
 
     database_url: Annotated[
         DatabaseUrl,

@@ -48,7 +48,8 @@ class LoadedSettings(NamedTuple):
 
 def read_env() -> Env:
     """Return the current settings. A missing one is noticed when it is first needed. Raises
-    BadSettings."""
+    BadSettings.
+    """
     return load().env
 
 
@@ -94,7 +95,8 @@ def _completed(env: Env) -> Env:
 @functools.cache
 def _read_file(path: str) -> Mapping[str, object]:
     """Read the file once in a process: a change takes effect at the next start. Raises
-    BadSettings."""
+    BadSettings.
+    """
     try:
         content = Path(path).read_bytes()
     except (OSError, ValueError) as error:
@@ -111,7 +113,8 @@ def _read_file(path: str) -> Mapping[str, object]:
 
 def move_file_into_environment() -> None:
     """Replace the file by variables, so that the processes that this one starts use the settings
-    read now, even if the file changes or their user may not read it."""
+    read now, even if the file changes or their user may not read it.
+    """
     loaded = load()
     for name, setting in SETTINGS.items():
         if loaded.origins[name] == "file":
@@ -121,7 +124,8 @@ def move_file_into_environment() -> None:
 
 def require_env() -> Env:
     """Return the settings for a program that starts. Invalid ones end it, with a line for each and
-    the exit status of `refuse`."""
+    the exit status of `refuse`.
+    """
     try:
         return read_env()
     except BadSettings as error:
@@ -130,14 +134,16 @@ def require_env() -> Env:
 
 def refuse(message: str) -> NoReturn:
     """End this program, which cannot run with its settings or its data. The exit status EX_CONFIG
-    tells its supervisor (`manage.py up`, systemd's RestartPreventExitStatus) not to restart it."""
+    tells its supervisor (`manage.py up`, systemd's RestartPreventExitStatus) not to restart it.
+    """
     sys.stderr.write(f"{message}\n")
     sys.exit(os.EX_CONFIG)
 
 
 def unknown_names(names: Iterable[str]) -> list[str]:
     """Return the names that look like settings but are neither the hub's nor its client's. Another
-    program may have set them: Kubernetes describes a service `eventhub` by EVENTHUB_PORT."""
+    program may have set them: Kubernetes describes a service `eventhub` by EVENTHUB_PORT.
+    """
     known = _NAMES | CLIENT_VARIABLES
     return sorted(name for name in names if name.startswith(PREFIX) and name not in known)
 

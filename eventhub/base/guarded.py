@@ -19,7 +19,8 @@ GUARDIAN = Path(guardian.__file__).resolve()
 
 class Identity(NamedTuple):
     """The user that processes of the hub run as. A process sees `uid` and `gid`; files on disk
-    belong to `owner`."""
+    belong to `owner`.
+    """
 
     kind: str  # self | user | namespace
     uid: int
@@ -96,7 +97,8 @@ class Guarded:
 
     def poll(self) -> int | None:
         """Return the command's exit status: None while it runs, negative if the guardian itself was
-        killed."""
+        killed.
+        """
         return self.process.poll()
 
     def wait(self, timeout_s: float | None = None) -> int:

@@ -111,7 +111,8 @@ def run_command(command: list[str], orphan_signal: int) -> int:
 
 class Guardian:
     """Watches one child and its tree. Single-threaded, because the child's death signal is bound to
-    this process's main thread."""
+    this process's main thread.
+    """
 
     def __init__(self, child: int, stop_signal: int, grace_s: float) -> None:
         self.child = child

@@ -21,7 +21,8 @@ _CONNECTING = ("psycopg.pool", "celery.worker.consumer", "celery.beat", "kombu")
 
 def _without_client_errors(record: logging.LogRecord) -> bool:
     """Filter what any client can cause, which is no error of the hub. A request that Django refuses
-    (a wrong Host) becomes one warning line; uvicorn's error for a refused websocket is dropped."""
+    (a wrong Host) becomes one warning line; uvicorn's error for a refused websocket is dropped.
+    """
     if record.name == "uvicorn.error" and record.msg == HANDSHAKE_REFUSED:
         return False
     if record.name.startswith("django.security.") and record.levelno > logging.WARNING:

@@ -50,7 +50,8 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)", re.ASCII)
 
 def as_size(text: str) -> object:
     """Return a number of bytes (`10GB` is 10,000,000,000, `10GiB` is 10,737,418,240), None for an
-    empty text, and the text itself if it is no size."""
+    empty text, and the text itself if it is no size.
+    """
     found = _SIZE.fullmatch(text.strip())
     unit = _UNITS.get(found[2].upper()) if found else None
     if found is None or unit is None:
@@ -81,7 +82,8 @@ class Setting(NamedTuple):
 
     def value_of(self, given: object, kind: Any) -> Any:
         """Return a value of type `kind`: a text is parsed as from the environment, anything else is
-        from the file. Raises ValueError with what to write."""
+        from the file. Raises ValueError with what to write.
+        """
         parsed = given
         try:
             parsed = self.read(given) if isinstance(given, str) else given

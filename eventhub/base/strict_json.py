@@ -36,7 +36,8 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 def parse_json(body: bytes) -> Any:
     """Return the JSON value in the body. Raises an error with the position: InvalidUtf8,
-    MalformedJson, TooDeep, NumberOutOfRange, BodyTooLarge, InvalidField for a name given twice."""
+    MalformedJson, TooDeep, NumberOutOfRange, BodyTooLarge, InvalidField for a name given twice.
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

@@ -46,7 +46,8 @@ def read_payloads(path: Path = EXAMPLES) -> list[Payload]:
 
 def draft(payload: Payload) -> Draft:
     """Return the event: its type is GitHub's name and action (`issues.opened`), its body the
-    payload."""
+    payload.
+    """
     action = payload.content.get("action")
     return {
         "domain": "github",

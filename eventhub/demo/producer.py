@@ -27,7 +27,8 @@ class DemoProducer:
 
     async def emit(self, stream: str, drafts: Sequence[Draft]) -> None:
         """Emit a batch, and retry until the hub has answered. Raises HubProblem if the hub refuses
-        the batch for good. One call at a time for each stream."""
+        the batch for good. One call at a time for each stream.
+        """
         batch = [{**draft, "id": self._next_id(stream)} for draft in drafts]
         while True:
             try:

@@ -104,7 +104,8 @@ class SchemaState(NamedTuple):
 
 def migrations(home: Path = HOME) -> dict[MigrationName, MigrationForm]:
     """Return every migration of this version. The digest covers its code without docstrings and
-    comments, and the SQL files that it names, without their line breaks."""
+    comments, and the SQL files that it names, without their line breaks.
+    """
     return {
         MigrationName(app, file.stem): _form(file)
         for app, folder in APPS.items()
@@ -134,7 +135,8 @@ def record(
     cursor: SqlCursor, found: SchemaState, ours: Mapping[MigrationName, MigrationForm]
 ) -> None:
     """Record the forms of migrations before they are applied: one that is applied without its
-    digest would be refused for ever."""
+    digest would be refused for ever.
+    """
     cursor.execute(_CREATE)
     for migration, form in ours.items():
         if migration not in found.applied:
@@ -143,7 +145,8 @@ def record(
 
 def require_same(found: SchemaState, ours: Mapping[MigrationName, MigrationForm]) -> None:
     """Raise OtherSchema if a migration was applied that this version lacks, or has in another form.
-    The first half of the next release is accepted."""
+    The first half of the next release is accepted.
+    """
     unknown = found.applied - ours.keys()
     if unknown & BEFORE_0_1:
         raise OtherSchema(
@@ -178,7 +181,8 @@ def _is_harmless(form: MigrationForm | None) -> bool:
 
 def _follows(release: str, version: str) -> bool:
     """Return whether `release` is the version's own, or the next one (the second number, or the
-    first with a second of 0)."""
+    first with a second of 0).
+    """
     major, minor = (int(part) for part in release.split(".")[:2])
     own_major, own_minor = (int(part) for part in version.split(".")[:2])
     return (major, minor) in (
@@ -196,7 +200,8 @@ def _names(migrations: Iterable[MigrationName]) -> str:
 
 def require_hub_tables(cursor: SqlCursor, found: SchemaState) -> None:
     """Raise OtherSchema if the database has tables, but none of a hub: those of another program
-    would be mixed with the hub's, or replaced by them."""
+    would be mixed with the hub's, or replaced by them.
+    """
     if found.applied or found.forms:
         return
     cursor.execute(_TABLES)
@@ -211,7 +216,8 @@ def require_hub_tables(cursor: SqlCursor, found: SchemaState) -> None:
 
 def require_complete(found: SchemaState, ours: Mapping[MigrationName, MigrationForm]) -> None:
     """Raise OtherSchema also if a migration that this version needs is not applied yet: one of the
-    first half of its release, or of an earlier release."""
+    first half of its release, or of an earlier release.
+    """
     require_same(found, ours)
     late = {one for one, form in ours.items() if form.half == "post" and is_of_this_release(form)}
     if missing := ours.keys() - found.applied - late:

@@ -34,7 +34,8 @@ class Ballast:
 
     def excuse(self) -> Excuse | None:
         """Return the reason why a process that fails now may not be to blame: the disk is full, or
-        gives errors."""
+        gives errors.
+        """
         try:
             return Excuse("the disk is full", at_once=True) if self.short else None
         except OSError as error:
@@ -49,7 +50,8 @@ class Ballast:
 
     def allocate_if_free(self) -> None:
         """Fill the file up if enough space stays free. The file is created in any case: it shows
-        that this folder has ballast."""
+        that this folder has ballast.
+        """
         with self._lock:
             self._path.touch(mode=0o600)
             lacking, size = self._lacking(), self._size()

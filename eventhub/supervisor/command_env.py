@@ -31,7 +31,8 @@ def require_archive() -> None:
 
 def require_database() -> None:
     """Raise NoDatabaseUrl without the setting, at once: the driver would search for a server for
-    seconds."""
+    seconds.
+    """
     if not read_env().database_url:
         raise NoDatabaseUrl(
             "DATABASE_URL is not set: copy the line `export DATABASE_URL=…` from the banner of "
@@ -50,7 +51,8 @@ def require_answer() -> None:
 
 def refuse_other_schema() -> None:
     """End a command whose database was created by another version of the hub. The command itself
-    reports an empty or unavailable database."""
+    reports an empty or unavailable database.
+    """
     url = read_env().database_url
     try:
         if url:

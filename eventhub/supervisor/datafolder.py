@@ -92,7 +92,8 @@ def usable(root: Path) -> Iterator[None]:
 def open_folder(path: Path) -> Folder:
     """Return the folder, created as a private one if it is missing. Folders above it retain their
     permissions, and a folder with other content than a hub's is left unchanged. Raises
-    FolderUnusable."""
+    FolderUnusable.
+    """
     root = path.absolute()
     if str(root) != os.fsencode(root).decode(errors="replace"):
         raise FolderUnusable(f"cannot use {str(root)!r} as data folder: its path is not UTF-8")
@@ -112,14 +113,16 @@ def open_folder(path: Path) -> Folder:
 
 def _is_hubs(names: set[str]) -> bool:
     """Return whether these names are a hub's: two markers, or after an interrupted first start one,
-    and nothing foreign. `postgres` alone is not enough: it may be another server's data."""
+    and nothing foreign. `postgres` alone is not enough: it may be another server's data.
+    """
     return len(names & MARKERS) >= 2 or bool(names & FIRST_MARKERS and names <= NAMES)
 
 
 def acquire_lock(folder: Folder, say: Callable[[str], None] = lambda line: None) -> int:
     """Lock the folder while the descriptor, or a copy in a guardian, is open. Waits for a killed
     hub whose processes are still stopping; then `say` gets a line. Raises FolderInUse if another
-    hub runs, FolderUnusable for errors of the operating system."""
+    hub runs, FolderUnusable for errors of the operating system.
+    """
     with usable(folder.root):
         fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         _await_lock(fd, folder, say)
@@ -130,7 +133,8 @@ def acquire_lock(folder: Folder, say: Callable[[str], None] = lambda line: None)
 
 def release_lock(fd: int) -> None:
     """Empty the lock file and release it: the id of a process that has ended may be reused, and a
-    reader of the file would send signals to the wrong process."""
+    reader of the file would send signals to the wrong process.
+    """
     with suppress(OSError):  # of a failing disk
         os.ftruncate(fd, 0)
     os.close(fd)
@@ -160,7 +164,8 @@ def _await_lock(fd: int, folder: Folder, say: Callable[[str], None]) -> None:
 
 def _holds(pid: str, fd: int) -> bool:
     """Return whether that process has the lock file open. The id of a killed hub may be reused, but
-    only a hub has this file open, and its guardians have other ids."""
+    only a hub has this file open, and its guardians have other ids.
+    """
     lock = os.fstat(fd)
     if pid == str(os.getpid()):
         return False  # the id was reused for this process
@@ -218,7 +223,8 @@ def check_format(folder: Folder) -> None:
 
 def read_secret_key(folder: Folder) -> str:
     """Return the key that signs tokens and logins; it is generated once and stored with mode 0600.
-    Raises FolderUnusable for a truncated one."""
+    Raises FolderUnusable for a truncated one.
+    """
     path = folder.secret_key
     if not path.exists():
         _write_once(path, secrets.token_urlsafe(48))
@@ -252,7 +258,8 @@ def _write_once(path: Path, text: str) -> None:
 def wipe_metrics(folder: Folder, owner: tuple[int, int]) -> Path:
     """Return the folder of the metrics, emptied: files of processes that have ended would count for
     ever. Other files stay. It is in the machine's memory if possible: with metrics on a full disk a
-    process ends by SIGBUS, because its files are mapped."""
+    process ends by SIGBUS, because its files are mapped.
+    """
     metrics = (memory_folder(folder, owner) or folder.root) / "metrics"
     metrics.mkdir(mode=0o700, exist_ok=True)
     for path in metrics.iterdir():
@@ -263,7 +270,8 @@ def wipe_metrics(folder: Folder, owner: tuple[int, int]) -> Path:
 
 def socket_folder(folder: Folder, owner: tuple[int, int]) -> Path:
     """Return a private folder for the sockets: below the data folder, or a temporary one if that
-    path is too long, or has a comma, with which PostgreSQL separates folders."""
+    path is too long, or has a comma, with which PostgreSQL separates folders.
+    """
     inside = folder.root / "run"
     if len(os.fsencode(inside / SOCKET)) <= SOCKET_PATH_BYTES_MAX and "," not in str(inside):
         inside.mkdir(mode=0o700, exist_ok=True)
@@ -277,7 +285,8 @@ def socket_folder(folder: Folder, owner: tuple[int, int]) -> Path:
 def memory_folder(folder: Folder, owner: tuple[int, int]) -> Path | None:
     """Return a private folder in the machine's memory: for metrics, and for the log's mark, which a
     restored copy of the data folder cannot change. It stays when the hub stops. None if there is no
-    such memory."""
+    such memory.
+    """
     inside = MEMORY / _name_outside(folder)
     try:
         return inside if _made_private(inside, owner) else None
@@ -314,7 +323,8 @@ def remove_socket_folder(folder: Folder, sockets: Path) -> None:
 
 def give(root: Path, owner: tuple[int, int]) -> None:
     """Change the owner (uid, gid) of `root` and everything in it, except files with several hard
-    links."""
+    links.
+    """
     paths = [root, *(Path(parent) / n for parent, ds, fs in os.walk(root) for n in (*ds, *fs))]
     for path in paths:
         found = path.lstat()

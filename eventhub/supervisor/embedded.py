@@ -26,7 +26,8 @@ def embedded(data: Path, *, lasting: bool = False) -> Iterator[dict[str, str]]:
     """Start the servers that DATABASE_URL and REDIS_URL do not replace; yield the variables that
     every process of a hub needs. Output goes to `<data>/servers.log`. `lasting`: the data is a
     hub's, so it is flushed to the disk, and the log's mark is the hub's. Raises HubFailed,
-    FolderUnusable, NoIdentity."""
+    FolderUnusable, NoIdentity.
+    """
     locked = LockedFolder.take(data)
     with ExitStack() as stack:
         stack.callback(locked.leave)

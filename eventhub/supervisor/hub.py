@@ -58,7 +58,8 @@ class Servers(NamedTuple):
     def choose(cls, folder: Folder, sockets: Path) -> "Servers":
         """Return the servers that no URL replaces. Without DATABASE_URL it removes the variables of
         libpq: PGPORT, PGSERVICE and the like describe other servers, and would change the
-        connections to the embedded one."""
+        connections to the embedded one.
+        """
         given = read_env()
         if not given.database_url:
             for name in [name for name in os.environ if name.startswith("PG")]:
@@ -78,7 +79,8 @@ class Servers(NamedTuple):
 
     def specs(self, env: dict[str, str], *, sync: bool = True) -> Iterator[ProcessSpec]:
         """Yield the processes of stages 0 and 1. Without `sync` a new cluster is not flushed to the
-        disk, for throw-away data."""
+        disk, for throw-away data.
+        """
         if self.postgres is not None:
             if not self.postgres.exists():
                 initdb = self.postgres.initdb(env, sync=sync)
@@ -104,7 +106,8 @@ class LockedFolder(NamedTuple):
     @classmethod
     def take(cls, data: Path, say: Callable[[str], None] = lambda line: None) -> "LockedFolder":
         """Lock the folder; `say` gets a line when it has to wait. Raises FolderUnusable,
-        NoIdentity."""
+        NoIdentity.
+        """
         folder = datafolder.open_folder(data)
         lock = datafolder.acquire_lock(folder, say)
         try:
@@ -128,7 +131,8 @@ class LockedFolder(NamedTuple):
 
     def environment(self, servers: Servers) -> dict[str, str]:
         """Return the environment of every process. Afterwards the folder and its new files belong
-        to the processes' identity. Raises FolderUnusable."""
+        to the processes' identity. Raises FolderUnusable.
+        """
         env = dict(os.environ)
         env.update(servers.environment())
         env["EVENTHUB_DATA"] = str(self.folder.root)
@@ -186,7 +190,8 @@ def run(options: UpOptions) -> int:
 
 def _listen(options: UpOptions, output: Output) -> socket.socket:
     """Listen on the hub's port. If web processes of a killed hub hold it, wait until they have
-    ended. Raises PortBusy, FolderUnusable."""
+    ended. Raises PortBusy, FolderUnusable.
+    """
     try:
         return port.listen(options.host, options.port)
     except PortBusy:

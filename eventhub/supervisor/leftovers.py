@@ -22,7 +22,8 @@ class LeftoverStays(OSError):
 
 def clear(folder: Path, socket: Path) -> None:
     """End all processes of PostgreSQL that work in `folder`, then remove the lock files of the
-    folder and of the socket, and the socket. Raises LeftoverStays, OSError."""
+    folder and of the socket, and the socket. Raises LeftoverStays, OSError.
+    """
     postmaster = folder / POSTMASTER
     _end(folder.resolve(), _pid_in(postmaster))
     for path in (postmaster, socket.with_name(f"{socket.name}.lock"), socket):
@@ -31,7 +32,8 @@ def clear(folder: Path, socket: Path) -> None:
 
 def served_by(folder: Path) -> int | None:
     """Return the process id of a hub whose PostgreSQL works in `folder`, although the hub's lock
-    file was removed. None if there is none, or if PostgreSQL has lost its guardian."""
+    file was removed. None if there is none, or if PostgreSQL has lost its guardian.
+    """
     pid = _pid_in(folder / POSTMASTER)
     if pid is None or pid not in _workers(folder.resolve()):
         return None
@@ -56,7 +58,8 @@ def _pid_in(lock: Path) -> int | None:
 
 def _end(folder: Path, postmaster: int | None) -> None:
     """End all processes in the folder. The postmaster shuts its tree down; orphans without one are
-    ended directly."""
+    ended directly.
+    """
     found = _workers(folder)
     for pid in found:
         if postmaster not in found or pid == postmaster:

@@ -18,7 +18,8 @@ DRAIN_S_MAX = 2.0  # for the last lines of processes that have ended
 class Output:
     """Whole lines of several threads to one stream. If the stream fails, lines are lost, because
     processes must never block on it: the hub's own lines then go to standard error, and the number
-    of lost lines is printed when the stream works again."""
+    of lost lines is printed when the stream works again.
+    """
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -83,7 +84,8 @@ class Output:
 
 def have_standard_streams() -> None:
     """Open standard streams that are closed: the next socket would get the descriptor, and every
-    child would take it for a standard stream."""
+    child would take it for a standard stream.
+    """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         continue
     os.close(fd)

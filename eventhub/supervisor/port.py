@@ -16,7 +16,8 @@ class PortBusy(Exception):
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening TCP socket; port 0 takes a free one. Accepted connections inherit its
-    options. Raises PortBusy."""
+    options. Raises PortBusy.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

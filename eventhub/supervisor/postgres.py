@@ -60,7 +60,8 @@ class Postgres(NamedTuple):
     def initdb(self, env: Mapping[str, str], *, sync: bool = True) -> Command:
         """Return the command that creates the cluster under another name; `prepare` then renames
         it, so that an interrupted start leaves no partial cluster. Call `clear_unfinished` before
-        every attempt."""
+        every attempt.
+        """
         argv = [
             str(programs.postgres("initdb")),
             f"--pgdata={self.unfinished}",
@@ -90,7 +91,8 @@ class Postgres(NamedTuple):
 
     def server(self, env: Mapping[str, str]) -> Command:
         """Return the server's command. SIGINT is PostgreSQL's fast shutdown, also when its guardian
-        is killed."""
+        is killed.
+        """
         settings = {**SETTINGS, **self._wal(), "unix_socket_directories": str(self.sockets)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         argv = (str(programs.postgres("postgres")), "-D", str(self.folder), *options)

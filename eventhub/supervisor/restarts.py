@@ -12,7 +12,8 @@ DELAYS_S = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # by restarts in a row; t
 
 class Excuse(NamedTuple):
     """Why a process that has just ended may not be to blame. `at_once`: it is restarted soon and
-    without limit, because the hub is removing the cause."""
+    without limit, because the hub is removing the cause.
+    """
 
     reason: str
     at_once: bool = False
@@ -20,7 +21,8 @@ class Excuse(NamedTuple):
 
 class RestartDecision(NamedTuple):
     """Restart after `delay_s` seconds, or not at all if it is None. `row`: restarts in a row so
-    far."""
+    far.
+    """
 
     delay_s: float | None
     row: int
@@ -28,7 +30,8 @@ class RestartDecision(NamedTuple):
 
 def decide(restarts_at: Sequence[float], now: float, row_max: int | None) -> RestartDecision:
     """Decide on a restart. `restarts_at`: the process's earlier restarts, ascending, in seconds on
-    the same clock as `now`; `row_max`: restarts in a row, None without limit."""
+    the same clock as `now`; `row_max`: restarts in a row, None without limit.
+    """
     row = _in_a_row(restarts_at, now)
     if row_max is not None and row >= row_max:
         return RestartDecision(None, row)

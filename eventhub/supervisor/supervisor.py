@@ -40,7 +40,8 @@ class HubFailed(Exception):
 
 class ProcessSpec(NamedTuple):
     """A process that the supervisor keeps running. Processes of one stage start together, after the
-    earlier stages are ready."""
+    earlier stages are ready.
+    """
 
     command: Command
     stage: int
@@ -120,7 +121,8 @@ class Supervisor:
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Start all processes, call `on_ready`, and return after a stop signal, when all have
-        stopped. Raises HubFailed, also when all have stopped."""
+        stopped. Raises HubFailed, also when all have stopped.
+        """
         guardian.become_subreaper()  # this process inherits the orphans of a killed guardian
         handlers = {number: signal.signal(number, self._on_signal) for number in _stop_signals()}
         handlers[RENEW] = signal.signal(RENEW, self._on_renew)
@@ -157,7 +159,8 @@ class Supervisor:
 
     def _try_start(self, run: _Supervised) -> None:
         """Start it, or plan a restart if the system refuses: a disk may be unavailable for a while,
-        and processes or memory may be short."""
+        and processes or memory may be short.
+        """
         run.due_at = None
         try:
             self._start(run)
@@ -303,7 +306,8 @@ class Supervisor:
 
     def _clear_orphans(self, command: Command) -> None:
         """End the orphans of a killed guardian, which this process inherited, before its command is
-        restarted. Returns when none is left."""
+        restarted. Returns when none is left.
+        """
         known = {run.process.pid for run in self._runs if run.process is not None}
         now = time.monotonic()
         until, report_at = now + command.grace_s, now + command.grace_s + ORPHANS_REPORT_S
@@ -325,7 +329,8 @@ class Supervisor:
 
     def _stop_all(self) -> None:
         """Stop all in reverse order, each stage together, within STOP_TIMEOUT_S_MAX; a second
-        signal kills the rest."""
+        signal kills the rest.
+        """
         alive = [
             run for run in self._runs if run.process is not None and run.process.poll() is None
         ]
@@ -370,7 +375,8 @@ def _stop_signals() -> list[signal.Signals]:
 
 def _collect(process: Guarded) -> int:
     """Return the status of a guardian that was asked to stop or kill; one that does not end is
-    killed itself."""
+    killed itself.
+    """
     try:
         return process.wait(KILL_GRACE_S)
     except subprocess.TimeoutExpired:

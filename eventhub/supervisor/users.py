@@ -39,7 +39,8 @@ class NoIdentity(Exception):
 def choose(folder: Folder, home: Path) -> Identity:
     """Choose the identity of the processes. As root, it is the first that works of the folder's
     owner, the user eventhub, nobody, and a user namespace; the folder and its content then belong
-    to it. `home` is the folder of manage.py. Raises NoIdentity."""
+    to it. `home` is the folder of manage.py. Raises NoIdentity.
+    """
     if os.geteuid() != 0:
         return current_identity()
     before = folder.root.stat()
@@ -74,7 +75,8 @@ def _as_user(entry: pwd.struct_passwd) -> Identity:
 
 def _namespace() -> Iterator[Identity]:
     """Yield the identity that is root outside of a user namespace and an ordinary user inside.
-    initdb looks the user up, so it is one that has a name."""
+    initdb looks the user up, so it is one that has a name.
+    """
     for entry in sorted(pwd.getpwall(), key=lambda entry: entry.pw_uid):
         if entry.pw_uid != 0:
             note = (
@@ -107,7 +109,8 @@ def _works(identity: Identity, folder: Folder, home: Path) -> bool:
 
 def _advice(folder: Folder, home: Path) -> str:
     """Return a command that works, found by trying, or other advice if no user can reach the
-    programs."""
+    programs.
+    """
     for path in ("/var/lib/eventhub", "/srv/eventhub", "/var/tmp/eventhub"):  # noqa: S108
         if Path(path) != folder.root and _would_work(Path(path), home):
             return (

@@ -35,7 +35,7 @@ Event = dict[str, Any]
 
 
 class HubClient:
-    """`async with HubClient("http://127.0.0.1:8000", key) as hub: ...`"""
+    """A hub: `async with HubClient("http://127.0.0.1:8000", key) as hub:`."""
 
     def __init__(self, base_url: str, credential: str) -> None:
         self.base_url = base_url.rstrip("/")

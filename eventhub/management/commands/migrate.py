@@ -159,7 +159,8 @@ class Command(migrate.Command):
 
     def _retry(self, *args: Any, **options: Any) -> None:
         """Migrate, with short waits for locks that are repeated: a session that waits for a table
-        lock blocks all later ones. Migrations applied so far stay."""
+        lock blocks all later ones. Migrations applied so far stay.
+        """
         until = time.monotonic() + limits.MIGRATE_S_MAX
         connection = connections[options["database"]]
         while True:

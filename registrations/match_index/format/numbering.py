@@ -73,8 +73,8 @@ class Numbering(NamedTuple):
 
 
 def numbered(gates: Iterable[bytes], keys: set[Key]) -> Numbering:
-    """Number the keys. The thresholds of a path are adjacent: first the lower bounds, the weakest
-    first, then the upper bounds, the strongest first.
+    """Assign numbers to the keys. The thresholds of a path are adjacent: first the lower bounds,
+    the weakest first, then the upper bounds, the strongest first.
     """
     sets = sorted(key for key in keys if isinstance(key, OneOf))
     implying = {Value(name, one.path) for one in sets for name in one.names}
