@@ -1,6 +1,6 @@
-"""Strategy `access`, in memory also a part of the default `auto`: an access predicate for each
-conjunction. Identical conjunctions are stored once and indexed by their rarest pair only. Plain
-module.
+"""Strategy `access`, the in-memory core of the default `auto`: an access predicate for each
+conjunction. Identical conjunctions are stored once and indexed by their rarest pair only.
+Plain module.
 
 An event's pairs are looked up once. Each known pair leads to the conjunctions of which it is the
 rarest pair, indexed there by their second rarest; only conjunctions of which the event has both are
