@@ -1,6 +1,6 @@
 """The import contract of the four kinds of module, for import-linter. Every module says in its
 docstring which kind it is, so that none escapes: `Plain module.`, `SQL module.`, `Django module.`
-or `Spark module.`
+or `Spark module.` Frameworks are Django (with Channels and DRF) and Spark; Celery does not count.
 """
 
 import ast

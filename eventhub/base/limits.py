@@ -1,6 +1,7 @@
 """The bounds of the hub, each with its unit in its name and its reason in a comment. Plain module.
 
-Plain numbers; nothing imports from here by `*`, and no bound is defined anywhere else.
+Plain numbers; nothing imports from here by `*`. A constant that concerns one algorithm only is in
+its module.
 """
 
 # --- emit ---
@@ -385,7 +386,7 @@ CALLBACK_EVENT_CACHED_S_MAX = 30.0  # since its last use; longer than the first 
 CALLBACK_NAMES_CACHED_MAX = 10_000  # segments' UUIDs with their streams' names; decrypted secrets
 CALLBACK_GATHER_S = 0.003  # slots freed within it are filled by one claim
 CALLBACK_STOP_S_MAX = 3.0  # a stopping worker waits this long for responses, then frees its claims
-CALLBACK_ATTEMPTS_MAX = 15  # about two hours on average; then the delivery is dead-lettered
+CALLBACK_ATTEMPTS_MAX = 15  # 1.5 hours on average; then the delivery is dead-lettered
 CALLBACK_RETRY_S_BASE = 1.0  # the first pause is from 0 to this; each next bound is twice as long
 CALLBACK_RETRY_S_MAX = 3_600.0  # also of a Retry-After
 CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement

@@ -1,7 +1,8 @@
 """The filter languages, and `parse`, which parses any of them (OIF-16). Plain module.
 
 Every language produces a tree within the size limits (bounds.py) that can be printed in predicate
-form (printed.py). To add a language, write a parser that returns a tree, and list it here.
+form (printed.py). To add a language, write a parser that returns a tree, and add it to `_ALL` and
+`_READERS`; docs/changing.md has the other files.
 """
 
 import json
