@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
+import hypothesis
 import pytest
 from django.db import connections
 
@@ -14,6 +15,11 @@ from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Sink, thanks
 
 HERE = Path(__file__).parent
+# how fast inputs are drawn depends on what else the machine does
+hypothesis.settings.register_profile(
+    "eventhub", suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("eventhub")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -69,7 +69,7 @@ def write_latest_hours(
     """
     newest_first = sf.desc_nulls_last("hour_us")
     counted = frame.groupBy("hour_us").count().orderBy(newest_first).collect()
-    hours = [(row[0], row[1]) for row in counted]
+    hours = [(row["hour_us"], row["count"]) for row in counted]
     since_us = first_hour(hours, limits.AUDIT_ROWS_MAX)
     if since_us is None:
         return write_table(frame, order, work, result)

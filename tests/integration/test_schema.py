@@ -257,7 +257,10 @@ def test_worker_in_another_pool_or_with_too_few_threads_is_refused(words: str) -
     ("words", "said"),
     [
         ("-B", "Leave out -B"),  # it was a second timetable
-        ("-Q jobs,nosuch", "The hub has no queue nosuch. Leave out -Q, or name some of: archive,"),
+        (
+            "-Q jobs,nosuch",
+            "The hub has no queue nosuch. Leave out -Q, or name queues of",
+        ),
         ("--autoscale 10,1", "Leave out --autoscale"),  # the least may be below what -c may
     ],
 )

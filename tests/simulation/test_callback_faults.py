@@ -86,4 +86,4 @@ async def test_registrations_are_exact_while_events_flow_and_a_leader_dies(
     assert outcome.problems == []
     assert len(outcome.found) == TIMES
     assert [one.victim for one in outcome.found if one.script.harmed] != []
-    assert all(one.expected for one in outcome.found)
+    assert all(one.expected_rows for one in outcome.found)

@@ -135,6 +135,6 @@ def test_long_names_that_no_filter_has_are_not_cached(monkeypatch: pytest.Monkey
             assert matcher.match(Event("d", "t", attributes)) == [1]
     assert len(kept) == len(ENGINES.keys() - {"compiled"})
     for look in kept:
-        assert len(look.roads) == 20
-        assert max(map(len, look.roads)) <= limits.INDEX_PATH_CACHED_CHARS_MAX
+        assert len(look.path_records) == 20
+        assert max(map(len, look.path_records)) <= limits.INDEX_PATH_CACHED_CHARS_MAX
     assert new_matcher().match(Event("d", "t", {})) == []
