@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.tidy.source import HOME, module_name, product, tracked, tree
+from tests.tidy.source import HOME, product, tracked, tree
 
 _LIST = tomllib.loads((Path(__file__).parent / "words.toml").read_text())
 INSTEAD: dict[str, str] = _LIST["instead"]
@@ -80,7 +80,7 @@ def texts() -> Iterator[Path]:
 def offences(within: tuple[str, ...] = ("",)) -> list[Offence]:
     """Return what is to be mended below the given paths."""
     files = [file for file in texts() if str(file).startswith(within)]
-    code = [file for file in product() if str(file).startswith(within) and module_name(file)]
+    code = [file for file in product() if str(file).startswith(within)]
     return [
         *(offence for file in files for offence in unwritten_words(file)),
         *(offence for file in code for offence in docstrings_without_verb(file)),

@@ -25,9 +25,9 @@ CREATE TABLE IF NOT EXISTS queue (
     number INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, event BLOB NOT NULL
 );
 CREATE INDEX IF NOT EXISTS queue_by_stream ON queue (stream, number);
-CREATE TABLE IF NOT EXISTS dead_letters (
+CREATE TABLE IF NOT EXISTS dead (
     number INTEGER PRIMARY KEY, stream TEXT NOT NULL, event BLOB NOT NULL, problem BLOB NOT NULL,
-    dead_lettered_us INTEGER NOT NULL
+    died_us INTEGER NOT NULL
 );
 """
 
@@ -133,7 +133,7 @@ class OutboxFile:
         with self._db:
             self._db.execute("DELETE FROM queue WHERE number = ?", (queued.number,))
             self._db.execute(
-                "INSERT INTO dead_letters VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO dead VALUES (?, ?, ?, ?, ?)",
                 (queued.number, stream, queued.event, orjson.dumps(problem), dead_lettered_us),
             )
         return DeadLetter(
@@ -143,8 +143,7 @@ class OutboxFile:
     def dead_letters(self) -> list[DeadLetter]:
         """Return the dead letters in the order in which they were emitted."""
         rows = self._db.execute(
-            "SELECT number, stream, event, problem, dead_lettered_us FROM dead_letters"
-            " ORDER BY number"
+            "SELECT number, stream, event, problem, died_us FROM dead ORDER BY number"
         )
         return [DeadLetter(n, s, orjson.loads(e), orjson.loads(p), at) for n, s, e, p, at in rows]
 
@@ -152,7 +151,7 @@ class OutboxFile:
         """Delete a dead letter and return it."""
         found = next((one for one in self.dead_letters() if one.number == number), None)
         with self._db:
-            self._db.execute("DELETE FROM dead_letters WHERE number = ?", (number,))
+            self._db.execute("DELETE FROM dead WHERE number = ?", (number,))
         return found
 
     # --- the profile ---

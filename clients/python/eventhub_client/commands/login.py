@@ -4,7 +4,7 @@ Plain module.
 
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -12,6 +12,7 @@ import click
 import orjson
 
 from eventhub_client.commands.exits import USAGE, Failed
+from eventhub_client.errors import NotAllowed
 from eventhub_client.http import Http, Request
 
 SESSION = "/v1/session"
@@ -42,10 +43,12 @@ async def sign_in(url: str, name: str, password: str) -> None:
 
 
 async def sign_out(url: str) -> None:
-    """End the login, on the hub and in the file."""
-    async with session(url, saved(url)) as http:
-        await http.ask(Request("DELETE", SESSION))
-    _write({kept: cookies for kept, cookies in _read().items() if kept != url})
+    """Delete the login from the file and end it on the hub, where it may have ended already."""
+    cookies = saved(url)
+    _write({other: kept for other, kept in _read().items() if other != url})
+    async with session(url, cookies) as http:
+        with suppress(NotAllowed):
+            await http.ask(Request("DELETE", SESSION))
 
 
 def saved(url: str) -> dict[str, str]:
