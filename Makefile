@@ -120,9 +120,9 @@ $(CLASSES): tests/java.py $(VENV)/.stamp-package
 
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# the folders of an area, of each kind of test: make test AREA=delivery
+# AREA is a package of the source, eventhub/ may be left out: eventlog, delivery, registrations
 test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
-	$(PYTEST) $(if $(AREA),$(wildcard tests/*/$(AREA))) $(ARGS)
+	$(PYTEST) $(if $(AREA),$(wildcard tests/*/$(AREA) tests/*/eventhub/$(AREA))) $(ARGS)
 
 check: lint ## run linters, type checks and unit tests in a minute and a half
 	$(PYTEST) tests/tidy tests/unit $(ARGS)

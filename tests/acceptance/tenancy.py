@@ -6,7 +6,7 @@ and names, so that a response that contains one has leaked something.
 
 from typing import Any, NamedTuple
 
-from tests.acceptance.test_deliveries import finished
+from tests.acceptance.delivery.test_deliveries import finished
 from tests.live import Answer, LiveHub
 from tests.sink import Sink
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.acceptance.test_log import drop
+from tests.acceptance.eventhub.eventlog.test_log import drop
 from tests.browser.desk import Desk
 
 

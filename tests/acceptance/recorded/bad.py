@@ -4,7 +4,8 @@ them. They are for one comparison before and after a change, and are not kept.
 
 from typing import Any
 
-from tests.acceptance import (
+from tests.acceptance.bad_inputs import Bad, World
+from tests.acceptance.eventhub.api import (
     test_bad_inputs_groups,
     test_bad_inputs_interest,
     test_bad_inputs_jobs,
@@ -14,7 +15,6 @@ from tests.acceptance import (
     test_bad_inputs_registrations,
     test_bad_inputs_types,
 )
-from tests.acceptance.bad_inputs import Bad, World
 from tests.acceptance.recorded.placeholders import Placeholders
 from tests.acceptance.recorded.stage import cut, shown
 from tests.live import LiveHub

@@ -1,0 +1,47 @@
+"""`manage.py` without a hub: commands that need its database report that in one line, at once."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+MANAGE = Path(__file__).parents[4] / "manage.py"
+
+
+@pytest.mark.parametrize("command", ["changepassword", "createsuperuser", "migrate", "createkey"])
+def test_a_command_without_database_url_names_the_setting(command: str) -> None:
+    env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    arguments = ["shop"] if command == "createkey" else []
+    done = subprocess.run(
+        [sys.executable, str(MANAGE), command, *arguments],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.returncode == 1
+    assert "DATABASE_URL is not set" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("action", ["run", "verify"])
+def test_the_archive_of_a_hub_must_be_set(action: str) -> None:
+    """Another folder than the hub's would be another archive."""
+    env = {name: value for name, value in os.environ.items() if name != "EVENTHUB_ARCHIVE_URL"}
+    done = subprocess.run(
+        [sys.executable, str(MANAGE), "archive", action],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.returncode == 1
+    assert "export EVENTHUB_ARCHIVE_URL=" in done.stderr
+
+
+def test_djangos_checks_find_nothing() -> None:
+    """The hub's commands skip the checks: they load every page, a fifth of a forwarder's start."""
+    call_command("check", fail_level="WARNING")
