@@ -87,7 +87,7 @@ class Registrations(ResourceView):
         response=CREATED_ONE_OR_MORE,
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
-        new, several = parse_new(request.data, callback_addresses())
+        new, several = parse_new(request.data, callback_addresses(self.actor.zone))
         client = owner(actor=self.actor, name=new[0].client)
         try:
             created = services.create_registrations(actor=self.actor, owner=client, items=new)

@@ -9,8 +9,8 @@ from eventhub.base.errors import BadRequest, Conflict, EventHubError, NotFound
 
 
 class RefusedAddress(BadRequest):
-    """The URL leads to a private or local address; to allow it, an operator adds it to
-    EVENTHUB_CALLBACK_ALLOW.
+    """The URL leads to a private or local address; to allow it for callbacks of a zone, an operator
+    adds `ZONE=ADDRESS` to EVENTHUB_CALLBACK_ALLOW.
     """
 
     code = "refused_address"

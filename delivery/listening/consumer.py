@@ -12,14 +12,14 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.listening.frames import SUBPROTOCOLS, Frame, frames_for
 from delivery.listening.pump import SocketPump, SocketWriter
-from delivery.listening.query import token_of
+from delivery.listening.query import credential_of
 from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField, NotFound, Unauthenticated
 from eventhub.base.logs import get_logger
-from eventhub.http.messages import Message, Receive, Scope, Send, problem_response, read_head
+from eventhub.http.messages import Message, Receive, Scope, Send, problem_response
 
 log = get_logger(__name__)
 
@@ -145,12 +145,8 @@ class WebSocketRoute:
             await self._consumer(scope, receive, send)
 
     async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
-        """Authenticate by header, or for browsers by `?token=`, which takes connection tokens only:
-        API keys stay out of URLs.
-        """
-        headers = scope["headers"]
-        token = token_of(scope.get("query_string", b""), headers, "token")
-        credential = read_head(headers).credential if token is None else token
+        """Return the credential of the request and its principal."""
+        credential = credential_of(scope.get("query_string", b""), scope["headers"])
         return credential, await self._authorizer.authenticate(credential)
 
 

@@ -150,7 +150,7 @@ def ensure_demo(credentials_file: Path) -> DemoAccess:
     access = written or credentials.new_access()
     _ensure_operator(access, reset=written is None)
     with transaction.atomic():
-        zone, _ = Zone.objects.get_or_create(name="default")
+        zone, _ = Zone.objects.get_or_create(name=credentials.ZONE)
         zone = lock_zone(zone_id=zone.pk)
         access = access._replace(key=_ensure_demo_key(zone, access.key))
         _ensure_channels(zone)

@@ -207,8 +207,10 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "EVENTHUB_CALLBACK_ALLOW",
             "private addresses to which callbacks may be sent, comma-separated"
-            " `host-or-CIDR[:port]`, such as `10.1.0.0/16,hooks.internal:8443,[::1]:9000`",
-            "host-or-CIDR[:port], such as 10.1.0.0/16",
+            " `[ZONE=]host-or-CIDR[:port]`, such as"
+            " `10.1.0.0/16,hooks.internal:8443,shop=[::1]:9000`; with `ZONE=` only callbacks of"
+            " that zone. `up --demo` adds loopback for the zone `default` (docs/endpoints.md)",
+            "[ZONE=]host-or-CIDR[:port], such as 10.1.0.0/16",
             default="none",
             read=as_list,
         ),

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from eventhub.base import limits
 from eventhub.base.env import move_file_into_environment, read_env
 from eventhub.base.guarded import Command, Identity
-from eventhub.supervisor import banner, datafolder, leftovers, port, users
+from eventhub.supervisor import banner, datafolder, demo_receivers, leftovers, port, users
 from eventhub.supervisor.ballast import Ballast
 from eventhub.supervisor.datafolder import Folder, FolderInUse, FolderUnusable
 from eventhub.supervisor.output import Output, have_standard_streams
@@ -219,8 +219,13 @@ def _run(
     env = locked.environment(servers)
     if servers.postgres is not None:
         locked.mark(env)
+    loopback = False
     if sink is not None:
-        env["EVENTHUB_CALLBACK_ALLOW"] = _allowing(env, sink)
+        given_allow = env.get("EVENTHUB_CALLBACK_ALLOW", "")
+        loopback = demo_receivers.allows_loopback(hub, embedded=servers.postgres is not None)
+        env["EVENTHUB_CALLBACK_ALLOW"] = demo_receivers.allowed(
+            given_allow, sink, loopback=loopback
+        )
     ballast = Ballast(locked.folder.root, output.say) if servers.postgres else None
     specs = [
         *_with_ballast(servers.specs(env), ballast),
@@ -240,7 +245,7 @@ def _run(
     )
     url = port.local_url(hub)
     given = {name: value for name, value in env.items() if os.environ.get(name) != value}
-    ready = banner.text(url, locked.folder, given, demo=options.demo)
+    ready = banner.text(url, locked.folder, given, demo=options.demo, loopback=loopback)
     with _ballast_maintained(ballast):
         supervisor.run(lambda: output.show(ready))
     return 0
@@ -332,13 +337,6 @@ def _demo(
         "demo", _manage(options, "demo", *words), env, grace_s=1.5, fds=(sink.fileno(),)
     )
     return ProcessSpec(command, stage=4, is_ready=folder.credentials.exists)
-
-
-def _allowing(env: dict[str, str], sink: socket.socket) -> str:
-    """Return the private addresses that may be called: the operator's, and the demo's receiver."""
-    given = env.get("EVENTHUB_CALLBACK_ALLOW", "")
-    host, number = sink.getsockname()[:2]
-    return ",".join(filter(None, (given, f"{host}:{number}")))
 
 
 def _manage(options: UpOptions, *words: str) -> tuple[str, ...]:

@@ -67,7 +67,8 @@ async def bulk_registrations(call: Call) -> StreamingResponse:
         raise UnsupportedMediaType(f"Lines are sent as {NDJSON}.")
     options = _parse_options(call.scope)
     request = BulkRequest(call.authorizer, head.credential, options)
-    await _in_thread(_owner, await _authorized(request), options)
+    principal = await _authorized(request)
+    await _in_thread(_owner, principal, options)
     batches = BatchReader(call.incoming)
     await batches.start()  # before the answer starts: a client that waits for `100 Continue` has it
     headers: Headers = [
@@ -75,17 +76,19 @@ async def bulk_registrations(call: Call) -> StreamingResponse:
         (b"eventhub-action", options.action.encode()),
     ]
     return StreamingResponse(
-        200, _answer(request, batches), headers, NDJSON.encode(), batches.close
+        200, _answer(request, principal.zone, batches), headers, NDJSON.encode(), batches.close
     )
 
 
-async def _answer(request: BulkRequest, batches: BatchReader) -> AsyncGenerator[bytes, None]:
+async def _answer(
+    request: BulkRequest, zone: str, batches: BatchReader
+) -> AsyncGenerator[bytes, None]:
     """Yield progress and refused lines, and at the end `done` or the error."""
     totals = dict.fromkeys(("created", "changed", "ended", "repeated", "refused"), 0)
     through = 0
     try:
         while texts := await batches.next():
-            lines: Sequence[Line] = await _in_thread(_read, texts)
+            lines: Sequence[Line] = await _in_thread(_read, zone, texts)
             while lines:
                 principal = await _authorized(request)
                 result = await _in_thread(_apply, principal, request.options, lines)
@@ -146,8 +149,8 @@ def _parse_options(scope: Any) -> BulkOptions:
     )
 
 
-def _read(texts: list[NumberedLine]) -> list[Line]:
-    addresses = callback_addresses()
+def _read(zone: str, texts: list[NumberedLine]) -> list[Line]:
+    addresses = callback_addresses(zone)
     return [read_line(number, text, addresses) for number, text in texts]
 
 
