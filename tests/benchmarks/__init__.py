@@ -1,1 +1,3 @@
-"""Benchmarks of the product against honest baselines in the same run: `python -m tests.benchmarks`."""
+"""Benchmarks of the product against honest baselines in the same run: `python -m
+tests.benchmarks`.
+"""

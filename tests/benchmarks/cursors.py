@@ -80,7 +80,9 @@ COLOURS = {"first": "#0b6e99", "middle": "#b35900", "last": "#4d7c0f"}
 
 
 def plot(results: Sequence[Result], longest: int) -> str:
-    """Draw the p50 of each position over the length of the stream as an SVG; one step per length."""
+    """Draw the p50 of each position over the length of the stream as an SVG; one step per
+    length.
+    """
     lines = {r.case.name.removeprefix("cursor_"): _points(r, longest) for r in results}
     top = 1.25 * max(value for points in lines.values() for _, value in points)
     sizes = [size for size, _ in next(iter(lines.values()))]

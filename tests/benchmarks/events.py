@@ -1,4 +1,6 @@
-"""The event of all benchmarks: 300 bytes of JSON as a caller sends it, and its stored bytes. Plain."""
+"""The event of all benchmarks: 300 bytes of JSON as a caller sends it, and its stored bytes.
+Plain.
+"""
 
 import json
 from typing import Any

@@ -20,7 +20,9 @@ MASK = 1 << 63
 
 
 def fill(stream_id: int, count: int) -> dict[str, object]:
-    """Append the events. `cursors`: before the first event, the middle one and the last, as texts."""
+    """Append the events. `cursors`: before the first event, the middle one and the last, as
+    texts.
+    """
     draft = Draft(stream_id, MASK, stored())
     url = read_env().database_url
     began = time.perf_counter()

@@ -126,7 +126,9 @@ def _templates() -> list[bytes]:
 
 
 def _payloads(piece: Piece) -> Iterator[bytes]:
-    """Yield the payloads. Protobuf fields may be concatenated: the id is appended to the template."""
+    """Yield the payloads. Protobuf fields may be concatenated: the id is appended to the
+    template.
+    """
     templates = _templates()
     for number in piece.numbers.tolist():
         made = event_pb2.EventId(client=CLIENT, incarnation=piece.stream_id, sequence=number + 1)

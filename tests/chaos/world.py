@@ -84,7 +84,9 @@ class World:
     @classmethod
     @asynccontextmanager
     async def open(cls, data: Path, plan: "Load", dice: random.Random) -> AsyncIterator["World"]:
-        """Start a hub on an empty folder, and its emitters and readers; stop everything at the end."""
+        """Start a hub on an empty folder, and its emitters and readers; stop everything at the
+        end.
+        """
         async with AsyncExitStack() as stack:
             journal = stack.enter_context(Journal(data / "journal.ndjson"))
             hub = HubUnderTest(data / "hub", plan.crew, 0, **plan.given)

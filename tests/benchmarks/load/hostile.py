@@ -24,7 +24,9 @@ TIMEOUT_S = 30.0
 
 
 class Attacker:
-    """An attacker with one connection and one websocket. `seen`: route, name, milliseconds, code."""
+    """An attacker with one connection and one websocket. `seen`: route, name, milliseconds,
+    code.
+    """
 
     def __init__(self, job: HostileJob, http: aiohttp.ClientSession) -> None:
         self.seen: list[tuple[str, str, float, str]] = []
@@ -67,7 +69,9 @@ class Attacker:
 
 
 async def run(job: HostileJob) -> dict[str, float]:
-    """Return the figures of other clients while the attack continues until they have been measured."""
+    """Return the figures of other clients while the attack continues until they have been
+    measured.
+    """
     others = LatencyJob(*job.others)
     others = others._replace(target=Target(*others.target))
     attacks = [Attack(*attack) for attack in job.attacks]

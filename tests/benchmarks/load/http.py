@@ -112,7 +112,9 @@ class Connection(asyncio.Protocol):
 
 
 async def run(job: HttpJob) -> dict[str, float]:
-    """Return requests per second, latencies in ms, and how busy this process was (1.0: one core)."""
+    """Return requests per second, latencies in ms, and how busy this process was (1.0: one
+    core).
+    """
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
     request = requests(job)

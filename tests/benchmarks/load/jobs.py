@@ -75,7 +75,9 @@ class ReplayJob(NamedTuple):
 
 
 class CursorJob(NamedTuple):
-    """Send these listen messages on one socket in turn, repeatedly; time the first event of each."""
+    """Send these listen messages on one socket in turn, repeatedly; time the first event of
+    each.
+    """
 
     target: Target
     listens: list[str]

@@ -86,7 +86,9 @@ class Socket(asyncio.Protocol):
         return end + 4
 
     def _frames(self, data: bytes, at: int) -> int:
-        """Count the event frames from an offset on; return the offset of the first incomplete one."""
+        """Count the event frames from an offset on; return the offset of the first incomplete
+        one.
+        """
         size, events, mark = len(data), 0, self._mark
         while size - at >= 2:
             length, begin = data[at + 1], at + 2

@@ -1,4 +1,6 @@
-"""Other load of a machine: it is busy, and process ids that the hub wrote down are given to others."""
+"""Other load of a machine: it is busy, and process ids that the hub wrote down are given to
+others.
+"""
 
 import ctypes
 import os
@@ -94,7 +96,9 @@ def a_thread() -> Iterator[int]:
 
 
 def become(expected: int) -> None:
-    """Start a child with that id, which ends with this process; print it, and wait. Raise OSError."""
+    """Start a child with that id, which ends with this process; print it, and wait. Raise
+    OSError.
+    """
     ids = (ctypes.c_int * 1)(expected)
     words = struct.pack("11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(ids), 1, 0)
     libc = ctypes.PyDLL(None, use_errno=True)  # it keeps the interpreter's lock, for the child
