@@ -223,6 +223,7 @@ def test_the_python_of_the_readme_works(hub: Hub) -> None:
         assert running.stdout is not None
         emitted, listened = running.stdout.readline(), running.stdout.readline()
         running.send_signal(signal.SIGINT)
+    assert running.returncode == 0
     assert emitted.startswith("emitted ")
     assert listened == f"{emitted.strip().rpartition(':')[2]} order.placed\n"
 
