@@ -106,6 +106,8 @@ class _DeliveredFormat:
             orjson.loads(stored.json),
             tuple(header.registrations),
             time_text(stored.appended_at_us),
+            header.latest_version,
+            header.variables or {},
         )
 
     def state(self, listener: str, key: str, stored: log_types.StoredEvent) -> Delivered:

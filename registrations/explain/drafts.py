@@ -27,13 +27,14 @@ def parse_draft(fields: Mapping[str, Any]) -> FilterDraft:
 
 def checked(draft: FilterDraft) -> dict[str, Any]:
     """Return the fields with which registering would describe the filter."""
-    predicate, warnings, cost = draft.filter.summary()
+    predicate, warnings, cost, signature = draft.filter.summary()
     return {
         "language": draft.filter.language,
         "predicate": predicate,
         "variable": draft.variable,
         "warnings": warnings,
         "cost": cost.json(),
+        "signature": signature,
         "mistake": None,
     }
 
@@ -50,7 +51,13 @@ def require_known(fields: Mapping[str, Any], known: frozenset[str]) -> None:
             raise UnknownField(field=name[:100])
 
 
-_NOTHING: dict[str, Any] = {"predicate": None, "variable": None, "warnings": [], "cost": None}
+_NOTHING: dict[str, Any] = {
+    "predicate": None,
+    "variable": None,
+    "warnings": [],
+    "cost": None,
+    "signature": [],
+}
 
 
 def _named(fields: Mapping[str, Any]) -> str | None:

@@ -120,6 +120,7 @@ class Delivered(NamedTuple):
     registrations: tuple[int, ...] = ()  # the listener's registrations that matched
     appended_at: str = ""  # RFC 3339, the hub's clock; empty in-process
     latest_version: str = ""  # of the event's type, where it is newer than the event's (FOX-20)
+    variables: Mapping[int, str] = MappingProxyType({})  # by registration, bound to this event
 
     @classmethod
     def of(cls, message: dict[str, Any]) -> "Delivered":
@@ -134,6 +135,7 @@ class Delivered(NamedTuple):
             tuple(message.get("registrations", ())),
             message.get("appended_at", ""),
             message.get("latest_version", ""),
+            {int(id): next(iter(bound)) for id, bound in message.get("bindings", {}).items()},
         )
 
     @property

@@ -68,6 +68,7 @@ def test_a_draft_is_checked_as_on_registering(orders: LiveZone) -> None:
             "tests": 0,
             "budget": 0,
         },
+        "signature": ["type", "user"],
         "equal_to": None,
         "mistake": None,
     }
