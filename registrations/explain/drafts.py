@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from eventhub.base.errors import EventHubError, UnknownField
 from registrations.filter_source import FILTER_FIELDS, PAIRS, FilterSource, parse_filter
 from registrations.filters.ast import Node
+from registrations.filters.ready import SimpleExpression, print_ready
 
 
 class FilterDraft(NamedTuple):
@@ -32,6 +33,7 @@ def checked(draft: FilterDraft) -> dict[str, Any]:
         "language": draft.filter.language,
         "predicate": predicate,
         "variable": draft.variable,
+        "ready": _in_ready(draft),
         "warnings": warnings,
         "cost": cost.json(),
         "signature": signature,
@@ -54,10 +56,19 @@ def require_known(fields: Mapping[str, Any], known: frozenset[str]) -> None:
 _NOTHING: dict[str, Any] = {
     "predicate": None,
     "variable": None,
+    "ready": None,
     "warnings": [],
     "cost": None,
     "signature": [],
 }
+
+
+def _in_ready(draft: FilterDraft) -> str | None:
+    """Return the filter in READY's form; None if READY cannot express it (RDY-16)."""
+    try:
+        return print_ready(SimpleExpression(draft.variable or "", draft.node))
+    except ValueError:
+        return None
 
 
 def _named(fields: Mapping[str, Any]) -> str | None:

@@ -36,6 +36,9 @@ class CheckSerializer(Serializer):
     variable = serializers.CharField(
         allow_null=True, help_text="The variable that a READY filter binds to the event."
     )
+    ready = serializers.CharField(
+        allow_null=True, help_text="The filter in READY's form; null if READY cannot express it."
+    )
     warnings = serializers.ListField(
         child=serializers.ChoiceField(choices=["never_matches", "always_matches", "equal_to"])
     )
