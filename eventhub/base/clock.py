@@ -1,6 +1,4 @@
-"""Clocks as arguments: production passes `SystemClock`, tests `ManualClock`, and never sleep.
-Plain module.
-"""
+"""Clocks as arguments: `SystemClock`, and `ManualClock` for tests. Plain module."""
 
 import time
 from typing import Protocol

@@ -60,9 +60,7 @@ def scalars(connection: Any) -> Any:
 
 
 def named(kind: type[Kind]) -> BaseRowFactory[Kind]:
-    """Return psycopg's row factory for a NamedTuple. A field that is a NamedTuple itself is built
-    from the columns that its own fields name.
-    """
+    """Return a row factory for a NamedTuple, nested ones from their own fields' columns."""
     return partial(_factory, kind)
 
 

@@ -1,6 +1,4 @@
-"""Features of PostgreSQL's tables that Django's models lack: storage options and column types.
-Django module.
-"""
+"""Storage options and column types that Django's models lack. Django module."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,9 +11,7 @@ from django.db.migrations.state import ProjectState
 
 
 class TableStorage(NamedTuple):
-    """The storage options of a model's table: the model's attribute `storage`, which
-    `makemigrations` writes into `CreateTable`.
-    """
+    """A table's storage options: the model's attribute `storage`, written by `makemigrations`."""
 
     partition_by: str = ""  # such as RANGE (at)
     unlogged: bool = False
