@@ -1,8 +1,4 @@
-"""The web process as one ASGI application: the hot routes, the websocket, and Django for the rest.
-Django module.
-
-Composition root.
-"""
+"""The web process's ASGI application: hot routes, websocket, Django. Django module."""
 
 import os
 

@@ -1,6 +1,4 @@
-"""Checks of a process before it starts: unusable settings, and a database of another version, end
-it with a reason. Composition root. SQL module.
-"""
+"""Checks of settings and database before a process starts. SQL module."""
 
 import os
 import signal

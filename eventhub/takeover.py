@@ -1,6 +1,4 @@
-"""The takeover of a database from before 0.1, whose tables were SQL files: the old tables move to
-another schema, the migrations create those of this version, and the rows are copied. SQL module.
-"""
+"""Moves a database from before 0.1, whose tables were SQL files, to this one. SQL module."""
 
 from collections.abc import Callable
 from graphlib import TopologicalSorter
@@ -129,9 +127,7 @@ def require_unused(cursor: SqlCursor) -> None:
 
 
 def require_only_hub(cursor: SqlCursor) -> None:
-    """Raise Refused if schema public has objects that neither the old hub nor Django created, or if
-    views in any schema depend on the hub's tables.
-    """
+    """Raise Refused if schema public or a view has objects that are not the hub's."""
     cursor.execute(SQL["foreign_objects"], _OLD_OBJECTS)
     if found := [name for (name,) in cursor.fetchall()]:
         raise Refused(

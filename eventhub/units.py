@@ -124,17 +124,13 @@ class Units:
 
 
 class Unit(HubTask):
-    """The task of a unit. Celery retries a failed one on the worker of its drain; a worker has at
-    most one such message under way.
-    """
+    """The task of a unit; a failed one is retried on its worker, one such message at a time."""
 
     units: Units | None = None  # of this process, when it is a worker of deliveries
     _retry_s = float("-inf")  # when the failed unit is retried
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run without a slot: the drain runs one unit at a time, and starts the next one before the
-        task of the last one has ended.
-        """
+        """Run without a slot: the drain runs one unit at a time, and overlaps the tasks."""
         args, kwargs = self.known_arguments(args, kwargs)
         return self.run(*args, **kwargs)
 

@@ -1,7 +1,4 @@
-"""Django's routes: the management API under /v1, its documentation, and the console. Django module.
-
-The hot routes never reach Django.
-"""
+"""Django's routes: management API, documents, console; no hot routes. Django module."""
 
 from django.contrib import admin
 from django.urls import include, path

@@ -1,6 +1,4 @@
-"""The hub's additions to a Celery worker: its required pool and settings, and its drain.
-Composition root. Plain module.
-"""
+"""The hub's additions to a Celery worker: required pool, settings, drain. Plain module."""
 
 import os
 import sys
@@ -83,9 +81,7 @@ class ConsumingStep(bootsteps.StartStopStep):  # type: ignore[misc]
 
 
 def _check_name(app: Celery, node: str) -> None:
-    """Warn if another worker has the same name: both would take units from one queue, and Celery's
-    tools would show them as one.
-    """
+    """Warn of a worker of the same name: both would take tasks from one queue."""
     try:
         answers = app.control.broadcast(
             "stats", reply=True, destination=[node], timeout=limits.WORKER_NAME_CHECK_S
@@ -116,9 +112,7 @@ def require_threads(pool: type, argv: list[str]) -> None:
 
 
 def _require_usable(queues: set[str], concurrency: int, options: dict[str, Any]) -> None:
-    """Refuse unknown queues, too few threads, a changing number of threads, and a second
-    timetable.
-    """
+    """Refuse unknown queues, too few threads, autoscaling, and a second beat."""
     if unknown := sorted(queues - SLOTS.keys()):
         refuse(
             f"The hub has no queue {', '.join(unknown)}. Leave out -Q, or name queues of: "

@@ -1,8 +1,4 @@
-"""Authentication of the management API: an API key as bearer, or an operator's login.
-Django module.
-
-Connection tokens are not accepted.
-"""
+"""Authentication by API key or operator's login, never by connection token. Django module."""
 
 import re
 from typing import Any

@@ -1,6 +1,4 @@
-"""The queries that find a live key with its client and zone, for Django's connection and for those
-of the hot routes. Plain module.
-"""
+"""Queries of live keys, for Django's connection and for those of the hot routes. Plain module."""
 
 from typing import Any, LiteralString
 

@@ -1,6 +1,4 @@
-"""Announcements of changes as events of the stream `system`, committed with the change itself.
-Django module.
-"""
+"""Announcements of changes in the stream `system`, committed with the change. Django module."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,4 @@
-"""The base class of the views of the management API: the actor and its zone, and the actions of a
-resource over a queryset or over functions. Django module.
-"""
+"""The base class of the management API's views: actor, zone and actions. Django module."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -99,9 +97,7 @@ class ResourceView(StrictView):
 
     @property
     def if_match(self) -> int | None:
-        """The sequence after which the resource must not have changed; 0: it must not exist; None:
-        no condition.
-        """
+        """The sequence since which no change is allowed; 0: must not exist; None: none given."""
         return conditions.condition_of(self.request)
 
     @cached_property

@@ -1,8 +1,4 @@
-"""GitHub's webhook payloads as events, from an npm package. Plain module.
-
-The package is `@octokit/webhooks-examples`, which `make setup` fetches into the virtual
-environment.
-"""
+"""GitHub's webhook payloads as events, from npm's `@octokit/webhooks-examples`. Plain module."""
 
 import json
 import random
@@ -45,9 +41,7 @@ def read_payloads(path: Path = EXAMPLES) -> list[Payload]:
 
 
 def draft(payload: Payload) -> Draft:
-    """Return the event: its type is GitHub's name and action (`issues.opened`), its body the
-    payload.
-    """
+    """Return an event of GitHub's name and action (`issues.opened`), with the payload as body."""
     action = payload.content.get("action")
     return {
         "domain": "github",

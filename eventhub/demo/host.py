@@ -1,6 +1,4 @@
-"""Counters of this machine as events: processor, memory, disk, network, each on its channel.
-Plain module.
-"""
+"""This machine's counters as events, each kind on its channel. Plain module."""
 
 import socket
 import time

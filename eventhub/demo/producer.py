@@ -1,6 +1,4 @@
-"""The demo's producer: it emits each event exactly once, because a batch keeps its ids until the
-hub has answered. Plain module.
-"""
+"""The demo's producer: a batch keeps its ids, so each event is stored once. Plain module."""
 
 import asyncio
 import itertools
@@ -26,9 +24,7 @@ class DemoProducer:
         self._numbers: dict[str, itertools.count[int]] = {}
 
     async def emit(self, stream: str, drafts: Sequence[Draft]) -> None:
-        """Emit a batch, and retry until the hub has answered. Raises HubProblem if the hub refuses
-        the batch for good. One call at a time for each stream.
-        """
+        """Emit a batch until the hub has answered; one call a stream. Raises HubProblem."""
         batch = [{**draft, "id": self._next_id(stream)} for draft in drafts]
         while True:
             try:

@@ -46,9 +46,7 @@ class _WaitingRequest(NamedTuple):
 
 
 class Appender:
-    """Appends for all callers of this process to streams of one durability: with `async` a commit
-    does not wait for the disk.
-    """
+    """Appends for all callers of this process; `async`: a commit does not wait for the disk."""
 
     def __init__(self, url: str, durability: str, tail: Tail) -> None:
         self._url = url
@@ -135,9 +133,7 @@ class Appender:
                 del self._waiting_of[party]
 
     async def _append_or_answer(self, taken: list[_WaitingRequest]) -> None:
-        """Append and answer every request, also after an unexpected error, so that no caller waits
-        forever and the task goes on.
-        """
+        """Append; answer every request, also after an unexpected error."""
         try:
             await self._append_some(taken)
         except Exception:
@@ -224,9 +220,7 @@ class Appender:
         task.add_done_callback(_closing.discard)
 
     def _publish(self, taken: list[_WaitingRequest], batch: AppendedBatch) -> None:
-        """Pass the committed rows to the tail, then answer: local readers get an event no later
-        than its emitter gets the answer.
-        """
+        """Pass committed rows to the tail, then answer: no emitter learns before local readers."""
         metrics.APPENDED.inc(len(batch.rows))
         metrics.APPEND_BATCH.observe(len(batch.rows))
         self._tail.committed(batch.rows, durable=self._durability == "sync")

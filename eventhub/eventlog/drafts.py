@@ -57,9 +57,7 @@ Outcome = list[Appended] | EventHubError
 
 
 class AppendedBatch(NamedTuple):
-    """The result of one transaction: the outcome of each request, and the new rows in order of
-    their sequences.
-    """
+    """The outcome of each request of a transaction, and the new rows by sequence."""
 
     outcomes: list[Outcome]
     rows: list[NewRow]

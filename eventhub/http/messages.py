@@ -1,6 +1,4 @@
-"""The part of HTTP that the hot routes need on plain ASGI: read a body within limits, send a
-response, a stream or an error. Plain module.
-"""
+"""HTTP on plain ASGI for the hot routes: bodies within limits, responses. Plain module."""
 
 import asyncio
 import contextlib

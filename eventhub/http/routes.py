@@ -1,6 +1,4 @@
-"""The table of the hot routes: path, request body, responses and errors of each. It drives dispatch
-and OpenAPI. Plain module.
-"""
+"""The table of the hot routes, for dispatch and the OpenAPI document. Plain module."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping

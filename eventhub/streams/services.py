@@ -1,6 +1,4 @@
-"""Changes of streams, their policies and the hub's quota; each is announced in its transaction.
-Django module.
-"""
+"""Changes of streams, policies and the quota, each announced. Django module."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,4 @@
-"""The data folder: its lock, its subfolders, its secret key, and a folder for sockets with short
-enough paths. Plain module.
-"""
+"""The data folder: lock, subfolders, secret key, and a folder for sockets. Plain module."""
 
 import fcntl
 import hashlib
@@ -132,9 +130,7 @@ def acquire_lock(folder: Folder, say: Callable[[str], None] = lambda line: None)
 
 
 def release_lock(fd: int) -> None:
-    """Empty the lock file and release it: the id of a process that has ended may be reused, and a
-    reader of the file would send signals to the wrong process.
-    """
+    """Empty and release the lock file: its process id may be reused."""
     with suppress(OSError):  # of a failing disk
         os.ftruncate(fd, 0)
     os.close(fd)
@@ -322,9 +318,7 @@ def remove_socket_folder(folder: Folder, sockets: Path) -> None:
 
 
 def give(root: Path, owner: tuple[int, int]) -> None:
-    """Change the owner (uid, gid) of `root` and everything in it, except files with several hard
-    links.
-    """
+    """Change the owner (uid, gid) of a folder's content, except files with several links."""
     paths = [root, *(Path(parent) / n for parent, ds, fs in os.walk(root) for n in (*ds, *fs))]
     for path in paths:
         found = path.lstat()

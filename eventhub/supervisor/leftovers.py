@@ -57,9 +57,7 @@ def _pid_in(lock: Path) -> int | None:
 
 
 def _end(folder: Path, postmaster: int | None) -> None:
-    """End all processes in the folder. The postmaster shuts its tree down; orphans without one are
-    ended directly.
-    """
+    """End the processes in the folder: by the postmaster, or orphans of it directly."""
     found = _workers(folder)
     for pid in found:
         if postmaster not in found or pid == postmaster:

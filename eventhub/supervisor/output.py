@@ -1,6 +1,4 @@
-"""The output of the hub's processes, each line after the name of its process; coloured only on a
-terminal. Plain module.
-"""
+"""The output of the hub's processes, each line after its process's name. Plain module."""
 
 import io
 import os
@@ -83,9 +81,7 @@ class Output:
 
 
 def have_standard_streams() -> None:
-    """Open standard streams that are closed: the next socket would get the descriptor, and every
-    child would take it for a standard stream.
-    """
+    """Open closed standard streams, or the next socket would be taken for one."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         continue
     os.close(fd)

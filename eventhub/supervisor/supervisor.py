@@ -39,9 +39,7 @@ class HubFailed(Exception):
 
 
 class ProcessSpec(NamedTuple):
-    """A process that the supervisor keeps running. Processes of one stage start together, after the
-    earlier stages are ready.
-    """
+    """A process to keep running. Stages start one after the other, each when ready."""
 
     command: Command
     stage: int
@@ -120,9 +118,7 @@ class Supervisor:
         self._complete = False  # all were ready once; afterwards none is too slow
 
     def run(self, on_ready: Callable[[], None]) -> None:
-        """Start all processes, call `on_ready`, and return after a stop signal, when all have
-        stopped. Raises HubFailed, also when all have stopped.
-        """
+        """Start all, call `on_ready`, return after a stop signal and stop. Raises HubFailed."""
         guardian.become_subreaper()  # this process inherits the orphans of a killed guardian
         handlers = {number: signal.signal(number, self._on_signal) for number in _stop_signals()}
         handlers[RENEW] = signal.signal(RENEW, self._on_renew)
@@ -158,9 +154,7 @@ class Supervisor:
                 self._step()
 
     def _try_start(self, run: _Supervised) -> None:
-        """Start it, or plan a restart if the system refuses: a disk may be unavailable for a while,
-        and processes or memory may be short.
-        """
+        """Start it; plan a restart if the system refuses (disk, memory, processes)."""
         run.due_at = None
         try:
             self._start(run)
@@ -305,9 +299,7 @@ class Supervisor:
         run.ready = False
 
     def _clear_orphans(self, command: Command) -> None:
-        """End the orphans of a killed guardian, which this process inherited, before its command is
-        restarted. Returns when none is left.
-        """
+        """End the orphans of a killed guardian before its command is restarted."""
         known = {run.process.pid for run in self._runs if run.process is not None}
         now = time.monotonic()
         until, report_at = now + command.grace_s, now + command.grace_s + ORPHANS_REPORT_S
@@ -328,9 +320,7 @@ class Supervisor:
     # --- stopping ---
 
     def _stop_all(self) -> None:
-        """Stop all in reverse order, each stage together, within STOP_TIMEOUT_S_MAX; a second
-        signal kills the rest.
-        """
+        """Stop all stages in reverse order, in time; a second signal kills the rest."""
         alive = [
             run for run in self._runs if run.process is not None and run.process.poll() is None
         ]
@@ -374,9 +364,7 @@ def _stop_signals() -> list[signal.Signals]:
 
 
 def _collect(process: Guarded) -> int:
-    """Return the status of a guardian that was asked to stop or kill; one that does not end is
-    killed itself.
-    """
+    """Return the status of a guardian that should end; kill one that does not."""
     try:
         return process.wait(KILL_GRACE_S)
     except subprocess.TimeoutExpired:

@@ -1,6 +1,4 @@
-"""The stored events of a stream: forward as one streamed response, resumed where it was cut off;
-backward in pages. Plain module.
-"""
+"""Stored events: forward as a stream resumed where cut off; backward in pages. Plain module."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

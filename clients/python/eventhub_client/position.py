@@ -1,6 +1,4 @@
-"""The position of one listener across its connections and transports: the reader's rules of the
-session protocol, without I/O. Plain module.
-"""
+"""A listener's position: the session protocol's rules for readers, without I/O. Plain module."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple

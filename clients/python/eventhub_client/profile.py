@@ -1,6 +1,4 @@
-"""The part of a client that outlives its connections (FOX 6.1): its applications, its interests,
-and the hub and address of its last connection. Plain module.
-"""
+"""What outlives a client's connections (FOX 6.1): applications, interests, hub. Plain module."""
 
 import socket
 from typing import Any, NamedTuple

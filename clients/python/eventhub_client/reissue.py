@@ -1,8 +1,4 @@
-"""Timers that say when an event without an acknowledgement is sent again, without I/O. Plain
-module.
-
-Source: FOX 10.1.1 (FOX-84).
-"""
+"""Timers of events without an acknowledgement, without I/O (FOX 10.1.1, FOX-84). Plain module."""
 
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar

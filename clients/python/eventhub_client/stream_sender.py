@@ -1,6 +1,4 @@
-"""Sends the queued events of one stream of an outbox: in order, repeatedly until they are stored.
-Plain module.
-"""
+"""Sends an outbox's events of one stream, in order, until they are stored. Plain module."""
 
 import asyncio
 import itertools

@@ -1,6 +1,4 @@
-"""The archiver's process: `python -m eventhub.eventlog.archive` archives due segments and reports
-each as a line of JSON on standard output (job.py). Plain module.
-"""
+"""The archiver's process: archives due segments, and prints each as JSON. Plain module."""
 
 import os
 import signal

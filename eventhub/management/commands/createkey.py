@@ -1,6 +1,4 @@
-"""`manage.py createkey CLIENT --grant emit:orders.*`: create an API key and print it once.
-Django module.
-"""
+"""`manage.py createkey CLIENT --grant emit:orders.*`: create an API key. Django module."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,6 +1,4 @@
-"""`manage.py forward`: one forwarder, which matches events for callbacks and writes deliveries.
-Django module.
-"""
+"""`manage.py forward`: one forwarder, which writes callbacks' deliveries. Django module."""
 
 import asyncio
 import signal

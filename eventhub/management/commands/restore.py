@@ -1,6 +1,4 @@
-"""`manage.py restore FILE`: replace the hub's database by a dump, while the hub is stopped.
-Django module.
-"""
+"""`manage.py restore FILE`: replace a stopped hub's database by a dump. Django module."""
 
 import os
 import subprocess

@@ -1,6 +1,4 @@
-"""`manage.py takeover`: convert the database of a hub from before 0.1 to this version.
-Django module.
-"""
+"""`manage.py takeover`: convert the database of a hub from before 0.1. Django module."""
 
 import os
 import subprocess

@@ -1,6 +1,4 @@
-"""`manage.py web`: one web process, on a port or on a socket inherited from the supervisor.
-Django module.
-"""
+"""`manage.py web`: one web process, on a port or an inherited socket. Django module."""
 
 import logging
 import resource

@@ -1,6 +1,4 @@
-"""`eventhub emit`: stores events from an argument, a file or standard input in a stream.
-Plain module.
-"""
+"""`eventhub emit`: stores events from an argument, a file or standard input. Plain module."""
 
 import sys
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""The hub and the key of a command: options, environment, or a file that only its owner may read.
-Plain module.
-"""
+"""The hub and key of a command: options, environment, or a private file. Plain module."""
 
 import os
 import stat
