@@ -1,7 +1,4 @@
-"""The archiver: acquires the lease, archives due segments, and reports each. SQL module.
-
-A failure is stored with its reason and retried later; the other segments go on.
-"""
+"""The archiver: leases, archives due segments, and reports each, also failures. SQL module."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
