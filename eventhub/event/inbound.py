@@ -36,15 +36,15 @@ Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class IdIn(Struct, forbid_unknown_fields=True):
-    """A producer's id (FOX-07); `sequence` ascends within an `incarnation`."""
+    """A producer's id (FOX-07); repeats within the producer window are detected."""
 
     sequence: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     incarnation: Counted = 0
     timestamp: Counted = 0  # microseconds since 1970 UTC
 
 
-class EventIn(Struct, forbid_unknown_fields=True, gc=False):
-    """One event as a caller sends it; JSON has no cycles for the garbage collector."""
+class EventIn(Struct, forbid_unknown_fields=True, gc=False):  # JSON has no cycles
+    """One event as a caller sends it."""
 
     domain: Named
     type: Named
