@@ -1,4 +1,7 @@
-"""The archiver: leases, archives due segments, and reports each, also failures. SQL module."""
+"""The archiver: acquires the lease, archives due segments, and reports each. SQL module.
+
+A failure is stored with its reason and retried later; the other segments go on.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -53,7 +53,10 @@ class _Count:
 
 
 class NameCount:
-    """Counts attribute names by kind; events by shape first, since most have one of a few."""
+    """Counts the names of attributes by kind, to choose those that get a column.
+
+    Events are counted by shape first: most events of a stream have one of a few shapes.
+    """
 
     def __init__(self) -> None:
         self._shapes: dict[_Shape, _Count] = {}

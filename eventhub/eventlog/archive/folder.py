@@ -70,7 +70,9 @@ class ArchiveFolder:
             self.remove(path)
 
     def _require_space(self) -> None:
-        """Raise ArchiveUnavailable on a disk with little space: the hub needs it."""
+        """Raise ArchiveUnavailable if a local disk is low on space: the archive must not take what
+        the hub needs.
+        """
         root = Path(self._root)
         if self._local and root.is_dir() and disk.measure(root).state != "ok":
             raise ArchiveUnavailable(

@@ -36,5 +36,7 @@ def manifest_path(stem: str) -> str:
 
 
 def file_path(stem: str, sha256: str) -> str:
-    """Return the Parquet file's path, with a digest, so that no two writers' bytes share one."""
+    """Return the path of the Parquet file. It contains a digest of the content, so two archivers
+    never write different bytes to one path.
+    """
     return f"{stem}-{sha256[:16]}.parquet"

@@ -1,4 +1,6 @@
-"""Verifies archived segments against manifests and database, in constant memory. Plain module."""
+"""Verifies archived segments against their manifests and the database, and reports each problem. It
+reads every byte, in constant memory. Plain module.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
