@@ -1,4 +1,6 @@
-"""Checks of settings and database before a process starts. SQL module."""
+"""Checks of a process before it starts: unusable settings, and a database of another version, end
+it with a reason. Composition root. SQL module.
+"""
 
 import os
 import signal

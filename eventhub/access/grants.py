@@ -34,7 +34,10 @@ def to_listen(stream: str) -> str:
 
 
 def parse_grants(items: Any, *, field: str = "grants") -> tuple[Grant, ...]:
-    """Parse `[{"action": "emit", "streams": "orders.*"}]`. Errors name index and field."""
+    """Parse grants from their JSON, `[{"action": "emit", "streams": "orders.*"}]`.
+
+    Errors name index and field.
+    """
     if not isinstance(items, list):
         raise InvalidField("Grants are a list of objects.", field=field)
     if len(items) > limits.GRANTS_PER_KEY_MAX:

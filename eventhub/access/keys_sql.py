@@ -1,4 +1,6 @@
-"""Queries of live keys, for Django's connection and for those of the hot routes. Plain module."""
+"""The queries that find a live key with its client and zone, for Django's connection and for those
+of the hot routes. Plain module.
+"""
 
 from typing import Any, LiteralString
 

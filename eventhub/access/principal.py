@@ -67,7 +67,9 @@ class Principal(NamedTuple):
 
 
 def narrow(principal: Principal, claims: Claims) -> Principal:
-    """Return the principal limited to the lifetime and grants of a connection token."""
+    """Return the principal of a connection token: that of its key or login, limited to the token's
+    lifetime and grants.
+    """
     ends = [claims.expires_at_us]
     if principal.expires_at_us is not None:
         ends.append(principal.expires_at_us)

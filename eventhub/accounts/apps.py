@@ -1,4 +1,6 @@
-"""The management API of `eventhub.access`'s tables as a Django app. Django module."""
+"""The management API of zones, clients, channels and credentials as a Django app; its tables are
+those of `eventhub.access`. Django module.
+"""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,8 @@
-"""Changes of API keys, and connection tokens; none grants more than its issuer. Django module."""
+"""Changes of API keys: issue, change, revoke; and connection tokens of keys and operators' logins.
+Django module.
+
+A key grants no more than it has itself.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -78,7 +82,9 @@ def change_key(
     label: str | None = None,
     if_match: int | None = None,
 ) -> ApiKey:
-    """Change the label or the grants; None leaves them. Raises NotFound for a revoked key."""
+    """Change the label or the grants; None leaves them. Raises NotFound for a revoked key, which
+    stays as it was.
+    """
     if grants is not None and actor.principal is not None:
         _require_covered(actor.principal.grants, grants)
     with transaction.atomic():

@@ -1,4 +1,6 @@
-"""Announcements of changes in the stream `system`, committed with the change. Django module."""
+"""Announcements of changes as events of the stream `system`, committed with the change itself.
+Django module.
+"""
 
 from collections.abc import Sequence
 from typing import Any

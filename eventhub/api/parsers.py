@@ -1,4 +1,6 @@
-"""Parsers of management requests: strict JSON, nothing rounded or guessed. Django module."""
+"""Parsers of management requests: strict JSON, one object, nothing rounded or guessed.
+Django module.
+"""
 
 from typing import IO, Any
 

@@ -68,7 +68,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def as_error(error: BaseException) -> errors.EventHubError:
-    """Convert an exception; an unexpected one is logged with its trace and is `internal`."""
+    """Convert an exception to an EventHubError. An unexpected one is logged with its trace and
+    becomes `internal`.
+    """
     if isinstance(error, errors.EventHubError):
         return error
     if any(isinstance(one, psycopg.errors.DiskFull) for one in (error, error.__cause__)):

@@ -1,4 +1,6 @@
-"""The base class of the management API's views: actor, zone and actions. Django module."""
+"""The base class of the views of the management API: the actor and its zone, and the actions of a
+resource over a queryset or over functions. Django module.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -97,7 +99,9 @@ class ResourceView(StrictView):
 
     @property
     def if_match(self) -> int | None:
-        """The sequence since which no change is allowed; 0: must not exist; None: none given."""
+        """The sequence after which the resource must not have changed; 0: it must not exist; None:
+        no condition.
+        """
         return conditions.condition_of(self.request)
 
     @cached_property

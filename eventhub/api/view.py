@@ -1,4 +1,6 @@
-"""A view that parses strictly and answers with its position in `system`. Django module."""
+"""A view that parses its request strictly and answers with its position in `system`.
+Django module.
+"""
 
 import re
 from collections.abc import Sequence
@@ -62,7 +64,9 @@ class StrictView(GenericViewSet):
             return super().dispatch(request, *args, **kwargs)
 
     def check_permissions(self, request: Request) -> None:
-        """Check authentication before the request: a stranger learns nothing of the hub."""
+        """Check authentication first, then the request, then permissions: a caller without
+        credentials learns nothing of the hub.
+        """
         if request.user is not None:
             self._begin(request)
         elif any(each.schemes for each in self.get_permissions()):
@@ -108,7 +112,9 @@ class StrictView(GenericViewSet):
 
 
 def _measure_chunked(request: HttpRequest) -> None:
-    """Set the length of a chunked body, which DRF would take for none."""
+    """Set the length of a chunked body: DRF takes a request without Content-Length for one without
+    a body.
+    """
     if "HTTP_TRANSFER_ENCODING" not in request.META or request.META.get("CONTENT_LENGTH"):
         return
     body = request.read(limits.MANAGE_BODY_BYTES_MAX + 1)

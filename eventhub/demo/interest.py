@@ -1,4 +1,8 @@
-"""The demo's registrations and its endpoint, created through the public API. Plain module."""
+"""The demo's registrations and its endpoint, created through the public API as by any client.
+Plain module.
+
+An existing endpoint, found by its description, is reused; only its URL follows the receiver.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -51,7 +51,9 @@ class MarkStore(Protocol):
 
 
 def open_mark_store(url: str) -> MarkStore:
-    """Return the store of `file:///folder`, `redis://...`, `unix:///socket`; "": memory."""
+    """Return the storage at a URL: `file:///folder`, `redis://...`, `unix:///socket`, or "" for the
+    memory of this process.
+    """
     parts = urlsplit(url)
     if not url:
         return MemoryMarkStore()
@@ -61,7 +63,9 @@ def open_mark_store(url: str) -> MarkStore:
 
 
 class MemoryMarkStore:
-    """Marks in memory: they distinguish a crash from a restore while the process runs."""
+    """Marks in the memory of this process: they distinguish a crash of the database from a restore
+    while the process runs.
+    """
 
     def __init__(self) -> None:
         self._marks: dict[str, HighWaterMark] = {}
@@ -78,7 +82,9 @@ class MemoryMarkStore:
 
 
 class FileMarkStore:
-    """Marks as files in a folder, each replaced by a rename, so never half written."""
+    """Marks as files in an existing folder. A file is replaced by a rename, so it is never half
+    written.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -37,7 +37,9 @@ class ReadsArchive(Protocol):
     def read(
         self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
     ) -> list[StoredEvent]:
-        """Return events after a sequence. Raises ArchiveDamaged, ArchiveUnavailable."""
+        """Return the events of a segment after a sequence. Raises ArchiveDamaged,
+        ArchiveUnavailable.
+        """
 
 
 class Log:
@@ -188,7 +190,9 @@ class Log:
 
 
 class Follower:
-    """One reader in one stream: catch-up, then the ring, without gap or duplicate. One user."""
+    """The position of one reader in one stream: catch-up from the log, then the ring, without a
+    gap or a duplicate between. One user at a time.
+    """
 
     __slots__ = ("_life", "_read", "cursor", "position", "ring")
 
@@ -205,7 +209,9 @@ class Follower:
         return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
 
     def ready(self, count: int) -> list[StoredEvent] | None:
-        """Return the next events in the ring; None if they must be read with `catch_up`."""
+        """Return the next events in the ring, without waiting; None if they must be read with
+        `catch_up`.
+        """
         if self._life != self.ring.life:
             return None
         return self.ring.after(self.cursor.sequence, count)

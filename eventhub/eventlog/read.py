@@ -19,7 +19,9 @@ SQL = queries.load("eventhub/eventlog/sql/read.sql")
 
 
 class AtTime(NamedTuple):
-    """A time as a start: the cursor before the first event appended then or later."""
+    """A time as a start. It resolves to the cursor before the first event that was appended then or
+    later.
+    """
 
     time_us: int
 
@@ -29,7 +31,9 @@ Connection = psycopg.AsyncConnection[Any]
 
 
 class Position(NamedTuple):
-    """A reader's position: the last event read, and the stream's head at that moment."""
+    """A reader's position. `cursor`: the last event read; `head`: the stream's last sequence at
+    that moment.
+    """
 
     cursor: Cursor
     head: int

@@ -1,4 +1,6 @@
-"""The last change of each resource in `system`, for conditions (EMC-12). SQL module."""
+"""The last change of each resource, as a sequence in `system`, for conditional requests (EMC-12).
+SQL module.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple

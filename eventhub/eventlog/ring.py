@@ -41,7 +41,9 @@ class Ring:
         return self._before if newest is None else newest.cursor
 
     def push(self, rows: Iterable[StoredEvent]) -> bool:
-        """Add the next rows, and ignore known ones; return False if there is a hole."""
+        """Add the rows that come next and ignore known ones. Return False if there is a hole before
+        a row.
+        """
         pushed = False
         complete = True
         for stored in rows if self.trusted else ():
@@ -57,7 +59,9 @@ class Ring:
         return complete
 
     def after(self, sequence: int, count: int) -> list[StoredEvent] | None:
-        """Return up to `count` events after a sequence; None if they have left the ring."""
+        """Return up to `count` events after a sequence; None if they have left the ring and must be
+        read from the log.
+        """
         if not self.holds(sequence):
             return None
         start = sequence + 1
@@ -79,7 +83,9 @@ class Ring:
         self._wake()
 
     def distrust(self) -> None:
-        """Invalidate the ring until `skip_to`: the store may have been replaced."""
+        """Invalidate the ring until `skip_to`: the store was unreachable, and may have been
+        replaced.
+        """
         self.life += 1
         self.trusted = False
         self._wake()

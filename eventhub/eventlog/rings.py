@@ -31,7 +31,9 @@ class Rings:
 
     @asynccontextmanager
     async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
-        """Keep a ring during the block and a little longer. Raises the errors of `head_of`."""
+        """Keep the stream's ring while the block runs and a little longer, for readers that poll.
+        Raises the errors of `head_of`.
+        """
         if stream_id not in self._rings:
             head = await self._head_of(stream_id)
             if stream_id not in self._rings:  # no other task was quicker

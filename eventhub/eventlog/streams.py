@@ -151,7 +151,9 @@ def create_stream(
 
 
 def lock_system(connection: Connection) -> None:
-    """Lock the head of `system`, so that no stream is created or changed meanwhile."""
+    """Lock the head of `system` to the end of the transaction, so that no stream is created or
+    changed meanwhile.
+    """
     connection.execute(SQL["lock_system"])
 
 

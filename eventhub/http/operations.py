@@ -26,7 +26,9 @@ DATABASE_OK = Component("database", "ok")
 
 
 async def metrics_route() -> Response:
-    """Return the metrics of all web processes that share a folder, rendered in a thread."""
+    """Return the metrics of all web processes if they share a folder, else of this one. A thread
+    renders them.
+    """
     body = await asyncio.to_thread(_metrics_text)
     return Response(200, body, [], metrics.CONTENT_TYPE)
 

@@ -30,7 +30,9 @@ def require_archive() -> None:
 
 
 def require_database() -> None:
-    """Raise NoDatabaseUrl at once: the driver would search for a server for seconds."""
+    """Raise NoDatabaseUrl without the setting, at once: the driver would search for a server for
+    seconds.
+    """
     if not read_env().database_url:
         raise NoDatabaseUrl(
             "DATABASE_URL is not set: copy the line `export DATABASE_URL=…` from the banner of "
@@ -48,7 +50,9 @@ def require_answer() -> None:
 
 
 def refuse_other_schema() -> None:
-    """End a command whose database is of another version of the hub."""
+    """End a command whose database was created by another version of the hub. The command itself
+    reports an empty or unavailable database.
+    """
     url = read_env().database_url
     try:
         if url:

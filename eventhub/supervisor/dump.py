@@ -167,7 +167,9 @@ def _run(url: str, name: str, *words: str, out: object) -> None:
 
 
 def _target(url: str) -> tuple[str, Mapping[str, str]]:
-    """Return the URL without its password, which others could read, and an environment with it."""
+    """Return the URL without its password, which other users could read among a command's
+    arguments, and an environment with the password.
+    """
     parts = conninfo_to_dict(url)
     password = parts.pop("password", None)
     env = dict(os.environ)

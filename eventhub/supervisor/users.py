@@ -108,7 +108,9 @@ def _works(identity: Identity, folder: Folder, home: Path) -> bool:
 
 
 def _advice(folder: Folder, home: Path) -> str:
-    """Return a command that works, found by trying, or other advice."""
+    """Return a command that works, found by trying, or other advice if no user can reach the
+    programs.
+    """
     for path in ("/var/lib/eventhub", "/srv/eventhub", "/var/tmp/eventhub"):  # noqa: S108
         if Path(path) != folder.root and _would_work(Path(path), home):
             return (

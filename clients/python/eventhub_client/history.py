@@ -1,4 +1,6 @@
-"""Stored events: forward as a stream resumed where cut off; backward in pages. Plain module."""
+"""The stored events of a stream: forward as one streamed response, resumed where it was cut off;
+backward in pages. Plain module.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

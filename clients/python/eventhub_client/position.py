@@ -1,4 +1,6 @@
-"""A listener's position: the session protocol's rules for readers, without I/O. Plain module."""
+"""The position of one listener across its connections and transports: the reader's rules of the
+session protocol, without I/O. Plain module.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple

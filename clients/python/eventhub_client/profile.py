@@ -1,4 +1,6 @@
-"""What outlives a client's connections (FOX 6.1): applications, interests, hub. Plain module."""
+"""The part of a client that outlives its connections (FOX 6.1): its applications, its interests,
+and the hub and address of its last connection. Plain module.
+"""
 
 import socket
 from typing import Any, NamedTuple

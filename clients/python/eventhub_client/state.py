@@ -1,4 +1,6 @@
-"""The state of a keyed stream as a mapping that stays current, also after gaps. Plain module."""
+"""The state of a keyed stream as a mapping that stays current: a snapshot, every event folded into
+it, a new snapshot after a gap. Plain module.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping

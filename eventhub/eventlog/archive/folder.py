@@ -48,7 +48,9 @@ class ArchiveFolder:
 
     @contextmanager
     def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:
-        """Create a temporary file; yield path and file. It is removed if the block fails."""
+        """Create a temporary file for writing; yield its path and the file. It is removed if the
+        block fails.
+        """
         path = f"{self._unfinished}/{secrets.token_hex(8)}-{name}"
         self._require_space()
         with _explained(path):
@@ -65,7 +67,9 @@ class ArchiveFolder:
             raise
 
     def remove_unfinished(self) -> None:
-        """Remove killed writers' files; a suspended writer fails at its rename."""
+        """Remove temporary files of killed writers. A writer that was only suspended fails at its
+        rename.
+        """
         for path in self.names(self._unfinished):
             self.remove(path)
 
