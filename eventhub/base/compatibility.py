@@ -12,6 +12,8 @@ T = TypeVar("T")
 
 
 def from_known_fields(kind: type[T], fields: Mapping[str, Any]) -> T:
-    """Return a NamedTuple of type `kind` without unknown fields; TypeError if one is missing."""
+    """Return a NamedTuple of type `kind`, leaving out fields that it does not have. Raises
+    TypeError if a field without a default is missing.
+    """
     names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     return kind(**{name: fields[name] for name in names if name in fields})

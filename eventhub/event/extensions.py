@@ -67,7 +67,9 @@ def base64_text(data: bytes) -> str:
 
 
 def from_extensions(given: dict[str, Any]) -> dict[str, Any]:
-    """Convert extensions to fields; unknown ones are attributes. Raises BadRequest with `field`."""
+    """Convert a CloudEvent's extensions to fields of an event; unknown extensions are attributes.
+    Raises subclasses of BadRequest with the extension as `field`.
+    """
     fields: dict[str, Any] = {"domain": DEFAULT_DOMAIN}
     attributes: dict[str, Any] = {}
     for extension, value in given.items():

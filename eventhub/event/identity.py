@@ -1,4 +1,7 @@
-"""Producers' event ids, unique in space and time (FOX 4.2.2, FOX-07 to FOX-09). Plain module."""
+"""The ids that producers give to events, unique in space and time, and their issuer. Plain module.
+
+Source: FOX 4.2.2 (FOX-07, FOX-08, FOX-09).
+"""
 
 from typing import Any, NamedTuple
 
@@ -20,7 +23,9 @@ def stored_incarnation(incarnation: int, timestamp_us: int) -> int:
 
 
 class EventId(NamedTuple):
-    """A producer's id of an event. Compare with `order`: tuples compare the client first."""
+    """A producer's id of an event. Compare with `order`, not with `<`: tuples compare the client
+    first.
+    """
 
     client: str
     timestamp_us: int
@@ -29,7 +34,9 @@ class EventId(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int]:
-        """The order among ids of one producer: timestamp, then sequence (FOX-09)."""
+        """The order among ids of one producer: by timestamp, then by sequence (FOX-09; decisions
+        10).
+        """
         return (self.timestamp_us, self.sequence)
 
     def wire(self) -> dict[str, Any]:

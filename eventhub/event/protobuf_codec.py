@@ -71,7 +71,9 @@ def encode(event: Event) -> bytes:
 
 
 def encode_fields(fields: dict[str, Any]) -> bytes:
-    """Return the stored bytes of fields, without an `Event`, which costs more to build."""
+    """Return the stored bytes of the message's own fields. Callers that have them avoid building an
+    `Event`, which costs more than the encoding.
+    """
     return _message(**fields).SerializeToString()
 
 

@@ -1,4 +1,7 @@
-"""The digest of an event's tags, its attribute names (FOX 4.2.1, 4.7; FOX-06). Plain module."""
+"""The signature of an event, a digest of its tags: the names of its attributes. Plain module.
+
+Source: FOX 4.2.1, 4.7 (FOX-06).
+"""
 
 import hashlib
 from collections.abc import Iterable
@@ -7,5 +10,7 @@ import orjson
 
 
 def signature(names: Iterable[str]) -> str:
-    """Return 32 hexadecimal digits of an event's attribute names, in any order."""
+    """Return 32 hexadecimal digits that depend on the names of an event's top-level attributes, in
+    any order. Values do not count: events with the same tags have one signature.
+    """
     return hashlib.sha256(orjson.dumps(sorted(names))).hexdigest()[:32]

@@ -1,4 +1,6 @@
-"""Rows as Arrow batches over a connection of their own (ADBC), not in memory. SQL module."""
+"""Rows as Arrow record batches, streamed over a connection of their own (ADBC), for results too
+large for memory. SQL module.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +60,9 @@ class ArrowSnapshot:
         self._connection.close()
 
     def cancel(self) -> None:
-        """Make the running statement fail, from any thread; repeat it until the reader ends."""
+        """Make the running statement fail. Any thread may call it. Between two statements it has no
+        effect, so repeat it until the reader has ended.
+        """
         self._cancelled = True
         with _explained():
             self._connection.adbc_cancel()

@@ -60,7 +60,9 @@ def scalars(connection: Any) -> Any:
 
 
 def named(kind: type[Kind]) -> BaseRowFactory[Kind]:
-    """Return a row factory for a NamedTuple, nested ones from their own fields' columns."""
+    """Return psycopg's row factory for a NamedTuple. A field that is a NamedTuple itself is built
+    from the columns that its own fields name.
+    """
     return partial(_factory, kind)
 
 
