@@ -127,8 +127,8 @@ test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## run linters and all tests: mak
 check: lint ## run linters, type checks and unit tests in a minute and a half
 	$(PYTEST) tests/tidy tests/unit $(ARGS)
 
-lint-prose: setup $(VENV)/.stamp-dev ## check words and docstrings: make lint-prose ARGS=delivery/forward
-	$(BIN)/python -m tests.tidy.prose $(ARGS)
+lint-prose: setup $(VENV)/.stamp-dev ## check words and docstrings: make lint-prose WITHIN=delivery/forward
+	$(BIN)/python -m tests.tidy.prose $(WITHIN)
 
 lint: lint-console lint-types lint-python lint-prose ## run ruff, import contracts, mypy, and for the console types and ESLint
 
