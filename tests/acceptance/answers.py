@@ -78,7 +78,9 @@ def _compare(before: Path, after: Path) -> int:
 
 
 def _recorded_bad(hub: LiveHub) -> list[Record]:
-    """The tests of bad input read Django's routes, so Django is set up first."""
+    """Return the answers to the cases of bad input. Its tests read Django's routes, so Django is
+    set up first.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
     django.setup()
     from tests.acceptance.recorded import bad

@@ -58,7 +58,7 @@ class Operation(documented.Operation):
 
 @cache
 def operations() -> tuple[Operation, ...]:
-    """All of the API."""
+    """Return all operations of the API."""
     return tuple(Operation(*one) for one in documented.operations() if one.route not in OPEN)
 
 

@@ -31,7 +31,7 @@ def caused(answer: Answer) -> range:
 
 
 def resources(zone: LiveZone) -> dict[str, tuple[str, Any]]:
-    """A path of each kind, and a body that changes what is there."""
+    """Return a path of each kind, and a body that changes what is there."""
     zone.create_stream("orders")
     zone.key("listen:*", client="shop")
     key = zone.key("listen:*", client="shop").split("_")[1]
@@ -50,7 +50,7 @@ def cursor(answer: Answer) -> str:
 
 
 def first_after(zone: LiveZone, stream: str, start: str) -> Any:
-    """The first event that a listener from a cursor receives."""
+    """Return the first event that a listener from a cursor receives."""
     page = ask(zone, "GET", f"streams/{stream}/events?from={start}&timeout=10&limit=1")
     return page.json["events"][0]
 
