@@ -57,7 +57,8 @@ class Log:
         mark_url: str,
     ) -> None:
         self.pool = reading_pool(database_url, "read", limits.READERS_PER_PROCESS_MAX)
-        # for authorization only, so that readers that catch up cannot delay it
+        # for what requests wait for (authorization, originals, positions), so that readers that
+        # catch up cannot delay it
         self.lookups = reading_pool(database_url, "lookup", limits.LOOKUPS_PER_PROCESS_MAX)
         shares: set[Ring] = set()  # all rings of the process
         self.continuity = Continuity(mark_url)
@@ -135,7 +136,7 @@ class Log:
 
     async def originals(self, zone_id: int, copies: Sequence[Copy]) -> list[Original]:
         """Return the stored events that new events are copies of. Raises DatabaseUnavailable."""
-        async with reading(self.pool) as connection:
+        async with reading(self.lookups) as connection:
             return await find_originals(connection, zone_id, copies)
 
     async def head(self, stream: StreamInfo | int) -> Cursor:

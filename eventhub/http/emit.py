@@ -32,7 +32,7 @@ from eventhub.eventlog.stored import Cursor, StreamInfo
 from eventhub.http.call import Call
 from eventhub.http.messages import Headers, Response, read_body, read_head, utf8_path
 from eventhub.types.cost import Budget
-from eventhub.types.originals import Guarded, may_be_copy, require_kept
+from eventhub.types.originals import PossibleCopy, may_be_copy, require_kept
 from eventhub.types.registry import TypeRegistry
 
 
@@ -125,7 +125,7 @@ async def emit(
     types = await services.types.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
     drafts: list[Draft] = []
-    guarded: list[Guarded] = []  # that may be copies of stored events
+    possible: list[PossibleCopy] = []  # that may be copies of stored events
     async with Budget(services.types.expensive_checks) as budget:
         for index, event in enumerate(events):
             try:
@@ -140,12 +140,12 @@ async def emit(
                 raise
             draft = _draft(sender, info.id, event, (index, mask, payload))
             if checker is not None and checker.immutable and may_be_copy(event, draft):
-                guarded.append(Guarded(index, event, draft, checker.immutable))
+                possible.append(PossibleCopy(index, event, draft, checker.immutable))
             drafts.append(draft)
-    if guarded:
-        copies = [one.as_copy() for one in guarded]
+    if possible:
+        copies = [one.as_copy() for one in possible]
         found = await services.log.originals(principal.zone_id, copies)
-        require_kept(guarded, found, partial(_may_see, principal))
+        require_kept(possible, found, partial(_may_see, principal))
     return _emitted(info.name, await services.log.append(drafts, info, principal.party))
 
 

@@ -34,7 +34,7 @@ from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.errors import NotKeyed, UnknownKey
 from eventhub.streams.selectors import about_stream, position_of
 from eventhub.types import selectors as types
-from eventhub.types.originals import Guarded, may_be_copy, require_kept
+from eventhub.types.originals import PossibleCopy, may_be_copy, require_kept
 
 _NEXT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{96})")
 _NONCE_BYTES = 16
@@ -121,7 +121,7 @@ def put_key(
         checker.check(event)
     draft = Draft(row.id, mask, payload, key=key)
     if checker is not None and checker.immutable and may_be_copy(event, draft):
-        _require_kept(actor, Guarded(0, event, draft, checker.immutable))
+        _require_kept(actor, PossibleCopy(0, event, draft, checker.immutable))
     with transaction.atomic():
         before, hidden = _before(actor, row, key)
         if not hidden:
@@ -135,15 +135,15 @@ def put_key(
     return found, before is None
 
 
-def _require_kept(actor: Actor, guarded: Guarded) -> None:
+def _require_kept(actor: Actor, possible: PossibleCopy) -> None:
     """Raise ImmutableProperty if the event is a copy that changes an immutable property."""
 
     def may_see(stream: str, event: Event) -> bool:
         return actor.may_listen(stream) and is_shown(event, actor.principal)
 
-    found = find_originals_now(raw_connection(), actor.zone_id, [guarded.as_copy()])
+    found = find_originals_now(raw_connection(), actor.zone_id, [possible.as_copy()])
     try:
-        require_kept([guarded], found, may_see)
+        require_kept([possible], found, may_see)
     except ImmutableProperty as error:
         error.index = None
         raise

@@ -16,7 +16,7 @@ from eventhub.eventlog.originals import Copy, Original
 MaySee = Callable[[str, Event], bool]  # whether the emitter may see an event of a stream
 
 
-class Guarded(NamedTuple):
+class PossibleCopy(NamedTuple):
     """A new event whose type has immutable properties, and that may be a copy. `at`: its index in
     the request.
     """
@@ -36,7 +36,7 @@ def may_be_copy(event: EventIn, draft: Draft) -> bool:
 
 
 def require_kept(
-    guarded: Sequence[Guarded], originals: Iterable[Original], may_see: MaySee
+    possible: Sequence[PossibleCopy], originals: Iterable[Original], may_see: MaySee
 ) -> None:
     """Raise ImmutableProperty, with the index, for an event of the same type as its original in
     which an immutable property differs.
@@ -44,7 +44,7 @@ def require_kept(
     An original that the emitter may not see counts as none: a refusal would reveal its values.
     """
     for position, stream, payload in originals:
-        copy, original = guarded[position], decode(payload)
+        copy, original = possible[position], decode(payload)
         if (original.domain, original.type) != (copy.event.domain, copy.event.type):
             continue  # an effect, not a copy
         if stream and not may_see(stream, original):
