@@ -40,6 +40,7 @@ class EventHeader:
     liveness: Liveness
     registrations: Sequence[int] = ()  # those named by the listener that matched
     latest_version: str = ""  # of the event's type, if newer than the event's (FOX-20)
+    signature: bool = False  # the listener requested the signatures of events (FOX-17)
     variables: Mapping[int, str] | None = None  # bound to the event, by registration (RDY-17)
 
 
@@ -90,10 +91,11 @@ class ProtobufFrames:
         frame.prev = header.prev
         frame.liveness = _LIVENESS[header.liveness]
         frame.appended_at_us = stored.appended_at_us
-        if header.registrations or header.latest_version:
+        if header.registrations or header.latest_version or header.signature:
             frame = event_pb2.EventFrame.FromString(frame.SerializeToString())
             frame.registrations.extend(header.registrations)
             frame.latest_version = header.latest_version
+            frame.signature = stored.signature if header.signature else ""
             frame.variables.update(header.variables or {})
         head, payload = frame.SerializeToString(), stored.payload
         size = varint(len(payload))
@@ -195,7 +197,8 @@ def _about(header: EventHeader, stored: StoredEvent) -> str:
         if header.variables:
             matched += f'"bindings":{bindings_json(header.variables, stored.cursor)},'
     latest = f'"latest_version":"{header.latest_version}",' if header.latest_version else ""
-    return f'{named}"prev":{header.prev},"liveness":"{header.liveness}",{latest}{matched}'
+    signed = f'"signature":"{stored.signature}",' if header.signature else ""
+    return f'{named}"prev":{header.prev},"liveness":"{header.liveness}",{signed}{latest}{matched}'
 
 
 def _text(text: str) -> str:

@@ -98,6 +98,7 @@ class ListenerState:
         "missed",
         "name",
         "name_json",
+        "signature",
         "started_head",
         "stream",
         "window",
@@ -112,6 +113,7 @@ class ListenerState:
         self.missed: Liveness = "recovery"  # liveness of events from before the start
         self.filter = filter
         self.window = window
+        self.signature = False  # whether frames have the signatures of events
         self.last_reported = 0  # the last sequence reported to the reader
         self.started_head = 0  # events above it were appended after the start
         self._unacked: deque[int] = deque()
@@ -151,7 +153,7 @@ class ListenerState:
         """
         liveness = "live" if stored.sequence > self.started_head else self.missed
         last, (ids, variables) = self.last_reported, matched
-        header = EventHeader(self.name_json, last, liveness, ids, latest, variables)
+        header = EventHeader(self.name_json, last, liveness, ids, latest, self.signature, variables)
         frame = form.event(header, stored)
         self.last_reported = stored.sequence
         if self.window is not None:
