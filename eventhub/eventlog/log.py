@@ -15,6 +15,7 @@ from eventhub.base.fair_queue import HUB, Party
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.read import Position, ReadLimits, Start, mismatch, read, resolve
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
@@ -29,6 +30,10 @@ _PAGE = ReadLimits()
 
 async def _admit_all(_drafts: list[Draft]) -> None:
     """Admit everything, where no quota and no disk is watched."""
+
+
+def _note_nothing() -> None:
+    """Note nothing, where no maintenance runs."""
 
 
 class ReadsArchive(Protocol):
@@ -68,6 +73,8 @@ class Log:
         )
         self.transient = Transient(redis_url, shares)
         self.admit: Admit = _admit_all  # called before every append
+        # called when PostgreSQL refuses an append because its disk is full
+        self.on_write_refused: Callable[[], None] = _note_nothing
         self._archive = archive
         self._appenders = {
             durability: Appender(database_url, durability, self.tail)
@@ -128,7 +135,11 @@ class Log:
         if stream is not None and durability == "transient":
             return await self.transient.append(stream, drafts)
         await self.admit(drafts)
-        return await self._appenders[durability].append(drafts, party)
+        try:
+            return await self._appenders[durability].append(drafts, party)
+        except StorageFull:
+            self.on_write_refused()
+            raise
 
     @asynccontextmanager
     async def follow(self, stream: StreamInfo | int, start: Start) -> AsyncIterator["Follower"]:
