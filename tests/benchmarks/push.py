@@ -30,6 +30,11 @@ def cases(world: World, pace: Pace) -> list[Case]:
             floor=5.0,
             goal=2.5,
             lower_is_better=True,
+            order=(
+                ("value", "p99_ms"),
+                ("in_hub_p50_ms", "in_hub_p99_ms"),
+                ("in_hub_p50_ms", "value"),
+            ),
         ),
         Case(
             name="latency_1_library",
