@@ -158,7 +158,6 @@ def test_at_the_quota_the_oldest_events_are_dropped_and_a_warning_is_announced(
             assert len(announced(zone, "storage.quota_reached")) == 1
     wait_for(lambda: first_of(zone, "orders") > 1, "the oldest segment to go")
     assert highest <= QUOTA
-    assert max(refused_s) < 5, refused_s
     assert refused_s.count(0) >= 0.9 * 64, refused_s
     gone = f"/v1/streams/orders/events?from={before['segment']}:0"
     assert hub.call("GET", gone, key=zone.admin).status == 410
@@ -182,7 +181,7 @@ def emit_mebibyte(zone: LiveZone, number: int) -> float:
         answer.refused(507, "storage_full")
         assert int(answer.headers["retry-after"]) <= limits.STORAGE_FULL_RETRY_S
         refused_s = time.monotonic() - began_s
-        assert refused_s < PATIENCE_S
+        assert refused_s < 5
         time.sleep(0.05)
     return refused_s
 
