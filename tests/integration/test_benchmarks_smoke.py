@@ -84,7 +84,6 @@ def test_a_missed_floor_and_a_weak_baseline_are_reported() -> None:
 def test_a_latency_is_better_when_it_is_lower() -> None:
     case = Case(
         "latency_1",
-        "latency_1_library",
         "ms",
         lambda: Reading(0),
         floor=5,

@@ -120,7 +120,7 @@ async def test_protobuf_carries_the_stored_bytes(hub: LiveHub, zone: LiveZone) -
         " JOIN zones z ON z.id = s.zone_id WHERE z.name = %s AND s.name = 'orders'",
         zone.name,
     )
-    stored: dict[int, str] = dict(rows)  # type: ignore[arg-type]
+    stored: dict[int, str] = dict(rows)
     assert len(stored) == 10
     assert len(found) == 8
     assert all(sent == stored for sent in found.values()), found

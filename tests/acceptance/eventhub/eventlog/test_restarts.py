@@ -89,7 +89,7 @@ def consumer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def restored(
     shop: WholeHub, restarted: Known, consumer: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Lost:
-    """Back up, emit 500 events, replace the store by the backup, and emit 20 events."""
+    """Make a backup, emit 500 events, replace the store by the backup, and emit 20 events."""
     backup = tmp_path_factory.mktemp("backup") / "var"
     shop.create_stream("orders")
     half_known = shop.emit("half", EVENT)
