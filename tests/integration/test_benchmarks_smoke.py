@@ -39,6 +39,7 @@ FIELDS = {"value", "unit", "low", "high", "baseline", "ratio", "floor", "goal"}
 
 
 @pytest.mark.req("EMC-29", "EMC-33")
+@pytest.mark.slow
 @pytest.mark.timeout(RUN_TIMEOUT_S + 10)
 def test_every_benchmark_gives_figures(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
