@@ -14,7 +14,7 @@ from eventhub.supervisor.hub import UpOptions, run
 
 class Command(BaseCommand):
     help = "Run the whole hub on this machine, with PostgreSQL and Redis. Ctrl-C stops it."
-    requires_system_checks: list[str] = []  # noqa: RUF012 - Django's own declaration
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         env = read_env()
@@ -35,6 +35,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--restarts",
+            dest="restarts_max",
             type=whole(0),
             default=env.restarts_max,
             metavar="N",
@@ -42,6 +43,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--start-timeout",
+            dest="start_s_max",
             type=whole(1),
             default=env.start_timeout_s,
             metavar="SECONDS",
@@ -49,18 +51,5 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        sys.exit(
-            run(
-                UpOptions(
-                    data=options["data"],
-                    host=options["host"],
-                    port=options["port"],
-                    web=options["web"],
-                    forwarders=options["forwarders"],
-                    workers=options["workers"],
-                    demo=options["demo"],
-                    restarts_max=options["restarts"],
-                    start_s_max=options["start_timeout"],
-                )
-            )
-        )
+        given = {name: options[name] for name in UpOptions._fields if name in options}
+        sys.exit(run(UpOptions(**given)))
