@@ -20,8 +20,6 @@ RUN_JOBS = "jobs.run"
 class RedisOff(Unavailable):
     """A worker does this and is notified through Redis, which this hub lacks; set REDIS_URL."""
 
-    code = "redis_off"
-
 
 class TaskRequests:
     """The requests of one process. `send` gets the name of a task, and may raise."""

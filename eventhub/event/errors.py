@@ -8,13 +8,9 @@ class MalformedXml(BadRequest):
     `column`.
     """
 
-    code = "malformed_xml"
-
 
 class InvalidXml(BadRequest):
     """The XML does not follow the schema of events; see `field`, `line` and `column`."""
-
-    code = "invalid_xml"
 
 
 class NotRepresentable(EventHubError):
@@ -22,12 +18,10 @@ class NotRepresentable(EventHubError):
     format.
     """
 
-    code = "not_representable"
     status = 406
 
 
 class ImmutableProperty(EventHubError):
     """The event's type declares the property immutable; remove it from the transformation."""
 
-    code = "immutable_property"
     status = 422

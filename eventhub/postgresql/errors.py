@@ -7,5 +7,3 @@ class DatabaseBusy(DatabaseUnavailable):
     """Too many requests of this process wait for the database; nothing was stored. Try again after
     Retry-After seconds.
     """
-
-    code = "database_busy"

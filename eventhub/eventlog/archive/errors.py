@@ -8,7 +8,6 @@ class ArchiveUnavailable(EventHubError):
     EVENTHUB_ARCHIVE_URL.
     """
 
-    code = "archive_unavailable"
     status = 503
 
 
@@ -17,10 +16,6 @@ class ArchiveConflict(EventHubError):
     database; archived files are never overwritten.
     """
 
-    code = "archive_conflict"
-
 
 class SegmentUnreadable(EventHubError):
     """The segment's events do not match its row in `segments`, so it is not archived."""
-
-    code = "segment_unreadable"
