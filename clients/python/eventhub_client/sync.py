@@ -8,7 +8,6 @@ event loop; the calls are thread-safe.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from eventhub.base import limits
@@ -37,13 +36,8 @@ class SyncHubClient:
         self._loop.run(self._hub.__aenter__())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._run.run(self._hub.__aexit__(kind, error, trace))
+    def __exit__(self, *_: object) -> None:
+        self._run.run(self._hub.__aexit__())
         self._run.close()
         self._loop = None
 
@@ -178,13 +172,8 @@ class SyncOutbox:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._loop.run(self._outbox.__aexit__(kind, error, trace))
+    def __exit__(self, *_: object) -> None:
+        self._loop.run(self._outbox.__aexit__())
         self._loop.close()
 
     def emit(self, stream: str, events: Event | Sequence[Event]) -> list[EventId]:
