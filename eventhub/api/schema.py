@@ -18,22 +18,12 @@ from eventhub.event.json_types import schema_of
 from eventhub.eventlog.errors import Changed
 
 _BODY_ERRORS = (
-    errors.MalformedJson,
-    errors.InvalidUtf8,
-    errors.TooDeep,
-    errors.NumberOutOfRange,
-    errors.InvalidField,
-    errors.UnknownField,
-    errors.BodyTooLarge,
-    errors.UnsupportedMediaType,
-    errors.RequestTimeout,
+    *(errors.MalformedJson, errors.InvalidUtf8, errors.TooDeep, errors.NumberOutOfRange),
+    *(errors.InvalidField, errors.UnknownField, errors.BodyTooLarge),
+    *(errors.UnsupportedMediaType, errors.RequestTimeout),
 )
-_ALWAYS = (
-    errors.BadRequest,
-    errors.HeadersTooLarge,
-    errors.DatabaseUnavailable,
-    errors.UnknownField,
-)
+_ALWAYS = (errors.BadRequest, errors.HeadersTooLarge)
+_ALWAYS += (errors.DatabaseUnavailable, errors.UnknownField)
 _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
 # The authentication schemes, by the names that permissions use.
 SCHEMES = {
