@@ -1,7 +1,6 @@
 """The built console (frontend/dist), served below /console/: its files, and its single page for
-every other path. Django module.
-
-By its policy the page runs only the console's own files, and loads nothing from other origins.
+every other path. Django module. By its policy the page runs only the console's own files, and loads
+nothing from other origins.
 """
 
 import re

@@ -31,9 +31,8 @@ REFUSED = "transient streams, jobs, builds of match indexes, the timetable with 
 
 def require_flight(*, secret: bool = True) -> Env:
     """Return the settings of a process that serves or works, or end it with the status EX_CONFIG
-    and the reason on standard error.
-
-    If the database is unavailable, a thread repeats the check until it answers.
+    and the reason on standard error. If the database is unavailable, a thread repeats the check
+    until it answers.
     """
     env = require_env()
     if not env.database_url:

@@ -1,6 +1,5 @@
-"""Django's settings. SQL module.
-
-An operator's settings come from the environment (eventhub/base/env.py, docs/settings.md).
+"""Django's settings. SQL module. An operator's settings come from the environment
+(eventhub/base/env.py, docs/settings.md).
 """
 
 from pathlib import Path
@@ -119,8 +118,8 @@ REST_FRAMEWORK = {
         "eventhub.access.authentication.OperatorAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["eventhub.api.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["eventhub.api.renderers.FastJSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["eventhub.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["eventhub.api.json.FastJSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["eventhub.api.json.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "eventhub.api.schema.AutoSchema",
     "EXCEPTION_HANDLER": "eventhub.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,

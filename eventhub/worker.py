@@ -100,7 +100,6 @@ def _check_name(app: Celery, node: str) -> None:
 
 def require_threads(pool: type, argv: list[str]) -> None:
     """Refuse any other pool: it forks or patches the process that runs the drain and long tasks.
-
     Celery ignores `-P prefork`, its default, and uses the pool of the configuration.
     """
     requested = _option(argv, "-P", "--pool")

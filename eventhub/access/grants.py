@@ -74,9 +74,8 @@ def allows(grants: Iterable[Grant], action: str, stream: str) -> bool:
 
 
 def covers(own: Iterable[Grant], requested: Grant) -> bool:
-    """Return True if one own grant allows everything that the requested one would.
-
-    Exact: the star of the requested pattern becomes a character that only a star matches.
+    """Return True if one own grant allows everything that the requested one would. Exact: the star
+    of the requested pattern becomes a character that only a star matches.
     """
     return allows(own, requested.action, requested.pattern.replace("*", _ANY))
 

@@ -10,7 +10,6 @@ from eventhub.base.fair_queue import Party
 
 class Principal(NamedTuple):
     """A live key, or the login behind an operator's connection token (operators_sql.py).
-
     `expires_at_us`: when the key or the token expires; None: never. `groups`: of the client.
     """
 

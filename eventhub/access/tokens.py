@@ -31,10 +31,9 @@ class TokenClaims(NamedTuple):
 
 
 class LoginClaims(NamedTuple):
-    """The claims of an operator's token: the user, the zone and the login.
-
-    `login` has the SHA-256 of the session's cookie and of the stored password. So the token ends
-    when the operator logs out or gets a new password, and contains nothing that helps to log in.
+    """The claims of an operator's token: the user, the zone and the login. `login` has the SHA-256
+    of the session's cookie and of the stored password. So the token ends when the operator logs out
+    or gets a new password, and contains nothing that helps to log in.
     """
 
     user_id: int

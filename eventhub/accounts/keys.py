@@ -32,10 +32,9 @@ def issue_key(
     label: str = "",
     expires_at: datetime | None = None,
 ) -> ApiKey:
-    """Issue a key of the client. Its `text` is returned here only.
-
-    A key expires no later than the key that issued it. `expires_at` None: as that key, or never.
-    Raises InvalidField, WiderGrant, LimitReached.
+    """Issue a key of the client. Its `text` is returned here only. A key expires no later than the
+    key that issued it. `expires_at` None: as that key, or never. Raises InvalidField, WiderGrant,
+    LimitReached.
     """
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidField("The expiry must be in the future.", field="expires_at")

@@ -97,9 +97,8 @@ def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> No
 def define_channel(
     *, zone_id: int, name: str, bit: int, if_match: int | None = None
 ) -> tuple[Channel, bool]:
-    """Define a channel: a name for a bit of the zone. Return it, and True if it is new.
-
-    Idempotent; a channel keeps its bit for ever (EMC-19). Raises ChannelConflict.
+    """Define a channel: a name for a bit of the zone. Return it, and True if it is new. Idempotent;
+    a channel keeps its bit for ever (EMC-19). Raises ChannelConflict.
     """
     if name == DEFAULT_CHANNEL:
         raise ChannelConflict("The channel `default` is bit 63 in every zone.", field="name")

@@ -1,8 +1,6 @@
 """The conversion of every exception of a view into `application/problem+json`: EventHub's errors,
-DRF's, Django's and the database's. Django module.
-
-No response contains a stack trace or HTML. An unexpected exception is logged and answered as
-`internal`.
+DRF's, Django's and the database's. Django module. No response contains a stack trace or HTML. An
+unexpected exception is logged and answered as `internal`.
 """
 
 import functools

@@ -1,8 +1,6 @@
-"""Forward compatibility: reading records that a newer release wrote. Plain module.
-
-Everything that is stored, or sent between processes, has a version. It is raised only when an older
-reader would misunderstand the record; a reader ignores fields that were merely added
-(docs/upgrading.md).
+"""Forward compatibility: reading records that a newer release wrote. Plain module. Everything that
+is stored, or sent between processes, has a version. It is raised only when an older reader would
+misunderstand the record; a reader ignores fields that were merely added (docs/upgrading.md).
 """
 
 from collections.abc import Mapping

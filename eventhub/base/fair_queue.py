@@ -202,10 +202,9 @@ class Admission:
         return len(self._loads)
 
     def hold(self, party: Party, cost: int = 1) -> "_Hold":
-        """Return a context manager that holds `cost` slots.
-
-        Entering raises TooManyRequests when the party itself has too much waiting, Overloaded when
-        all together have, or when there is no progress, as while the database is unavailable.
+        """Return a context manager that holds `cost` slots. Entering raises TooManyRequests when
+        the party itself has too much waiting, Overloaded when all together have, or when there is
+        no progress, as while the database is unavailable.
         """
         return _Hold(self, party, cost)
 

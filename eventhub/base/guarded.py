@@ -1,6 +1,5 @@
-"""Commands under a guardian: the only module that starts processes of the hub. Plain module.
-
-It does not know what a command does; `eventhub.supervisor.supervisor` decides when to restart it.
+"""Commands under a guardian: the only module that starts processes of the hub. Plain module. It
+does not know what a command does; `eventhub.supervisor.supervisor` decides when to restart it.
 """
 
 import json

@@ -1,6 +1,5 @@
-"""The hub's Prometheus metrics. A name ends in its unit; label sets are bounded. Plain module.
-
-With PROMETHEUS_MULTIPROC_DIR set, as under `manage.py up`, `/metrics` of any web process covers all
+"""The hub's Prometheus metrics. A name ends in its unit; label sets are bounded. Plain module. With
+PROMETHEUS_MULTIPROC_DIR set, as under `manage.py up`, `/metrics` of any web process covers all
 processes.
 """
 

@@ -17,9 +17,8 @@ REGISTRATIONS: tuple[dict[str, Any], ...] = (
 
 async def ensure_interest(hub: HubClient, url: str, file: Path) -> str:
     """Create the endpoint and its registrations if they are missing; return the endpoint's signing
-    secret, which is stored in the credentials file.
-
-    An endpoint whose secret is lost is replaced, with its registrations.
+    secret, which is stored in the credentials file. An endpoint whose secret is lost is replaced,
+    with its registrations.
     """
     access = credentials.read_access(file)
     secret = access.secret if access else ""

@@ -1,9 +1,6 @@
 """Visibility of an event to a client, by the event's `destinations` and `audience`. Plain module.
-
 The event never changes. The client's groups count as they are when the event is about to be sent,
-like its grants.
-
-Source: OIF, "Summary" (OIF-32); FOX 4.4 (FOX-14); requirements, decisions U19.
+like its grants. Source: OIF, "Summary" (OIF-32); FOX 4.4 (FOX-14); requirements, decisions U19.
 """
 
 from eventhub.event.envelope import Event

@@ -1,8 +1,6 @@
-"""The event's fields as CloudEvents extensions: names of a-z and 0-9, values that are texts,
-32-bit integers or booleans. Plain module.
-
-An attribute whose name and value fit is an extension of its own name. All others go unchanged into
-one extension, a JSON object.
+"""The event's fields as CloudEvents extensions: names of a-z and 0-9, values that are texts, 32-bit
+integers or booleans. Plain module. An attribute whose name and value fit is an extension of its own
+name. All others go unchanged into one extension, a JSON object.
 """
 
 import base64

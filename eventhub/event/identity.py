@@ -1,6 +1,10 @@
-"""Producers' event ids, unique in space and time (FOX 4.2.2, FOX-07 to FOX-09). Plain module."""
+"""Producers' event ids, unique in space and time (FOX-07 to FOX-09), and tags. Plain module."""
 
+import hashlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
+
+import orjson
 
 from eventhub.base.clock import Clock
 
@@ -71,3 +75,8 @@ class IdIssuer:
             self._sequence = 0
         self._sequence += 1
         return EventId(self._client, self._timestamp_us, self._sequence, self._incarnation)
+
+
+def signature(names: Iterable[str]) -> str:
+    """Return 32 hexadecimal digits of an event's attribute names, in any order."""
+    return hashlib.sha256(orjson.dumps(sorted(names))).hexdigest()[:32]

@@ -1,6 +1,5 @@
 """Types of the JSON that hot routes accept and return. The schemas of the OpenAPI document are
 generated from them, and the code that builds an answer is type-checked against them. Plain module.
-
 An answer's type is a TypedDict whose name ends in `Json`; its schema has the name without that.
 """
 

@@ -1,7 +1,6 @@
 """The event as protobuf: the stored bytes, sent as they are to binary readers (EMC-30, EMC-31).
-Plain module.
-
-Encoding and decoding touch only the fields that are set: most events use a third of the envelope.
+Plain module. Encoding and decoding touch only the fields that are set: most events use a third of
+the envelope.
 """
 
 from typing import Any

@@ -49,10 +49,9 @@ class _Refusal(NamedTuple):
 async def append_batch(
     connection: psycopg.AsyncConnection[Any], requests: list[Request]
 ) -> AppendedBatch:
-    """Append several requests in one transaction, on a connection in autocommit mode.
-
-    A refused request does not fail the others: the function then stores nothing and is called again
-    without it.
+    """Append several requests in one transaction, on a connection in autocommit mode. A refused
+    request does not fail the others: the function then stores nothing and is called again without
+    it.
     """
     refused: dict[int, EventHubError] = {}
     while True:

@@ -1,8 +1,6 @@
 """Group commit for one process: waiting requests are appended in one transaction, in fair order
-among clients. SQL module.
-
-Concurrency contract: one task runs `run`; any task of the same loop may call `append`. One
-transaction is in flight.
+among clients. SQL module. Concurrency contract: one task runs `run`; any task of the same loop may
+call `append`. One transaction is in flight.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Errors of the log, part of the one tree of eventhub/base/errors.py. Plain module."""
+"""Errors of the log and its archive, part of the tree of eventhub/base/errors.py. Plain module."""
 
 from eventhub.base.errors import EventHubError
 
@@ -33,3 +33,21 @@ class DurabilityFixed(EventHubError):
     """The durability of a stream cannot be changed; create another stream."""
 
     status = 409
+
+
+class ArchiveUnavailable(EventHubError):
+    """The archive does not respond or cannot be written; try again shortly. If it persists, check
+    EVENTHUB_ARCHIVE_URL.
+    """
+
+    status = 503
+
+
+class ArchiveConflict(EventHubError):
+    """The archive has this segment with other content, which happens after a restore of the
+    database; archived files are never overwritten.
+    """
+
+
+class SegmentUnreadable(EventHubError):
+    """The segment's events do not match its row in `segments`, so it is not archived."""

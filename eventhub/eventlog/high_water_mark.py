@@ -24,10 +24,9 @@ _UNREADABLE = (redis.RedisError, OSError, TimeoutError, ValueError, TypeError)
 
 
 class HighWaterMark(NamedTuple):
-    """The newest event known to be acknowledged on a sync stream.
-
-    `life`: of the database, as in `log_state.life`; `before`: the previous one, while the change to
-    the new one may be uncommitted. Without a segment no event is known.
+    """The newest event known to be acknowledged on a sync stream. `life`: of the database, as in
+    `log_state.life`; `before`: the previous one, while the change to the new one may be
+    uncommitted. Without a segment no event is known.
     """
 
     life: str

@@ -1,7 +1,6 @@
-"""The log as one object of a process: append, watch, follow from a cursor. SQL module.
-
-`Follower` is the only code that switches from catch-up to tail. All continuous readers use it, for
-streams in PostgreSQL and in Redis.
+"""The log as one object of a process: append, watch, follow from a cursor. SQL module. `Follower`
+is the only code that switches from catch-up to tail. All continuous readers use it, for streams in
+PostgreSQL and in Redis.
 """
 
 import asyncio
@@ -83,10 +82,9 @@ class Log:
         archive: ReadsArchive | None = None,
         mark_url: str = "",
     ) -> AsyncIterator["Log"]:
-        """Open the log of a database, which may be unreachable at first.
-
-        Without Redis there are no transient streams; without an archive its segments are reported
-        as gone. `mark_url`: the storage of the mark that detects a restore (high_water_mark.py).
+        """Open the log of a database, which may be unreachable at first. Without Redis there are no
+        transient streams; without an archive its segments are reported as gone. `mark_url`: the
+        storage of the mark that detects a restore (high_water_mark.py).
         """
         log = cls(
             database_url=database_url,
@@ -118,9 +116,8 @@ class Log:
         self, drafts: list[Draft], stream: StreamInfo | None = None, party: Party = HUB
     ) -> list[Appended]:
         """Store the drafts of one request, all or none. `stream`: theirs; None: a sync one.
-        `party`: their owner, by default the hub itself.
-
-        Raises the errors of Appender.append and Transient.append, and StorageFull.
+        `party`: their owner, by default the hub itself. Raises the errors of Appender.append and
+        Transient.append, and StorageFull.
         """
         durability = "sync" if stream is None else stream.durability
         if stream is not None and durability == "transient":
@@ -130,9 +127,8 @@ class Log:
 
     @asynccontextmanager
     async def follow(self, stream: StreamInfo | int, start: Start) -> AsyncIterator["Follower"]:
-        """Follow one stream from a start on; a bare id means a stream in the database.
-
-        Raises the errors of `read.resolve`, DatabaseUnavailable, TransientUnavailable.
+        """Follow one stream from a start on; a bare id means a stream in the database. Raises the
+        errors of `read.resolve`, DatabaseUnavailable, TransientUnavailable.
         """
         stream_id = stream if isinstance(stream, int) else stream.id
         if isinstance(stream, StreamInfo) and stream.durability == "transient":
@@ -211,10 +207,8 @@ class Follower:
         return self.ring.after(self.cursor.sequence, count)
 
     async def catch_up(self, page: ReadLimits = _PAGE) -> list[StoredEvent]:
-        """Read the next events from the log; empty if there are none.
-
-        Raises DatabaseUnavailable, TransientUnavailable, Gone, SegmentMismatch, LogHole,
-        ArchiveDamaged.
+        """Read the next events from the log; empty if there are none. Raises DatabaseUnavailable,
+        TransientUnavailable, Gone, SegmentMismatch, LogHole, ArchiveDamaged.
         """
         life = self.ring.life
         found = await self._read(self.cursor, page)

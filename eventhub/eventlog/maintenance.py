@@ -17,11 +17,10 @@ from typing import LiteralString
 import psycopg
 
 from eventhub.base import limits, metrics
-from eventhub.base.background import run_forever
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
+from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.base.waiting import set_within
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.errors import StorageFull
@@ -104,7 +103,7 @@ class Maintenance:
             if not self._unmeasured or total <= self.budget.unmeasured_bytes:
                 self._unmeasured = total
                 return
-            if not await set_within(self._measured, limits.QUOTA_MEASURE_S_MAX):
+            if not await wait_until_set(self._measured, limits.QUOTA_MEASURE_S_MAX):
                 raise StorageFull(_REFUSED, retry_after_s=limits.STORAGE_FULL_RETRY_S)
 
     def wake(self) -> None:
@@ -150,7 +149,7 @@ class Maintenance:
                     leads = leads or await _try_lock(connection, f"eventhub {name}")
                     if not await step(connection, leads):
                         self._woken.clear()
-                        await set_within(self._woken, self._pause_s())
+                        await wait_until_set(self._woken, self._pause_s())
         except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
             throttled.info("maintenance_postponed", task=name, reason=_reason(error))
             await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
@@ -203,10 +202,9 @@ class Maintenance:
         return False
 
     async def _free_space(self, connection: Connection, now_us: int) -> None:
-        """Drop the oldest segments, unless the cleaning of dropped ones frees enough.
-
-        The storage is measured again after the partitions were read: a partition dropped since the
-        last measurement is in neither and must not be counted.
+        """Drop the oldest segments, unless the cleaning of dropped ones frees enough. The storage
+        is measured again after the partitions were read: a partition dropped since the last
+        measurement is in neither and must not be counted.
         """
         partitions = await read_partitions(connection)
         use = await read_storage_use(connection)

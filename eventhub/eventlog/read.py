@@ -1,8 +1,6 @@
-"""The only reader of the log's tables: events after a cursor, and the position of a start.
-SQL module.
-
-`read` verifies continuity against the rows of the segments: a missing event is an error, never
-taken for "filtered". A cursor that is not of this log is a `segment_mismatch` at once.
+"""The only reader of the log's tables: events after a cursor, and the position of a start. SQL
+module. `read` verifies continuity against the rows of the segments: a missing event is an error,
+never taken for "filtered". A cursor that is not of this log is a `segment_mismatch` at once.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -243,10 +241,8 @@ async def mismatch(connection: Connection, stream_id: int) -> EventHubError:
 
 
 async def resolve(connection: Connection, stream_id: int, start: Start) -> Position:
-    """Return the present position of a start.
-
-    Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, and Gone if the
-    next event was dropped.
+    """Return the present position of a start. Raises SegmentMismatch for a cursor that is not of
+    this stream or ahead of it, and Gone if the next event was dropped.
     """
     current = await _current(connection, stream_id)
     if current is None:

@@ -65,10 +65,8 @@ def last_changes(
 
 def require_unchanged(connection: Connection, resource: Resource, since: int | None) -> None:
     """Raise Changed, with the `current` sequence, if the resource changed after `since`; None: no
-    condition.
-
-    Call it with the resource's row locked: then it holds to the end of the transaction. A sequence
-    that `system` has not reached is of another life of the log, so it counts as changed.
+    condition. Call it with the resource's row locked: then it holds to the end of the transaction.
+    A sequence that `system` has not reached is of another life of the log, so it counts as changed.
     """
     if since is None:
         return

@@ -1,7 +1,6 @@
 """Follows the stream `system` for a cache: events are applied in order, and the cache is valid only
-while it is up to date. SQL module.
-
-Concurrency contract: one event loop; `run` is one task, and only it calls `apply`.
+while it is up to date. SQL module. Concurrency contract: one event loop; `run` is one task, and
+only it calls `apply`.
 """
 
 import asyncio

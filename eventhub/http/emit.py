@@ -103,7 +103,6 @@ async def emit(
     services: EmitServices, sender: Sender, stream: str, events: Sequence[EventIn]
 ) -> Emitted:
     """Append the events of one request, all or none (EMC-03): an error refuses the whole request.
-
     Raises Forbidden, UnknownStream, subclasses of BadRequest, TypeViolation, TypeTooCostly and
     UndeclaredType with the event's index, and what Log.append raises.
     """

@@ -54,9 +54,8 @@ async def ready_route(
     log: Log, authorizer: Authorizer, health: Health, headers: Headers
 ) -> Response:
     """Return 200 when this process can serve: the database answers and `system` is followed. Any
-    other failure is reported as `degraded`.
-
-    Only callers with a key or token receive reasons. Raises InvalidCredentials, TokenExpired.
+    other failure is reported as `degraded`. Only callers with a key or token receive reasons.
+    Raises InvalidCredentials, TokenExpired.
     """
     now = [
         await _database(log),

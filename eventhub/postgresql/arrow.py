@@ -22,10 +22,8 @@ _SETTINGS = {
 
 class ArrowSnapshot:
     """A read-only transaction, whose first query takes the snapshot. One user at a time, except for
-    `cancel`.
-
-    Statements have no parameters: with them the driver holds a whole result in memory. Every method
-    raises DatabaseUnavailable.
+    `cancel`. Statements have no parameters: with them the driver holds a whole result in memory.
+    Every method raises DatabaseUnavailable.
     """
 
     def __init__(self, url: str, *, name: str, statement_s_max: float) -> None:

@@ -74,9 +74,7 @@ def broken(connection: Connection) -> bool:
 
 async def notifications(connection: Connection) -> AsyncIterator[str]:
     """Yield the payloads of NOTIFY, from a connection that is used for nothing else after its
-    LISTEN.
-
-    It waits for the socket; psycopg's own `notifies` polls ten times a second. Raises
+    LISTEN. It waits for the socket; psycopg's own `notifies` polls ten times a second. Raises
     OperationalError when the connection breaks.
     """
     pgconn = connection.pgconn
@@ -121,10 +119,8 @@ async def _readable(socket_fd: int) -> None:
 @contextmanager
 def answered_within(connection: Connection, seconds: float) -> Iterator[None]:
     """Shut down the connection's socket if the server does not answer in time, so that the caller
-    gets an OperationalError at once.
-
-    Cancelling the wait is not enough: psycopg then asks the server to cancel the statement, which a
-    stopped server never answers.
+    gets an OperationalError at once. Cancelling the wait is not enough: psycopg then asks the
+    server to cancel the statement, which a stopped server never answers.
     """
     timer = asyncio.get_running_loop().call_later(seconds, _sever, connection)
     try:

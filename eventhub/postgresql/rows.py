@@ -24,9 +24,8 @@ def cursor_of(
     connection: psycopg.AsyncConnection[Any], kind: type[Kind]
 ) -> psycopg.AsyncCursor[Kind]: ...
 def cursor_of(connection: Any, kind: type[Kind]) -> Any:
-    """Return a cursor whose rows are NamedTuples of type `kind`.
-
-    Its `execute` raises TypeError for a statement whose columns differ from the fields.
+    """Return a cursor whose rows are NamedTuples of type `kind`. Its `execute` raises TypeError for
+    a statement whose columns differ from the fields.
     """
     return connection.cursor(row_factory=named(kind))
 
@@ -41,9 +40,8 @@ def tuples_of(
 ) -> psycopg.AsyncCursor[tuple[Any, ...]]: ...
 def tuples_of(connection: Any, kind: type[tuple[Any, ...]]) -> Any:
     """Return a cursor whose rows are plain tuples in the order of a NamedTuple's fields, for a loop
-    over many rows that unpacks each at once.
-
-    Its `execute` raises TypeError for a statement whose columns are not the fields in their order.
+    over many rows that unpacks each at once. Its `execute` raises TypeError for a statement whose
+    columns are not the fields in their order.
     """
     return connection.cursor(row_factory=in_order(kind))
 

@@ -1,7 +1,6 @@
-"""Dumps of the hub's database, written and restored by PostgreSQL's own programs. SQL module.
-
-The server of `url` needs to grant no more than the rights of the database's owner. The programs of
-the wheel cannot dump a server that is newer than they are.
+"""Dumps of the hub's database, written and restored by PostgreSQL's own programs. SQL module. The
+server of `url` needs to grant no more than the rights of the database's owner. The programs of the
+wheel cannot dump a server that is newer than they are.
 """
 
 import os

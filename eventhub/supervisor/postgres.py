@@ -1,7 +1,5 @@
-"""The embedded PostgreSQL: how its cluster is created and started. SQL module.
-
-Only the binaries of the wheel are used. It listens on a unix socket in a private folder, never on a
-port.
+"""The embedded PostgreSQL: how its cluster is created and started. SQL module. Only the binaries of
+the wheel are used. It listens on a unix socket in a private folder, never on a port.
 """
 
 import os

@@ -81,10 +81,9 @@ class _Exit(NamedTuple):
 
 
 class RetryLimits(NamedTuple):
-    """How long the hub tries to keep its processes running; None: without end.
-
-    `restarts_max`: restarts of one process in a row. `start_s_max`: seconds until a process is
-    ready, at the hub's start. `excuse` is called when a process has ended.
+    """How long the hub tries to keep its processes running; None: without end. `restarts_max`:
+    restarts of one process in a row. `start_s_max`: seconds until a process is ready, at the hub's
+    start. `excuse` is called when a process has ended.
     """
 
     restarts_max: int | None = None

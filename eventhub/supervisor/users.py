@@ -1,8 +1,6 @@
 """The user that the hub's processes run as. PostgreSQL refuses root, so a hub started as root steps
-down to an unprivileged user. Plain module.
-
-Whether a user can reach the programs and the data is not guessed from permissions: a probe runs as
-that user.
+down to an unprivileged user. Plain module. Whether a user can reach the programs and the data is
+not guessed from permissions: a probe runs as that user.
 """
 
 import os

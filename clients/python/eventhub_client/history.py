@@ -46,9 +46,7 @@ class HistoryWalk:
 
     async def events(self) -> AsyncIterator[Delivered]:
         """Yield the events from the start to the last one at the time of the call, across
-        connections.
-
-        Raises HubProblem: GapError for events that were dropped before they were read.
+        connections. Raises HubProblem: GapError for events that were dropped before they were read.
         """
         attempt = 0
         while True:

@@ -67,10 +67,8 @@ class ReadPosition:
         return {**query, "state": self._state} if self._state else query
 
     def take(self, message: dict[str, Any]) -> Item | None:
-        """Return the event or snapshot that a message completes, if any.
-
-        Raises HubProblem for a refusal (GapError, SegmentMismatchError and others), LossDetected
-        for a lost frame.
+        """Return the event or snapshot that a message completes, if any. Raises HubProblem for a
+        refusal (GapError, SegmentMismatchError and others), LossDetected for a lost frame.
         """
         op = message["op"]
         if op == "event":

@@ -25,9 +25,8 @@ class Profile(NamedTuple):
 
 
 def addresses(url: str) -> tuple[str, str]:
-    """Return the address and port of a URL's host, and our address on the route to it.
-
-    Sends nothing. Blocks while the name is resolved; raises OSError if it cannot be.
+    """Return the address and port of a URL's host, and our address on the route to it. Sends
+    nothing. Blocks while the name is resolved; raises OSError if it cannot be.
     """
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme, 80)

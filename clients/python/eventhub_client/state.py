@@ -36,9 +36,8 @@ class Fold:
 
 class State(Mapping[str, StateItem]):
     """`async with hub.state("prices") as state:` is complete when the block begins, and follows the
-    stream inside it; it is the state at `cursor`.
-
-    `reached` and the end of the block raise the error that ended the listener.
+    stream inside it; it is the state at `cursor`. `reached` and the end of the block raise the
+    error that ended the listener.
     """
 
     def __init__(self, listen: Callable[[], AsyncIterator[Item]]) -> None:

@@ -1,8 +1,6 @@
-"""The client for programs without an event loop: same calls, same answers, same exceptions.
-Plain module.
-
-`with SyncHubClient(url, key) as hub: for event in hub.listen("orders"): ...`. One thread runs the
-event loop; the calls are thread-safe.
+"""The client for programs without an event loop: same calls, same answers, same exceptions. Plain
+module. `with SyncHubClient(url, key) as hub: for event in hub.listen("orders"): ...`. One thread
+runs the event loop; the calls are thread-safe.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,6 +1,5 @@
-"""The three transports of a listener: websocket, server-sent events, long poll. Plain module.
-
-Each yields the hub's messages in the websocket's JSON form until the connection ends; listening.py
+"""The three transports of a listener: websocket, server-sent events, long poll. Plain module. Each
+yields the hub's messages in the websocket's JSON form until the connection ends; listening.py
 reconnects.
 """
 

@@ -14,11 +14,11 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.archive import catalog, layout, verify
 from eventhub.eventlog.archive.catalog import Connection, DueSegment, SegmentFilter
-from eventhub.eventlog.archive.errors import ArchiveConflict, ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.manifest import SegmentManifest
 from eventhub.eventlog.archive.segment_reader import SegmentReader
 from eventhub.eventlog.archive.write import remove_leftovers, stem_of, write_segment
+from eventhub.eventlog.errors import ArchiveConflict, ArchiveUnavailable
 from eventhub.postgresql.connections import blocking
 
 log = get_logger(__name__)
@@ -64,10 +64,8 @@ class Archiver:
 
     def run(self, choice: SegmentFilter, *, retry_failed: bool = False) -> Iterator[ArchiveResult]:
         """Archive until nothing is due, segment by segment. `retry_failed`: failed segments do not
-        wait for their next attempt.
-
-        Raises ArchiveLeaseLost, at the beginning if another archiver is running, ArchiverStopped
-        after `stop`, and DatabaseUnavailable.
+        wait for their next attempt. Raises ArchiveLeaseLost, at the beginning if another archiver
+        is running, ArchiverStopped after `stop`, and DatabaseUnavailable.
         """
         with self._leading():
             catalog.delete_finished_attempts(self._connection)
@@ -140,9 +138,7 @@ class Archiver:
 
     def _there_already(self, segment: DueSegment) -> SegmentManifest | None:
         """Return the manifest of a run that ended before it was stored in the database, if file and
-        manifest are intact.
-
-        Raises ArchiveConflict if they are intact and of other events.
+        manifest are intact. Raises ArchiveConflict if they are intact and of other events.
         """
         path = layout.manifest_path(stem_of(segment))
         found = verify.examine(self._folder, path, self._go_on)

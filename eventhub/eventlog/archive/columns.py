@@ -1,5 +1,4 @@
 """Events as Parquet columns for filtering, in addition to the stored bytes. Plain module.
-
 Attributes are typed by each value, in one struct per type, so files with different names, or one
 name with different types, never conflict in a common schema.
 """
@@ -15,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from eventhub.base import limits
 from eventhub.event import event_pb2
-from eventhub.eventlog.archive.errors import SegmentUnreadable
+from eventhub.eventlog.errors import SegmentUnreadable
 
 TIME = pa.timestamp("us", tz="UTC")
 KINDS = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_()}

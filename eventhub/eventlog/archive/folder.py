@@ -1,8 +1,6 @@
 """The archive's root folder on any filesystem that fsspec supports. A file appears completely or
-not at all. Plain module.
-
-Files are first written under a temporary name. In a local folder, a published file and its name are
-on the disk before `publish` returns.
+not at all. Plain module. Files are first written under a temporary name. In a local folder, a
+published file and its name are on the disk before `publish` returns.
 """
 
 import os
@@ -17,17 +15,16 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from eventhub.base.errors import EventHubError
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.layout import UNFINISHED
+from eventhub.eventlog.errors import ArchiveUnavailable
 from eventhub.eventlog.retention import disk
 
 _CREDENTIALS = re.compile(r"(://)[^/@\s]+@")
 
 
 class ArchiveFolder:
-    """The archive's root. Paths are relative to it, with `/`. Thread-safe.
-
-    Raises FileNotFoundError for missing files, ArchiveUnavailable for other failures.
+    """The archive's root. Paths are relative to it, with `/`. Thread-safe. Raises FileNotFoundError
+    for missing files, ArchiveUnavailable for other failures.
     """
 
     def __init__(self, url: str, unfinished: str = UNFINISHED) -> None:

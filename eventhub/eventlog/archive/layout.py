@@ -15,9 +15,8 @@ _DIGITS = 20  # of a sequence, so that names sort like numbers
 
 
 def stream_folder(zone_id: int | None, stream: str) -> str:
-    """Return the folder of a stream. The hub-wide stream is in zone 0.
-
-    A name is percent-encoded. One that is too long for a folder is cut and made unique by a digest.
+    """Return the folder of a stream. The hub-wide stream is in zone 0. A name is percent-encoded.
+    One that is too long for a folder is cut and made unique by a digest.
     """
     name = quote(stream, safe="")
     if len(name) > _PART_BYTES_MAX:

@@ -1,7 +1,5 @@
-"""One archived file that is open for reading. Plain module.
-
-Reads are verified: the size and the footer against the manifest, each page by its checksum, each
-row group by its sequences.
+"""One archived file that is open for reading. Plain module. Reads are verified: the size and the
+footer against the manifest, each page by its checksum, each row group by its sequences.
 """
 
 import hashlib
@@ -14,19 +12,17 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.manifest import SegmentManifest, load
-from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from eventhub.eventlog.stored import ArchivedSegment
 
 _READ = ["sequence", "appended_at", "mask", "payload"]
 
 
 class OpenFile:
-    """A segment's file, opened by the first read, and again after `close`.
-
-    One user at a time, holding `lock`. Raises ArchiveDamaged, ArchiveUnavailable.
+    """A segment's file, opened by the first read, and again after `close`. One user at a time,
+    holding `lock`. Raises ArchiveDamaged, ArchiveUnavailable.
     """
 
     def __init__(self, folder: ArchiveFolder, segment: ArchivedSegment) -> None:

@@ -49,7 +49,6 @@ def verify(folder: ArchiveFolder, rows: Sequence[ArchivedRow]) -> Iterator[Segme
 
 def examine(folder: ArchiveFolder, path: str, tick: Callable[[], None] = lambda: None) -> Examined:
     """Examine the manifest at a path and the file that it names; `tick` is called now and then.
-
     Raises ArchiveUnavailable.
     """
     try:

@@ -1,8 +1,6 @@
 """Writes one segment: the Parquet file under a temporary name, then its rename, then the manifest.
-Plain module.
-
-If the process is killed at any moment, visible files are complete, and a segment without a manifest
-is not archived.
+Plain module. If the process is killed at any moment, visible files are complete, and a segment
+without a manifest is not archived.
 """
 
 import hashlib
@@ -16,7 +14,6 @@ from eventhub.base import limits
 from eventhub.eventlog.archive import columns, layout
 from eventhub.eventlog.archive.catalog import DueSegment
 from eventhub.eventlog.archive.columns import NameCount, Names
-from eventhub.eventlog.archive.errors import ArchiveUnavailable, SegmentUnreadable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.manifest import (
     SCHEMA_VERSION,
@@ -24,6 +21,7 @@ from eventhub.eventlog.archive.manifest import (
     SegmentManifest,
     dump,
 )
+from eventhub.eventlog.errors import ArchiveUnavailable, SegmentUnreadable
 
 Pages = Callable[[], Iterable[pa.Table]]  # a segment's rows, from the first on; read twice
 _TAIL_BYTES = 8  # the footer's length and Parquet's mark
@@ -47,9 +45,8 @@ def stem_of(segment: DueSegment) -> str:
 
 
 def write_segment(folder: ArchiveFolder, segment: DueSegment, pages: Pages) -> SegmentManifest:
-    """Write the file, then the manifest, and return the manifest.
-
-    Raises the errors of reading the pages, SegmentUnreadable, ArchiveUnavailable.
+    """Write the file, then the manifest, and return the manifest. Raises the errors of reading the
+    pages, SegmentUnreadable, ArchiveUnavailable.
     """
     stem = stem_of(segment)
     counted = NameCount()

@@ -56,9 +56,8 @@ class _Copied(NamedTuple):
 
 
 class Fence:
-    """Detects when no transaction can write to the partitions before the current one any more.
-
-    A transaction that opened a segment in an earlier partition may still be running; it started
+    """Detects when no transaction can write to the partitions before the current one any more. A
+    transaction that opened a segment in an earlier partition may still be running; it started
     before this process saw the current partition change.
     """
 
@@ -96,7 +95,6 @@ async def clean(
     connection: Connection, hooks: RetentionHooks, budget: StorageBudget, fence: Fence
 ) -> bool:
     """Clean one partition, if one is worth it. Return True if one was dropped: there may be more.
-
     Raises psycopg.Error; the next call continues the interrupted work.
     """
     now = await horizon(connection)

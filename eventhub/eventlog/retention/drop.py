@@ -167,10 +167,9 @@ async def retained_by(connection: Connection, hooks: RetentionHooks, planned: Pl
 async def drop_planned(
     connection: Connection, hooks: RetentionHooks, planned: Planned, now_us: int
 ) -> str:
-    """Drop one segment named by a plan, or return what retains it, as `retained_by` does.
-
-    Policies and holds change under the lock of the head of `system` (streams.py), so a result under
-    it holds until the transaction ends.
+    """Drop one segment named by a plan, or return what retains it, as `retained_by` does. Policies
+    and holds change under the lock of the head of `system` (streams.py), so a result under it holds
+    until the transaction ends.
     """
     reason = await retained_by(connection, hooks, planned)
     if reason:

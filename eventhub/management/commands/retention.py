@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management import call_command
 
-from eventhub.api.view import parse_number
+from eventhub.api.resource import parse_number
 from eventhub.base.env import read_env
 from eventhub.management.command import HubCommand
 from sparkjobs.runs import services

@@ -14,9 +14,9 @@ import psycopg
 import pytest
 
 from eventhub.base import limits
-from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import EventHubError, Gone
+from eventhub.base.event_loop import run_forever
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
