@@ -1,4 +1,8 @@
-"""The web process's ASGI application: hot routes, websocket, Django. Django module."""
+"""The web process as one ASGI application: the hot routes, the websocket, and Django for the rest.
+Django module.
+
+Composition root.
+"""
 
 import os
 

@@ -1,6 +1,7 @@
-"""The Celery application: its settings and tasks. Composition root. SQL module. `celery -A eventhub
-worker` runs a worker of all queues, `celery -A eventhub beat` the timetable. Redis carries messages
-only; if it loses all of them, nothing is lost.
+"""The Celery application: its settings and tasks. Composition root. SQL module.
+
+`celery -A eventhub worker` runs a worker of all queues, `celery -A eventhub beat` the timetable.
+Redis carries messages only; if it loses all of them, nothing is lost.
 """
 
 import asyncio

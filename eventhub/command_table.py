@@ -1,4 +1,6 @@
-"""The table of the client's commands, made from the OpenAPI document. Django module."""
+"""The commands of `eventhub` that are made from the OpenAPI document: a small table beside the
+command line, so that it knows every route of the management API without a hub. Django module.
+"""
 
 import re
 from typing import Any, NamedTuple

@@ -1,6 +1,7 @@
 """The built console (frontend/dist), served below /console/: its files, and its single page for
-every other path. Django module. By its policy the page runs only the console's own files, and loads
-nothing from other origins.
+every other path. Django module.
+
+By its policy the page runs only the console's own files, and loads nothing from other origins.
 """
 
 import re
@@ -54,7 +55,9 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @read_only
 def file_or_page(request: HttpRequest, path: str) -> HttpResponse:
-    """Serve a file by its name (404 if missing), else the page, for its own paths."""
+    """Serve a file of the console by its name, 404 for a missing one; else the page, which handles
+    its own paths.
+    """
     named = "." in path.rpartition("/")[2] and not path.startswith(_PAGES)
     if not (path.startswith("assets/") or named):
         return page(request)

@@ -45,7 +45,9 @@ class Hub(NamedTuple):
 
 @asynccontextmanager
 async def open_hub(env: Env) -> AsyncIterator[Hub]:
-    """Open the objects and run their tasks during the block, also without a database."""
+    """Open the hub's objects and run their background tasks until the block is left; the database
+    may be unavailable meanwhile.
+    """
     opened = Log.open(
         database_url=env.database_url,
         direct_url=env.database_direct_url,

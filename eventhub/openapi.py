@@ -1,5 +1,7 @@
 """The OpenAPI document of the management API and the hot routes, and HTML pages rendered from it.
-Django module. The pages have no scripts and load nothing from other hosts.
+Django module.
+
+The pages have no scripts and load nothing from other hosts.
 """
 
 import functools
@@ -45,8 +47,9 @@ _INTRO = mark_safe(
 def add_routes(
     result: dict[str, Any], generator: SchemaGenerator, request: Any, public: bool
 ) -> dict[str, Any]:
-    """Add the hot routes to the document; a postprocessing hook of drf-spectacular. Raises
-    RuntimeError for a type that has the name of a serializer with other fields.
+    """Add the hot routes to the document; a postprocessing hook of drf-spectacular.
+
+    Raises RuntimeError for a type that has the name of a serializer with other fields.
     """
     schemas = result["components"]["schemas"]
     result["components"]["securitySchemes"] = SCHEMES

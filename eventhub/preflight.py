@@ -1,4 +1,6 @@
-"""Checks of settings and database before a process starts. SQL module."""
+"""Checks of a process before it starts: unusable settings, and a database of another version, end
+it with a reason. Composition root. SQL module.
+"""
 
 import os
 import signal
@@ -31,8 +33,9 @@ REFUSED = "transient streams, jobs, builds of match indexes, the timetable with 
 
 def require_flight(*, secret: bool = True) -> Env:
     """Return the settings of a process that serves or works, or end it with the status EX_CONFIG
-    and the reason on standard error. If the database is unavailable, a thread repeats the check
-    until it answers.
+    and the reason on standard error.
+
+    If the database is unavailable, a thread repeats the check until it answers.
     """
     env = require_env()
     if not env.database_url:

@@ -1,4 +1,7 @@
-"""The schedule of Celery's beat, in UTC. A run continues the previous one's work. Plain module."""
+"""The timetable: the tasks that Celery's beat starts, and their times in UTC. Plain module.
+
+A run continues the work of the last one; so a message that no worker took in time expires.
+"""
 
 from datetime import timedelta
 

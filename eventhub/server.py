@@ -125,7 +125,9 @@ class HubHttpProtocol(HttpToolsProtocol):
         self._refuse(error, b"408 Request Timeout")
 
     def _refuse(self, error: EventHubError, status: bytes) -> None:
-        """Answer, then read on: closing at once would reset and lose the answer."""
+        """Answer with an error, and go on reading for a moment: closing at once would reset the
+        connection, and the answer would be lost.
+        """
         if self._refused or self.transport.is_closing():
             return
         self._refused = True

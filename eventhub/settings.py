@@ -1,5 +1,6 @@
-"""Django's settings. SQL module. An operator's settings come from the environment
-(eventhub/base/env.py, docs/settings.md).
+"""Django's settings. SQL module.
+
+An operator's settings come from the environment (eventhub/base/env.py, docs/settings.md).
 """
 
 from pathlib import Path

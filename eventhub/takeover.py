@@ -1,4 +1,6 @@
-"""Moves a database from before 0.1, whose tables were SQL files, to this one. SQL module."""
+"""The takeover of a database from before 0.1, whose tables were SQL files: the old tables move to
+another schema, the migrations create those of this version, and the rows are copied. SQL module.
+"""
 
 from collections.abc import Callable
 from graphlib import TopologicalSorter
@@ -127,7 +129,9 @@ def require_unused(cursor: SqlCursor) -> None:
 
 
 def require_only_hub(cursor: SqlCursor) -> None:
-    """Raise Refused if schema public or a view has objects that are not the hub's."""
+    """Raise Refused if schema public has objects that neither the old hub nor Django created, or if
+    views in any schema depend on the hub's tables.
+    """
     cursor.execute(SQL["foreign_objects"], _OLD_OBJECTS)
     if found := [name for (name,) in cursor.fetchall()]:
         raise Refused(

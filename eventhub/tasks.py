@@ -1,4 +1,6 @@
-"""The base class of the hub's Celery tasks: slots by queue, and progress. Plain module."""
+"""The base class of the hub's Celery tasks: each queue has slots of its own in a worker, and
+Celery's tools show the progress of a task. Composition root. Plain module.
+"""
 
 import inspect
 from collections.abc import Callable

@@ -124,13 +124,17 @@ class Units:
 
 
 class Unit(HubTask):
-    """The task of a unit; a failed one is retried on its worker, one such message at a time."""
+    """The task of a unit. Celery retries a failed one on the worker of its drain; a worker has at
+    most one such message under way.
+    """
 
     units: Units | None = None  # of this process, when it is a worker of deliveries
     _retry_s = float("-inf")  # when the failed unit is retried
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run without a slot: the drain runs one unit at a time, and overlaps the tasks."""
+        """Run without a slot: the drain runs one unit at a time, and starts the next one before the
+        task of the last one has ended.
+        """
         args, kwargs = self.known_arguments(args, kwargs)
         return self.run(*args, **kwargs)
 

@@ -1,4 +1,7 @@
-"""Django's routes: management API, documents, console; no hot routes. Django module."""
+"""Django's routes: the management API under /v1, its documentation, and the console. Django module.
+
+The hot routes never reach Django.
+"""
 
 from django.contrib import admin
 from django.urls import include, path

@@ -22,7 +22,9 @@ from eventhub.base.errors import BadRequest, EventHubError
 
 
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
-    """Adds `eventhub.abandon`, `.send_frames`, `.unsent_bytes` to the scope."""
+    """Adds `eventhub.abandon`, `eventhub.send_frames` and `eventhub.unsent_bytes` to the scope's
+    extensions.
+    """
 
     CLOSE_RESUME = 4408
     CLOSE_NO_UTF8 = 1007
@@ -90,7 +92,9 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
 
     def abandon(self, frame: str | bytes) -> None:
-        """Queue a last frame and a close, and drop the connection soon after."""
+        """Queue a last frame and a close after the unsent bytes, and drop the connection soon after
+        in any case.
+        """
         if self.close_sent or self.transport.is_closing():
             return
         if isinstance(frame, str):

@@ -1,4 +1,6 @@
-"""The hub's additions to a Celery worker: required pool, settings, drain. Plain module."""
+"""The hub's additions to a Celery worker: its required pool and settings, and its drain.
+Composition root. Plain module.
+"""
 
 import os
 import sys
@@ -81,7 +83,9 @@ class ConsumingStep(bootsteps.StartStopStep):  # type: ignore[misc]
 
 
 def _check_name(app: Celery, node: str) -> None:
-    """Warn of a worker of the same name: both would take tasks from one queue."""
+    """Warn if another worker has the same name: both would take units from one queue, and Celery's
+    tools would show them as one.
+    """
     try:
         answers = app.control.broadcast(
             "stats", reply=True, destination=[node], timeout=limits.WORKER_NAME_CHECK_S
@@ -100,6 +104,7 @@ def _check_name(app: Celery, node: str) -> None:
 
 def require_threads(pool: type, argv: list[str]) -> None:
     """Refuse any other pool: it forks or patches the process that runs the drain and long tasks.
+
     Celery ignores `-P prefork`, its default, and uses the pool of the configuration.
     """
     requested = _option(argv, "-P", "--pool")
@@ -111,7 +116,9 @@ def require_threads(pool: type, argv: list[str]) -> None:
 
 
 def _require_usable(queues: set[str], concurrency: int, options: dict[str, Any]) -> None:
-    """Refuse unknown queues, too few threads, autoscaling, and a second beat."""
+    """Refuse unknown queues, too few threads, a changing number of threads, and a second
+    timetable.
+    """
     if unknown := sorted(queues - SLOTS.keys()):
         refuse(
             f"The hub has no queue {', '.join(unknown)}. Leave out -Q, or name queues of: "

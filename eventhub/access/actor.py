@@ -1,4 +1,6 @@
-"""The actor of a management request: a key in its zone, or an operator in any. Plain module."""
+"""The actor of a management request and its zone: a key in its own zone, or an operator in the zone
+that the request names. Plain module.
+"""
 
 from typing import NamedTuple
 
@@ -18,7 +20,10 @@ class Actor(NamedTuple):
         return self.principal is None or self.principal.may(action, stream)
 
     def require(self, action: str, stream: str) -> None:
-        """Raise Forbidden unless `may`. For anything but a stream the pattern is `*`."""
+        """Raise Forbidden unless `may`.
+
+        Managing anything other than a stream (clients, keys, channels) needs the pattern `*`.
+        """
         if self.principal is not None:
             self.principal.require(action, stream)
 
@@ -40,7 +45,9 @@ class Actor(NamedTuple):
         return self.principal is None or self.principal.manages_zone
 
     def require_zone_manager(self) -> None:
-        """Raise Forbidden unless `manages_zone`; a grant on some streams is not enough."""
+        """Raise Forbidden unless `manages_zone`: clients, keys and channels concern the whole zone,
+        so a manage grant on some streams is not enough.
+        """
         if not self.manages_zone:
             raise Forbidden(
                 "This needs the grant manage:*, because it concerns the whole zone.",

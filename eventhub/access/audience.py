@@ -1,6 +1,7 @@
 """The audience rule: which callers may see an event. Every path that exposes an event, or data
-derived from one, applies it (eventhub/event/audience.py). Plain module. An operator is no client
-and sees every event of the zone it names.
+derived from one, applies it (eventhub/event/audience.py). Plain module.
+
+An operator is no client and sees every event of the zone it names.
 """
 
 from eventhub.access.principal import Principal

@@ -1,4 +1,8 @@
-"""Authentication by API key or operator's login, never by connection token. Django module."""
+"""Authentication of the management API: an API key as bearer, or an operator's login.
+Django module.
+
+Connection tokens are not accepted.
+"""
 
 import re
 from typing import Any

@@ -79,7 +79,9 @@ class Authorizer:
         self.wakers: set[asyncio.Event] = set()  # set with each change
 
     def age_s(self) -> float:
-        """Return the seconds since the caches reflected all of `system`; infinite if unfollowed."""
+        """Return the seconds since the caches last reflected all of `system`; infinite while it is
+        not followed.
+        """
         return self._age_s(asyncio.get_running_loop().time())
 
     def _age_s(self, now_s: float) -> float:
@@ -103,7 +105,10 @@ class Authorizer:
         return self.fresh()
 
     async def authenticate(self, credential: str) -> Principal:
-        """Return a principal. Raises InvalidCredentials, TokenExpired, DatabaseUnavailable."""
+        """Return the principal of an API key or connection token.
+
+        Raises InvalidCredentials, TokenExpired, DatabaseUnavailable.
+        """
         digest = hashlib.sha256(credential.encode()).digest()
         principal = self._keys.get(digest)
         if principal is None or not self.fresh() or self._expired(principal):

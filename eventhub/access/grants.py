@@ -34,7 +34,10 @@ def to_listen(stream: str) -> str:
 
 
 def parse_grants(items: Any, *, field: str = "grants") -> tuple[Grant, ...]:
-    """Parse `[{"action": "emit", "streams": "orders.*"}]`. Errors name index and field."""
+    """Parse grants from their JSON, `[{"action": "emit", "streams": "orders.*"}]`.
+
+    Errors name index and field.
+    """
     if not isinstance(items, list):
         raise InvalidField("Grants are a list of objects.", field=field)
     if len(items) > limits.GRANTS_PER_KEY_MAX:
@@ -74,8 +77,9 @@ def allows(grants: Iterable[Grant], action: str, stream: str) -> bool:
 
 
 def covers(own: Iterable[Grant], requested: Grant) -> bool:
-    """Return True if one own grant allows everything that the requested one would. Exact: the star
-    of the requested pattern becomes a character that only a star matches.
+    """Return True if one own grant allows everything that the requested one would.
+
+    Exact: the star of the requested pattern becomes a character that only a star matches.
     """
     return allows(own, requested.action, requested.pattern.replace("*", _ANY))
 

@@ -1,6 +1,8 @@
-"""API keys as text: `ehk_<public id>_<secret>`. Plain module. The public id names a key in lists,
-logs and events. The secret is shown once and never stored: the database has the SHA-256 of the
-whole text. A key has 256 random bits, so its digest needs no salt and no slow hash.
+"""API keys as text: `ehk_<public id>_<secret>`. Plain module.
+
+The public id names a key in lists, logs and events. The secret is shown once and never stored: the
+database has the SHA-256 of the whole text. A key has 256 random bits, so its digest needs no salt
+and no slow hash.
 """
 
 import hashlib

@@ -1,4 +1,8 @@
-"""The tables of zones, clients, channels and keys; operators are Django users. Django module."""
+"""The tables of zones and credentials: a zone owns clients and channel names, a client owns keys.
+Django module.
+
+Operators are Django users.
+"""
 
 from django.db import models
 

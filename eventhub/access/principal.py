@@ -10,6 +10,7 @@ from eventhub.base.fair_queue import Party
 
 class Principal(NamedTuple):
     """A live key, or the login behind an operator's connection token (operators_sql.py).
+
     `expires_at_us`: when the key or the token expires; None: never. `groups`: of the client.
     """
 
@@ -66,7 +67,9 @@ class Principal(NamedTuple):
 
 
 def narrow(principal: Principal, claims: Claims) -> Principal:
-    """Return the principal limited to the lifetime and grants of a connection token."""
+    """Return the principal of a connection token: that of its key or login, limited to the token's
+    lifetime and grants.
+    """
     ends = [claims.expires_at_us]
     if principal.expires_at_us is not None:
         ends.append(principal.expires_at_us)

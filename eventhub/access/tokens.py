@@ -23,7 +23,10 @@ _DECODE: Options = {"verify_exp": False, "verify_iat": False, "verify_nbf": Fals
 
 
 class TokenClaims(NamedTuple):
-    """The claims of a key's token; grants None: the key's. `mint_token` sets `expires_at_us`."""
+    """The claims of a key's token. `grants`: None for those of the key.
+
+    `mint_token` sets `expires_at_us`.
+    """
 
     public_id: str
     grants: tuple[Grant, ...] | None = None
@@ -31,9 +34,10 @@ class TokenClaims(NamedTuple):
 
 
 class LoginClaims(NamedTuple):
-    """The claims of an operator's token: the user, the zone and the login. `login` has the SHA-256
-    of the session's cookie and of the stored password. So the token ends when the operator logs out
-    or gets a new password, and contains nothing that helps to log in.
+    """The claims of an operator's token: the user, the zone and the login.
+
+    `login` has the SHA-256 of the session's cookie and of the stored password. So the token ends
+    when the operator logs out or gets a new password, and contains nothing that helps to log in.
     """
 
     user_id: int
@@ -62,7 +66,9 @@ def mint_token(secret: str, claims: Claims, lifetime_s: int, clock: Clock) -> st
 
 
 def read_token(secret: str, text: str, clock: Clock) -> Claims:
-    """Return the claims. Raises InvalidCredentials for a forged token, or TokenExpired."""
+    """Return the claims of a token. Raises InvalidCredentials if it is forged or malformed,
+    TokenExpired if it has expired.
+    """
     if len(text) > limits.TOKEN_BYTES_MAX:
         raise InvalidCredentials
     try:

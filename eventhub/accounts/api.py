@@ -1,4 +1,6 @@
-"""Views of zones, clients, channels, keys, connection tokens and logins. Django module."""
+"""Views of zones, clients, channels, API keys, connection tokens and operators' logins.
+Django module.
+"""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,8 @@
-"""Changes of API keys, and connection tokens; none grants more than its issuer. Django module."""
+"""Changes of API keys: issue, change, revoke; and connection tokens of keys and operators' logins.
+Django module.
+
+A key grants no more than it has itself.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -32,9 +36,10 @@ def issue_key(
     label: str = "",
     expires_at: datetime | None = None,
 ) -> ApiKey:
-    """Issue a key of the client. Its `text` is returned here only. A key expires no later than the
-    key that issued it. `expires_at` None: as that key, or never. Raises InvalidField, WiderGrant,
-    LimitReached.
+    """Issue a key of the client. Its `text` is returned here only.
+
+    A key expires no later than the key that issued it. `expires_at` None: as that key, or never.
+    Raises InvalidField, WiderGrant, LimitReached.
     """
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidField("The expiry must be in the future.", field="expires_at")
@@ -77,7 +82,9 @@ def change_key(
     label: str | None = None,
     if_match: int | None = None,
 ) -> ApiKey:
-    """Change the label or the grants; None leaves them. Raises NotFound for a revoked key."""
+    """Change the label or the grants; None leaves them. Raises NotFound for a revoked key, which
+    stays as it was.
+    """
     if grants is not None and actor.principal is not None:
         _require_covered(actor.principal.grants, grants)
     with transaction.atomic():

@@ -34,7 +34,9 @@ _hashing = HashingSlots()
 
 
 def count_attempt(*, request: HttpRequest) -> None:
-    """Count a request before its body is read. Raises TooManyRequests above the limit."""
+    """Count a login request of its address; call it before the body is read. Raises
+    TooManyRequests above the limit.
+    """
     _count(f"address:{_address(request)}", limits.LOGIN_ATTEMPTS_PER_ADDRESS_MAX)
 
 

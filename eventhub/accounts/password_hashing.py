@@ -1,6 +1,7 @@
 """Slots for hashing passwords: a few at a time per process, given to addresses in fair order, with
-a limit on the number of waiters. Plain module. Concurrency contract: any thread; each request to
-Django has one of its own.
+a limit on the number of waiters. Plain module.
+
+Concurrency contract: any thread; each request to Django has one of its own.
 """
 
 import threading

@@ -1,4 +1,6 @@
-"""Changes of zones, clients and channels, each announced; the demo's data. Django module."""
+"""Changes of zones, clients and channels, and the demo's data; each change is announced.
+Django module.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,7 +49,10 @@ def create_zone(*, name: str) -> Zone:
 
 
 def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Client:
-    """Create a client in groups (ascending, each once). Raises Conflict, LimitReached."""
+    """Create a client. Raises Conflict if the name is taken, LimitReached.
+
+    `groups`: names, ascending, each once.
+    """
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
         clients = live_clients(zone_id=zone.pk)
@@ -81,7 +86,9 @@ def change_client(
 
 
 def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> None:
-    """Delete the client and everything that depends on it; its name is free. Raises NotFound."""
+    """Delete the client with its keys and everything that depends on it, in one transaction. Its
+    name is free afterwards. Raises NotFound.
+    """
     with transaction.atomic():
         client = lock_client(zone_id=zone_id, name=name)
         require_unchanged(Resource("client", zone_id, name), if_match)
@@ -97,8 +104,9 @@ def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> No
 def define_channel(
     *, zone_id: int, name: str, bit: int, if_match: int | None = None
 ) -> tuple[Channel, bool]:
-    """Define a channel: a name for a bit of the zone. Return it, and True if it is new. Idempotent;
-    a channel keeps its bit for ever (EMC-19). Raises ChannelConflict.
+    """Define a channel: a name for a bit of the zone. Return it, and True if it is new.
+
+    Idempotent; a channel keeps its bit for ever (EMC-19). Raises ChannelConflict.
     """
     if name == DEFAULT_CHANNEL:
         raise ChannelConflict("The channel `default` is bit 63 in every zone.", field="name")

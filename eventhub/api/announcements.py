@@ -1,4 +1,6 @@
-"""Announcements of changes in the stream `system`, committed with the change. Django module."""
+"""Announcements of changes as events of the stream `system`, committed with the change itself.
+Django module.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,8 +23,10 @@ def announce(
     *, zone: str | None, type: str, attributes: dict[str, Any], resource: Resource | None = None
 ) -> Appended:
     """Append the event in the current transaction. Call it LAST, because it locks the head of
-    `system`. The commit notifies the other processes. Never put a secret or a digest into the
-    attributes. Without a zone, the event concerns the whole hub.
+    `system`.
+
+    The commit notifies the other processes. Never put a secret or a digest into the attributes.
+    Without a zone, the event concerns the whole hub.
     """
     [appended] = announce_all(zone=zone, announcements=[Announcement(type, attributes, resource)])
     return appended

@@ -1,4 +1,5 @@
 """The back office: Django's admin over the models, read-only, for superusers. Django module.
+
 Superusers log in at the console, where attempts are counted. Each page is read in a read-only
 transaction with a statement timeout.
 """

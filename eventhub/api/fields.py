@@ -1,4 +1,6 @@
-"""Strict fields of serializers: no coercion, errors with a position. Django module."""
+"""Strict fields of serializers: no coercion, no unknown names, errors with a position.
+Django module.
+"""
 
 import re
 from datetime import UTC, datetime
@@ -104,7 +106,9 @@ class OneOfField(StrictField, serializers.ChoiceField):
 
 
 class MomentField(serializers.DateTimeField):
-    """An RFC 3339 time with an offset; represents a datetime, microseconds or such a text."""
+    """An RFC 3339 time with an offset; represents a datetime, microseconds since 1970, or a text in
+    that form.
+    """
 
     default_error_messages = {  # noqa: RUF012 (DRF's own form)
         "invalid": "This must be a time such as 2026-11-21T08:00:00Z.",
@@ -151,7 +155,9 @@ class GrantsField(serializers.Field):
 
 @extend_schema_field({"oneOf": [{"type": "integer"}, {"type": "string", "pattern": "^[0-9]+$"}]})
 class ChannelMaskField(serializers.Field):
-    """A power of two, as an integer or a decimal string; its value is the bit (EMC-19)."""
+    """A channel's tag mask, a power of two, as an integer or a decimal string; its value is the bit
+    (EMC-19).
+    """
 
     raises = (InvalidMask, NotPowerOfTwo)
 

@@ -1,4 +1,6 @@
-"""Query parameters that filter a list, by django-filter, parsed strictly. Django module."""
+"""Query parameters that filter a list, declared with django-filter and parsed strictly: an invalid
+value is refused with the parameter's name. Django module.
+"""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,6 @@
-"""Cursor pagination: `after` and `limit`; a page has `items` and `next`. Django module."""
+"""Cursor pagination, the same for all lists: a request has `after` and `limit`, a page has `items`
+and `next`. Django module.
+"""
 
 import re
 from collections.abc import Callable, Sequence

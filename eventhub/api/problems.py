@@ -1,6 +1,8 @@
 """The conversion of every exception of a view into `application/problem+json`: EventHub's errors,
-DRF's, Django's and the database's. Django module. No response contains a stack trace or HTML. An
-unexpected exception is logged and answered as `internal`.
+DRF's, Django's and the database's. Django module.
+
+No response contains a stack trace or HTML. An unexpected exception is logged and answered as
+`internal`.
 """
 
 import functools
@@ -66,7 +68,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def as_error(error: BaseException) -> errors.EventHubError:
-    """Convert an exception; an unexpected one is logged with its trace and is `internal`."""
+    """Convert an exception to an EventHubError. An unexpected one is logged with its trace and
+    becomes `internal`.
+    """
     if isinstance(error, errors.EventHubError):
         return error
     if any(isinstance(one, psycopg.errors.DiskFull) for one in (error, error.__cause__)):

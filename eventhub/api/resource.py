@@ -56,7 +56,9 @@ class AlwaysJson(BaseContentNegotiation):
 
 
 def _measure_chunked(request: HttpRequest) -> None:
-    """Set the length of a chunked body, which DRF would take for none."""
+    """Set the length of a chunked body: DRF takes a request without Content-Length for one without
+    a body.
+    """
     if "HTTP_TRANSFER_ENCODING" not in request.META or request.META.get("CONTENT_LENGTH"):
         return
     body = request.read(limits.MANAGE_BODY_BYTES_MAX + 1)
@@ -204,7 +206,9 @@ class ResourceView(GenericViewSet):
 
     @property
     def if_match(self) -> int | None:
-        """The sequence since which no change is allowed; 0: must not exist; None: none given."""
+        """The sequence after which the resource must not have changed; 0: it must not exist; None:
+        no condition.
+        """
         return conditions.condition_of(self.request)
 
     @cached_property

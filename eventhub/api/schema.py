@@ -1,4 +1,6 @@
-"""The OpenAPI description of an operation, with every error that it raises. Django module."""
+"""The OpenAPI description of an operation: summary, body, responses, and every error that it
+raises. Django module.
+"""
 
 import inspect
 import re
@@ -70,7 +72,9 @@ def _problems(raised: Iterable[type[errors.EventHubError]]) -> dict[Any, OpenApi
 
 
 class AutoSchema(openapi.AutoSchema):
-    """An operation derived from its view: serializers, filters, permissions, conditions."""
+    """An operation derived from its view: serializers, filters, pagination, permissions, parameters
+    of the path and conditions.
+    """
 
     @property
     def schemes(self) -> set[str]:

@@ -1,4 +1,6 @@
-"""Celery's broker: its queues, the queue of each task, sending tasks. Plain module."""
+"""Celery's broker: its queues, the queue of each task, and sending a task from a process that is no
+worker. Plain module.
+"""
 
 from functools import cache
 from typing import Any
@@ -20,12 +22,16 @@ def queue_of(task: str) -> str:
 
 
 def threads(queues: "set[str] | dict[str, int]") -> int:
-    """Return the threads of a worker: one for each slot, one for a task without a free slot."""
+    """Return how many threads a worker of these queues needs: one for each slot, and one for a task
+    that finds no slot free.
+    """
     return sum(SLOTS.get(queue, 0) for queue in queues) + 1
 
 
 def broker_url(redis_url: str) -> str:
-    """Return Celery's form of REDIS_URL; without Redis, a broker in memory, for deliveries only."""
+    """Return REDIS_URL in Celery's form. Without Redis the broker is in the process's memory: no
+    task is sent, and a worker only runs deliveries.
+    """
     if not redis_url:
         return "memory://"
     path = redis_url.removeprefix("unix://")
@@ -45,7 +51,9 @@ def send_task(task: str, redis_url: str) -> None:
 
 @cache
 def _producer(redis_url: str) -> Any:
-    """Return the application that sends; loaded late, because Celery takes 8 MB and 0.5 s."""
+    """Return the Celery application that sends. It is loaded by the first task, because most web
+    processes never send one, and Celery takes 8 MB and half a second.
+    """
     from celery import Celery
 
     app = Celery("eventhub", broker=broker_url(redis_url), set_as_current=False)

@@ -1,4 +1,6 @@
-"""A child process for a worker's job, apart from the worker's other tasks. Plain module."""
+"""A child process for a worker's job, so that the job takes neither memory nor processor time from
+the worker's other tasks. Plain module.
+"""
 
 import os
 import subprocess
@@ -29,7 +31,9 @@ class ChildProcess:
 
     @contextmanager
     def started(self, module: str, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """Run a Python module, its output in a pipe; wait for its end after the block."""
+        """Run a Python module with this environment, its output in a pipe; wait for its end when
+        the block is left.
+        """
         # metrics of its own would leave a file for every run; this process counts for it
         env = {
             name: text for name, text in os.environ.items() if name != "PROMETHEUS_MULTIPROC_DIR"

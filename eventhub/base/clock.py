@@ -1,4 +1,6 @@
-"""Clocks as arguments: `SystemClock`, and `ManualClock` for tests. Plain module."""
+"""Clocks as arguments: production passes `SystemClock`, tests `ManualClock`, and never sleep.
+Plain module.
+"""
 
 import time
 from typing import Protocol

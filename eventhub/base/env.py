@@ -47,7 +47,9 @@ class LoadedSettings(NamedTuple):
 
 
 def read_env() -> Env:
-    """Return the current settings; one is required when first needed. Raises BadSettings."""
+    """Return the current settings. A missing one is noticed when it is first needed. Raises
+    BadSettings.
+    """
     return load().env
 
 
@@ -92,7 +94,9 @@ def _completed(env: Env) -> Env:
 
 @functools.cache
 def _read_file(path: str) -> Mapping[str, object]:
-    """Read the file once: a change takes effect at the next start. Raises BadSettings."""
+    """Read the file once in a process: a change takes effect at the next start. Raises
+    BadSettings.
+    """
     try:
         content = Path(path).read_bytes()
     except (OSError, ValueError) as error:
@@ -119,7 +123,9 @@ def move_file_into_environment() -> None:
 
 
 def require_env() -> Env:
-    """Return the settings; invalid ones end the program as `refuse`, with a line for each."""
+    """Return the settings for a program that starts. Invalid ones end it, with a line for each and
+    the exit status of `refuse`.
+    """
     try:
         return read_env()
     except BadSettings as error:

@@ -40,7 +40,9 @@ class EventHubError(Exception):
 
     @property
     def position(self) -> dict[str, Any]:
-        """`index` (0-based) and `field` (dotted path) in the input, where known."""
+        """The position in the input, where known: `index` (0-based, in an array or NDJSON) and
+        `field` (dotted path).
+        """
         known = {"index": self.index, "field": self.field}
         return {name: value for name, value in known.items() if value is not None}
 

@@ -150,7 +150,9 @@ class FairQueue(Generic[T]):
 
 
 class Slots(NamedTuple):
-    """All slots, and those that one party may hold while others compete (alone: all)."""
+    """The number of slots, and how many of them one party may hold while others compete; a party
+    that is alone may hold all.
+    """
 
     all: int
     per_party: int
@@ -183,7 +185,9 @@ class _Load:
 
 
 class Admission:
-    """Admits as much work as there are slots; the rest waits in fair order."""
+    """Admits as much work at a time as there are slots; the rest waits in fair order, without
+    limits for any time.
+    """
 
     def __init__(self, slots: Slots, wait_limits: WaitLimits | None = None) -> None:
         self._slots = slots
@@ -202,9 +206,10 @@ class Admission:
         return len(self._loads)
 
     def hold(self, party: Party, cost: int = 1) -> "_Hold":
-        """Return a context manager that holds `cost` slots. Entering raises TooManyRequests when
-        the party itself has too much waiting, Overloaded when all together have, or when there is
-        no progress, as while the database is unavailable.
+        """Return a context manager that holds `cost` slots.
+
+        Entering raises TooManyRequests when the party itself has too much waiting, Overloaded when
+        all together have, or when there is no progress, as while the database is unavailable.
         """
         return _Hold(self, party, cost)
 
@@ -221,7 +226,9 @@ class Admission:
             raise
 
     def request(self, party: Party) -> "asyncio.Future[None] | None":
-        """Take a slot, or return a future of one; cancel it to withdraw. Raises as `hold`."""
+        """Take a slot, or return a future whose result is set with the slot; cancel it to withdraw.
+        Raises as `hold`.
+        """
         return None if self._at_once(party, 1) else self._wait(party, 1)
 
     def leave(self, party: Party, cost: int = 1) -> None:
@@ -336,7 +343,9 @@ class Admission:
         return _refused(greedy=greedy and not self._is_stalled())
 
     def _is_stalled(self) -> bool:
-        """Return whether no work ended for as long as a party may wait."""
+        """Return whether no work ended for as long as a party may wait: then the party is not the
+        cause.
+        """
         if self._limits is None:
             return False
         now_s = asyncio.get_running_loop().time()

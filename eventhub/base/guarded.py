@@ -1,5 +1,6 @@
-"""Commands under a guardian: the only module that starts processes of the hub. Plain module. It
-does not know what a command does; `eventhub.supervisor.supervisor` decides when to restart it.
+"""Commands under a guardian: the only module that starts processes of the hub. Plain module.
+
+It does not know what a command does; `eventhub.supervisor.supervisor` decides when to restart it.
 """
 
 import json
@@ -17,7 +18,9 @@ GUARDIAN = Path(guardian.__file__).resolve()
 
 
 class Identity(NamedTuple):
-    """The user of the hub's processes: they see `uid` and `gid`; files belong to `owner`."""
+    """The user that processes of the hub run as. A process sees `uid` and `gid`; files on disk
+    belong to `owner`.
+    """
 
     kind: str  # self | user | namespace
     uid: int
@@ -93,7 +96,9 @@ class Guarded:
         self._order(b"k")
 
     def poll(self) -> int | None:
-        """Return the exit status: None while it runs, negative for a killed guardian."""
+        """Return the command's exit status: None while it runs, negative if the guardian itself was
+        killed.
+        """
         return self.process.poll()
 
     def wait(self, timeout_s: float | None = None) -> int:

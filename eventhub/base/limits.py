@@ -1,4 +1,5 @@
 """The bounds of the hub, each with its unit in its name and its reason in a comment. Plain module.
+
 Plain numbers; nothing imports from here by `*`. A constant that concerns one algorithm only is in
 its module.
 """

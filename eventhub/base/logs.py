@@ -1,4 +1,7 @@
-"""Structured logs, as text or JSON. A field never holds a secret. Plain module."""
+"""Structured logs: one configuration for every process, as text lines or as JSON. Plain module.
+
+A field never holds a secret.
+"""
 
 import logging
 import sys
@@ -49,7 +52,9 @@ class _Throttle:
 
 
 class ThrottledLog:
-    """A logger that logs each event once in LOG_REPEAT_S, with the number suppressed since."""
+    """A logger for failures that repeat during an outage: each event once in LOG_REPEAT_S, with the
+    number suppressed since.
+    """
 
     def __init__(
         self, log: structlog.stdlib.BoundLogger, clock_s: Callable[[], float] = time.monotonic

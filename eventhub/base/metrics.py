@@ -1,5 +1,6 @@
-"""The hub's Prometheus metrics. A name ends in its unit; label sets are bounded. Plain module. With
-PROMETHEUS_MULTIPROC_DIR set, as under `manage.py up`, `/metrics` of any web process covers all
+"""The hub's Prometheus metrics. A name ends in its unit; label sets are bounded. Plain module.
+
+With PROMETHEUS_MULTIPROC_DIR set, as under `manage.py up`, `/metrics` of any web process covers all
 processes.
 """
 
@@ -41,7 +42,9 @@ REQUESTS = Counter("eventhub_http_requests", "Requests of the hot routes.", ["ro
 
 @cache
 def http_requests(route: str, status: int) -> Counter:
-    """Return a cached counter, because the look-up costs more than the count."""
+    """Return the counter of a route and status, cached because the look-up costs more than the
+    count.
+    """
     return REQUESTS.labels(route=route, status=str(status))
 
 
@@ -200,7 +203,9 @@ PARTITIONS_DROPPED = Counter("eventhub_dropped_partitions", "Dropped partitions 
 
 
 class SentTally:
-    """Counts sent frames in plain numbers: a shared metric costs more than a frame."""
+    """Counts sent frames in plain numbers, because a shared metric costs more than a frame; `flush`
+    adds them to the metrics.
+    """
 
     __slots__ = ("_bytes", "_events")
 

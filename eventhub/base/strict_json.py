@@ -119,7 +119,9 @@ class _DuplicateName(dict[str, Any]):
 
 
 def _object(pairs: list[tuple[str, Any]], duplicates: list[_DuplicateName]) -> dict[str, Any]:
-    """Return an object. The same pair twice is one pair (SUN-08); two values are noted."""
+    """Return the object of these pairs. The same pair twice is one pair (SUN-08); a name with two
+    values is an error, which is noted.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         for name, value in pairs:
@@ -132,7 +134,9 @@ def _object(pairs: list[tuple[str, Any]], duplicates: list[_DuplicateName]) -> d
 
 
 def _duplicate_path(value: Any) -> str | None:
-    """Return the path of the first name with two values, or of an object around it."""
+    """Return the path of the first name with two values, or of an object around it if its own
+    value was replaced.
+    """
     members: Iterable[tuple[object, Any]] = ()
     if isinstance(value, dict):
         members = value.items()

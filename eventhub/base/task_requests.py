@@ -1,4 +1,5 @@
 """Requests that a worker start a periodic task now instead of at its scheduled time. Plain module.
+
 A request is a hint, sent from a thread of its own: the caller neither waits nor learns of a
 failure, because the schedule starts the task as well.
 """

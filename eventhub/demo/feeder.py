@@ -1,4 +1,6 @@
-"""The demo's feeds: events at a rate to follow, and a report once a minute. Plain module."""
+"""The demo's feeds: events at a rate that a person can follow, and a report once a minute.
+Plain module.
+"""
 
 import asyncio
 import signal

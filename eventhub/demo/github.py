@@ -1,4 +1,8 @@
-"""GitHub's webhook payloads as events, from npm's `@octokit/webhooks-examples`. Plain module."""
+"""GitHub's webhook payloads as events, from an npm package. Plain module.
+
+The package is `@octokit/webhooks-examples`, which `make setup` fetches into the virtual
+environment.
+"""
 
 import json
 import random
@@ -41,7 +45,9 @@ def read_payloads(path: Path = EXAMPLES) -> list[Payload]:
 
 
 def draft(payload: Payload) -> Draft:
-    """Return an event of GitHub's name and action (`issues.opened`), with the payload as body."""
+    """Return the event: its type is GitHub's name and action (`issues.opened`), its body the
+    payload.
+    """
     action = payload.content.get("action")
     return {
         "domain": "github",

@@ -1,4 +1,6 @@
-"""This machine's counters as events, each kind on its channel. Plain module."""
+"""Counters of this machine as events: processor, memory, disk, network, each on its channel.
+Plain module.
+"""
 
 import socket
 import time

@@ -1,4 +1,8 @@
-"""The demo's registrations and its endpoint, created through the public API. Plain module."""
+"""The demo's registrations and its endpoint, created through the public API as by any client.
+Plain module.
+
+An existing endpoint, found by its description, is reused; only its URL follows the receiver.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -17,8 +21,9 @@ REGISTRATIONS: tuple[dict[str, Any], ...] = (
 
 async def ensure_interest(hub: HubClient, url: str, file: Path) -> str:
     """Create the endpoint and its registrations if they are missing; return the endpoint's signing
-    secret, which is stored in the credentials file. An endpoint whose secret is lost is replaced,
-    with its registrations.
+    secret, which is stored in the credentials file.
+
+    An endpoint whose secret is lost is replaced, with its registrations.
     """
     access = credentials.read_access(file)
     secret = access.secret if access else ""

@@ -1,4 +1,6 @@
-"""The demo's producer: a batch keeps its ids, so each event is stored once. Plain module."""
+"""The demo's producer: it emits each event exactly once, because a batch keeps its ids until the
+hub has answered. Plain module.
+"""
 
 import asyncio
 import itertools
@@ -24,7 +26,9 @@ class DemoProducer:
         self._numbers: dict[str, itertools.count[int]] = {}
 
     async def emit(self, stream: str, drafts: Sequence[Draft]) -> None:
-        """Emit a batch until the hub has answered; one call a stream. Raises HubProblem."""
+        """Emit a batch, and retry until the hub has answered. Raises HubProblem if the hub refuses
+        the batch for good. One call at a time for each stream.
+        """
         batch = [{**draft, "id": self._next_id(stream)} for draft in drafts]
         while True:
             try:

@@ -1,4 +1,6 @@
-"""`python -m eventhub.demo.watch STREAM`: print a stream's events. Plain module."""
+"""`python -m eventhub.demo.watch STREAM`: print the events of a stream, one line each. Plain
+module.
+"""
 
 import argparse
 import asyncio

@@ -51,7 +51,9 @@ class Message(NamedTuple):
 
 
 def read_structured(body: bytes) -> EventIn:
-    """Return the event of a structured request. Raises subclasses of BadRequest with `field`."""
+    """Return the event of a request in structured mode. Raises subclasses of BadRequest with
+    `field`.
+    """
     return _event(_object(_json(body)))
 
 

@@ -11,8 +11,9 @@ ALL_MASK = (1 << 64) - 1
 
 
 class Event(NamedTuple):
-    """One event. Texts are empty when not given; times are microseconds since 1970 UTC, 0 when not
-    given.
+    """One event.
+
+    Texts are empty when not given; times are microseconds since 1970 UTC, 0 when not given.
     """
 
     domain: str  # SUN's class (SUN-01); READY's domain (RDY-10)

@@ -1,6 +1,8 @@
-"""The event's fields as CloudEvents extensions: names of a-z and 0-9, values that are texts, 32-bit
-integers or booleans. Plain module. An attribute whose name and value fit is an extension of its own
-name. All others go unchanged into one extension, a JSON object.
+"""The event's fields as CloudEvents extensions: names of a-z and 0-9, values that are texts,
+32-bit integers or booleans. Plain module.
+
+An attribute whose name and value fit is an extension of its own name. All others go unchanged into
+one extension, a JSON object.
 """
 
 import base64
@@ -65,7 +67,9 @@ def base64_text(data: bytes) -> str:
 
 
 def from_extensions(given: dict[str, Any]) -> dict[str, Any]:
-    """Convert extensions to fields; unknown ones are attributes. Raises BadRequest with `field`."""
+    """Convert a CloudEvent's extensions to fields of an event; unknown extensions are attributes.
+    Raises subclasses of BadRequest with the extension as `field`.
+    """
     fields: dict[str, Any] = {"domain": DEFAULT_DOMAIN}
     attributes: dict[str, Any] = {}
     for extension, value in given.items():

@@ -73,7 +73,9 @@ class FoxDocument(NamedTuple):
 
 
 def read(body: bytes) -> FoxDocument:
-    """Parse a document. Raises MalformedXml, InvalidXml with path, line and column."""
+    """Parse a document. Raises MalformedXml, and InvalidXml with the element's path, line and
+    column.
+    """
     root = xml_tree.parse(body)
     if root.name != "Event":
         raise root.invalid("The root element must be `Event`.")
@@ -230,7 +232,9 @@ def _element(name: str, inner: str) -> str:
 
 
 def require_origin(found: FoxDocument, *, stream: str, client: str) -> EventIn:
-    """Return the event. Raises InvalidField if it names another stream or client."""
+    """Return the event. Raises InvalidField if it names another stream or client than the
+    request's.
+    """
     if found.context.stream != stream:
         message = f"The event is emitted to the stream `{stream}`."
         raise errors.InvalidField(message, field="Event/StreamId")

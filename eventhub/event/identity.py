@@ -24,7 +24,9 @@ def stored_incarnation(incarnation: int, timestamp_us: int) -> int:
 
 
 class EventId(NamedTuple):
-    """A producer's id of an event. Compare with `order`: tuples compare the client first."""
+    """A producer's id of an event. Compare with `order`, not with `<`: tuples compare the client
+    first.
+    """
 
     client: str
     timestamp_us: int
@@ -33,7 +35,9 @@ class EventId(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int]:
-        """The order among ids of one producer: timestamp, then sequence (FOX-09)."""
+        """The order among ids of one producer: by timestamp, then by sequence (FOX-09; decisions
+        10).
+        """
         return (self.timestamp_us, self.sequence)
 
     def wire(self) -> dict[str, Any]:
@@ -78,5 +82,7 @@ class IdIssuer:
 
 
 def signature(names: Iterable[str]) -> str:
-    """Return 32 hexadecimal digits of an event's attribute names, in any order."""
+    """Return 32 hexadecimal digits that depend on the names of an event's top-level attributes, in
+    any order. Values do not count: events with the same tags have one signature.
+    """
     return hashlib.sha256(orjson.dumps(sorted(names))).hexdigest()[:32]

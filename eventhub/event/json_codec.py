@@ -74,9 +74,10 @@ def time_text(time_us: int) -> str:
 
 
 def event_json(event: Event) -> bytes:
-    """Return the event's own fields as the JSON of an EventJson. `mask` is a decimal string,
-    because it may exceed the range of a JavaScript number. A JSON body is `body`, any other is
-    `body_base64`.
+    """Return the event's own fields as the JSON of an EventJson.
+
+    `mask` is a decimal string, because it may exceed the range of a JavaScript number. A JSON body
+    is `body`, any other is `body_base64`.
     """
     fields: dict[str, Any] = {"domain": event.domain, "type": event.type}
     if event.id is not None:

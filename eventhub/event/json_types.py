@@ -1,5 +1,6 @@
 """Types of the JSON that hot routes accept and return. The schemas of the OpenAPI document are
 generated from them, and the code that builds an answer is type-checked against them. Plain module.
+
 An answer's type is a TypedDict whose name ends in `Json`; its schema has the name without that.
 """
 
@@ -18,7 +19,9 @@ _SUFFIX = re.compile(rb'(\w+)Json"')
 
 
 def schema_of(kind: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a type's JSON Schema, and by name those it refers to; a schema is unchanged."""
+    """Return the JSON Schema of a type, and by name those it refers to. A schema is returned
+    unchanged.
+    """
     if isinstance(kind, dict):
         return kind, {}
     found = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")

@@ -26,7 +26,9 @@ CARRIES = frozenset({"attributes"})
 
 
 def read(body: bytes) -> list[EventIn]:
-    """Return the events of lines. Raises subclasses of BadRequest with `index` and `field`."""
+    """Return the events of a text, one per line. Raises subclasses of BadRequest with `index` and
+    `field`.
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -46,7 +48,9 @@ def read(body: bytes) -> list[EventIn]:
 
 
 def properties(line: str) -> dict[str, str]:
-    """Return the properties of an event; `field` of an error is the index, from 0."""
+    """Return the properties of one event. The `field` of an error is the property's index, from
+    0.
+    """
     found: dict[str, str] = {}
     parts = line.strip().removesuffix(";").split(";")
     for index, part in enumerate(parts):
@@ -68,7 +72,9 @@ def _event(attributes: dict[str, str]) -> EventIn:
 
 
 def write(event: Event) -> str:
-    """Return an event's attributes in this format. Raises NotRepresentable with `field`."""
+    """Return the attributes of an event in this format. Raises NotRepresentable with the
+    attribute as `field`.
+    """
     return "; ".join(
         f"{_name(name)}: {_value(name, value)}" for name, value in event.attributes.items()
     )

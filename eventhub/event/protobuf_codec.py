@@ -1,6 +1,7 @@
 """The event as protobuf: the stored bytes, sent as they are to binary readers (EMC-30, EMC-31).
-Plain module. Encoding and decoding touch only the fields that are set: most events use a third of
-the envelope.
+Plain module.
+
+Encoding and decoding touch only the fields that are set: most events use a third of the envelope.
 """
 
 from typing import Any
@@ -48,7 +49,9 @@ def encode(event: Event) -> bytes:
 
 
 def encode_fields(fields: dict[str, Any]) -> bytes:
-    """Return the stored bytes of fields, without an `Event`, which costs more to build."""
+    """Return the stored bytes of the message's own fields. Callers that have them avoid building an
+    `Event`, which costs more than the encoding.
+    """
     return _message(**fields).SerializeToString()
 
 

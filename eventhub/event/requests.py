@@ -1,4 +1,6 @@
-"""Reads the body of an emit request by its Content-Type. Plain module."""
+"""Reads the body of an emit request, in any format that the hub accepts, by Content-Type.
+Plain module.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -28,7 +30,10 @@ class EmitRequest(NamedTuple):
 
 
 def read_events(request: EmitRequest, stream: str, client: str) -> list[EventIn]:
-    """Return the events, of this stream and client. Raises as the reader of the format."""
+    """Return the events, at least one. Where the format names a stream and a client, they must be
+    these. Raises subclasses of BadRequest with `index` and `field`, BatchTooLarge,
+    UnsupportedMediaType.
+    """
     body, content_type = request.body, request.content_type
     if content_type == cloudevents.BATCH:
         return _not_empty(cloudevents.read_batch(body))

@@ -1,4 +1,6 @@
-"""Small XML documents as trees with lines and columns; no DOCTYPE, no entities. Plain module."""
+"""Small XML documents as trees whose nodes know their line and column. DOCTYPE and entities are
+refused; size and depth are bounded. Plain module.
+"""
 
 from typing import Any, NamedTuple
 from xml.sax import SAXException, SAXParseException

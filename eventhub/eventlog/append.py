@@ -49,9 +49,10 @@ class _Refusal(NamedTuple):
 async def append_batch(
     connection: psycopg.AsyncConnection[Any], requests: list[Request]
 ) -> AppendedBatch:
-    """Append several requests in one transaction, on a connection in autocommit mode. A refused
-    request does not fail the others: the function then stores nothing and is called again without
-    it.
+    """Append several requests in one transaction, on a connection in autocommit mode.
+
+    A refused request does not fail the others: the function then stores nothing and is called again
+    without it.
     """
     refused: dict[int, EventHubError] = {}
     while True:
@@ -116,12 +117,16 @@ def _require_unchanged(
 
 
 def lock_head(connection: psycopg.Connection[Any], stream_id: int) -> int:
-    """Lock a stream's head until the transaction ends; return its last sequence."""
+    """Lock a stream's head to the end of the transaction, so that nothing is appended meanwhile.
+    Return its last sequence.
+    """
     return int(scalars(connection).execute(SQL["lock_head"], (stream_id,)).fetchone() or 0)
 
 
 def notify(connection: psycopg.Connection[Any], heads: dict[int, int]) -> None:
-    """Announce heads, {stream: sequence}, to other processes: a statement after the commit."""
+    """Announce new heads, {stream: sequence}, to the other processes by NOTIFY: a statement of its
+    own, after the commit.
+    """
     connection.execute(SQL["notify"], (heads_text(heads),))
 
 
@@ -159,7 +164,9 @@ def _arguments(drafts: Request) -> tuple[Any, ...]:
 def _refusals(
     rows: Rows, requests: Sequence[Request], refused: dict[int, EventHubError]
 ) -> dict[int, EventHubError]:
-    """Return refused requests by index, each with its first error; at least one for bad drafts."""
+    """Return the requests that the function refused, by index, each with its first error. If there
+    are bad drafts, at least one request is returned.
+    """
     bad = {
         draft: _Refusal(outcome, first)
         for outcome, draft, _, _, first, _, _ in rows

@@ -1,6 +1,8 @@
 """Group commit for one process: waiting requests are appended in one transaction, in fair order
-among clients. SQL module. Concurrency contract: one task runs `run`; any task of the same loop may
-call `append`. One transaction is in flight.
+among clients. SQL module.
+
+Concurrency contract: one task runs `run`; any task of the same loop may call `append`. One
+transaction is in flight.
 """
 
 import asyncio
@@ -44,7 +46,9 @@ class _WaitingRequest(NamedTuple):
 
 
 class Appender:
-    """Appends for all callers of this process; `async`: a commit does not wait for the disk."""
+    """Appends for all callers of this process to streams of one durability: with `async` a commit
+    does not wait for the disk.
+    """
 
     def __init__(self, url: str, durability: str, tail: Tail) -> None:
         self._url = url
@@ -131,7 +135,9 @@ class Appender:
                 del self._waiting_of[party]
 
     async def _append_or_answer(self, taken: list[_WaitingRequest]) -> None:
-        """Append; answer every request, also after an unexpected error."""
+        """Append and answer every request, also after an unexpected error, so that no caller waits
+        forever and the task goes on.
+        """
         try:
             await self._append_some(taken)
         except Exception:
@@ -218,7 +224,9 @@ class Appender:
         task.add_done_callback(_closing.discard)
 
     def _publish(self, taken: list[_WaitingRequest], batch: AppendedBatch) -> None:
-        """Pass committed rows to the tail, then answer: no emitter learns before local readers."""
+        """Pass the committed rows to the tail, then answer: local readers get an event no later
+        than its emitter gets the answer.
+        """
         metrics.APPENDED.inc(len(batch.rows))
         metrics.APPEND_BATCH.observe(len(batch.rows))
         self._tail.committed(batch.rows, durable=self._durability == "sync")

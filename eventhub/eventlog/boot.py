@@ -37,7 +37,9 @@ class Boot(NamedTuple):
 
 
 def mark_start(connection: Connection) -> Appended:
-    """Append the marker, store all streams' positions; return the marker's. Autocommit."""
+    """Append the marker to `system` and store the positions of all streams. Return the marker's
+    position. The connection is in autocommit mode.
+    """
     with connection.transaction():
         lock_system(connection)
         connection.execute(SQL["set_booted_at"])

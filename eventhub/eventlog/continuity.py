@@ -197,7 +197,9 @@ async def _announce(connection: Connection, reason: str, count: int) -> None:
 
 
 async def prove_store(url: str, marks_url: str) -> Proof:
-    """Prove the log's continuity before a command changes it. Raises DatabaseUnavailable."""
+    """Prove the log's continuity for a command, before it changes anything. Raises
+    DatabaseUnavailable.
+    """
     continuity = Continuity(marks_url)
     connection = await connect(url, name="eventhub continuity")
     try:
@@ -210,6 +212,8 @@ async def prove_store(url: str, marks_url: str) -> Proof:
 
 
 def roll_all(connection: psycopg.Connection[Any]) -> int:
-    """Roll all streams in the transaction, after a restore by hand; return how many."""
+    """Roll all streams to new segments inside the caller's transaction, after a restore that cannot
+    be detected. Return how many there are.
+    """
     connection.execute(SQL["new_history"])
     return int(scalars(connection).execute(SQL["roll_all"]).fetchone() or 0)

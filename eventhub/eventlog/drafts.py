@@ -57,7 +57,9 @@ Outcome = list[Appended] | EventHubError
 
 
 class AppendedBatch(NamedTuple):
-    """The outcome of each request of a transaction, and the new rows by sequence."""
+    """The result of one transaction: the outcome of each request, and the new rows in order of
+    their sequences.
+    """
 
     outcomes: list[Outcome]
     rows: list[NewRow]

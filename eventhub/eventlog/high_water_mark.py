@@ -24,9 +24,10 @@ _UNREADABLE = (redis.RedisError, OSError, TimeoutError, ValueError, TypeError)
 
 
 class HighWaterMark(NamedTuple):
-    """The newest event known to be acknowledged on a sync stream. `life`: of the database, as in
-    `log_state.life`; `before`: the previous one, while the change to the new one may be
-    uncommitted. Without a segment no event is known.
+    """The newest event known to be acknowledged on a sync stream.
+
+    `life`: of the database, as in `log_state.life`; `before`: the previous one, while the change to
+    the new one may be uncommitted. Without a segment no event is known.
     """
 
     life: str
@@ -50,7 +51,9 @@ class MarkStore(Protocol):
 
 
 def open_mark_store(url: str) -> MarkStore:
-    """Return the store of `file:///folder`, `redis://...`, `unix:///socket`; "": memory."""
+    """Return the storage at a URL: `file:///folder`, `redis://...`, `unix:///socket`, or "" for the
+    memory of this process.
+    """
     parts = urlsplit(url)
     if not url:
         return MemoryMarkStore()
@@ -60,7 +63,9 @@ def open_mark_store(url: str) -> MarkStore:
 
 
 class MemoryMarkStore:
-    """Marks in memory: they distinguish a crash from a restore while the process runs."""
+    """Marks in the memory of this process: they distinguish a crash of the database from a restore
+    while the process runs.
+    """
 
     def __init__(self) -> None:
         self._marks: dict[str, HighWaterMark] = {}
@@ -77,7 +82,9 @@ class MemoryMarkStore:
 
 
 class FileMarkStore:
-    """Marks as files in a folder, each replaced by a rename, so never half written."""
+    """Marks as files in an existing folder. A file is replaced by a rename, so it is never half
+    written.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

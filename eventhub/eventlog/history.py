@@ -1,6 +1,7 @@
 """The ends of a stream, and the cursors for paging backward, for streams in PostgreSQL and Redis.
-SQL module. Events are read forward only (read.py): a page backward is read from an earlier cursor
-on.
+SQL module.
+
+Events are read forward only (read.py): a page backward is read from an earlier cursor on.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,7 @@
-"""Reads the keyed state of a stream: the latest event of each key. SQL module. A snapshot at n
-consists of all pages with `upto` = n, read one after the other without a transaction. A key that
-changes meanwhile drops out; its new event comes with the tail from n.
+"""Reads the keyed state of a stream: the latest event of each key. SQL module.
+
+A snapshot at n consists of all pages with `upto` = n, read one after the other without a
+transaction. A key that changes meanwhile drops out; its new event comes with the tail from n.
 """
 
 import hashlib

@@ -1,6 +1,7 @@
-"""The log as one object of a process: append, watch, follow from a cursor. SQL module. `Follower`
-is the only code that switches from catch-up to tail. All continuous readers use it, for streams in
-PostgreSQL and in Redis.
+"""The log as one object of a process: append, watch, follow from a cursor. SQL module.
+
+`Follower` is the only code that switches from catch-up to tail. All continuous readers use it, for
+streams in PostgreSQL and in Redis.
 """
 
 import asyncio
@@ -36,7 +37,9 @@ class ReadsArchive(Protocol):
     def read(
         self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
     ) -> list[StoredEvent]:
-        """Return events after a sequence. Raises ArchiveDamaged, ArchiveUnavailable."""
+        """Return the events of a segment after a sequence. Raises ArchiveDamaged,
+        ArchiveUnavailable.
+        """
 
 
 class Log:
@@ -82,9 +85,10 @@ class Log:
         archive: ReadsArchive | None = None,
         mark_url: str = "",
     ) -> AsyncIterator["Log"]:
-        """Open the log of a database, which may be unreachable at first. Without Redis there are no
-        transient streams; without an archive its segments are reported as gone. `mark_url`: the
-        storage of the mark that detects a restore (high_water_mark.py).
+        """Open the log of a database, which may be unreachable at first.
+
+        Without Redis there are no transient streams; without an archive its segments are reported
+        as gone. `mark_url`: the storage of the mark that detects a restore (high_water_mark.py).
         """
         log = cls(
             database_url=database_url,
@@ -116,8 +120,9 @@ class Log:
         self, drafts: list[Draft], stream: StreamInfo | None = None, party: Party = HUB
     ) -> list[Appended]:
         """Store the drafts of one request, all or none. `stream`: theirs; None: a sync one.
-        `party`: their owner, by default the hub itself. Raises the errors of Appender.append and
-        Transient.append, and StorageFull.
+        `party`: their owner, by default the hub itself.
+
+        Raises the errors of Appender.append and Transient.append, and StorageFull.
         """
         durability = "sync" if stream is None else stream.durability
         if stream is not None and durability == "transient":
@@ -127,8 +132,9 @@ class Log:
 
     @asynccontextmanager
     async def follow(self, stream: StreamInfo | int, start: Start) -> AsyncIterator["Follower"]:
-        """Follow one stream from a start on; a bare id means a stream in the database. Raises the
-        errors of `read.resolve`, DatabaseUnavailable, TransientUnavailable.
+        """Follow one stream from a start on; a bare id means a stream in the database.
+
+        Raises the errors of `read.resolve`, DatabaseUnavailable, TransientUnavailable.
         """
         stream_id = stream if isinstance(stream, int) else stream.id
         if isinstance(stream, StreamInfo) and stream.durability == "transient":
@@ -184,7 +190,9 @@ class Log:
 
 
 class Follower:
-    """One reader in one stream: catch-up, then the ring, without gap or duplicate. One user."""
+    """The position of one reader in one stream: catch-up from the log, then the ring, without a
+    gap or a duplicate between. One user at a time.
+    """
 
     __slots__ = ("_life", "_read", "cursor", "position", "ring")
 
@@ -201,14 +209,18 @@ class Follower:
         return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
 
     def ready(self, count: int) -> list[StoredEvent] | None:
-        """Return the next events in the ring; None if they must be read with `catch_up`."""
+        """Return the next events in the ring, without waiting; None if they must be read with
+        `catch_up`.
+        """
         if self._life != self.ring.life:
             return None
         return self.ring.after(self.cursor.sequence, count)
 
     async def catch_up(self, page: ReadLimits = _PAGE) -> list[StoredEvent]:
-        """Read the next events from the log; empty if there are none. Raises DatabaseUnavailable,
-        TransientUnavailable, Gone, SegmentMismatch, LogHole, ArchiveDamaged.
+        """Read the next events from the log; empty if there are none.
+
+        Raises DatabaseUnavailable, TransientUnavailable, Gone, SegmentMismatch, LogHole,
+        ArchiveDamaged.
         """
         life = self.ring.life
         found = await self._read(self.cursor, page)

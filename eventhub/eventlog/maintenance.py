@@ -57,7 +57,9 @@ _ROLLED_FOR_SPACE = 16  # of the largest open segments, if no sealed segment can
 
 
 class Maintenance:
-    """The maintenance tasks of one process. `disk`: None if no disk is watched."""
+    """The maintenance tasks of one process. `hooks`: functions of other packages; `disk`: None if
+    no disk is watched.
+    """
 
     def __init__(
         self,
@@ -93,7 +95,9 @@ class Maintenance:
         return None
 
     async def admit(self, drafts: list[Draft]) -> None:
-        """Wait until the drafts certainly fit the quota (`Log.admit`). Raises StorageFull."""
+        """Wait until the drafts are certainly within the quota; for `Log.admit`. Raises
+        StorageFull.
+        """
         size_bytes = sum(len(draft.payload) + limits.EVENT_BYTES_MIN for draft in drafts)
         while True:
             refusal = self.refusal()
@@ -140,7 +144,9 @@ class Maintenance:
         await asyncio.Event().wait()
 
     async def _lead(self, name: str, step: Callable[[Connection, bool], Awaitable[bool]]) -> None:
-        """Run steps on one session until it fails. A step returns whether to go on at once."""
+        """Run steps on one session until it fails. A step gets whether this process leads, and
+        returns whether the next one should follow at once.
+        """
         try:
             async with _session(self._url, f"eventhub {name}") as connection:
                 await self.continuity.prove(connection)  # it appends to `system`
@@ -182,7 +188,9 @@ class Maintenance:
         return False
 
     async def _measure(self, connection: Connection, leads: bool) -> bool:
-        """Measure the storage; without quota and disk only the leader does, for metrics."""
+        """Measure the storage. Without a quota and a disk only the metrics need it, so only the
+        leader measures.
+        """
         before = self._unmeasured
         found = await (await scalars(connection).execute(SQL["quota"])).fetchone()
         quota = found or self._quota_bytes
@@ -202,9 +210,10 @@ class Maintenance:
         return False
 
     async def _free_space(self, connection: Connection, now_us: int) -> None:
-        """Drop the oldest segments, unless the cleaning of dropped ones frees enough. The storage
-        is measured again after the partitions were read: a partition dropped since the last
-        measurement is in neither and must not be counted.
+        """Drop the oldest segments, unless the cleaning of dropped ones frees enough.
+
+        The storage is measured again after the partitions were read: a partition dropped since the
+        last measurement is in neither and must not be counted.
         """
         partitions = await read_partitions(connection)
         use = await read_storage_use(connection)
@@ -243,7 +252,9 @@ class Maintenance:
         self._quota_at_s = now_s
 
     async def _announce_disk_full(self, connection: Connection) -> None:
-        """Announce ended episodes of a full disk, once among all processes."""
+        """Announce ended episodes of a full disk; one of the processes that noticed an episode does
+        so.
+        """
         while self._disk is not None and self._disk.episodes:
             episode = self._disk.episodes[0]
             async with connection.transaction():

@@ -129,7 +129,9 @@ class Stream(models.Model):
 
 
 class StreamHead(models.Model):
-    """The row that appends lock and update: narrow, so that updates stay in place (HOT)."""
+    """The row that an append locks and updates: narrow, with free space on its page, so that
+    updates stay in place (HOT).
+    """
 
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True)
     segment_id = BigIntegerField(db_comment="the open segment")

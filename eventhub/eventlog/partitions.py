@@ -38,7 +38,9 @@ class _State(NamedTuple):
 
 
 async def prepare_partitions(connection: Connection, budget: StorageBudget) -> None:
-    """Keep one partition ahead; advance when the current one is full, or mostly dropped."""
+    """Keep one partition ahead of the current one. Advance to it when the current one is full or,
+    when space is short, mostly dropped.
+    """
     state = await (await cursor_of(connection, _State).execute(SQL["state"])).fetchone()
     if state is None:
         return
@@ -76,7 +78,9 @@ async def clear_old_digests(connection: Connection) -> None:
 
 
 async def create_partition(connection: Connection, partition_id: int) -> None:
-    """Create and attach a partition in the transaction. The CHECK spares ATTACH its scan."""
+    """Create and attach a partition inside the caller's transaction. The CHECK spares ATTACH its
+    scan.
+    """
     table = sql.Identifier(f"events_p{partition_id}")
     check = sql.Identifier(f"events_p{partition_id}_id")
     number = sql.Literal(partition_id)

@@ -1,6 +1,8 @@
-"""The only reader of the log's tables: events after a cursor, and the position of a start. SQL
-module. `read` verifies continuity against the rows of the segments: a missing event is an error,
-never taken for "filtered". A cursor that is not of this log is a `segment_mismatch` at once.
+"""The only reader of the log's tables: events after a cursor, and the position of a start.
+SQL module.
+
+`read` verifies continuity against the rows of the segments: a missing event is an error, never
+taken for "filtered". A cursor that is not of this log is a `segment_mismatch` at once.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -17,7 +19,9 @@ SQL = queries.load("eventhub/eventlog/sql/read.sql")
 
 
 class AtTime(NamedTuple):
-    """A time as a start: the cursor before the first event appended then or later."""
+    """A time as a start. It resolves to the cursor before the first event that was appended then or
+    later.
+    """
 
     time_us: int
 
@@ -27,7 +31,9 @@ Connection = psycopg.AsyncConnection[Any]
 
 
 class Position(NamedTuple):
-    """A reader's position: the last event read, and the stream's head at that moment."""
+    """A reader's position. `cursor`: the last event read; `head`: the stream's last sequence at
+    that moment.
+    """
 
     cursor: Cursor
     head: int
@@ -241,8 +247,10 @@ async def mismatch(connection: Connection, stream_id: int) -> EventHubError:
 
 
 async def resolve(connection: Connection, stream_id: int, start: Start) -> Position:
-    """Return the present position of a start. Raises SegmentMismatch for a cursor that is not of
-    this stream or ahead of it, and Gone if the next event was dropped.
+    """Return the present position of a start.
+
+    Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, and Gone if the
+    next event was dropped.
     """
     current = await _current(connection, stream_id)
     if current is None:

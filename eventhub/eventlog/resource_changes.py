@@ -1,4 +1,6 @@
-"""The last change of each resource in `system`, for conditions (EMC-12). SQL module."""
+"""The last change of each resource, as a sequence in `system`, for conditional requests (EMC-12).
+SQL module.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -65,8 +67,10 @@ def last_changes(
 
 def require_unchanged(connection: Connection, resource: Resource, since: int | None) -> None:
     """Raise Changed, with the `current` sequence, if the resource changed after `since`; None: no
-    condition. Call it with the resource's row locked: then it holds to the end of the transaction.
-    A sequence that `system` has not reached is of another life of the log, so it counts as changed.
+    condition.
+
+    Call it with the resource's row locked: then it holds to the end of the transaction. A sequence
+    that `system` has not reached is of another life of the log, so it counts as changed.
     """
     if since is None:
         return

@@ -17,9 +17,10 @@ _SLOT = _SIZE - 1  # _SIZE is a power of two
 
 
 class Ring:
-    """The sequences [first, next). `wakers` are set after every push. `life` rises when the ring's
-    content may be wrong: readers then read the log again with their whole cursor. Between
-    `distrust` and `skip_to` no rows are accepted.
+    """The sequences [first, next). `wakers` are set after every push.
+
+    `life` rises when the ring's content may be wrong: readers then read the log again with their
+    whole cursor. Between `distrust` and `skip_to` no rows are accepted.
     """
 
     def __init__(self, head: Cursor, *, bytes_max: int) -> None:
@@ -40,7 +41,9 @@ class Ring:
         return self._before if newest is None else newest.cursor
 
     def push(self, rows: Iterable[StoredEvent]) -> bool:
-        """Add the next rows, and ignore known ones; return False if there is a hole."""
+        """Add the rows that come next and ignore known ones. Return False if there is a hole before
+        a row.
+        """
         pushed = False
         complete = True
         for stored in rows if self.trusted else ():
@@ -56,7 +59,9 @@ class Ring:
         return complete
 
     def after(self, sequence: int, count: int) -> list[StoredEvent] | None:
-        """Return up to `count` events after a sequence; None if they have left the ring."""
+        """Return up to `count` events after a sequence; None if they have left the ring and must be
+        read from the log.
+        """
         if not self.holds(sequence):
             return None
         start = sequence + 1
@@ -78,7 +83,9 @@ class Ring:
         self._wake()
 
     def distrust(self) -> None:
-        """Invalidate the ring until `skip_to`: the store may have been replaced."""
+        """Invalidate the ring until `skip_to`: the store was unreachable, and may have been
+        replaced.
+        """
         self.life += 1
         self.trusted = False
         self._wake()
@@ -128,7 +135,9 @@ class Rings:
 
     @asynccontextmanager
     async def watch(self, stream_id: int) -> AsyncIterator[Ring]:
-        """Keep a ring during the block and a little longer. Raises the errors of `head_of`."""
+        """Keep the stream's ring while the block runs and a little longer, for readers that poll.
+        Raises the errors of `head_of`.
+        """
         if stream_id not in self._rings:
             head = await self._head_of(stream_id)
             if stream_id not in self._rings:  # no other task was quicker

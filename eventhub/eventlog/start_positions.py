@@ -16,7 +16,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_start(text: str) -> Start:
-    """Parse `now`, `oldest`, `boot`, `<segment>:<sequence>` or a time. Raises InvalidCursor."""
+    """Parse a start: `now`, `oldest`, `boot`, `<segment>:<sequence>`, or a time with its offset
+    (RFC 3339). Raises InvalidCursor.
+    """
     for word in _WORDS:
         if text == word:
             return word

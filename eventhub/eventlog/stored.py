@@ -1,4 +1,6 @@
-"""The types of readers: cursors, streams, archived segments, stored events. Plain module."""
+"""The types that readers of the log share: cursors, streams, archived segments and stored events.
+Plain module.
+"""
 
 from typing import NamedTuple, TypedDict
 
@@ -50,7 +52,9 @@ class ArchivedSegment(NamedTuple):
 
 
 class StoredEvent:
-    """One event of the log, shared by all readers; decoded and encoded at most once."""
+    """One event of the log, shared by all readers of a process: it is decoded and encoded as JSON
+    at most once.
+    """
 
     __slots__ = (
         "_event",

@@ -1,5 +1,6 @@
-"""Streams as rows: create one, change its policy, read it and single events. SQL module. Zones are
-numbers here. Callers check permissions and names, and announce changes. The connection is
+"""Streams as rows: create one, change its policy, read it and single events. SQL module.
+
+Zones are numbers here. Callers check permissions and names, and announce changes. The connection is
 synchronous; writes need the caller's transaction.
 """
 
@@ -134,9 +135,10 @@ class _StoredRow(NamedTuple):
 def create_stream(
     connection: Connection, zone_id: int, name: str, policy: StreamPolicy
 ) -> StreamRow | None:
-    """Create a stream with an empty open segment; None if the zone has one of that name. Locks the
-    head of `system` to the end of the transaction, so announce the stream and commit. Raises
-    LimitReached.
+    """Create a stream with an empty open segment; None if the zone has one of that name.
+
+    Locks the head of `system` to the end of the transaction, so announce the stream and commit.
+    Raises LimitReached.
     """
     lock_system(connection)
     count = scalars(connection).execute(SQL["count_streams"], (zone_id,)).fetchone() or 0
@@ -149,7 +151,9 @@ def create_stream(
 
 
 def lock_system(connection: Connection) -> None:
-    """Lock the head of `system`, so that no stream is created or changed meanwhile."""
+    """Lock the head of `system` to the end of the transaction, so that no stream is created or
+    changed meanwhile.
+    """
     connection.execute(SQL["lock_system"])
 
 

@@ -1,4 +1,6 @@
-"""Appends events about the hub to the stream `system`, in a transaction. SQL module."""
+"""Appends events about the hub itself to the stream `system`, in the caller's transaction.
+SQL module.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -43,7 +45,9 @@ def drafts_of(
 async def announce_in(
     connection: psycopg.AsyncConnection[Any], *, zone: str | None, announcement: Announcement
 ) -> Appended:
-    """Append an event LAST in the transaction; call `notify` after its commit."""
+    """Append one event LAST in the transaction of an asynchronous connection. Call `notify` after
+    its commit.
+    """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("announce_in needs the caller's open transaction")
     query = await scalars(connection).execute(append.SQL["appendable"])

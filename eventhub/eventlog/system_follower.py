@@ -1,6 +1,7 @@
 """Follows the stream `system` for a cache: events are applied in order, and the cache is valid only
-while it is up to date. SQL module. Concurrency contract: one event loop; `run` is one task, and
-only it calls `apply`.
+while it is up to date. SQL module.
+
+Concurrency contract: one event loop; `run` is one task, and only it calls `apply`.
 """
 
 import asyncio
@@ -32,7 +33,9 @@ class SystemFollower:
         self._applied = 0  # the last sequence that was applied
 
     def fresh(self) -> bool:
-        """Return whether `system` was confirmed within a second and is applied."""
+        """Return whether the cache is valid: the tail of `system` was confirmed within a second,
+        and all of it is applied.
+        """
         follower = self._follower
         if follower is None or follower.ring.next != self._applied + 1:
             return False

@@ -74,7 +74,9 @@ class Tail:
             return (await heads(connection, [stream_id])).get(stream_id, Cursor("", 0))
 
     def committed(self, rows: list[NewRow], *, durable: bool = False) -> None:
-        """Add rows just committed to their rings, and announce them. `durable`: on the disk."""
+        """Add rows that this process has just committed, in order, to their rings, and announce
+        them to the other processes. `durable`: they are on the disk.
+        """
         if durable and rows:
             self.continuity.committed(rows[-1])
         by_stream: dict[int, list[NewRow]] = {}
@@ -105,7 +107,9 @@ class Tail:
             group.create_task(run_forever("tail notify", self._notify))
 
     async def _keep_full(self) -> None:
-        """Read announced events at once; poll heads every 250 ms, less often without readers."""
+        """Read announced events at once, and poll all heads every 250 ms, less often without
+        readers.
+        """
         clock = asyncio.get_running_loop().time
         connection: Connection | None = None
         while True:
@@ -125,7 +129,9 @@ class Tail:
             await wait_until_set(self._some_received, self._poll_at_s - clock())
 
     def keep_confirmed(self, now_s: float) -> None:
-        """Keep the head of `system` confirmed for a while: a cache relies on it."""
+        """Keep the head of `system` confirmed for a while from now on, by the loop's clock, because
+        a cache relies on it.
+        """
         if now_s - self._used_s > limits.HEAD_USED_S:
             self._poll_soon()
         self._used_s = now_s
@@ -172,8 +178,9 @@ class Tail:
 
     async def _fill(self, connection: Connection, stream_id: int, head: int) -> None:
         """Read until the ring has reached a head. The ring ignores rows that it got from another
-        source meanwhile. Unreadable events are skipped: their readers read the log and get the
-        error.
+        source meanwhile.
+
+        Unreadable events are skipped: their readers read the log and get the error.
         """
         while (ring := self.rings.get(stream_id)) is not None and ring.next <= head:
             if not ring.trusted:
@@ -223,7 +230,9 @@ class Tail:
             self._some_received.set()
 
     async def _notify(self) -> None:
-        """Announce by NOTIFY what this process appended, at most once in 2 ms."""
+        """Announce to the other processes what this one appended, by NOTIFY in a statement of its
+        own, at most once in 2 ms.
+        """
         connection: Connection | None = None
         while True:
             await self._some_dirty.wait()
@@ -251,6 +260,8 @@ async def _drop(connection: Connection | None) -> None:
 
 
 def _payloads(new_heads: dict[int, int], *, size: int = 200) -> list[str]:
-    """Return NOTIFY payloads of `size` streams: a payload has less than 8,000 bytes."""
+    """Return NOTIFY payloads with `size` streams in each, because a payload has less than 8,000
+    bytes.
+    """
     pairs: list[tuple[int, Any]] = list(new_heads.items())
     return [heads_text(dict(pairs[at : at + size])) for at in range(0, len(pairs), size)]

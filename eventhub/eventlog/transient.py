@@ -75,8 +75,10 @@ class Transient:
             await self._redis.aclose()
 
     async def append(self, stream: StreamInfo, drafts: Sequence[Draft]) -> list[Appended]:
-        """Store one request's drafts, all or none. Raises ProducerWindow, TransientUnavailable
-        (nothing was stored), OutcomeUnknown, Overloaded.
+        """Store one request's drafts, all or none.
+
+        Raises ProducerWindow, TransientUnavailable (nothing was stored), OutcomeUnknown,
+        Overloaded.
         """
         values: list[Any] = [
             stream.retain_events or limits.TRANSIENT_EVENTS_DEFAULT,
@@ -239,7 +241,9 @@ class Transient:
     async def _read(
         self, stream_id: int, first: int, last: int
     ) -> tuple[Cursor, int, list[StoredEvent]]:
-        """Return head, first readable sequence and events. Raises TransientUnavailable."""
+        """Return the head, the first readable sequence, and the events of a range. Raises
+        TransientUnavailable.
+        """
         segment, oldest, head, rows = await self._script(_READ, stream_id, [first, last])
         name = segment.decode()
         events = [
@@ -260,7 +264,9 @@ class Transient:
 
 
 def positions(url: str, stream_ids: Sequence[int]) -> dict[int, tuple[str, int, int]]:
-    """Return segment, first and last sequence by stream. Raises TransientUnavailable."""
+    """Return for each transient stream the segment's UUID, the first readable and the last
+    sequence. Raises TransientUnavailable.
+    """
     if not url:
         raise TransientUnavailable(_NO_REDIS)
     try:

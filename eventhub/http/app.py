@@ -1,4 +1,6 @@
-"""The hot routes as an ASGI application in front of Django, for other requests. Plain module."""
+"""The hot routes as one ASGI application in front of Django: a request that no route matches is
+passed to Django, with its body already read. Plain module.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
@@ -72,7 +74,9 @@ class Router:
         await self._pass_on(scope, incoming, send)
 
     async def _pass_on(self, scope: Scope, incoming: Incoming, send: Send) -> None:
-        """Read the body within limits, then call Django, which would wait without a limit."""
+        """Read the body within limits of size and time, then call Django, which would wait for it
+        without a limit.
+        """
         try:
             body = await _body_for_django(scope["headers"], incoming)
         except Disconnected:

@@ -1,4 +1,6 @@
-"""POST events: authorize, parse, append, and answer after the commit. Plain module."""
+"""POST /v1/streams/{stream}/events: authorize, parse, append, and answer after the commit.
+Plain module.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -54,7 +56,9 @@ class EmittedJson(TypedDict):
 
 
 class Emitted(NamedTuple):
-    """The positions of a request's events: new ranges, and events stored before."""
+    """The positions of the events of one request: ranges of new sequence numbers, and the events
+    that were stored before.
+    """
 
     stream: str
     ranges: list[tuple[str, int, int]]  # segment, first, last
@@ -70,7 +74,9 @@ class Emitted(NamedTuple):
         }
 
     def headers(self) -> Headers:
-        """Return headers with the last position, and the numbers that the request added."""
+        """Return headers with the last position in the answer, and the numbers that the request
+        added.
+        """
         positions = [(last, segment) for segment, _, last in self.ranges]
         positions += [(sequence, segment) for _, segment, sequence in self.duplicates]
         sequence, segment = max(positions)
@@ -103,6 +109,7 @@ async def emit(
     services: EmitServices, sender: Sender, stream: str, events: Sequence[EventIn]
 ) -> Emitted:
     """Append the events of one request, all or none (EMC-03): an error refuses the whole request.
+
     Raises Forbidden, UnknownStream, subclasses of BadRequest, TypeViolation, TypeTooCostly and
     UndeclaredType with the event's index, and what Log.append raises.
     """
@@ -213,7 +220,9 @@ async def emit_route(
 
 
 def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
-    """Return the Idempotency-Key ("": none), and `ce-` headers without that prefix."""
+    """Return the request's Idempotency-Key ("": none) and the headers of a binary CloudEvent, by
+    name without `ce-`.
+    """
     key = ""
     ce_headers: dict[str, str] = {}
     for name, value in headers:

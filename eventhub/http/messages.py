@@ -1,4 +1,6 @@
-"""HTTP on plain ASGI for the hot routes: bodies within limits, responses. Plain module."""
+"""The part of HTTP that the hot routes need on plain ASGI: read a body within limits, send a
+response, a stream or an error. Plain module.
+"""
 
 import asyncio
 import contextlib

@@ -26,7 +26,9 @@ DATABASE_OK = Component("database", "ok")
 
 
 async def metrics_route() -> Response:
-    """Return the metrics of all web processes that share a folder, rendered in a thread."""
+    """Return the metrics of all web processes if they share a folder, else of this one. A thread
+    renders them.
+    """
     body = await asyncio.to_thread(_metrics_text)
     return Response(200, body, [], metrics.CONTENT_TYPE)
 
@@ -54,8 +56,9 @@ async def ready_route(
     log: Log, authorizer: Authorizer, health: Health, headers: Headers
 ) -> Response:
     """Return 200 when this process can serve: the database answers and `system` is followed. Any
-    other failure is reported as `degraded`. Only callers with a key or token receive reasons.
-    Raises InvalidCredentials, TokenExpired.
+    other failure is reported as `degraded`.
+
+    Only callers with a key or token receive reasons. Raises InvalidCredentials, TokenExpired.
     """
     now = [
         await _database(log),

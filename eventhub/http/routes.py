@@ -1,4 +1,6 @@
-"""The table of the hot routes, for dispatch and the OpenAPI document. Plain module."""
+"""The table of the hot routes: path, request body, responses and errors of each. It drives dispatch
+and OpenAPI. Plain module.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping

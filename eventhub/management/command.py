@@ -60,7 +60,7 @@ def require_archive() -> None:
 
 
 def require_database() -> None:
-    """Raise CommandError at once: the driver would search for a server for seconds."""
+    """Raise at once without the setting: the driver would search for a server for seconds."""
     if not read_env().database_url:
         raise CommandError(
             "DATABASE_URL is not set: copy the line `export DATABASE_URL=…` from the banner of "
@@ -99,7 +99,9 @@ def require_owner(data: Path, work: str, route: str) -> None:
 
 
 def refuse_other_schema() -> None:
-    """End a command whose database is of another version of the hub."""
+    """End a command whose database was created by another version of the hub. The command itself
+    reports an empty or unavailable database.
+    """
     url = read_env().database_url
     try:
         if url:

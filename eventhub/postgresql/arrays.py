@@ -1,4 +1,6 @@
-"""Fast binary arrays: psycopg's list dumper takes a third of a batch's time. SQL module."""
+"""Fast encoding of PostgreSQL's binary arrays: psycopg's own list dumper costs 0.7 µs per element,
+which is a third of a batch's time. SQL module.
+"""
 
 import struct
 from collections.abc import Sequence

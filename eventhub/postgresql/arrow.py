@@ -1,4 +1,6 @@
-"""Rows as Arrow batches over a connection of their own (ADBC), not in memory. SQL module."""
+"""Rows as Arrow record batches, streamed over a connection of their own (ADBC), for results too
+large for memory. SQL module.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +24,10 @@ _SETTINGS = {
 
 class ArrowSnapshot:
     """A read-only transaction, whose first query takes the snapshot. One user at a time, except for
-    `cancel`. Statements have no parameters: with them the driver holds a whole result in memory.
-    Every method raises DatabaseUnavailable.
+    `cancel`.
+
+    Statements have no parameters: with them the driver holds a whole result in memory. Every method
+    raises DatabaseUnavailable.
     """
 
     def __init__(self, url: str, *, name: str, statement_s_max: float) -> None:
@@ -56,7 +60,9 @@ class ArrowSnapshot:
         self._connection.close()
 
     def cancel(self) -> None:
-        """Make the running statement fail, from any thread; repeat it until the reader ends."""
+        """Make the running statement fail. Any thread may call it. Between two statements it has no
+        effect, so repeat it until the reader has ended.
+        """
         self._cancelled = True
         with _explained():
             self._connection.adbc_cancel()

@@ -32,9 +32,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     SchemaEditorClass = DatabaseSchemaEditor
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
-        """Return a connection that works; if one is dead, check all idle ones at once. The pool's
-        own check tests one after the other, with growing pauses: four dead ones take longer than a
-        caller waits for a connection.
+        """Return a connection that works; if one is dead, check all idle ones at once.
+
+        The pool's own check tests one after the other, with growing pauses: four dead ones take
+        longer than a caller waits for a connection.
         """
         connection: Connection = super().get_new_connection(conn_params)
         try:

@@ -1,4 +1,6 @@
-"""Connections of the hot path: timeouts, and the meaning of errors. SQL module."""
+"""Database connections of the hot path: connecting, timeouts, and the meaning of their errors.
+SQL module.
+"""
 
 import asyncio
 import os
@@ -32,7 +34,10 @@ _answered_s: WeakKeyDictionary[AsyncConnectionPool[Connection], float] = WeakKey
 
 
 async def connect(url: str, *, name: str) -> Connection:
-    """Return a connection in autocommit mode that prepares at once. Raises DatabaseUnavailable."""
+    """Return a connection in autocommit mode whose statements are prepared at their first use.
+
+    Raises DatabaseUnavailable.
+    """
     try:
         connection = await psycopg.AsyncConnection.connect(
             url,
@@ -50,7 +55,9 @@ async def connect(url: str, *, name: str) -> Connection:
 
 @contextmanager
 def blocking(url: str, *, name: str) -> Iterator[psycopg.Connection[Any]]:
-    """Open an autocommit connection for a command or job. Raises DatabaseUnavailable."""
+    """Open a connection in autocommit mode for a command or a job, which may wait. Raises
+    DatabaseUnavailable, also when it breaks.
+    """
     try:
         with psycopg.connect(
             url,
@@ -74,7 +81,9 @@ def broken(connection: Connection) -> bool:
 
 async def notifications(connection: Connection) -> AsyncIterator[str]:
     """Yield the payloads of NOTIFY, from a connection that is used for nothing else after its
-    LISTEN. It waits for the socket; psycopg's own `notifies` polls ten times a second. Raises
+    LISTEN.
+
+    It waits for the socket; psycopg's own `notifies` polls ten times a second. Raises
     OperationalError when the connection breaks.
     """
     pgconn = connection.pgconn
@@ -119,8 +128,10 @@ async def _readable(socket_fd: int) -> None:
 @contextmanager
 def answered_within(connection: Connection, seconds: float) -> Iterator[None]:
     """Shut down the connection's socket if the server does not answer in time, so that the caller
-    gets an OperationalError at once. Cancelling the wait is not enough: psycopg then asks the
-    server to cancel the statement, which a stopped server never answers.
+    gets an OperationalError at once.
+
+    Cancelling the wait is not enough: psycopg then asks the server to cancel the statement, which a
+    stopped server never answers.
     """
     timer = asyncio.get_running_loop().call_later(seconds, _sever, connection)
     try:
@@ -136,7 +147,9 @@ def _sever(connection: Connection) -> None:
 
 
 def reading_pool(url: str, name: str, size: int) -> AsyncConnectionPool[Connection]:
-    """Return a pool for short reads, which the caller opens; it reconnects automatically."""
+    """Return a pool for short reads, which the caller opens. It reconnects when the database is
+    available again.
+    """
     return AsyncConnectionPool(
         url,
         min_size=1,

@@ -9,9 +9,10 @@ _MARK = "-- name: "
 
 
 def load(file: str, filled: Mapping[str, str] | None = None) -> dict[str, LiteralString]:
-    """Return the statements of a file by name. `file` is a path such as `delivery/sql/forward.sql`.
-    `filled` maps each `{name}` to its text. Comments are removed, because `%` in them would count
-    as a parameter.
+    """Return the statements of a file by name.
+
+    `file` is a path such as `delivery/sql/forward.sql`. `filled` maps each `{name}` to its text.
+    Comments are removed, because `%` in them would count as a parameter.
     """
     queries: dict[str, LiteralString] = {}
     for part in (_ROOT / file).read_text().split(_MARK)[1:]:

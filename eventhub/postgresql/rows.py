@@ -24,8 +24,9 @@ def cursor_of(
     connection: psycopg.AsyncConnection[Any], kind: type[Kind]
 ) -> psycopg.AsyncCursor[Kind]: ...
 def cursor_of(connection: Any, kind: type[Kind]) -> Any:
-    """Return a cursor whose rows are NamedTuples of type `kind`. Its `execute` raises TypeError for
-    a statement whose columns differ from the fields.
+    """Return a cursor whose rows are NamedTuples of type `kind`.
+
+    Its `execute` raises TypeError for a statement whose columns differ from the fields.
     """
     return connection.cursor(row_factory=named(kind))
 
@@ -40,8 +41,9 @@ def tuples_of(
 ) -> psycopg.AsyncCursor[tuple[Any, ...]]: ...
 def tuples_of(connection: Any, kind: type[tuple[Any, ...]]) -> Any:
     """Return a cursor whose rows are plain tuples in the order of a NamedTuple's fields, for a loop
-    over many rows that unpacks each at once. Its `execute` raises TypeError for a statement whose
-    columns are not the fields in their order.
+    over many rows that unpacks each at once.
+
+    Its `execute` raises TypeError for a statement whose columns are not the fields in their order.
     """
     return connection.cursor(row_factory=in_order(kind))
 
@@ -58,7 +60,9 @@ def scalars(connection: Any) -> Any:
 
 
 def named(kind: type[Kind]) -> BaseRowFactory[Kind]:
-    """Return a row factory for a NamedTuple, nested ones from their own fields' columns."""
+    """Return psycopg's row factory for a NamedTuple. A field that is a NamedTuple itself is built
+    from the columns that its own fields name.
+    """
     return partial(_factory, kind)
 
 

@@ -134,7 +134,9 @@ def read(cursor: SqlCursor, ours: Mapping[MigrationName, MigrationForm]) -> Sche
 def record(
     cursor: SqlCursor, found: SchemaState, ours: Mapping[MigrationName, MigrationForm]
 ) -> None:
-    """Record the forms of migrations before they are applied, or they would be refused later."""
+    """Record the forms of migrations before they are applied: one that is applied without its
+    digest would be refused for ever.
+    """
     cursor.execute(_CREATE)
     for migration, form in ours.items():
         if migration not in found.applied:
@@ -178,7 +180,9 @@ def _is_harmless(form: MigrationForm | None) -> bool:
 
 
 def _follows(release: str, version: str) -> bool:
-    """Return whether `release` is this one, or the next (second number, or first with 0)."""
+    """Return whether `release` is the version's own, or the next one (the second number, or the
+    first with a second of 0).
+    """
     major, minor = (int(part) for part in release.split(".")[:2])
     own_major, own_minor = (int(part) for part in version.split(".")[:2])
     return (major, minor) in (

@@ -1,4 +1,6 @@
-"""Storage options and column types that Django's models lack. Django module."""
+"""Features of PostgreSQL's tables that Django's models lack: storage options and column types.
+Django module.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +13,9 @@ from django.db.migrations.state import ProjectState
 
 
 class TableStorage(NamedTuple):
-    """A table's storage options: the model's attribute `storage`, written by `makemigrations`."""
+    """The storage options of a model's table: the model's attribute `storage`, which
+    `makemigrations` writes into `CreateTable`.
+    """
 
     partition_by: str = ""  # such as RANGE (at)
     unlogged: bool = False

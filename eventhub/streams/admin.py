@@ -1,4 +1,6 @@
-"""The log in the back office; the console shows events (a composite key). Django module."""
+"""The log in the back office, without events: their key has several columns, which Django's admin
+does not support; the console shows them. Django module.
+"""
 
 from django.contrib import admin
 

@@ -1,4 +1,6 @@
-"""Views of streams, segments, single events, keyed state, and the hub. Django module."""
+"""Views of streams, segments, single events and keyed state, and of the hub as a whole: its last
+start and its storage. Emits and listeners use the hot routes. Django module.
+"""
 
 import hashlib
 import re

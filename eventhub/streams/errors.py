@@ -1,4 +1,6 @@
-"""Errors of streams, part of the tree of eventhub/base/errors.py. Plain module."""
+"""Errors of streams and their policies, part of the one tree of eventhub/base/errors.py.
+Plain module.
+"""
 
 from eventhub.base.errors import Conflict, NotFound
 

@@ -1,4 +1,6 @@
-"""Representations of one event by media type. Django module."""
+"""Representations of one event by media type: the hub's own JSON, or the format of a codec.
+Django module.
+"""
 
 from collections.abc import Callable
 from typing import Annotated, NamedTuple, TypedDict
@@ -98,6 +100,8 @@ FORMATS: dict[str, Callable[[StreamEvent], bytes]] = {
 
 
 def accepted_format(accept: str) -> str | None:
-    """Return the first media type of an Accept header; None for the hub's own JSON."""
+    """Return the media type that an Accept header names first; None for the hub's own JSON, the
+    default for every other type.
+    """
     name = accept.partition(",")[0].partition(";")[0].strip().lower()
     return name if name in FORMATS else None

@@ -1,4 +1,6 @@
-"""Reads of streams, segments, events and storage (EMC-26) by an actor. Django module."""
+"""Reads of streams, segments and events that the actor may see, and of the hub as a whole: its last
+start and its storage (EMC-26). Django module.
+"""
 
 from typing import Any
 
@@ -28,7 +30,9 @@ _HUB_FIELDS = ("used_bytes", "held", "quota_bytes", "disk", "partitions")
 
 
 def find_stream(*, actor: Actor, name: str) -> StreamRow:
-    """Return a stream with any grant of the actor: Forbidden first, so that no name leaks."""
+    """Return the stream if the actor has any grant on it. Raises Forbidden before UnknownStream, so
+    that names do not leak.
+    """
     if not _sees(actor, name):
         raise Forbidden(f"No grant of this key names the stream {name}; ask an operator for one.")
     [found] = with_positions([streams.get_stream(raw_connection(), actor.zone_id, name)])
@@ -75,7 +79,9 @@ def current_segment(*, actor: Actor, name: str) -> Segment:
 
 
 def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, StoredEvent]:
-    """Return a stored event. In `system`, a manager finds only events of its own zone."""
+    """Return an event as stored in its stream. In `system`, a manager finds only events of its own
+    zone.
+    """
     actor.require_listen(name)
     stream = streams.get_stream(raw_connection(), actor.zone_id, name)
     if stream.policy.durability == "transient":

@@ -1,4 +1,6 @@
-"""Changes of streams, policies and the quota, each announced. Django module."""
+"""Changes of streams, their policies and the hub's quota; each is announced in its transaction.
+Django module.
+"""
 
 from collections.abc import Mapping
 from typing import Any

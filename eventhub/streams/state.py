@@ -1,4 +1,6 @@
-"""The keyed state of a stream (EMC-42): pages, one key, its changes. Django module."""
+"""The keyed state of a stream (EMC-42): a snapshot in pages, one key, and its change by an event.
+Django module.
+"""
 
 import os
 import re
@@ -128,7 +130,9 @@ def put_key(
 
 
 def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> None:
-    """Append a tombstone with the event's type and channels. Raises UnknownKey, Changed."""
+    """Append a tombstone with the type and channels of the key's latest event. Raises UnknownKey,
+    Changed.
+    """
     row, client = _writable(actor, stream)
     with transaction.atomic():
         found, _ = _before(actor, row, _valid(key))

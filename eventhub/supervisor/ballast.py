@@ -27,11 +27,15 @@ class Ballast:
 
     @property
     def short(self) -> bool:
-        """Whether the disk is full or the ballast incomplete: a failure may be due to that."""
+        """Whether the disk is full, or the ballast is not complete: then a failure may be due to
+        lack of space.
+        """
         return bool(self._lacking()) or self._free() < disk.ballast_bytes(self._total())
 
     def excuse(self) -> Excuse | None:
-        """Return why a process that fails now may not be to blame, if so."""
+        """Return the reason why a process that fails now may not be to blame: the disk is full, or
+        gives errors.
+        """
         try:
             return Excuse("the disk is full", at_once=True) if self.short else None
         except OSError as error:
@@ -45,7 +49,9 @@ class Ballast:
                 self._say("the disk is full: its ballast is released so that PostgreSQL can start")
 
     def allocate_if_free(self) -> None:
-        """Fill the file up if enough space is free; it exists in any case."""
+        """Fill the file up if enough space stays free. The file is created in any case: it shows
+        that this folder has ballast.
+        """
         with self._lock:
             self._path.touch(mode=0o600)
             lacking, size = self._lacking(), self._size()

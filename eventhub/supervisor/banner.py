@@ -1,5 +1,6 @@
-"""The banner of a hub that is ready: addresses, credentials, first commands. Plain module. The
-commands are for a POSIX shell in the folder of manage.py, to be copied unchanged.
+"""The banner of a hub that is ready: addresses, credentials, first commands. Plain module.
+
+The commands are for a POSIX shell in the folder of manage.py, to be copied unchanged.
 """
 
 from collections.abc import Mapping

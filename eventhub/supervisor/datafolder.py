@@ -1,4 +1,6 @@
-"""The data folder: lock, subfolders, secret key, and a folder for sockets. Plain module."""
+"""The data folder: its lock, its subfolders, its secret key, and a folder for sockets with short
+enough paths. Plain module.
+"""
 
 import fcntl
 import hashlib
@@ -130,7 +132,9 @@ def acquire_lock(folder: Folder, say: Callable[[str], None] = lambda line: None)
 
 
 def release_lock(fd: int) -> None:
-    """Empty and release the lock file: its process id may be reused."""
+    """Empty the lock file and release it: the id of a process that has ended may be reused, and a
+    reader of the file would send signals to the wrong process.
+    """
     with suppress(OSError):  # of a failing disk
         os.ftruncate(fd, 0)
     os.close(fd)
@@ -318,7 +322,9 @@ def remove_socket_folder(folder: Folder, sockets: Path) -> None:
 
 
 def give(root: Path, owner: tuple[int, int]) -> None:
-    """Change the owner (uid, gid) of a folder's content, except files with several links."""
+    """Change the owner (uid, gid) of `root` and everything in it, except files with several hard
+    links.
+    """
     paths = [root, *(Path(parent) / n for parent, ds, fs in os.walk(root) for n in (*ds, *fs))]
     for path in paths:
         found = path.lstat()

@@ -1,6 +1,7 @@
-"""Dumps of the hub's database, written and restored by PostgreSQL's own programs. SQL module. The
-server of `url` needs to grant no more than the rights of the database's owner. The programs of the
-wheel cannot dump a server that is newer than they are.
+"""Dumps of the hub's database, written and restored by PostgreSQL's own programs. SQL module.
+
+The server of `url` needs to grant no more than the rights of the database's owner. The programs of
+the wheel cannot dump a server that is newer than they are.
 """
 
 import os
@@ -166,7 +167,9 @@ def _run(url: str, name: str, *words: str, out: object) -> None:
 
 
 def _target(url: str) -> tuple[str, Mapping[str, str]]:
-    """Return the URL without its password, which others could read, and an environment with it."""
+    """Return the URL without its password, which other users could read among a command's
+    arguments, and an environment with the password.
+    """
     parts = conninfo_to_dict(url)
     password = parts.pop("password", None)
     env = dict(os.environ)

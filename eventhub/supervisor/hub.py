@@ -1,4 +1,6 @@
-"""The hub on one machine: its processes and their environment (`manage.py up`). Plain module."""
+"""The hub on one machine: its processes, their order and their environment. `run` is
+`manage.py up`. Plain module.
+"""
 
 import os
 import signal
@@ -76,7 +78,9 @@ class Servers(NamedTuple):
         return found
 
     def specs(self, env: dict[str, str], *, sync: bool = True) -> Iterator[ProcessSpec]:
-        """Yield the processes of stages 0 and 1; `sync` False: for throw-away data."""
+        """Yield the processes of stages 0 and 1. Without `sync` a new cluster is not flushed to the
+        disk, for throw-away data.
+        """
         if self.postgres is not None:
             if not self.postgres.exists():
                 initdb = self.postgres.initdb(env, sync=sync)
@@ -101,7 +105,9 @@ class LockedFolder(NamedTuple):
 
     @classmethod
     def take(cls, data: Path, say: Callable[[str], None] = lambda line: None) -> "LockedFolder":
-        """Lock the folder; `say` reports a wait. Raises FolderUnusable, NoIdentity."""
+        """Lock the folder; `say` gets a line when it has to wait. Raises FolderUnusable,
+        NoIdentity.
+        """
         folder = datafolder.open_folder(data)
         lock = datafolder.acquire_lock(folder, say)
         try:
@@ -183,7 +189,9 @@ def run(options: UpOptions) -> int:
 
 
 def _listen(options: UpOptions, output: Output) -> socket.socket:
-    """Listen, after a killed hub's web processes have ended. Raises PortBusy, FolderUnusable."""
+    """Listen on the hub's port. If web processes of a killed hub hold it, wait until they have
+    ended. Raises PortBusy, FolderUnusable.
+    """
     try:
         return port.listen(options.host, options.port)
     except PortBusy:
@@ -201,7 +209,9 @@ def _run(
     locked: LockedFolder,
     sockets: tuple[socket.socket, socket.socket | None],
 ) -> int:
-    """Run the processes; `sockets` (hub, demo's receiver) outlive those that serve them."""
+    """Run the processes. `sockets` outlive the processes that serve them: the hub's, and that of
+    the demo's receiver of callbacks.
+    """
     hub, sink = sockets
     if locked.identity.note:
         output.say(locked.identity.note)

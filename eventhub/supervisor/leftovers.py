@@ -57,7 +57,9 @@ def _pid_in(lock: Path) -> int | None:
 
 
 def _end(folder: Path, postmaster: int | None) -> None:
-    """End the processes in the folder: by the postmaster, or orphans of it directly."""
+    """End all processes in the folder. The postmaster shuts its tree down; orphans without one are
+    ended directly.
+    """
     found = _workers(folder)
     for pid in found:
         if postmaster not in found or pid == postmaster:

@@ -1,4 +1,6 @@
-"""The output of the hub's processes, each line after its process's name. Plain module."""
+"""The output of the hub's processes, each line after the name of its process; coloured only on a
+terminal. Plain module.
+"""
 
 import io
 import os
@@ -81,7 +83,9 @@ class Output:
 
 
 def have_standard_streams() -> None:
-    """Open closed standard streams, or the next socket would be taken for one."""
+    """Open standard streams that are closed: the next socket would get the descriptor, and every
+    child would take it for a standard stream.
+    """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         continue
     os.close(fd)

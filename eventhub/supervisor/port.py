@@ -1,4 +1,6 @@
-"""The hub's port, bound here so that it stays open without web processes. Plain module."""
+"""The hub's port, bound by the supervisor so that it stays open while web processes are replaced.
+Plain module.
+"""
 
 import errno
 import socket
@@ -13,7 +15,9 @@ class PortBusy(Exception):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening TCP socket (port 0: a free one). Raises PortBusy."""
+    """Return a listening TCP socket; port 0 takes a free one. Accepted connections inherit its
+    options. Raises PortBusy.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

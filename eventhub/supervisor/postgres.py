@@ -1,5 +1,7 @@
-"""The embedded PostgreSQL: how its cluster is created and started. SQL module. Only the binaries of
-the wheel are used. It listens on a unix socket in a private folder, never on a port.
+"""The embedded PostgreSQL: how its cluster is created and started. SQL module.
+
+Only the binaries of the wheel are used. It listens on a unix socket in a private folder, never on a
+port.
 """
 
 import os
@@ -88,7 +90,9 @@ class Postgres(NamedTuple):
         leftovers.clear(self.folder, self.sockets / SOCKET)
 
     def server(self, env: Mapping[str, str]) -> Command:
-        """Return the server's command; SIGINT is its fast shutdown, also without a guardian."""
+        """Return the server's command. SIGINT is PostgreSQL's fast shutdown, also when its guardian
+        is killed.
+        """
         settings = {**SETTINGS, **self._wal(), "unix_socket_directories": str(self.sockets)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         argv = (str(programs.postgres("postgres")), "-D", str(self.folder), *options)

@@ -1,4 +1,6 @@
-"""Paths of the embedded servers' programs, without importing their wheels. Plain module."""
+"""Paths of the embedded servers' programs in their wheels, found without importing the wheels' own
+helpers. Plain module.
+"""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The embedded Redis. Its messages may be lost, so nothing is saved. SQL module."""
+"""The embedded Redis: how it is started. It carries only messages that may be lost, so nothing is
+saved. SQL module.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

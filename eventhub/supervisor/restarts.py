@@ -1,4 +1,6 @@
-"""The restart policy, pure, so that its test is a table. Plain module."""
+"""The restart policy: whether and when a process that ended is restarted. Pure, so that its test is
+a table. Plain module.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,7 +20,9 @@ class Excuse(NamedTuple):
 
 
 class RestartDecision(NamedTuple):
-    """Restart after `delay_s`; None: not at all. `row`: restarts in a row so far."""
+    """Restart after `delay_s` seconds, or not at all if it is None. `row`: restarts in a row so
+    far.
+    """
 
     delay_s: float | None
     row: int

@@ -39,7 +39,9 @@ class HubFailed(Exception):
 
 
 class ProcessSpec(NamedTuple):
-    """A process to keep running. Stages start one after the other, each when ready."""
+    """A process that the supervisor keeps running. Processes of one stage start together, after the
+    earlier stages are ready.
+    """
 
     command: Command
     stage: int
@@ -81,9 +83,10 @@ class _Exit(NamedTuple):
 
 
 class RetryLimits(NamedTuple):
-    """How long the hub tries to keep its processes running; None: without end. `restarts_max`:
-    restarts of one process in a row. `start_s_max`: seconds until a process is ready, at the hub's
-    start. `excuse` is called when a process has ended.
+    """How long the hub tries to keep its processes running; None: without end.
+
+    `restarts_max`: restarts of one process in a row. `start_s_max`: seconds until a process is
+    ready, at the hub's start. `excuse` is called when a process has ended.
     """
 
     restarts_max: int | None = None
@@ -117,7 +120,9 @@ class Supervisor:
         self._complete = False  # all were ready once; afterwards none is too slow
 
     def run(self, on_ready: Callable[[], None]) -> None:
-        """Start all, call `on_ready`, return after a stop signal and stop. Raises HubFailed."""
+        """Start all processes, call `on_ready`, and return after a stop signal, when all have
+        stopped. Raises HubFailed, also when all have stopped.
+        """
         guardian.become_subreaper()  # this process inherits the orphans of a killed guardian
         handlers = {number: signal.signal(number, self._on_signal) for number in _stop_signals()}
         handlers[RENEW] = signal.signal(RENEW, self._on_renew)
@@ -153,7 +158,9 @@ class Supervisor:
                 self._step()
 
     def _try_start(self, run: _Supervised) -> None:
-        """Start it; plan a restart if the system refuses (disk, memory, processes)."""
+        """Start it, or plan a restart if the system refuses: a disk may be unavailable for a while,
+        and processes or memory may be short.
+        """
         run.due_at = None
         try:
             self._start(run)
@@ -298,7 +305,9 @@ class Supervisor:
         run.ready = False
 
     def _clear_orphans(self, command: Command) -> None:
-        """End the orphans of a killed guardian before its command is restarted."""
+        """End the orphans of a killed guardian, which this process inherited, before its command is
+        restarted. Returns when none is left.
+        """
         known = {run.process.pid for run in self._runs if run.process is not None}
         now = time.monotonic()
         until, report_at = now + command.grace_s, now + command.grace_s + ORPHANS_REPORT_S
@@ -319,7 +328,9 @@ class Supervisor:
     # --- stopping ---
 
     def _stop_all(self) -> None:
-        """Stop all stages in reverse order, in time; a second signal kills the rest."""
+        """Stop all in reverse order, each stage together, within STOP_TIMEOUT_S_MAX; a second
+        signal kills the rest.
+        """
         alive = [
             run for run in self._runs if run.process is not None and run.process.poll() is None
         ]
@@ -363,7 +374,9 @@ def _stop_signals() -> list[signal.Signals]:
 
 
 def _collect(process: Guarded) -> int:
-    """Return the status of a guardian that should end; kill one that does not."""
+    """Return the status of a guardian that was asked to stop or kill; one that does not end is
+    killed itself.
+    """
     try:
         return process.wait(KILL_GRACE_S)
     except subprocess.TimeoutExpired:

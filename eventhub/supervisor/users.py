@@ -1,6 +1,8 @@
 """The user that the hub's processes run as. PostgreSQL refuses root, so a hub started as root steps
-down to an unprivileged user. Plain module. Whether a user can reach the programs and the data is
-not guessed from permissions: a probe runs as that user.
+down to an unprivileged user. Plain module.
+
+Whether a user can reach the programs and the data is not guessed from permissions: a probe runs as
+that user.
 """
 
 import os
@@ -106,7 +108,9 @@ def _works(identity: Identity, folder: Folder, home: Path) -> bool:
 
 
 def _advice(folder: Folder, home: Path) -> str:
-    """Return a command that works, found by trying, or other advice."""
+    """Return a command that works, found by trying, or other advice if no user can reach the
+    programs.
+    """
     for path in ("/var/lib/eventhub", "/srv/eventhub", "/var/tmp/eventhub"):  # noqa: S108
         if Path(path) != folder.root and _would_work(Path(path), home):
             return (

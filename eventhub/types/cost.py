@@ -36,7 +36,9 @@ class CheckCost(NamedTuple):
         return CheckCost(self.values + other[0], self.text + other[1])
 
     def of(self, value: Any, size: int) -> int:
-        """Return the units for `size` bytes of JSON: a small upper bound, or the exact count."""
+        """Return the units for a value of `size` bytes as JSON: an upper bound if that is small,
+        else the exact count.
+        """
         bound = self.values * (size // 2 + 1) + self.text * size
         if bound <= limits.TYPE_WORK_UNCOUNTED_MAX:
             return bound

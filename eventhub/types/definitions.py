@@ -83,7 +83,9 @@ class Checker:
         self._header_cost = sum(map(cost_of, headers), CheckCost())
 
     def work(self, event: EventIn, size: int) -> int:
-        """Return an upper bound of `check`'s units for stored bytes. Raises TypeTooCostly."""
+        """Return an upper bound of the cost of `check`, in units; `size`: the stored bytes of the
+        event. Raises TypeTooCostly above the limit of one event.
+        """
         found = self._cost.of(event.attributes, size)
         if self._header:
             found += self._header_cost.of(_header_of(event), size)

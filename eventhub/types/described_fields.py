@@ -1,6 +1,7 @@
-"""The fields that a type describes anywhere in its schemas. Plain module. A new version may
-constrain a field freely if no producer sends it yet. A field that any schema describes (in an
-`allOf`, by a pattern, of a parent or subtype) may be sent already.
+"""The fields that a type describes anywhere in its schemas. Plain module.
+
+A new version may constrain a field freely if no producer sends it yet. A field that any schema
+describes (in an `allOf`, by a pattern, of a parent or subtype) may be sent already.
 """
 
 from collections.abc import Iterable

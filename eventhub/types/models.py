@@ -17,7 +17,9 @@ from eventhub.access.models import Zone
 
 
 class EventType(models.Model):
-    """A version of an event type, counted from 1; never changed, as events refer to it."""
+    """A version of an event type: never changed or deleted, because the log has events of each
+    version. The versions of a type count from 1 without gaps.
+    """
 
     class Evolution(models.TextChoices):
         BACKWARD = "backward"

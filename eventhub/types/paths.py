@@ -1,4 +1,5 @@
 """Names of types in paths: a domain or type may contain a slash, `%2F` in the path. Plain module.
+
 Servers decode a path before it is routed, so that a slash in a name becomes one between names.
 Paths below PREFIX are therefore taken from the undecoded form, with `%2F` and `%25` left in them.
 """

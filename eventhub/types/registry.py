@@ -146,7 +146,9 @@ class TypeRegistry:
         return await self._load(zone_id)
 
     def evolved(self, zone_id: int | None) -> ZoneTypes | None:
-        """Return a zone's cached definitions if listeners need newer versions (FOX-20)."""
+        """Return the cached definitions of a zone if a type has several versions: listeners are
+        then notified of newer ones (FOX-20). None until `zone` has loaded them.
+        """
         return self._evolved.get(zone_id)
 
     async def run(self) -> None:
@@ -190,7 +192,9 @@ class TypeRegistry:
 
 
 class ZoneHierarchy:
-    """The type hierarchy of a zone's events; await `learn` before you match a batch."""
+    """The type hierarchy of a zone's events (a `TypeHierarchy` of the matchers). Await `learn` with
+    each batch of events before you match it.
+    """
 
     def __init__(self, registry: TypeRegistry, zone_id: int | None) -> None:
         """Start empty. Without a zone, as for `system`, no types are declared."""
@@ -203,7 +207,9 @@ class ZoneHierarchy:
         return self._types.hierarchy(event)
 
     async def learn(self, events: Sequence[Event], *, through: int | None = None) -> None:
-        """Load the types of a batch of events. Raises DatabaseUnavailable."""
+        """Load the definitions of the events' types; without I/O unless one has a new version.
+        `through` as in `TypeRegistry.zone_of_events`. Raises DatabaseUnavailable.
+        """
         if self._zone_id is not None and not all(map(self._types.knows, events)):
             self._types = await self._registry.zone_of_events(
                 self._zone_id, events, through=through

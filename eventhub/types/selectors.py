@@ -16,7 +16,9 @@ from eventhub.types.schemas import immutable
 
 
 def list_types(after: tuple[Any, ...] | None, count: int, *, zone_id: int) -> list[Any]:
-    """Return each type's newest version by first declaration; its first id is the cursor."""
+    """Return the newest version of each type, in the order of their first declarations. Each has
+    the id of its first version, the cursor of the list.
+    """
     rows = raw_connection().cursor(row_factory=namedtuple_row)
     return rows.execute(SQL["newest"], (zone_id, *(after or (0,)), count)).fetchall()
 
@@ -49,7 +51,9 @@ def described(versions: Sequence[EventType], version: int | None = None) -> Even
 
 
 def lineage(*, zone_id: int, domain: str, type: str | None) -> list[EventType]:
-    """Return the newest versions of a type and its parents, nearest first; empty if undeclared."""
+    """Return the newest version of the type and of its parents, nearest first; empty if the type is
+    not declared.
+    """
     found: list[EventType] = []
     while type is not None and len(found) <= limits.TYPE_PARENTS_MAX:
         newest = versions_of(zone_id=zone_id, domain=domain, type=type).last()

@@ -15,9 +15,10 @@ class _End(NamedTuple):
 
 
 async def batches(items: AsyncIterator[T], most: int) -> AsyncIterator[list[T]]:
-    """Yield the items that have arrived since the last batch: at least one, at most `most`. The
-    next batch collects while the caller handles one, bounded by `most` too. Closes `items`; raises
-    their error after the last batch.
+    """Yield the items that have arrived since the last batch: at least one, at most `most`.
+
+    The next batch collects while the caller handles one, bounded by `most` too. Closes `items`;
+    raises their error after the last batch.
     """
     arrived: asyncio.Queue[T | _End] = asyncio.Queue(most)
     reading = asyncio.create_task(_read(items, arrived))

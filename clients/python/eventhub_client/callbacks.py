@@ -1,4 +1,6 @@
-"""Verification of callbacks, and signing for tests: Standard Webhooks v1. Plain module."""
+"""Verification of callbacks for receivers, and signing for tests of a receiver: Standard Webhooks
+v1. Plain module.
+"""
 
 import base64
 import binascii

@@ -1,5 +1,6 @@
-"""The hub's problem documents as exceptions, one class for each reaction. Plain module. All derive
-from HubProblem; a code without a class of its own gets the class of its status.
+"""The hub's problem documents as exceptions, one class for each reaction. Plain module.
+
+All derive from HubProblem; a code without a class of its own gets the class of its status.
 """
 
 from typing import Any

@@ -1,4 +1,6 @@
-"""Stored events: forward as a stream resumed where cut off; backward in pages. Plain module."""
+"""The stored events of a stream: forward as one streamed response, resumed where it was cut off;
+backward in pages. Plain module.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -46,7 +48,9 @@ class HistoryWalk:
 
     async def events(self) -> AsyncIterator[Delivered]:
         """Yield the events from the start to the last one at the time of the call, across
-        connections. Raises HubProblem: GapError for events that were dropped before they were read.
+        connections.
+
+        Raises HubProblem: GapError for events that were dropped before they were read.
         """
         attempt = 0
         while True:

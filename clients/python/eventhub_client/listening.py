@@ -1,4 +1,6 @@
-"""One listener across its connections: it resumes, and asks about gaps. Plain module."""
+"""One listener across all its connections: resumes at its position, and lets the caller decide what
+a gap means. Plain module.
+"""
 
 import asyncio
 import random
@@ -32,7 +34,10 @@ async def follow(
     transport: Transport = "websocket",
     on_gap: OnGap = "raise",
 ) -> AsyncIterator[Item]:
-    """Yield every item of a listener once, in order. Raises HubProblem, LossDetected."""
+    """Yield every item of a listener, in order, once, until closed.
+
+    Raises HubProblem if a retry cannot help, and LossDetected.
+    """
     source = TRANSPORTS[transport]
     attempt = 0
     while True:
@@ -67,7 +72,9 @@ async def _once(
 
 
 def pause_s(attempt: int, retry_after_s: float | None = None) -> float:
-    """Return the pause before an attempt: exponential with jitter, so that clients spread."""
+    """Return the pause before the next attempt: exponential backoff with jitter, so that a thousand
+    clients do not reconnect at once.
+    """
     bound_s = min(limits.CLIENT_PAUSE_S_MIN * 2.0 ** min(attempt, 10), limits.CLIENT_PAUSE_S_MAX)
     if retry_after_s is not None:
         return retry_after_s * random.uniform(1.0, 1.25)  # noqa: S311

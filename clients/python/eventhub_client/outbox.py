@@ -26,7 +26,9 @@ _log = logging.getLogger(__name__)
 
 
 class OutboxStatus(NamedTuple):
-    """The status of an outbox; `blocked`: streams that need a manual action, with the problem."""
+    """The status of an outbox. `blocked`: streams that need a manual action, with the hub's
+    problem.
+    """
 
     pending: int
     dead_letters: int
@@ -56,7 +58,10 @@ class Outbox:
         self.profile = Profile()
 
     async def emit(self, stream: str, events: Event | Sequence[Event]) -> list[EventId]:
-        """Queue events on the disk; return their ids. Raises OutboxFull, ValueError."""
+        """Queue one event or several and return their ids; they are on the disk then.
+
+        Raises OutboxFull, and ValueError for an event that has an id.
+        """
         given = [events] if isinstance(events, dict) else list(events)
         if any("id" in event for event in given):
             raise ValueError("Leave out `id`: the outbox gives each event an id of its own.")
@@ -186,7 +191,9 @@ class Outbox:
         return id, orjson.dumps(made)
 
     async def _renumbered(self, queued: Queued) -> Queued:
-        """Return the event with a new id; if stored under the old one, it is stored twice."""
+        """Return the event with a new id: it is unknown whether it was stored under the old one, so
+        it may be stored twice.
+        """
         await self._next_incarnation()
         event = orjson.loads(queued.event)
         _log.warning("event %s gets a new id: %s is below its window", queued.number, event["id"])

@@ -1,5 +1,7 @@
 """The outbox on disk: one SQLite file with the queue, the dead letters and the profile. Plain
-module. One process at a time writes it; every change is on the disk when its call returns. Not
+module.
+
+One process at a time writes it; every change is on the disk when its call returns. Not
 thread-safe.
 """
 

@@ -1,4 +1,6 @@
-"""A listener's position: the session protocol's rules for readers, without I/O. Plain module."""
+"""The position of one listener across its connections and transports: the reader's rules of the
+session protocol, without I/O. Plain module.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -67,8 +69,10 @@ class ReadPosition:
         return {**query, "state": self._state} if self._state else query
 
     def take(self, message: dict[str, Any]) -> Item | None:
-        """Return the event or snapshot that a message completes, if any. Raises HubProblem for a
-        refusal (GapError, SegmentMismatchError and others), LossDetected for a lost frame.
+        """Return the event or snapshot that a message completes, if any.
+
+        Raises HubProblem for a refusal (GapError, SegmentMismatchError and others), LossDetected
+        for a lost frame.
         """
         op = message["op"]
         if op == "event":

@@ -1,4 +1,6 @@
-"""What outlives a client's connections (FOX 6.1): applications, interests, hub. Plain module."""
+"""The part of a client that outlives its connections (FOX 6.1): its applications, its interests,
+and the hub and address of its last connection. Plain module.
+"""
 
 import socket
 from typing import Any, NamedTuple
@@ -25,8 +27,9 @@ class Profile(NamedTuple):
 
 
 def addresses(url: str) -> tuple[str, str]:
-    """Return the address and port of a URL's host, and our address on the route to it. Sends
-    nothing. Blocks while the name is resolved; raises OSError if it cannot be.
+    """Return the address and port of a URL's host, and our address on the route to it.
+
+    Sends nothing. Blocks while the name is resolved; raises OSError if it cannot be.
     """
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme, 80)

@@ -84,7 +84,9 @@ class Quench:
         self._problem: HubProblem | None = None
 
     async def __aenter__(self) -> "Quench":
-        """Start; wait for the closure, or an unreachable hub. Raises HubProblem."""
+        """Start; return when the closure is known or the hub unreachable. Raises HubProblem if a
+        retry cannot help.
+        """
         self._task = asyncio.create_task(self._run())
         await self._received.wait()
         if self._problem is not None:

@@ -19,7 +19,10 @@ class RefusalAction(NamedTuple):
 
 
 def action_after(problem: HubProblem, count: int) -> RefusalAction:
-    """Return the action after a refused request that stored none of its `count` events."""
+    """Return the action after a request of `count` events was refused and stored none of them.
+
+    `outcome_unknown` is an `Unavailable`: ids make repeating safe.
+    """
     if isinstance(problem, Unavailable):
         return RefusalAction("wait", after_s=problem.retry_after_s or 0.0)
     if isinstance(problem, NotAllowed | Missing):

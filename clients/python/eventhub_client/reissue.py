@@ -1,4 +1,8 @@
-"""Timers of events without an acknowledgement, without I/O (FOX 10.1.1, FOX-84). Plain module."""
+"""Timers that say when an event without an acknowledgement is sent again, without I/O. Plain
+module.
+
+Source: FOX 10.1.1 (FOX-84).
+"""
 
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar

@@ -1,5 +1,6 @@
-"""Whether an event came before our change, is our change, or came after it. Plain module. Source:
-EMC, "PUT SEQUENCE 30 EXAMPLE" (EMC-11). The sequences decide; the hub is not asked again.
+"""Whether an event came before our change, is our change, or came after it. Plain module.
+
+Source: EMC, "PUT SEQUENCE 30 EXAMPLE" (EMC-11). The sequences decide; the hub is not asked again.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""The client of a hub over HTTP and websocket. Plain module."""
+"""The client of a hub over HTTP and websocket: `emit`, a `listen` that resumes automatically,
+history, replay, state, streams, segments and types. Plain module.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -169,7 +171,9 @@ class HubClient:
     # --- keyed state ---
 
     def state(self, stream: str) -> State:
-        """Return a keyed stream's current state: `async with hub.state("prices") as state:`."""
+        """Return the state of a keyed stream, which stays current: `async with hub.state("prices")
+        as state:`.
+        """
         subscription = Subscription(stream, state="always")
         return State(lambda: follow(self.http, ReadPosition(subscription)))
 

@@ -1,5 +1,6 @@
-"""A parser of server-sent events, without I/O. Plain module. Source: the HTML standard, "Parsing an
-event stream"; the hub ends lines with a line feed alone.
+"""A parser of server-sent events, without I/O. Plain module.
+
+Source: the HTML standard, "Parsing an event stream"; the hub ends lines with a line feed alone.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,6 @@
-"""The state of a keyed stream as a mapping that stays current, also after gaps. Plain module."""
+"""The state of a keyed stream as a mapping that stays current: a snapshot, every event folded into
+it, a new snapshot after a gap. Plain module.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -36,8 +38,9 @@ class Fold:
 
 class State(Mapping[str, StateItem]):
     """`async with hub.state("prices") as state:` is complete when the block begins, and follows the
-    stream inside it; it is the state at `cursor`. `reached` and the end of the block raise the
-    error that ended the listener.
+    stream inside it; it is the state at `cursor`.
+
+    `reached` and the end of the block raise the error that ended the listener.
     """
 
     def __init__(self, listen: Callable[[], AsyncIterator[Item]]) -> None:

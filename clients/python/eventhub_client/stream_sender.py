@@ -1,4 +1,6 @@
-"""Sends an outbox's events of one stream, in order, until they are stored. Plain module."""
+"""Sends the queued events of one stream of an outbox: in order, repeatedly until they are stored.
+Plain module.
+"""
 
 import asyncio
 import itertools

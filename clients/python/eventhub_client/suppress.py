@@ -1,4 +1,6 @@
-"""Emits only events that match some interest (OIF-09), and reports the others. Plain module."""
+"""Emits only events that match some interest (OIF-09); the receipt reports the others.
+Plain module.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -29,7 +31,10 @@ async def emit_matched(
     events: dict[str, Any] | Sequence[dict[str, Any]],
     retry_for_s: float,
 ) -> Receipt:
-    """Send the events that may match an interest; reported indexes are those of `events`."""
+    """Send the events that may match an interest; nothing if there are none.
+
+    The indexes in the receipt and in a refusal refer to `events`.
+    """
     given = [events] if isinstance(events, dict) else list(events)
     matched = await suppress.matched(stream, given)
     sent = [at for at, is_matched in enumerate(matched) if is_matched]

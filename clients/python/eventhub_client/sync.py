@@ -1,6 +1,8 @@
-"""The client for programs without an event loop: same calls, same answers, same exceptions. Plain
-module. `with SyncHubClient(url, key) as hub: for event in hub.listen("orders"): ...`. One thread
-runs the event loop; the calls are thread-safe.
+"""The client for programs without an event loop: same calls, same answers, same exceptions.
+Plain module.
+
+`with SyncHubClient(url, key) as hub: for event in hub.listen("orders"): ...`. One thread runs the
+event loop; the calls are thread-safe.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,7 +54,9 @@ class SyncHubClient:
 
     @contextmanager
     def using(self, make: Callable[[HubClient], AbstractAsyncContextManager[T]]) -> Iterator[T]:
-        """Run a helper of the asynchronous client: `with hub.using(Quench) as quench`."""
+        """Run a helper of the asynchronous client in its thread: `with hub.using(lambda hub:
+        Quench(hub, "debug")) as quench:`.
+        """
         made = make(self._hub)
         found = self._run.run(made.__aenter__())
         try:
@@ -61,7 +65,9 @@ class SyncHubClient:
             self._run.run(made.__aexit__(None, None, None))
 
     def listen(self, stream: str, **filter: Any) -> Iterator[Delivered]:
-        """Iterate over events, as `HubClient.listen`; a gap's hook runs in another thread."""
+        """Iterate over events; `start`, `mask`, `transport`, `on_gap`, domain, type, ... as in
+        `HubClient.listen`. A hook for gaps runs in the other thread.
+        """
         return self._run.iterate(self._hub.listen(stream, **filter))
 
     def page(

@@ -41,7 +41,9 @@ class Switch(NamedTuple):
         return cls({name: _steps(steps, name) for name, steps in given.items()})
 
     def apply(self, event: Mapping[str, Any], immutable: Collection[str] = ()) -> dict[str, Any]:
-        """Transform an event's JSON except `immutable` paths. Raises ImmutableProperty."""
+        """Return an event in the hub's JSON, transformed. `immutable`: dotted paths, from the
+        type's definition. Raises ImmutableProperty.
+        """
         steps = self._chosen(event.get("application", ()))
         if not steps:
             return dict(event)

@@ -1,5 +1,6 @@
-"""The three transports of a listener: websocket, server-sent events, long poll. Plain module. Each
-yields the hub's messages in the websocket's JSON form until the connection ends; listening.py
+"""The three transports of a listener: websocket, server-sent events, long poll. Plain module.
+
+Each yields the hub's messages in the websocket's JSON form until the connection ends; listening.py
 reconnects.
 """
 
@@ -26,7 +27,9 @@ _WAIT = str(limits.CLIENT_POLL_S)
 
 
 async def websocket_messages(http: Http, position: ReadPosition) -> AsyncIterator[Message]:
-    """Yield the messages of one listener. Raises HubProblem for a refusal."""
+    """Yield the messages of a websocket with one listener. Raises HubProblem for a refused
+    handshake or credential.
+    """
     async with open_socket(http) as socket:
         await socket.send_str(position.request())
         async for message in socket:

@@ -1,4 +1,6 @@
-"""A cache of type definitions: old versions stay valid for old events (FOX-20). Plain module."""
+"""A cache of event type definitions, each version fetched once: old versions stay valid for old
+events (FOX-20). Plain module.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -57,7 +59,10 @@ class TypeCache:
         self._noticed: set[Newer] = set()
 
     async def parse(self, delivered: Delivered) -> Parsed:
-        """Validate an event by its own version. Raises TypeMismatch, HubProblem."""
+        """Validate an event by the version that it names, however old.
+
+        Raises TypeMismatch, and HubProblem when the definition cannot be fetched.
+        """
         event = delivered.event
         domain, type, version = event["domain"], event["type"], event.get("version", "")
         if delivered.latest_version:

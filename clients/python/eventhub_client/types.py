@@ -1,4 +1,6 @@
-"""The client's values: cursors, receipts, events, pages, problems. Plain module."""
+"""The client's values, in-process and remote alike: cursors, receipts, delivered events, pages,
+problems. Plain module.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -97,7 +99,9 @@ class Receipt(NamedTuple):
 
     @property
     def cursor(self) -> Cursor:
-        """The last of the new events, else of the duplicates; ValueError if none was sent."""
+        """The last of the new events, or else the last of the duplicates. Raises ValueError if
+        nothing was sent.
+        """
         if not self.ranges and not self.duplicates:
             raise ValueError("Nothing was sent: nobody wants these events.")
         if self.ranges:

@@ -1,4 +1,6 @@
-"""The archiver's process: archives due segments, and prints each as JSON. Plain module."""
+"""The archiver's process: `python -m eventhub.eventlog.archive` archives due segments and reports
+each as a line of JSON on standard output (job.py). Plain module.
+"""
 
 import os
 import signal

@@ -1,4 +1,7 @@
-"""The archiver: leases, archives due segments, and reports each, also failures. SQL module."""
+"""The archiver: acquires the lease, archives due segments, and reports each. SQL module.
+
+A failure is stored with its reason and retried later; the other segments go on.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,8 +67,10 @@ class Archiver:
 
     def run(self, choice: SegmentFilter, *, retry_failed: bool = False) -> Iterator[ArchiveResult]:
         """Archive until nothing is due, segment by segment. `retry_failed`: failed segments do not
-        wait for their next attempt. Raises ArchiveLeaseLost, at the beginning if another archiver
-        is running, ArchiverStopped after `stop`, and DatabaseUnavailable.
+        wait for their next attempt.
+
+        Raises ArchiveLeaseLost, at the beginning if another archiver is running, ArchiverStopped
+        after `stop`, and DatabaseUnavailable.
         """
         with self._leading():
             catalog.delete_finished_attempts(self._connection)
@@ -138,7 +143,9 @@ class Archiver:
 
     def _there_already(self, segment: DueSegment) -> SegmentManifest | None:
         """Return the manifest of a run that ended before it was stored in the database, if file and
-        manifest are intact. Raises ArchiveConflict if they are intact and of other events.
+        manifest are intact.
+
+        Raises ArchiveConflict if they are intact and of other events.
         """
         path = layout.manifest_path(stem_of(segment))
         found = verify.examine(self._folder, path, self._go_on)

@@ -83,7 +83,9 @@ class ArchiveFailure(NamedTuple):
 
 
 class ArchiveStatus(NamedTuple):
-    """The status of archiving; `lag_s`: since the oldest waiting segment was sealed, or 0."""
+    """The status of archiving. `lag_s`: the time for which the oldest sealed segment has waited; 0
+    if there is none.
+    """
 
     waiting: ArchiveTotals
     lag_s: float
@@ -143,7 +145,9 @@ def release_lease(connection: Connection, owner: UUID) -> None:
 
 
 def start_attempt(connection: Connection, segment: DueSegment) -> int | None:
-    """Return the attempt's number, from 1; None if the segment is not to be archived now."""
+    """Return the number of this attempt, from 1; None if the segment need not be archived
+    any more.
+    """
     values = {"segment_id": segment.id}
     attempt: int | None = scalars(connection).execute(SQL["start_attempt"], values).fetchone()
     return attempt
@@ -162,7 +166,9 @@ def fail_attempt(
 
 
 def complete(connection: Connection, segment: DueSegment, path: str, owner: UUID) -> bool:
-    """Mark a segment with a manifest as archived; False: the lease is lost, or it changed."""
+    """Mark the segment as archived, once its manifest is written. Return False if the lease is lost
+    or the segment has changed.
+    """
     values = {"segment_id": segment.id, "path": path, "owner": owner}
     return connection.execute(SQL["complete"], values).rowcount == 1
 

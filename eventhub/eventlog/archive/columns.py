@@ -1,4 +1,5 @@
 """Events as Parquet columns for filtering, in addition to the stored bytes. Plain module.
+
 Attributes are typed by each value, in one struct per type, so files with different names, or one
 name with different types, never conflict in a common schema.
 """
@@ -52,7 +53,10 @@ class _Count:
 
 
 class NameCount:
-    """Counts attribute names by kind; events by shape first, since most have one of a few."""
+    """Counts the names of attributes by kind, to choose those that get a column.
+
+    Events are counted by shape first: most events of a stream have one of a few shapes.
+    """
 
     def __init__(self) -> None:
         self._shapes: dict[_Shape, _Count] = {}
@@ -104,7 +108,9 @@ class NameCount:
         return {kind: sorted(found) for kind, found in names.items() if found}
 
     def _fits(self, kind: str, name: str) -> bool:
-        """Return whether a column can hold every value: else a filter would miss events."""
+        """Return whether a column can hold every value of its kind; otherwise a filter would miss
+        events.
+        """
         if kind == "int" and name in self._large:
             return False
         return name.isprintable() and 0 < len(name) <= limits.NAME_CHARS_MAX
@@ -140,7 +146,9 @@ def schema(names: Names) -> pa.Schema:
 
 
 def decoded(page: pa.Table, names: Names) -> Decoded:
-    """Decode a page of rows to the columns of `schema(names)`. Raises SegmentUnreadable."""
+    """Decode a non-empty page of (sequence, appended_at, mask, payload) to the columns of
+    `schema(names)`. Raises SegmentUnreadable.
+    """
     with _explained():
         rows, producers = _rows(page.column("payload").to_pylist())
         values = list(zip(*rows, strict=True))

@@ -1,6 +1,8 @@
 """The archive's root folder on any filesystem that fsspec supports. A file appears completely or
-not at all. Plain module. Files are first written under a temporary name. In a local folder, a
-published file and its name are on the disk before `publish` returns.
+not at all. Plain module.
+
+Files are first written under a temporary name. In a local folder, a published file and its name are
+on the disk before `publish` returns.
 """
 
 import os
@@ -23,8 +25,9 @@ _CREDENTIALS = re.compile(r"(://)[^/@\s]+@")
 
 
 class ArchiveFolder:
-    """The archive's root. Paths are relative to it, with `/`. Thread-safe. Raises FileNotFoundError
-    for missing files, ArchiveUnavailable for other failures.
+    """The archive's root. Paths are relative to it, with `/`. Thread-safe.
+
+    Raises FileNotFoundError for missing files, ArchiveUnavailable for other failures.
     """
 
     def __init__(self, url: str, unfinished: str = UNFINISHED) -> None:
@@ -45,7 +48,9 @@ class ArchiveFolder:
 
     @contextmanager
     def create(self, name: str) -> Iterator[tuple[str, IO[bytes]]]:
-        """Create a temporary file; yield path and file. It is removed if the block fails."""
+        """Create a temporary file for writing; yield its path and the file. It is removed if the
+        block fails.
+        """
         path = f"{self._unfinished}/{secrets.token_hex(8)}-{name}"
         self._require_space()
         with _explained(path):
@@ -62,12 +67,16 @@ class ArchiveFolder:
             raise
 
     def remove_unfinished(self) -> None:
-        """Remove killed writers' files; a suspended writer fails at its rename."""
+        """Remove temporary files of killed writers. A writer that was only suspended fails at its
+        rename.
+        """
         for path in self.names(self._unfinished):
             self.remove(path)
 
     def _require_space(self) -> None:
-        """Raise ArchiveUnavailable on a disk with little space: the hub needs it."""
+        """Raise ArchiveUnavailable if a local disk is low on space: the archive must not take what
+        the hub needs.
+        """
         root = Path(self._root)
         if self._local and root.is_dir() and disk.measure(root).state != "ok":
             raise ArchiveUnavailable(

@@ -1,4 +1,6 @@
-"""Archiving as a job of a worker, in a process of its own. SQL module."""
+"""Archiving as a job of a worker. It runs in a process of its own, so that it takes no memory or
+time from the worker's other tasks. SQL module.
+"""
 
 import json
 from typing import Any, NamedTuple
@@ -16,7 +18,9 @@ throttled = ThrottledLog(log)
 
 
 class SegmentReport(NamedTuple):
-    """The result for a segment, a line of JSON of the process; `reason`: of a failure."""
+    """The result for one segment, as a line of JSON from the process. `reason`: why it failed, or
+    "".
+    """
 
     segment: str
     events: int

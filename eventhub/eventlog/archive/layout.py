@@ -15,8 +15,9 @@ _DIGITS = 20  # of a sequence, so that names sort like numbers
 
 
 def stream_folder(zone_id: int | None, stream: str) -> str:
-    """Return the folder of a stream. The hub-wide stream is in zone 0. A name is percent-encoded.
-    One that is too long for a folder is cut and made unique by a digest.
+    """Return the folder of a stream. The hub-wide stream is in zone 0.
+
+    A name is percent-encoded. One that is too long for a folder is cut and made unique by a digest.
     """
     name = quote(stream, safe="")
     if len(name) > _PART_BYTES_MAX:
@@ -35,5 +36,7 @@ def manifest_path(stem: str) -> str:
 
 
 def file_path(stem: str, sha256: str) -> str:
-    """Return the Parquet file's path, with a digest, so that no two writers' bytes share one."""
+    """Return the path of the Parquet file. It contains a digest of the content, so two archivers
+    never write different bytes to one path.
+    """
     return f"{stem}-{sha256[:16]}.parquet"

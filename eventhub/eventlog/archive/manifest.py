@@ -1,4 +1,8 @@
-"""The manifest of an archived segment, written last: JSON with a checksum. Plain module."""
+"""The manifest of an archived segment: a JSON object with a checksum, stored alongside the Parquet
+file. Plain module.
+
+A segment is archived once its manifest exists.
+"""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -21,7 +25,9 @@ class ProducerHighest(NamedTuple):
 
 
 class SegmentManifest(NamedTuple):
-    """The description of an archived segment; times in microseconds, null without events."""
+    """The description of an archived segment. Times are in microseconds since 1970 UTC, null
+    without events. Paths are as in layout.py.
+    """
 
     segment: str  # UUID
     zone: int | None  # null: the hub-wide stream

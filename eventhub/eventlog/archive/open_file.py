@@ -1,5 +1,7 @@
-"""One archived file that is open for reading. Plain module. Reads are verified: the size and the
-footer against the manifest, each page by its checksum, each row group by its sequences.
+"""One archived file that is open for reading. Plain module.
+
+Reads are verified: the size and the footer against the manifest, each page by its checksum, each
+row group by its sequences.
 """
 
 import hashlib
@@ -21,8 +23,9 @@ _READ = ["sequence", "appended_at", "mask", "payload"]
 
 
 class OpenFile:
-    """A segment's file, opened by the first read, and again after `close`. One user at a time,
-    holding `lock`. Raises ArchiveDamaged, ArchiveUnavailable.
+    """A segment's file, opened by the first read, and again after `close`.
+
+    One user at a time, holding `lock`. Raises ArchiveDamaged, ArchiveUnavailable.
     """
 
     def __init__(self, folder: ArchiveFolder, segment: ArchivedSegment) -> None:

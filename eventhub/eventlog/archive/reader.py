@@ -1,4 +1,6 @@
-"""The archive's only reader for the log: ranges, single events, whole files. Plain module."""
+"""The only reader of the archive for the log: events after a sequence, one event, or a whole file.
+Plain module.
+"""
 
 import asyncio
 import hashlib

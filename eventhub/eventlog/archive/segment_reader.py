@@ -1,6 +1,7 @@
-"""Reads the rows of a sealed segment as Arrow pages, over ADBC. SQL module. Each page is a short
-transaction with one snapshot, which looks up the segment's partition and reads the rows. So a
-segment may be moved between two pages, and no long snapshot delays VACUUM.
+"""Reads the rows of a sealed segment as Arrow pages, over ADBC. SQL module.
+
+Each page is a short transaction with one snapshot, which looks up the segment's partition and reads
+the rows. So a segment may be moved between two pages, and no long snapshot delays VACUUM.
 """
 
 from collections.abc import Iterator
@@ -43,8 +44,9 @@ class SegmentReader:
 
     def pages(self, segment: DueSegment) -> Iterator[pa.Table]:
         """Yield tables of (sequence, appended_at, mask as a signed number, payload), without a
-        hole, from the segment's first sequence to its last. Raises SegmentUnreadable for a hole,
-        DatabaseUnavailable.
+        hole, from the segment's first sequence to its last.
+
+        Raises SegmentUnreadable for a hole, DatabaseUnavailable.
         """
         after = segment.first - 1
         while after < segment.last:

@@ -1,4 +1,6 @@
-"""Verifies archived segments against manifests and database, in constant memory. Plain module."""
+"""Verifies archived segments against their manifests and the database, and reports each problem. It
+reads every byte, in constant memory. Plain module.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -49,6 +51,7 @@ def verify(folder: ArchiveFolder, rows: Sequence[ArchivedRow]) -> Iterator[Segme
 
 def examine(folder: ArchiveFolder, path: str, tick: Callable[[], None] = lambda: None) -> Examined:
     """Examine the manifest at a path and the file that it names; `tick` is called now and then.
+
     Raises ArchiveUnavailable.
     """
     try:

@@ -1,6 +1,8 @@
 """Writes one segment: the Parquet file under a temporary name, then its rename, then the manifest.
-Plain module. If the process is killed at any moment, visible files are complete, and a segment
-without a manifest is not archived.
+Plain module.
+
+If the process is killed at any moment, visible files are complete, and a segment without a manifest
+is not archived.
 """
 
 import hashlib
@@ -45,8 +47,9 @@ def stem_of(segment: DueSegment) -> str:
 
 
 def write_segment(folder: ArchiveFolder, segment: DueSegment, pages: Pages) -> SegmentManifest:
-    """Write the file, then the manifest, and return the manifest. Raises the errors of reading the
-    pages, SegmentUnreadable, ArchiveUnavailable.
+    """Write the file, then the manifest, and return the manifest.
+
+    Raises the errors of reading the pages, SegmentUnreadable, ArchiveUnavailable.
     """
     stem = stem_of(segment)
     counted = NameCount()
@@ -80,7 +83,9 @@ def write_segment(folder: ArchiveFolder, segment: DueSegment, pages: Pages) -> S
 
 
 def remove_leftovers(folder: ArchiveFolder, segment: DueSegment, manifest: SegmentManifest) -> None:
-    """Remove the segment's files of attempts that ended before their manifest."""
+    """Remove other files of the segment, from attempts that ended before their manifest was
+    written.
+    """
     stem = stem_of(segment)
     for path in folder.names(stem.rpartition("/")[0]):
         ours = path.startswith(f"{stem}-") and path.endswith(".parquet")
@@ -108,7 +113,9 @@ class PayloadSum:
 
 
 class HashingFile:
-    """A file that computes digest and size while it is written; Parquet never seeks."""
+    """A file for writing that computes the digest and the size of its content. Parquet's writer
+    never seeks.
+    """
 
     closed = False
 

@@ -33,7 +33,9 @@ SQL = queries.load("eventhub/eventlog/sql/retention.sql")
 
 
 class Horizon(NamedTuple):
-    """The current partition, and the ids of the oldest running and the next transaction."""
+    """The current partition, and transaction ids: of the oldest running transaction, and of the
+    next one.
+    """
 
     current: int
     oldest: int
@@ -56,8 +58,9 @@ class _Copied(NamedTuple):
 
 
 class Fence:
-    """Detects when no transaction can write to the partitions before the current one any more. A
-    transaction that opened a segment in an earlier partition may still be running; it started
+    """Detects when no transaction can write to the partitions before the current one any more.
+
+    A transaction that opened a segment in an earlier partition may still be running; it started
     before this process saw the current partition change.
     """
 
@@ -95,6 +98,7 @@ async def clean(
     connection: Connection, hooks: RetentionHooks, budget: StorageBudget, fence: Fence
 ) -> bool:
     """Clean one partition, if one is worth it. Return True if one was dropped: there may be more.
+
     Raises psycopg.Error; the next call continues the interrupted work.
     """
     now = await horizon(connection)
@@ -126,13 +130,17 @@ async def delete_empty_partitions(connection: Connection) -> None:
 
 
 async def is_exported(connection: Connection, partition: str) -> bool:
-    """Return whether a job's export holds or will hold a partition, so it is not detached."""
+    """Return whether the export of a job holds or will hold a partition. Then it is not detached;
+    an export releases it as soon as it can.
+    """
     found = await scalars(connection).execute(SQL["is_exported"], (partition,))
     return bool(await found.fetchone())
 
 
 async def _empty(connection: Connection, partition: PartitionUse, to: int) -> None:
-    """Move everything live out: seal open segments, move empty ones, copy sealed ones."""
+    """Move everything live out of the partition: seal open segments with events, move empty ones,
+    copy sealed ones.
+    """
     of = {"partition_id": partition.id}
     query = await scalars(connection).execute(SQL["open_in_partition"], (partition.id,))
     if streams := await query.fetchall():

@@ -55,7 +55,9 @@ def wal_bytes(total: int) -> int:
 
 
 def low_bytes(total: int) -> int:
-    """Return the free space below which segments are dropped: well above the WAL's growth."""
+    """Return the free space below which the oldest segments are dropped: well above the possible
+    growth of the WAL.
+    """
     return wal_bytes(total) + 2 * spare_bytes(total)
 
 

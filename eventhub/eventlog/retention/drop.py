@@ -93,7 +93,9 @@ class _Readable(NamedTuple):
 
 
 async def roll_due(connection: Connection, now_us: int, segment_bytes_max: int) -> int:
-    """Seal segments that are too old, or too large for a partition (EMC-25); return how many."""
+    """Seal open segments that are older than their streams allow, or too large for a partition
+    (EMC-25). Return how many.
+    """
     bounds = {
         "now_us": now_us,
         "bytes_max": segment_bytes_max,
@@ -119,7 +121,9 @@ async def _roll(connection: Connection, stream_ids: list[int]) -> int:
 async def drop_by_policy(
     connection: Connection, hooks: RetentionHooks, now_us: int
 ) -> list[Trimmed]:
-    """Drop a bounded number of segments by their streams' policies (EMC-23, EMC-26)."""
+    """Drop the segments that their streams' policies do not retain (EMC-23, EMC-26), a bounded
+    number at a time.
+    """
     needed = await hooks.needs(connection)
     bounds = {
         "now_us": now_us,
@@ -167,9 +171,10 @@ async def retained_by(connection: Connection, hooks: RetentionHooks, planned: Pl
 async def drop_planned(
     connection: Connection, hooks: RetentionHooks, planned: Planned, now_us: int
 ) -> str:
-    """Drop one segment named by a plan, or return what retains it, as `retained_by` does. Policies
-    and holds change under the lock of the head of `system` (streams.py), so a result under it holds
-    until the transaction ends.
+    """Drop one segment named by a plan, or return what retains it, as `retained_by` does.
+
+    Policies and holds change under the lock of the head of `system` (streams.py), so a result under
+    it holds until the transaction ends.
     """
     reason = await retained_by(connection, hooks, planned)
     if reason:
@@ -193,7 +198,9 @@ async def still_live(connection: Connection, segments: Sequence[int]) -> set[int
 
 
 async def is_to_be_cleaned(connection: Connection, planned: Planned, partition_id: int) -> bool:
-    """Return whether a live segment is in a partition that is not written to any more."""
+    """Return whether a live segment is still in a partition that is no longer written to, as the
+    plan says.
+    """
     values = {**planned._asdict(), "partition_id": partition_id}
     return (await connection.execute(SQL["to_be_cleaned"], values)).rowcount > 0
 

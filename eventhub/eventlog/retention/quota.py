@@ -85,7 +85,9 @@ class StorageBudget(NamedTuple):
 
     @property
     def over_disk(self) -> int:
-        """The bytes of events to drop for the disk, above the minimum that stays."""
+        """The bytes of events to drop for the disk. Events always keep a minimum, because something
+        else may be filling the disk.
+        """
         return max(min(self.disk_short, self.used - _floor(self.disk_total)), 0)
 
     @property
@@ -213,7 +215,9 @@ def stored_share(partitions: list[PartitionUse]) -> float:
 
 
 def droppable(partitions: list[PartitionUse], budget: StorageBudget, needed: int) -> int:
-    """Return the stored bytes to drop to free those needed, above the minimum that stays."""
+    """Return the stored bytes to drop so that the needed bytes are freed. The minimum of events is
+    never dropped.
+    """
     share = stored_share(partitions)
     spared = sum(partition.live for partition in partitions) - int(budget.floor * share)
     return max(min(int(needed * share) + 1, spared), 0)

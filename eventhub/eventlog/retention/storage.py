@@ -1,4 +1,8 @@
-"""The storage report: bytes of the hub and of each stream (EMC-26), synchronous. SQL module."""
+"""The storage report: the bytes that the hub's data uses, and those of each stream (EMC-26). SQL
+module.
+
+The connection is synchronous. Zones are numbers here.
+"""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +19,9 @@ Connection = psycopg.Connection[Any]
 
 
 class StreamStorage(NamedTuple):
-    """A stream's data. `first`: the first readable sequence, `last` + 1 if there is none."""
+    """A stream's data in the database. `first`: the first readable sequence, here or in the
+    archive; `last` + 1 if there is none.
+    """
 
     name: str
     id: int
@@ -42,7 +48,9 @@ class StorageReport(NamedTuple):
         return sum(self.held)
 
     def state(self, disk_state: disk.State) -> disk.State:
-        """Return the worse of quota and disk: `low`: early drops; `full`: emits refused."""
+        """Return the worse of the quota's and the disk's state. `low`: the oldest segments are
+        dropped early; `full`: emits are refused.
+        """
         budget = StorageBudget(self.used_bytes, self.quota_bytes)
         if budget.refused or disk_state == "full":
             return "full"
@@ -60,7 +68,9 @@ class DiskReport(NamedTuple):
 def read_storage(
     connection: Connection, *, zone_id: int | None, quota_bytes: int | None
 ) -> StorageReport:
-    """Read the report; `zone_id` None: all zones; `quota_bytes`: if no operator set one."""
+    """Read the report. `zone_id` None: streams of all zones. `quota_bytes`: the hub's setting, used
+    if no operator has set a quota.
+    """
     held = (
         cursor_of(connection, StorageBytes).execute(SQL["storage_use"]).fetchone() or StorageBytes()
     )
@@ -72,7 +82,9 @@ def read_storage(
 
 
 def set_quota(connection: Connection, quota_bytes: int | None) -> None:
-    """Set the quota, at least QUOTA_BYTES_MIN; None: the setting. In the transaction."""
+    """Set the quota, at least QUOTA_BYTES_MIN; None: use the hub's setting. In the caller's
+    transaction.
+    """
     connection.execute(SQL["set_quota"], (quota_bytes,))
 
 

@@ -1,4 +1,6 @@
-"""`manage.py archive run|status|verify`: work on the archive. Django module."""
+"""`manage.py archive run|status|verify`: work on the archive, which holds sealed segments and
+retired partitions of deliveries, attempts and listeners. Django module.
+"""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,6 @@
-"""`manage.py createkey CLIENT --grant emit:orders.*`: create an API key. Django module."""
+"""`manage.py createkey CLIENT --grant emit:orders.*`: create an API key and print it once.
+Django module.
+"""
 
 from argparse import ArgumentParser
 from typing import Any

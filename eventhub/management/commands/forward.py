@@ -1,4 +1,6 @@
-"""`manage.py forward`: one forwarder, which writes callbacks' deliveries. Django module."""
+"""`manage.py forward`: one forwarder, which matches events for callbacks and writes deliveries.
+Django module.
+"""
 
 import asyncio
 import signal

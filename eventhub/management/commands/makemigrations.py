@@ -1,4 +1,6 @@
-"""`manage.py makemigrations`, with columns in order, storage and release. Django module."""
+"""`manage.py makemigrations`: Django's command, with columns in the order of their models, the
+models' storage options, and the release in each migration. Django module.
+"""
 
 from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter

@@ -1,4 +1,6 @@
-"""`manage.py match_table`: time every matching strategy, without a database. Django module."""
+"""`manage.py match_table`: time every matching strategy on the same events and filters, on this
+machine. It needs no database. Django module.
+"""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,6 @@
-"""Prints the OpenAPI document, or with `--commands` the client's command table. Django module."""
+"""Prints the OpenAPI document, always the same text for the same API, from which the console's
+types are generated; with `--commands` the table of the command line's commands. Django module.
+"""
 
 from argparse import ArgumentParser
 from typing import Any

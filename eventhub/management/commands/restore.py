@@ -1,4 +1,6 @@
-"""`manage.py restore FILE`: replace a stopped hub's database by a dump. Django module."""
+"""`manage.py restore FILE`: replace the hub's database by a dump, while the hub is stopped.
+Django module.
+"""
 
 import os
 import subprocess

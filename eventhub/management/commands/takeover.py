@@ -1,4 +1,6 @@
-"""`manage.py takeover`: convert the database of a hub from before 0.1. Django module."""
+"""`manage.py takeover`: convert the database of a hub from before 0.1 to this version.
+Django module.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""`manage.py web`: one web process, on a port or an inherited socket. Django module."""
+"""`manage.py web`: one web process, on a port or on a socket inherited from the supervisor.
+Django module.
+"""
 
 import logging
 import resource

@@ -1,4 +1,6 @@
-"""Commands of every management route, from the table api.json (`make openapi`). Plain module."""
+"""The commands of the management API: `eventhub registrations list` and every other operation, made
+from the table api.json, which the hub's OpenAPI document gives. Plain module.
+"""
 
 import sys
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
-"""The consumers of `eventhub listen`: anything with `publish` (OIF-02). Plain module. Each gets
-every event in order and has handled it when `publish` returns. ConsumerFailed ends the command, so
-that the cursor stays before the event.
+"""The consumers of `eventhub listen`: anything with `publish` (OIF-02). Plain module.
+
+Each gets every event in order and has handled it when `publish` returns. ConsumerFailed ends the
+command, so that the cursor stays before the event.
 """
 
 import asyncio

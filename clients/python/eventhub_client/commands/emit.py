@@ -1,4 +1,6 @@
-"""`eventhub emit`: stores events from an argument, a file or standard input. Plain module."""
+"""`eventhub emit`: stores events from an argument, a file or standard input in a stream.
+Plain module.
+"""
 
 import sys
 from collections.abc import Iterator

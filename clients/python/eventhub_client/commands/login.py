@@ -1,4 +1,6 @@
-"""An operator's login, stored in a file that only its owner may read. Plain module."""
+"""An operator's login for the command line, kept in a file that only its owner may read.
+Plain module.
+"""
 
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -19,7 +21,9 @@ _FILE = Path(click.get_app_dir("eventhub")) / "logins.json"  # cookies by the hu
 
 @asynccontextmanager
 async def session(url: str, cookies: Mapping[str, str]) -> AsyncIterator[Http]:
-    """Open a connection with a login's cookies and Django's protection against forged requests."""
+    """Give a connection that sends the cookies of a login, and what Django's protection against
+    forged requests asks for.
+    """
     base_url = url.rstrip("/")
     headers = {"Referer": f"{base_url}/"}
     if token := cookies.get("csrftoken"):

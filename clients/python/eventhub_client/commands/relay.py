@@ -194,7 +194,11 @@ def _within(made: list[Transformed]) -> list[Transformed]:
 
 
 async def transformed(relay: Relay, delivered: Delivered) -> dict[str, Any]:
-    """Return the event to emit, its id from its source position. Raises ImmutableProperty."""
+    """Return the event to emit; its id follows from its source position, so a repeat is a
+    duplicate.
+
+    Raises ImmutableProperty.
+    """
     try:
         definition = (await relay.types.parse(delivered)).definition
     except Missing:

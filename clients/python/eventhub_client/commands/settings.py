@@ -1,4 +1,6 @@
-"""The hub and key of a command: options, environment, or a private file. Plain module."""
+"""The hub and the key of a command: options, environment, or a file that only its owner may read.
+Plain module.
+"""
 
 import os
 import stat
