@@ -24,8 +24,10 @@ _BODY_ERRORS = (
     *(errors.InvalidField, errors.UnknownField, errors.BodyTooLarge),
     *(errors.UnsupportedMediaType, errors.RequestTimeout),
 )
-_ALWAYS = (errors.BadRequest, errors.HeadersTooLarge)
-_ALWAYS += (errors.DatabaseUnavailable, errors.UnknownField)
+_ALWAYS = (
+    *(errors.BadRequest, errors.HeadersTooLarge),
+    *(errors.DatabaseUnavailable, errors.UnknownField),
+)
 _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
 # The authentication schemes, by the names that permissions use.
 SCHEMES = {

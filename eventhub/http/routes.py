@@ -162,8 +162,8 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     *(errors.RequestTimeout, errors.ProducerWindow, errors.BodyTooLarge, errors.BatchTooLarge),
     *(errors.EventTooLarge, errors.UnsupportedMediaType, MalformedXml, InvalidXml, TypeViolation),
     *(TypeTooCostly, UndeclaredType, errors.DatabaseUnavailable, DatabaseBusy),
-    *(errors.OutcomeUnknown, errors.Overloaded, errors.TooManyRequests, TransientUnavailable),
-    *(StorageFull),
+    *(errors.OutcomeUnknown, errors.Overloaded, errors.TooManyRequests),
+    *(TransientUnavailable, StorageFull),
 )
 
 _CLOUD_EVENT = {"type": "object", "description": "CloudEvents 1.0, JSON format."}
