@@ -29,8 +29,8 @@ from eventhub.eventlog.archive.reader import archive_of
 from eventhub.http.app import AsgiApp, Router, RouteServices
 from eventhub.http.messages import Receive, Scope, Send
 from eventhub.http.routes import HTTP_ROUTES
-from eventhub.hub import Hub, open_hub
 from eventhub.types.paths import EncodedTypePaths
+from eventhub.web.hub import Hub, open_hub
 
 _django: Any = EncodedTypePaths(get_asgi_application())
 _proxies = read_env().trusted_proxies

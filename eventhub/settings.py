@@ -142,5 +142,5 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "GET_LIB_DOC_EXCLUDES": "eventhub.api.serializers.undocumented",
-    "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_routes"],
+    "POSTPROCESSING_HOOKS": ["eventhub.web.openapi.add_routes"],
 }

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from eventhub.access.actor import Actor
 from eventhub.api.announcements import append_announced, prepare, raw_connection
-from eventhub.api.conditions import require_unchanged
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.resource_changes import Resource

@@ -109,7 +109,7 @@ class StreamForwarder:
 
     async def _process_next(self, follower: Follower) -> None:
         self._wake_up.clear()
-        batch = follower.ready(limits.READ_EVENTS_MAX)
+        batch = follower.next_in_ring(limits.READ_EVENTS_MAX)
         if batch is None:
             batch = await follower.catch_up()
         if batch:

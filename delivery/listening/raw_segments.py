@@ -23,7 +23,7 @@ from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Forbidden, Gone
 from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive
-from eventhub.eventlog.history import SegmentInfo, find_segment, stream_ends
+from eventhub.eventlog.backward_cursors import SegmentInfo, find_segment, stream_ends
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
 from eventhub.http.messages import Headers, StreamingResponse, read_head, utf8_path

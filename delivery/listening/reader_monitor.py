@@ -23,7 +23,7 @@ log = get_logger(__name__)
 
 
 class ReaderConnection(Protocol):
-    """The transport under a reader, apart from sending (eventhub/websocket.py, server.py)."""
+    """The transport under a reader, apart from sending (eventhub/web/websocket.py, server.py)."""
 
     def abandon(self, frame: Frame) -> None:
         """Send a last frame without waiting, and drop the connection soon after."""

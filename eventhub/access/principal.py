@@ -5,7 +5,7 @@ from typing import NamedTuple
 from eventhub.access.grants import Grant, allows, to_listen
 from eventhub.access.tokens import Claims
 from eventhub.base.errors import Forbidden
-from eventhub.base.fair_queue import Party
+from eventhub.base.fair_queue import QueueOwner
 
 
 class Principal(NamedTuple):
@@ -26,9 +26,9 @@ class Principal(NamedTuple):
     groups: frozenset[str] = frozenset()
 
     @property
-    def party(self) -> Party:
-        """The party that its work is counted for in fair queues."""
-        return Party(self.zone_id, self.client_id)
+    def queue_owner(self) -> QueueOwner:
+        """The owner that its work is counted for in fair queues."""
+        return QueueOwner(self.zone_id, self.client_id)
 
     @property
     def is_operator(self) -> bool:

@@ -19,7 +19,7 @@ from eventhub.access.models import Channel, Client, Zone
 from eventhub.access.selectors import DEFAULT_CHANNEL, live_clients, lock_client
 from eventhub.accounts import keys
 from eventhub.api.announcements import announce_all, change_of, raw_connection
-from eventhub.api.conditions import require_unchanged
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import ChannelConflict, Conflict, LimitReached, NotFound
 from eventhub.eventlog import streams

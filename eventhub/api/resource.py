@@ -20,9 +20,15 @@ from rest_framework.viewsets import GenericViewSet
 from eventhub.access import selectors
 from eventhub.access.actor import Actor
 from eventhub.access.names import valid_name
-from eventhub.api import conditions
 from eventhub.api.announcements import raw_connection
 from eventhub.api.filters import FilterSet
+from eventhub.api.if_match import (
+    CONDITIONS,
+    condition_of,
+    refuse_conditions,
+    tagged,
+    with_changes,
+)
 from eventhub.api.pagination import CursorPagination
 from eventhub.api.replies import action_id, current, one_snapshot, replying
 from eventhub.base import limits
@@ -144,7 +150,7 @@ class ResourceView(GenericViewSet):
         elif any(each.schemes for each in self.get_permissions()):
             raise Unauthenticated
         known = {(one.location, one.name) for one in self.parameters()}
-        conditions.refuse_conditions(request, known)
+        refuse_conditions(request, known)
         encoding = request.headers.get("Content-Encoding", "").strip().lower()
         if request.method in _WITH_BODY and encoding not in ("", "identity"):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
@@ -209,7 +215,7 @@ class ResourceView(GenericViewSet):
         """The sequence after which the resource must not have changed; 0: it must not exist; None:
         no condition.
         """
-        return conditions.condition_of(self.request)
+        return condition_of(self.request)
 
     @cached_property
     def filterset(self) -> FilterSet:
@@ -239,7 +245,7 @@ class ResourceView(GenericViewSet):
         """Return the query parameters and conditions that a request may have."""
         found = [ZONE]
         if self.kind:
-            found += conditions.CONDITIONS.get(self.request.method, ())
+            found += CONDITIONS.get(self.request.method, ())
         if self.action == "list":
             found += [*self.pagination_class.parameters, *self.filterset_class.parameters()]
         return [*found, *self.operation.parameters]
@@ -314,14 +320,14 @@ class ResourceView(GenericViewSet):
         if not self.kind:
             return found
         names = [*map(self.name_of, items)]
-        return conditions.with_changes(found, self.kind, self.actor.zone_id, names)
+        return with_changes(found, self.kind, self.actor.zone_id, names)
 
     def answer(self, item: Any, status: int = 200, serializer: Any = None) -> Response:
         """Return the response about one item, with its ETag if any. A secret is not cached."""
         serializer = serializer or self.operation.response or self.get_serializer_class()
         body, status = serializer.represent(item), self.operation.status or status
         if self.kind:
-            found = conditions.tagged(body, self.resource(item), status)
+            found = tagged(body, self.resource(item), status)
         else:
             found = Response(body, status)
         if getattr(serializer, "has_secret", False):

@@ -14,7 +14,7 @@ from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
-from eventhub.api.conditions import IF_MATCH
+from eventhub.api.if_match import IF_MATCH
 from eventhub.base import errors
 from eventhub.event.json_types import schema_of
 from eventhub.eventlog.errors import Changed

@@ -136,7 +136,7 @@ async def emit(
                 error.index = index
                 raise
             drafts.append(_draft(sender, info.id, event, (index, mask, payload)))
-    return _emitted(stream, await services.log.append(drafts, info, principal.party))
+    return _emitted(stream, await services.log.append(drafts, info, principal.queue_owner))
 
 
 def _draft(
@@ -213,7 +213,7 @@ async def emit_route(
     # the data of a CloudEvent keep their media type with its parameters
     media_type = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
     request = EmitRequest(body, head.content_type, ce_headers, media_type)
-    async with admission.hold(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
+    async with admission.hold(principal.queue_owner, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
         events = read_events(request, stream, principal.client)
         emitted = await emit(services, Sender(principal, key), stream, events)
     return Response(200, orjson.dumps(emitted.json()), emitted.headers())

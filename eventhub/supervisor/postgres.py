@@ -15,7 +15,7 @@ from urllib.parse import quote
 import psycopg
 
 from eventhub.base import limits
-from eventhub.base.guarded import Command
+from eventhub.base.guarded_process import Command
 from eventhub.eventlog.retention.disk import wal_bytes
 from eventhub.postgresql.rows import scalars
 from eventhub.supervisor import leftovers, programs

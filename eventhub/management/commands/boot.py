@@ -9,7 +9,7 @@ from django.core.management import call_command
 from eventhub.api.announcements import raw_connection
 from eventhub.base.env import read_env
 from eventhub.eventlog import boot
-from eventhub.eventlog.continuity import prove_store
+from eventhub.eventlog.continuity import prove_continuity
 from eventhub.management.command import HubCommand, require_answer
 from eventhub.preflight import require_schema
 
@@ -31,7 +31,7 @@ class Command(HubCommand):
             call_command("migrate", interactive=False, verbosity=options["verbosity"])
         else:
             require_schema(env.database_url)
-        asyncio.run(prove_store(env.database_direct_url, env.mark_url))
+        asyncio.run(prove_continuity(env.database_direct_url, env.mark_url))
         connection = raw_connection()
         position = boot.mark_start(connection)
         keys = sum(boot.restate(connection, one) for one in boot.restated_streams(connection))

@@ -8,7 +8,7 @@ from django.db import transaction
 from eventhub.api.announcements import append_events, raw_connection
 from eventhub.base.env import read_env
 from eventhub.eventlog import streams
-from eventhub.eventlog.continuity import ROLLED_ALL, prove_store, roll_all
+from eventhub.eventlog.continuity import ROLLED_ALL, prove_continuity, roll_all
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.management.command import HubCommand
 from eventhub.preflight import require_schema
@@ -23,7 +23,7 @@ class Command(HubCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         env = read_env()
         require_schema(env.database_direct_url)
-        proof = asyncio.run(prove_store(env.database_direct_url, env.mark_url))
+        proof = asyncio.run(prove_continuity(env.database_direct_url, env.mark_url))
         count = proof.streams if proof.reason in ROLLED_ALL else _roll_all()
         self.stdout.write(f"{count} streams have new segments")
 

@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 
 from eventhub.celery import app
 from eventhub.eventlog.archive.job import ArchiveJob
-from eventhub.schedule import TIMETABLE
+from eventhub.worker.beat import TIMETABLE
 from tests.integration.archive_world import archived, archived_stream, fill
 from tests.integration.eventlog_world import execute, log_database
 
