@@ -326,10 +326,7 @@ class ResourceView(GenericViewSet):
         """Return the response about one item, with its ETag if any. A secret is not cached."""
         serializer = serializer or self.operation.response or self.get_serializer_class()
         body, status = serializer.represent(item), self.operation.status or status
-        if self.kind:
-            found = tagged(body, self.resource(item), status)
-        else:
-            found = Response(body, status)
+        found = tagged(body, self.resource(item), status) if self.kind else Response(body, status)
         if getattr(serializer, "has_secret", False):
             found["Cache-Control"] = "no-store"
         return found
