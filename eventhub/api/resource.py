@@ -4,10 +4,12 @@ and answers with its position in `system`.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import django.db
+import psycopg
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.cache import patch_vary_headers
@@ -30,7 +32,7 @@ from eventhub.api.if_match import (
     with_changes,
 )
 from eventhub.api.pagination import CursorPagination
-from eventhub.api.replies import action_id, current, one_snapshot, replying
+from eventhub.api.replies import Reply, action_id, current, one_snapshot, replying
 from eventhub.base import limits
 from eventhub.base.errors import (
     BadRequest,
@@ -42,7 +44,6 @@ from eventhub.base.errors import (
 )
 from eventhub.base.strict_json import printable
 from eventhub.eventlog.resource_changes import Resource, position
-from eventhub.eventlog.stored import Cursor
 
 _WITH_BODY = ("PATCH", "POST", "PUT")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -59,6 +60,15 @@ class AlwaysJson(BaseContentNegotiation):
         self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None
     ) -> tuple[Any, str]:
         return renderers[0], renderers[0].media_type
+
+
+def _renew_position(reply: Reply) -> None:
+    """Set the position of a refused change to the present one: the change that refused it may be
+    newer than the request (`changed`, `conflict`).
+    """
+    if reply.position is not None:
+        with suppress(EventHubError, django.db.Error, psycopg.Error):
+            reply.position = position(raw_connection(), reply.stream_id)
 
 
 def _measure_chunked(request: HttpRequest) -> None:
@@ -167,16 +177,17 @@ class ResourceView(GenericViewSet):
     def _begin(self, request: Request) -> None:
         """Open the reply: a read has one snapshot (EMC-09), a change has an action id (EMC-10)."""
         reads = request.method in ("GET", "HEAD")
-        action = "" if reads else action_id(request.headers.get("EventHub-Action"))
-        reply = self._closing.enter_context(replying(action))
         if reads:
             self._closing.enter_context(one_snapshot())
-        reply.position = position(raw_connection())
+        reply = self.open_reply()
+        if not reads:
+            reply.action = action_id(request.headers.get("EventHub-Action"))
 
-    def set_position(self, position: Cursor | None) -> None:
-        """Set the position of a reply about a stream's events, which is not in `system`."""
-        if reply := current():
-            reply.position = position
+    def open_reply(self) -> Reply:
+        """Open the reply to a caller that is known now, at the present position of `system`."""
+        reply = self._closing.enter_context(replying())
+        reply.position = position(raw_connection())
+        return reply
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
@@ -184,7 +195,10 @@ class ResourceView(GenericViewSet):
         found = super().finalize_response(request, response, *args, **kwargs)
         patch_vary_headers(found, ("Authorization", "Cookie"))
         if reply := current():
-            for name, value in reply.headers(done=found.status_code < 400).items():
+            done = found.status_code < 400
+            if not done and reply.action:
+                _renew_position(reply)
+            for name, value in reply.headers(done=done).items():
                 found[name] = value
         return found
 

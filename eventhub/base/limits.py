@@ -163,6 +163,7 @@ HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 HEAD_IDLE_INTERVAL_S = 0.8  # while a stream has no reader; less than AUTHORISATION_FRESH_S_MAX
 HEAD_REST_INTERVAL_S = 10.0  # and while no request came either ...
 HEAD_USED_S = 10.0  # ... for this long
+HEAD_READ_S_MAX = 1.0  # for the position in a refusal; a refusal that would wait longer has none
 MARK_INTERVAL_S = 1.0  # how far the mark outside the database may lag what was acknowledged
 MARK_TIMEOUT_S_MAX = 1.0  # of Redis; the head of `system` is locked meanwhile
 READ_EVENTS_MAX = 512  # one read from the database
