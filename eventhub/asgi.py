@@ -19,12 +19,11 @@ from starlette.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from eventhub.base import limits
-from eventhub.base.broker import send_task
+from eventhub.base.broker import request_task, send_task
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.base.event_loop import run_forever
 from eventhub.base.fair_queue import Admission, Slots, WaitLimits
-from eventhub.base.task_requests import request_task
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.http.app import AsgiApp, Router
 from eventhub.http.call import RouteServices

@@ -17,11 +17,20 @@ from delivery.callbacks import claims
 from delivery.health.heartbeat import HeartbeatWriter
 from delivery.partitions.retire import run_retirement
 from eventhub.base import limits, logs
-from eventhub.base.broker import DELIVER, QUEUES, SLOTS, UPKEEP, broker_url, threads
+from eventhub.base.broker import (
+    ARCHIVE,
+    BUILD_INDEXES,
+    DELIVER,
+    QUEUES,
+    RUN_JOBS,
+    SLOTS,
+    UPKEEP,
+    broker_url,
+    threads,
+)
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env, refuse, require_env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from eventhub.eventlog.archive.job import ArchiveJob
 from eventhub.worker.beat import TIMETABLE
 from eventhub.worker.delivery_task import DeliverTask

@@ -16,9 +16,8 @@ from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.restricted import is_restricted
 from delivery.listening.services import ListenerServices
 from delivery.listening.single_reader import SingleReader
-from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Principal, is_shown
 from eventhub.base import limits
 from eventhub.base.errors import Forbidden, Gone
 from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive

@@ -5,7 +5,6 @@ import re
 from eventhub.base import limits
 from eventhub.base.errors import FieldTooLong, InvalidName
 
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 

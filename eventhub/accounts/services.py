@@ -11,11 +11,11 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from eventhub.access import credentials
-from eventhub.access.actor import Actor
 from eventhub.access.credentials import DemoAccess
 from eventhub.access.grants import ACTIONS, Grant
 from eventhub.access.keys import digest_of
 from eventhub.access.models import Channel, Client, Zone
+from eventhub.access.principal import Actor
 from eventhub.access.selectors import DEFAULT_CHANNEL, live_clients, lock_client
 from eventhub.accounts import keys
 from eventhub.api.announcements import announce_all, change_of, raw_connection

@@ -20,8 +20,8 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from eventhub.access import selectors
-from eventhub.access.actor import Actor
 from eventhub.access.names import valid_name
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.api.filters import FilterSet
 from eventhub.api.if_match import (

@@ -305,6 +305,12 @@ class DatabaseUnavailable(Unavailable):
     """The database is unavailable; nothing was stored. Try again after Retry-After seconds."""
 
 
+class DatabaseBusy(DatabaseUnavailable):
+    """Too many requests of this process wait for the database; nothing was stored. Try again after
+    Retry-After seconds.
+    """
+
+
 class OutcomeUnknown(Unavailable):
     """The connection to the database broke during the commit: the events may be stored or not.
 

@@ -10,9 +10,8 @@ from typing import Annotated, NamedTuple, TypedDict
 import orjson
 from msgspec import Meta
 
-from eventhub.access.audience import is_shown
 from eventhub.access.authorizer import Authorizer
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Principal, is_shown
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     EventHubError,

@@ -11,6 +11,7 @@ import psutil
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
+    DatabaseBusy,
     DatabaseUnavailable,
     EventHubError,
     Unauthenticated,
@@ -20,7 +21,6 @@ from eventhub.eventlog.log import Log
 from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, Component, Health
 from eventhub.http.messages import Headers, Response, read_head
 from eventhub.postgresql.connections import reading
-from eventhub.postgresql.errors import DatabaseBusy
 
 DATABASE_OK = Component("database", "ok")
 

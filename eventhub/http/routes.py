@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from eventhub.base import errors, limits
+from eventhub.base.errors import DatabaseBusy
 from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.errors import ImmutableProperty, InvalidXml, MalformedXml
 from eventhub.event.inbound import JSON, NDJSON, EventIn
@@ -18,7 +19,6 @@ from eventhub.http.emit import EmittedJson, emit_route
 from eventhub.http.health import ReadinessJson
 from eventhub.http.messages import Response
 from eventhub.http.operations import health_route, metrics_route, ready_route
-from eventhub.postgresql.errors import DatabaseBusy
 from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from django.db import transaction
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.accounts.services import lock_zone
 from eventhub.api.announcements import announce
 from eventhub.api.if_match import require_unchanged

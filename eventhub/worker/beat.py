@@ -16,13 +16,13 @@ from celery.schedules import crontab
 
 from delivery.health.heartbeat import HeartbeatWriter
 from eventhub.base import limits
+from eventhub.base.broker import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from eventhub.base.env import read_env
 from eventhub.base.logs import get_logger
-from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from sparkjobs.runs.jobs import JOBS
 
 HOUR_S = 3600
-# requested work starts at once (task_requests.py); these find due work, and lost requests
+# requested work starts at once (base/broker.py); these find due work, and lost requests
 DUE_WORK_INTERVAL_S = 60
 JOBS_INTERVAL_S = 30
 # entries that rest, up to TIMETABLE_REST_S, while nothing is appended to the log: then no segment

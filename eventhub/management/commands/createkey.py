@@ -6,9 +6,9 @@ from argparse import ArgumentParser
 from typing import Any
 
 from eventhub.access import selectors
-from eventhub.access.actor import Actor
 from eventhub.access.grants import Grant, parse_grants
 from eventhub.access.names import valid_name
+from eventhub.access.principal import Actor
 from eventhub.accounts import keys, services
 from eventhub.base import limits
 from eventhub.management.command import HubCommand
