@@ -31,7 +31,7 @@ from eventhub.base.broker import (
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env, refuse, require_env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.eventlog.archive.job import ArchiveJob
+from eventhub.eventlog.archive.process import ArchiveProcess
 from eventhub.worker.beat import TIMETABLE
 from eventhub.worker.delivery_task import DeliverTask
 from eventhub.worker.steps import attach
@@ -65,7 +65,7 @@ app.conf.update(
     beat_max_loop_interval=limits.HEALTH_HEARTBEAT_INTERVAL_S,
     beat_scheduler="eventhub.worker.beat:SteadyScheduler",
 )
-_archiving = ArchiveJob()
+_archiving = ArchiveProcess()
 _indexing = IndexBuildJob(SystemClock())
 _purging = VersionPurge(SystemClock())
 _running = RunJob()

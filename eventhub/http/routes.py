@@ -121,14 +121,6 @@ def _problem_responses(refuses: tuple[type[errors.EventHubError], ...]) -> dict[
     }
 
 
-async def _metrics(call: Call) -> Response:
-    return await metrics_route()
-
-
-async def _health(call: Call) -> Response:
-    return await health_route()
-
-
 async def _ready(call: Call) -> Response:
     return await ready_route(call.log, call.authorizer, call.health, call.scope["headers"])
 
@@ -182,7 +174,7 @@ HTTP_ROUTES: tuple[Route, ...] = (
         summary="Is the process alive?",
         description="Touches no dependency.",
         responses={"200": ResponseSpec("Alive.", {JSON: _STATUS})},
-        handler=_health,
+        handler=health_route,
     ),
     Route(
         method="GET",
@@ -206,6 +198,6 @@ HTTP_ROUTES: tuple[Route, ...] = (
         summary="Prometheus metrics",
         description="Covers all web processes of the hub when `manage.py up` runs them.",
         responses={"200": ResponseSpec("Prometheus text format.", {"text/plain": _TEXT})},
-        handler=_metrics,
+        handler=metrics_route,
     ),
 )

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from shutil import disk_usage
 
 from eventhub.base import limits
 from eventhub.eventlog.retention import disk
@@ -86,9 +87,7 @@ class Ballast:
             return 0
 
     def _total(self) -> int:
-        found = os.statvfs(self._path.parent)
-        return found.f_frsize * found.f_blocks
+        return disk_usage(self._path.parent).total
 
     def _free(self) -> int:
-        found = os.statvfs(self._path.parent)
-        return found.f_frsize * found.f_bavail
+        return disk_usage(self._path.parent).free

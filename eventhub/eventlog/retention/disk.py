@@ -7,8 +7,8 @@ refused below another, and the supervisor can release a ballast file, so that Po
 again (eventhub/supervisor/ballast.py). The missing part of the ballast counts as used.
 """
 
-import os
 from pathlib import Path
+from shutil import disk_usage
 from typing import Literal, NamedTuple
 
 from eventhub.base import limits
@@ -69,8 +69,7 @@ def ballast_bytes(total: int) -> int:
 
 def measure(folder: Path) -> DiskSpace:
     """Return the present space of the folder's disk. Raises OSError."""
-    found = os.statvfs(folder)
-    total, free = found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
+    total, _, free = disk_usage(folder)
     try:
         lacking = max(ballast_bytes(total) - (folder / BALLAST).stat().st_size, 0)
     except FileNotFoundError:

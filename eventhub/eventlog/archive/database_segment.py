@@ -27,7 +27,7 @@ _PAGE = pa.schema(
 )
 
 
-class SegmentReader:
+class DatabaseSegmentReader:
     """A database connection for reading segments; one user at a time."""
 
     def __init__(self, url: str) -> None:
