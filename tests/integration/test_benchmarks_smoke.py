@@ -36,6 +36,7 @@ RUN_TIMEOUT_S = 420  # of which most goes into starting servers of its own
 FIELDS = {"value", "unit", "low", "high", "baseline", "ratio", "floor", "goal"}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(RUN_TIMEOUT_S + 10)
 def test_every_benchmark_gives_figures(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
