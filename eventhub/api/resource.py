@@ -2,7 +2,6 @@
 and answers with its position in `system`.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -31,7 +30,7 @@ from eventhub.api.if_match import (
     tagged,
     with_changes,
 )
-from eventhub.api.pagination import CursorPagination
+from eventhub.api.pagination import NUMBER, CursorPagination
 from eventhub.api.replies import Reply, action_id, current, one_snapshot, replying
 from eventhub.base import limits
 from eventhub.base.errors import (
@@ -46,7 +45,6 @@ from eventhub.base.strict_json import printable
 from eventhub.eventlog.resource_changes import Resource, position
 
 _WITH_BODY = ("PATCH", "POST", "PUT")
-_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class AlwaysJson(BaseContentNegotiation):
@@ -84,7 +82,7 @@ def _measure_chunked(request: HttpRequest) -> None:
 
 def parse_number(text: str, *, error: EventHubError) -> int:
     """Return the number in a path. Raises `error` if it is none."""
-    if not _NUMBER.fullmatch(text):
+    if not NUMBER.fullmatch(text):
         raise error
     return int(text)
 
