@@ -155,7 +155,7 @@ class Slots(NamedTuple):
     """
 
     all: int
-    per_party: int
+    per_owner: int
 
 
 class WaitLimits(NamedTuple):
@@ -252,7 +252,7 @@ class Admission:
     def _share(self) -> int:
         """Return how many slots one owner may hold now."""
         if asyncio.get_running_loop().time() < self._contended_until_s:
-            return self._slots.per_party
+            return self._slots.per_owner
         return self._slots.all
 
     def _at_once(self, owner: QueueOwner, cost: int) -> bool:
@@ -264,7 +264,7 @@ class Admission:
         full = self._queue or self._held >= self._slots.all
         if full or load.waiting:
             return False
-        if load.held >= self._slots.per_party and load.held >= self._share():
+        if load.held >= self._slots.per_owner and load.held >= self._share():
             return False
         if not self._held:
             self.progress()

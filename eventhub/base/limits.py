@@ -137,6 +137,7 @@ STORAGE_STREAMS_MAX = 1_000  # in a report of storage, the largest first
 # --- disk ---
 DISK_IDLE_INTERVAL_S = 5.0  # between two checks while this process stores nothing and space is free
 DISK_CHECK_INTERVAL_S = 0.25  # between two checks of the free space; a second of emits is 30 MB
+DISK_QUIET_S = 1.0  # without a write refused for lack of space, after which this is announced
 DISK_SPARE_BYTES_MIN = 24 * 1024 * 1024  # with less free space emits are refused ...
 DISK_SPARE_BYTES_MAX = 256 * 1024 * 1024  # ... and on large disks with less than this
 DISK_SPARE_SHARE = 0.02  # of the disk, between the two

@@ -16,6 +16,7 @@ from eventhub.base.fair_queue import HUB_WORK, QueueOwner
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.originals import Copy, Original, find_originals
 from eventhub.eventlog.read import Position, ReadLimits, Start, heads, mismatch, read, resolve
 from eventhub.eventlog.ring import Ring
@@ -31,6 +32,10 @@ _PAGE = ReadLimits()
 
 async def _admit_all(_drafts: list[Draft]) -> None:
     """Admit everything, where no quota and no disk is watched."""
+
+
+def _note_nothing() -> None:
+    """Note nothing, where no maintenance runs."""
 
 
 class ReadsArchive(Protocol):
@@ -71,6 +76,8 @@ class Log:
         )
         self.transient = Transient(redis_url, shares)
         self.admit: Admit = _admit_all  # called before every append
+        # called when PostgreSQL refuses an append because its disk is full
+        self.on_write_refused: Callable[[], None] = _note_nothing
         self._archive = archive
         self._heads: dict[int, asyncio.Future[Cursor]] = {}  # reads in progress, by stream
         self._appenders = {
@@ -132,7 +139,11 @@ class Log:
         if stream is not None and durability == "transient":
             return await self.transient.append(stream, drafts)
         await self.admit(drafts)
-        return await self._appenders[durability].append(drafts, owner)
+        try:
+            return await self._appenders[durability].append(drafts, owner)
+        except StorageFull:
+            self.on_write_refused()
+            raise
 
     async def originals(self, zone_id: int, copies: Sequence[Copy]) -> list[Original]:
         """Return the stored events that new events are copies of. Raises DatabaseUnavailable."""
