@@ -19,7 +19,7 @@ from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits, frame_plain_ev
 from delivery.listening.catchup import PageMemory, PageReader, TimeSlices, page_bytes
 from delivery.listening.filtering import compile_filter
 from delivery.listening.frames import FrameFormat, T
-from delivery.listening.protocol import ListenerFilter, ListenerState, refusal
+from delivery.listening.protocol import NOTHING_MATCHED, ListenerFilter, ListenerState, refusal
 from delivery.listening.registration_matcher import RegistrationMatcher, require_own
 from delivery.listening.request import ListenRequest
 from delivery.listening.services import ListenerServices
@@ -312,10 +312,10 @@ class StreamListener:
                 end = at
             if not state.filter.matches(stored, now_us):
                 continue
-            matched = () if matcher is None else matcher.matching(stored)
-            if matcher is None or matched:
+            matched = NOTHING_MATCHED if matcher is None else matcher.matching(stored)
+            if matcher is None or matched.ids:
                 latest = types.newest_for(stored.event) if types else ""
-                shaped = stored if matcher is None else matcher.shaped(stored, matched)
+                shaped = stored if matcher is None else matcher.shaped(stored, matched.ids)
                 frames.append(state.event(shaped, form, matched, latest))
                 written += len(stored.payload)
         return at

@@ -13,6 +13,7 @@ BODY_TIMEOUT_S_MAX = 20  # to receive a body; a slow one holds a connection, not
 HEAD_BYTES_MAX = 64 * 1024  # request line and headers, or what follows the last chunk
 HEADERS_TIMEOUT_S_MAX = 10  # to receive headers, also on a connection that sends nothing
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
+REFERENCE_CHARS_MAX = 4_096  # of a reference to a remote object; CORBA's IOR texts are long
 ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level
 ATTRIBUTES_VALUES_MAX = 1_000  # including those in lists and objects; every filter may test each
