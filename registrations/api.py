@@ -8,8 +8,8 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from eventhub.api.json import StrictJSONListParser
 from eventhub.api.pagination import Listing, WholeList
-from eventhub.api.parsers import StrictJSONListParser
 from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors
 from registrations import services

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from eventhub.base import errors, limits, metrics
-from eventhub.eventlog import history, streams
+from eventhub.eventlog import backward_cursors, streams
 from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import AtTime, Start
@@ -194,7 +194,7 @@ async def test_a_reader_that_falls_behind_gets_the_gap(
     stream = backend.make(segment_events_max=10, retain_events=30)
     await append(backend.log, stream, 20)
     async with backend.other.follow(stream, "oldest") as follower:
-        follower.took((await follower.catch_up())[4])  # the fifth
+        follower.advance_to((await follower.catch_up())[4])  # the fifth
         await append(backend.log, stream, 980)
         backend.drop_to(stream, 970)
         follower.ring.distrust()  # what this process holds in memory would bridge the gap
@@ -262,7 +262,7 @@ async def test_many_small_segments_are_read_by_few_queries(database: str) -> Non
         assert numbers(await take(log, stream, "oldest", 600)) == list(range(1, 601))
         assert reads._value.get() - before <= 600 // limits.READ_SEGMENTS_MAX + 2
         async with log.follow(stream, "now") as follower:
-            low = await history.before(log, stream, follower.cursor, 500)
+            low = await backward_cursors.before(log, stream, follower.cursor, 500)
         assert low is not None
         assert low.sequence == 100
         assert numbers(await take(log, stream, low, 500)) == list(range(101, 601))
