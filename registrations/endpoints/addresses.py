@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from eventhub.access.names import NAME_PATTERN
+from eventhub.access.names import NAME
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -144,7 +144,7 @@ def _entry(text: str) -> AllowedAddress:
 def _zone_and_host(text: str) -> tuple[str, str]:
     """Return the zone of an entry, empty for all zones, and the rest."""
     zone, equals, host = text.strip().rpartition("=")
-    if equals and not re.fullmatch(NAME_PATTERN, zone):
+    if equals and not NAME.fullmatch(zone):
         raise _bad_entry(text)
     return zone, host
 
