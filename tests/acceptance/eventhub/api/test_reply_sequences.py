@@ -191,7 +191,7 @@ def test_a_refused_call_caused_nothing(zone: LiveZone) -> None:
     assert CAUSED not in answer.headers
 
 
-@pytest.mark.req("EMC-11")
+@pytest.mark.req("EMC-10", "EMC-11")
 def test_put_sequence_30(zone: LiveZone) -> None:
     """Events below 30 came before the PUT, those above after it: what it held is stale then."""
     zone.create_stream("shop", keyed=True)
