@@ -86,7 +86,7 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSE_FAILED, "internal")
 
     async def _send(self, frames: list[Frame]) -> None:
-        """Send the frames, with one write if the server can (eventhub/websocket.py)."""
+        """Send the frames, with one write if the server can (eventhub/web/websocket.py)."""
         send_frames = self.scope.get("extensions", {}).get("eventhub.send_frames")
         if send_frames is not None:
             await send_frames(frames)
@@ -135,7 +135,7 @@ class WebSocketRoute:
             select_subprotocol(scope)
             reservation = ExitStack()
             reservation.enter_context(self._monitor.admit(principal))
-            await self._catch_up.handshake(principal.party)
+            await self._catch_up.handshake(principal.queue_owner)
         except EventHubError as error:
             await receive()  # the connect message
             await _refuse(error, send)

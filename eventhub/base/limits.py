@@ -13,6 +13,7 @@ BODY_TIMEOUT_S_MAX = 20  # to receive a body; a slow one holds a connection, not
 HEAD_BYTES_MAX = 64 * 1024  # request line and headers, or what follows the last chunk
 HEADERS_TIMEOUT_S_MAX = 10  # to receive headers, also on a connection that sends nothing
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
+REFERENCE_CHARS_MAX = 4_096  # of a reference to a remote object; CORBA's IOR texts are long
 ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level
 ATTRIBUTES_VALUES_MAX = 1_000  # including those in lists and objects; every filter may test each
@@ -109,7 +110,7 @@ RETAIN_GROWTH_BYTES_PER_S = 64 * 1024 * 1024  # assumed growth of the data, inde
 # late; other processes, and the tables' own pages, share the rest
 QUOTA_SHARE_UNMEASURED = 0.2
 QUOTA_MEASURE_S_MAX = 5.0  # an emit waits at most this long for that measurement
-EVENT_BYTES_MIN = 200  # of an event's row and index entries, in addition to its stored bytes
+EVENT_OVERHEAD_BYTES = 200  # of an event's row and index entries, in addition to its stored bytes
 RETAIN_SYSTEM_S_MIN = 3_600.0  # a segment of `system` stays this long despite the quota
 RETAIN_SEGMENTS_MAX = 1_000  # dropped in one transaction: updated rows, and events of `system`
 RETAIN_STREAMS_MAX = 200  # sealed in one transaction, which locks all their heads
@@ -137,6 +138,7 @@ STORAGE_STREAMS_MAX = 1_000  # in a report of storage, the largest first
 # --- disk ---
 DISK_IDLE_INTERVAL_S = 5.0  # between two checks while this process stores nothing and space is free
 DISK_CHECK_INTERVAL_S = 0.25  # between two checks of the free space; a second of emits is 30 MB
+DISK_QUIET_S = 1.0  # without a write refused for lack of space, after which this is announced
 DISK_SPARE_BYTES_MIN = 24 * 1024 * 1024  # with less free space emits are refused ...
 DISK_SPARE_BYTES_MAX = 256 * 1024 * 1024  # ... and on large disks with less than this
 DISK_SPARE_SHARE = 0.02  # of the disk, between the two

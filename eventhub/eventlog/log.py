@@ -12,10 +12,11 @@ from typing import Protocol
 
 from eventhub.base import limits, metrics
 from eventhub.base.errors import Gone, SegmentMismatch, UnknownStream
-from eventhub.base.fair_queue import HUB, Party
+from eventhub.base.fair_queue import HUB_WORK, QueueOwner
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.originals import Copy, Original, find_originals
 from eventhub.eventlog.read import Position, ReadLimits, Start, heads, mismatch, read, resolve
 from eventhub.eventlog.ring import Ring
@@ -31,6 +32,10 @@ _PAGE = ReadLimits()
 
 async def _admit_all(_drafts: list[Draft]) -> None:
     """Admit everything, where no quota and no disk is watched."""
+
+
+def _note_nothing() -> None:
+    """Note nothing, where no maintenance runs."""
 
 
 class ReadsArchive(Protocol):
@@ -71,6 +76,8 @@ class Log:
         )
         self.transient = Transient(redis_url, shares)
         self.admit: Admit = _admit_all  # called before every append
+        # called when PostgreSQL refuses an append because its disk is full
+        self.on_write_refused: Callable[[], None] = _note_nothing
         self._archive = archive
         self._heads: dict[int, asyncio.Future[Cursor]] = {}  # reads in progress, by stream
         self._appenders = {
@@ -121,10 +128,10 @@ class Log:
             await log.transient.close()
 
     async def append(
-        self, drafts: list[Draft], stream: StreamInfo | None = None, party: Party = HUB
+        self, drafts: list[Draft], stream: StreamInfo | None = None, owner: QueueOwner = HUB_WORK
     ) -> list[Appended]:
         """Store the drafts of one request, all or none. `stream`: theirs; None: a sync one.
-        `party`: their owner, by default the hub itself.
+        `owner`: their owner, by default the hub itself.
 
         Raises the errors of Appender.append and Transient.append, and StorageFull.
         """
@@ -132,7 +139,11 @@ class Log:
         if stream is not None and durability == "transient":
             return await self.transient.append(stream, drafts)
         await self.admit(drafts)
-        return await self._appenders[durability].append(drafts, party)
+        try:
+            return await self._appenders[durability].append(drafts, owner)
+        except StorageFull:
+            self.on_write_refused()
+            raise
 
     async def originals(self, zone_id: int, copies: Sequence[Copy]) -> list[Original]:
         """Return the stored events that new events are copies of. Raises DatabaseUnavailable."""
@@ -245,7 +256,7 @@ class Follower:
         """Whether the ring holds the next event."""
         return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
 
-    def ready(self, count: int) -> list[StoredEvent] | None:
+    def next_in_ring(self, count: int) -> list[StoredEvent] | None:
         """Return the next events in the ring, without waiting; None if they must be read with
         `catch_up`.
         """
@@ -264,7 +275,7 @@ class Follower:
         self._life = life  # the log has confirmed the cursor
         return found
 
-    def took(self, stored: StoredEvent) -> None:
+    def advance_to(self, stored: StoredEvent) -> None:
         self.cursor = Cursor(stored.segment, stored.sequence)
 
     async def __aiter__(self) -> AsyncIterator[StoredEvent]:
@@ -274,11 +285,11 @@ class Follower:
         try:
             while True:
                 waker.clear()
-                batch = self.ready(limits.FRAMES_PER_SLICE_MAX)
+                batch = self.next_in_ring(limits.FRAMES_PER_SLICE_MAX)
                 if batch is None:
                     batch = await self.catch_up()
                 for stored in batch:
-                    self.took(stored)
+                    self.advance_to(stored)
                     yield stored
                 if not batch:
                     await waker.wait()

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from eventhub.base.env import move_file_into_environment, read_env
-from eventhub.base.guarded import Command, Identity
+from eventhub.base.guarded_process import Command, Identity
 from eventhub.supervisor import banner, datafolder, leftovers, port, users
 from eventhub.supervisor.ballast import Ballast
 from eventhub.supervisor.datafolder import Folder, FolderInUse, FolderUnusable
@@ -25,7 +25,7 @@ from eventhub.supervisor.output import Output, have_standard_streams
 from eventhub.supervisor.port import PortBusy
 from eventhub.supervisor.postgres import Postgres
 from eventhub.supervisor.redis import Redis
-from eventhub.supervisor.supervisor import RENEW, HubFailed, ProcessSpec, RetryLimits, Supervisor
+from eventhub.supervisor.supervisor import REPLACE, HubFailed, ProcessSpec, RetryLimits, Supervisor
 from eventhub.supervisor.users import NoIdentity
 
 HOME = Path(__file__).resolve().parents[2]  # the folder of manage.py
@@ -167,7 +167,7 @@ class LockedFolder(NamedTuple):
 
 def run(options: UpOptions) -> int:
     """Run the hub until a signal, and return the exit status."""
-    signal.signal(RENEW, signal.SIG_IGN)  # the lock file names this process before others start
+    signal.signal(REPLACE, signal.SIG_IGN)  # the lock file names this process before others start
     have_standard_streams()
     move_file_into_environment()
     output = Output()
@@ -235,7 +235,9 @@ def _run(
         output,
         keep_fds=(locked.lock,),
         retry_limits=RetryLimits(
-            options.restarts_max, options.start_s_max, lambda: ballast.excuse() if ballast else None
+            options.restarts_max,
+            options.start_s_max,
+            lambda: ballast.external_cause() if ballast else None,
         ),
     )
     url = port.local_url(hub)
@@ -297,11 +299,11 @@ def _own_specs(
             stage=3,
             is_ready=partial(_serves, ready, f"{url}/readyz"),
             before=partial(ready.unlink, missing_ok=True),
-            renewable=True,
+            replaceable=True,
         )
     for number in range(1, options.forwarders + 1):
         forward = Command(f"forward-{number}", _manage(options, "forward"), env)
-        yield ProcessSpec(forward, stage=3, renewable=True)
+        yield ProcessSpec(forward, stage=3, replaceable=True)
 
 
 def _celery_specs(options: UpOptions, env: dict[str, str], folder: Folder) -> Iterator[ProcessSpec]:
@@ -310,12 +312,12 @@ def _celery_specs(options: UpOptions, env: dict[str, str], folder: Folder) -> It
         name = f"worker-{number}"
         argv = (sys.executable, *celery_worker(f"{name}@%h"))
         worker = Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0)
-        yield ProcessSpec(worker, stage=3, renewable=True)
+        yield ProcessSpec(worker, stage=3, replaceable=True)
     if not options.workers:
         return
     timetable = ("-s", str(folder.root / "beat"), "--pidfile", "")
     argv = (sys.executable, *CELERY, "beat", *timetable)
-    yield ProcessSpec(Command("beat", argv, env), stage=3, renewable=True)
+    yield ProcessSpec(Command("beat", argv, env), stage=3, replaceable=True)
 
 
 def celery_worker(name: str) -> tuple[str, ...]:

@@ -14,11 +14,10 @@ from urllib.parse import parse_qsl
 import orjson
 from django.db import connection
 
-from eventhub.access.actor import Actor
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.keys import is_key
 from eventhub.access.names import valid_name
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Actor, Principal
 from eventhub.api.problems import as_error
 from eventhub.api.replies import action_id, replying
 from eventhub.base import limits, metrics

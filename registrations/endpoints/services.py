@@ -11,7 +11,7 @@ from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 from django.db.models import F, Func, QuerySet
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import announce_all, raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached, NotFound

@@ -87,7 +87,7 @@ async def test_every_event_is_delivered_once_in_order_across_segments(
     assert len({received.segment for received in found}) == 4
 
 
-@pytest.mark.req("EMC-16")
+@pytest.mark.req("EMC-08")
 @each_transport
 async def test_a_listener_resumes_after_the_cursor_of_the_last_event(
     zone: LiveZone, transport: Transport
@@ -202,7 +202,7 @@ async def _until_live(transport: Transport, spec: ListenerSpec) -> list[Received
     return found
 
 
-@pytest.mark.req("EMC-08")
+@pytest.mark.req("EMC-23")
 @each_transport
 async def test_a_gap_is_reported_with_the_first_available_event(
     zone: LiveZone, transport: Transport
@@ -220,7 +220,6 @@ async def test_a_gap_is_reported_with_the_first_available_event(
     assert chain(await take(transport, listener_spec(zone), 1)) == [(6, 7)]
 
 
-@pytest.mark.req("EMC-15")
 @each_transport
 async def test_a_cursor_of_another_log_is_a_mismatch_at_once(
     zone: LiveZone, transport: Transport

@@ -8,7 +8,6 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -117,8 +116,8 @@ async def test_after_a_crash_async_streams_have_a_new_segment_and_readers_get_a_
         connection.execute("CHECKPOINT")  # the first is on the disk, the fifty after it are not
     async with log.follow(stream, Cursor(held.segment, held.sequence)) as follower:
         shown = await append(log, stream, 50)
-        for stored in follower.ready(50) or []:
-            follower.took(stored)
+        for stored in follower.next_in_ring(50) or []:
+            follower.advance_to(stored)
         assert follower.cursor == Cursor(held.segment, 51)
         await crash(server)
         [again] = await append(log, stream, 1)
@@ -167,12 +166,12 @@ async def test_on_another_server_every_stream_has_a_new_segment(
     server: str, marks_url: str
 ) -> None:
     new_stream(server, "moved", "sync")
-    await continuity.prove_store(server, marks_url)
+    await continuity.prove_continuity(server, marks_url)
     with psycopg.connect(server) as connection:
         before = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
         connection.execute("UPDATE log_state SET system_identifier = 1")
         connection.execute("DELETE FROM incarnation")  # as in the files of another server
-    proof = await continuity.prove_store(server, marks_url)
+    proof = await continuity.prove_continuity(server, marks_url)
     with psycopg.connect(server) as connection:
         after = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
     assert (proof.reason, proof.streams) == ("restored", len(before))
@@ -181,12 +180,12 @@ async def test_on_another_server_every_stream_has_a_new_segment(
 
 async def test_a_change_before_the_log_is_proved_is_refused(server: str, marks_url: str) -> None:
     """A management change is appended by another connection than those that prove the log."""
-    await continuity.prove_store(server, marks_url)
+    await continuity.prove_continuity(server, marks_url)
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("DELETE FROM incarnation")  # as after a crash
         with pytest.raises(errors.DatabaseUnavailable), connection.transaction():
             append_in(connection, [draft(1)])
-        await continuity.prove_store(server, marks_url)
+        await continuity.prove_continuity(server, marks_url)
         with connection.transaction():
             append_in(connection, [draft(1)])
 
@@ -197,34 +196,3 @@ def test_all_streams_can_be_rolled_manually(server: str) -> None:
         assert continuity.roll_all(connection) == len(before)
         after = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
     assert not set(before) & set(after)
-
-
-async def flushed_after_append(
-    connection: psycopg.Connection[Any], log: Log, stream: StreamInfo
-) -> bool:
-    """Return whether the server flushed its WAL between a checkpoint and the answer to an
-    append.
-    """
-    connection.execute("CHECKPOINT")
-    [(before,)] = connection.execute("SELECT pg_current_wal_insert_lsn()").fetchall()
-    await append(log, stream, 1)
-    [(flushed,)] = connection.execute(
-        "SELECT pg_current_wal_flush_lsn() > %s", (before,)
-    ).fetchall()
-    return bool(flushed)
-
-
-@pytest.mark.req("EMC-29")
-async def test_a_sync_append_is_flushed_when_it_is_answered_and_an_async_one_is_not(
-    server: str, log: Log
-) -> None:
-    """Measured by the server's own position of its flushed WAL. Its WAL writer sleeps here, and
-    other writes of the server may fall between the two measurements.
-    """
-    waits, runs_on = new_stream(server, "waits", "sync"), new_stream(server, "runs-on", "async")
-    await append(log, waits, 1)
-    await append(log, runs_on, 1)
-    with psycopg.connect(server, autocommit=True) as connection:
-        for stream, flushed in ((waits, True), (runs_on, False)):
-            found = [await flushed_after_append(connection, log, stream) for _ in range(5)]
-            assert found.count(flushed) >= 3, found
