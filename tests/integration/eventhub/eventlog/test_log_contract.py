@@ -149,13 +149,14 @@ async def test_a_producers_repeat_and_a_repeated_token_are_stored_once(backend: 
     again = await backend.other.append(
         [produced(stream, 2), produced(stream, 3), produced(stream, 3)], stream
     )
-    assert again[0] == first[1]._replace(duplicate=True)
+    segment = first[1].segment
+    assert again[0] == first[1]._replace(duplicate=True, head=Cursor(segment, 3))
     assert [(place.sequence, place.duplicate) for place in again[1:]] == [(3, False), (3, True)]
     one, same = await backend.log.append([draft(stream, token=b"k"), draft(stream)], stream)
     two, twice = await backend.other.append(
         [draft(stream, token=b"k"), draft(stream, token=b"l")], stream
     )
-    assert two == one._replace(duplicate=True)
+    assert two == one._replace(duplicate=True, head=Cursor(segment, 6))
     assert (same.sequence, twice.sequence) == (5, 6)
     assert numbers(await take(backend.log, stream, "oldest", 6)) == [1, 2, 3, 4, 5, 6]
 
