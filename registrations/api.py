@@ -18,6 +18,7 @@ from registrations.errors import (
     FiltersTooCostly,
     KeyTaken,
     RefusedAddress,
+    SignatureMismatch,
     TooManyRegistrations,
     TransientStream,
     UnknownEndpoint,
@@ -43,6 +44,7 @@ from registrations.serializers import (
 _DEFINITION_ERRORS = (
     *(errors.BodyNotFilterable, errors.UnknownStream, UnknownEndpoint, UnknownGroup),
     *(UnknownLanguage, FilterSyntax, FilterTooLarge, FiltersTooCostly, TransientStream),
+    SignatureMismatch,
 )
 
 

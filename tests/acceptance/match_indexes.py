@@ -15,7 +15,8 @@ def build(hub: LiveHub, zone: LiveZone, stream: str = "orders") -> IndexManifest
     [(stream_id,)] = hub.sql(
         "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
         " WHERE z.name = %s AND s.name = %s",
-        *(zone.name, stream),
+        zone.name,
+        stream,
     )
     with psycopg.connect(hub.database_url, autocommit=True) as connection:
         return build_stream(connection, Path(hub.env["EVENTHUB_DATA"]), stream_id)

@@ -60,6 +60,7 @@ def test_a_draft_is_checked_as_on_registering(orders: LiveZone) -> None:
         "language": "predicate",
         "predicate": '(and (or (= type "error") (= type "warning")) (= user "Joe"))',
         "variable": None,
+        "ready": None,
         "warnings": [],
         "cost": {
             "reached_by": [{"by": "pair", "names": ["type", "user"]}] * 2,
@@ -68,6 +69,7 @@ def test_a_draft_is_checked_as_on_registering(orders: LiveZone) -> None:
             "tests": 0,
             "budget": 0,
         },
+        "signature": ["type", "user"],
         "equal_to": None,
         "mistake": None,
     }
@@ -295,7 +297,7 @@ def test_declared_subtypes_count_as_they_do_in_matching(orders: LiveZone) -> Non
 
 
 def begin(zone: LiveZone, **body: Any) -> http.client.HTTPConnection:
-    """A dry run in lines whose answer has started."""
+    """Return a dry run in lines whose answer has started."""
     address = urlsplit(zone.hub.url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
     headers = {
