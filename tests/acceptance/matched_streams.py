@@ -82,7 +82,7 @@ def wait_equal(current: Callable[[], Any], expected: Any) -> None:
     until_s = time.monotonic() + TIMEOUT_S
     while (found := current()) != expected and time.monotonic() < until_s:
         time.sleep(POLL_S)
-    assert found == expected
+    assert found == expected, f"{found} instead of {expected}"
 
 
 def match_work(hub: LiveHub, streams: Sequence[str], strategy: str) -> Counters:
