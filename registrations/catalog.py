@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.base.time_slices import run_in_slices
+from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
 from registrations.compiled import COMPILED_FILTERS

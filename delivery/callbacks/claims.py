@@ -37,6 +37,7 @@ class CallbackEndpoint(NamedTuple):
     url: str
     secret: bytes
     client_id: int
+    zone: str
     format: Format
 
 
