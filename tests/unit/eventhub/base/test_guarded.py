@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from eventhub.base.guarded import Command, Guarded, current_identity
+
 from tests.integration.forward_world import eventually
 
 WAITING = """
