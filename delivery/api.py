@@ -52,10 +52,10 @@ class Deliveries(ResourceView):
                 field="client",
             )
         if endpoint is not None and sequence is None:
-            self.ordering = ("-partition_id", "-segment", "-sequence", "-run")
+            self.ordering = ("-partition_id", "-segment", "-sequence")
             found = selectors.of_endpoint(actor=self.actor, endpoint_id=endpoint, stream=stream)
         elif endpoint is None and stream is not None and sequence is not None:
-            self.ordering = ("endpoint", "run")
+            self.ordering = ("endpoint",)
             found = selectors.of_event(actor=self.actor, stream=stream, sequence=sequence)
         else:
             raise errors.MissingField(

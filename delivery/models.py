@@ -107,12 +107,11 @@ class Delivery(models.Model):
         DROPPED = "dropped"
         EXPIRED = "expired"
 
-    pk = CompositePrimaryKey("partition_id", "endpoint_id", "segment_id", "sequence", "run")
+    pk = CompositePrimaryKey("partition_id", "endpoint_id", "segment_id", "sequence")
     partition_id = IntegerField(db_comment="the partition")
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
     segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
     sequence = BigIntegerField()
-    run = IntegerField(db_default=0, db_comment="0: live")
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
     zone = ForeignKey(
         Zone,
@@ -184,7 +183,7 @@ class Delivery(models.Model):
                 name="deliveries_parallel",
             ),
             Index(
-                fields=["endpoint", "stream", "run", "sequence"],
+                fields=["endpoint", "stream", "sequence"],
                 condition=PENDING & Q(ordered=True),
                 name="deliveries_ordered",
             ),
@@ -194,12 +193,12 @@ class Delivery(models.Model):
                 name="deliveries_dead_lettered",
             ),
             Index(
-                fields=["endpoint", "stream", "run"],
+                fields=["endpoint", "stream"],
                 condition=PENDING & Q(gap_first__isnull=False),
                 name="deliveries_notices",
             ),
             Index(
-                fields=["zone", "state", "partition_id", "segment", "sequence", "endpoint", "run"],
+                fields=["zone", "state", "partition_id", "segment", "sequence", "endpoint"],
                 condition=~Q(state__in=["pending", "delivered"]),
                 name="deliveries_ended",
             ),
@@ -212,10 +211,9 @@ class Delivery(models.Model):
 class Lane(models.Model):
     """An ordered lane held by a worker: only the holder of the token posts its oldest delivery."""
 
-    pk = CompositePrimaryKey("endpoint_id", "stream_id", "run")
+    pk = CompositePrimaryKey("endpoint_id", "stream_id")
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    run = IntegerField()
     token = UUIDField()
     expires_at = DateTimeField()
 
@@ -368,15 +366,12 @@ class EndpointLoss(models.Model):
 class Attempt(models.Model):
     """One attempt of one delivery."""
 
-    pk = CompositePrimaryKey(
-        "endpoint_id", "segment_id", "sequence", "run", "attempted_at", "number"
-    )
+    pk = CompositePrimaryKey("endpoint_id", "segment_id", "sequence", "attempted_at", "number")
     attempted_at = DateTimeField(db_comment="when the request was sent")
     partition_id = IntegerField()
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
     segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
     sequence = BigIntegerField()
-    run = IntegerField()
     number = IntegerField(db_comment="1, 2, 3, ...")
     outcome = TextField(
         db_comment="delivered, or the failure: status, timeout, refused_address, ..."

@@ -31,14 +31,14 @@ from registrations.owners import listenable_streams, owner, require_some_listen,
 # The key of a delivery, and its position in a list. The partition may change: a pending delivery
 # moves when its partition is retired.
 KEY_FIELDS: tuple[Field, ...] = tuple(
-    map(Delivery._meta.get_field, ("endpoint", "partition_id", "segment", "sequence", "run"))
+    map(Delivery._meta.get_field, ("endpoint", "partition_id", "segment", "sequence"))
 )
 LISTED_FIELDS = (
     *(field.attname for field in KEY_FIELDS),
     *("stream_name", "segment_uuid", "registrations", "state", "attempts", "due_at", "created_at"),
     *("finished_at", "gap_first", "gap_reason"),
 )
-_BY_AGE = ("partition_id", "segment_id", "sequence", "endpoint_id", "run")
+_BY_AGE = ("partition_id", "segment_id", "sequence", "endpoint_id")
 
 
 def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QuerySet[Delivery]:
@@ -95,8 +95,8 @@ def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:
     attempts. Raise UnknownDelivery if there is none or it is another client's, and Forbidden if the
     actor may not listen to its stream.
     """
-    endpoint_id, _, segment_id, sequence, run = key
-    name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence, "run": run}
+    endpoint_id, _, segment_id, sequence = key
+    name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence}
     event = EventRow.objects.filter(
         partition_id=OuterRef("segment__partition_id"),
         segment_id=OuterRef("segment_id"),
@@ -182,5 +182,5 @@ def _of_streams(actor: Actor, stream: str | None) -> Q:
 
 def _than(lookup: type[Lookup], cursor: str) -> Lookup:
     """Return a comparison of deliveries with a cursor, by age."""
-    endpoint, *key, run = values_of(cursor, KEY_FIELDS)
-    return lookup(tuple(map(F, _BY_AGE)), (*key, endpoint, run))
+    endpoint, *key = values_of(cursor, KEY_FIELDS)
+    return lookup(tuple(map(F, _BY_AGE)), (*key, endpoint))

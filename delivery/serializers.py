@@ -30,7 +30,6 @@ class DeliverySerializer(AnswerSerializer):
     endpoint = serializers.IntegerField(source="endpoint_id")
     stream = serializers.CharField(source="stream_name")
     segment = serializers.UUIDField(source="segment_uuid")
-    run = serializers.IntegerField(help_text="0 for live delivery.")
     registrations = serializers.ListField(
         child=serializers.IntegerField(),
         help_text="Ids of the registrations that matched, ascending.",
@@ -48,7 +47,7 @@ class DeliverySerializer(AnswerSerializer):
     class Meta:
         model = Delivery
         fields: tuple[str, ...] = (
-            *("id", "endpoint", "stream", "segment", "sequence", "run", "registrations", "state"),
+            *("id", "endpoint", "stream", "segment", "sequence", "registrations", "state"),
             *("attempt_count", "next_attempt_at", "created_at", "finished_at", "gap"),
         )
 

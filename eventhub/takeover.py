@@ -20,6 +20,7 @@ _TABLES = {
     "expensive_filters": "dear_filters",
     "idempotency_digests": "tokens",
     "listeners": "listens",
+    "registration_owners": "sessions",
 }
 _COLUMNS = {
     "archive_attempts": {"attempts": "tries", "attempted_at": "tried_at"},

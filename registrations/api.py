@@ -108,9 +108,9 @@ class Registrations(ResourceView):
         body=RegistrationChangeSerializer,
     )
     def partial_update(self, request: Request, **kwargs: Any) -> Response:
-        ticket, change = self.key, parse_change(request.data)
+        change = parse_change(request.data)
         found = services.change_registration(
-            actor=self.actor, id=ticket, change=change, if_match=self.if_match
+            actor=self.actor, id=self.key, change=change, if_match=self.if_match
         )
         return self.answer(found)
 

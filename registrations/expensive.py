@@ -1,9 +1,9 @@
 """Expensive filters, which are evaluated for every event of a stream: rows of `expensive_filters`,
 and the budget of each client that bounds them. SQL module.
 
-Filters that an index finds by an event's values have no row (matching/budget.py); nearly all are of
-this kind. A transaction that starts a version holds the lock of its client's session, so that
-concurrent ones see each other's use.
+Filters that an index finds by an event's values have no row (matching/cost.py); nearly all are of
+this kind. A transaction that starts a version holds the lock of its client, so that concurrent
+ones see each other's use.
 """
 
 from collections import Counter
@@ -54,7 +54,7 @@ def record_costs(connection: Connection, begun: Iterable[StartedVersion]) -> Non
 
 
 class EvaluationBudget:
-    """The remaining budget of a client (its session is locked) while a change is planned.
+    """The remaining budget of a client (which is locked) while a change is planned.
 
     `changing`: registrations that the change may update or end.
     """

@@ -18,8 +18,7 @@ from registrations.filters.errors import UnknownLanguage
 from registrations.filters.languages import ParsedFilter, parse
 from registrations.filters.normal import NormalForm, always, normal, normal_of_pairs
 from registrations.filters.pairs import FIELDS, parse_pairs
-from registrations.matching.budget import PAIR_INDEXED, budget_of
-from registrations.matching.cost import FilterCost, cost_of
+from registrations.matching.cost import PAIR_INDEXED, FilterCost, cost_of, every_event_cost
 from registrations.matching.spec import Specs, spec_of, specs_of
 
 PAIRS = "pairs"
@@ -88,13 +87,13 @@ class FilterSource(NamedTuple):
         return digest_of(client_id, stream_ids, written)
 
     def budgets(self, strategies: Sequence[str]) -> tuple[int, ...]:
-        """Return what each strategy evaluates of it for every event (matching/budget.py). Raises
+        """Return what each strategy evaluates of it for every event (matching/cost.py). Raises
         what the language raises.
         """
         if self.language == PAIRS and set(strategies) <= PAIR_INDEXED:
             return (0,) * len(strategies)
         form = self.form()
-        each = {strategy: budget_of(form, strategy) for strategy in set(strategies)}
+        each = {strategy: every_event_cost(form, strategy) for strategy in set(strategies)}
         return tuple(map(each.__getitem__, strategies))
 
     def summary(self) -> "FilterSummary":

@@ -1,4 +1,4 @@
-"""The tables of registrations: a session owns registrations, a registration has immutable versions,
+"""The tables of registrations: a client owns registrations, a registration has immutable versions,
 and an endpoint receives callbacks. Django module.
 
 SQL (sql/) writes versions, barriers and suspensions under the locks of the stream heads.
@@ -42,26 +42,18 @@ class LiveManager(models.Manager):
         return self.filter(LIVE)
 
 
-class Session(models.Model):
-    """The owner of a client's registrations. The session `default` is created with the client's
-    first registration or endpoint.
-    """
+class RegistrationOwner(models.Model):
+    """A client with registrations or endpoints. Adding, changing or ending one locks the row."""
 
-    id = models.BigAutoField(primary_key=True)
-    client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
-    name = TextField()
-    registrations = IntegerField(
-        db_default=0, db_comment="live ones; creating or ending one locks the row"
-    )
-    created_at = DateTimeField(db_default=TransactionNow())
+    client = OneToOneField(Client, models.DO_NOTHING, primary_key=True)
+    registrations = IntegerField(db_default=0, db_comment="live ones")
 
     class Meta:
-        db_table = "sessions"
-        db_table_comment = "owners of registrations"
-        constraints = (UniqueConstraint(fields=["client", "name"], name="sessions_by_name"),)
+        db_table = "registration_owners"
+        db_table_comment = "clients with registrations or endpoints"
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.client_id}: {self.registrations}"
 
 
 class Endpoint(models.Model):
@@ -262,10 +254,9 @@ class Suspension(models.Model):
 class Registration(models.Model):
     """A subscription of a client; its versions say what it matches."""
 
-    id = models.BigAutoField(primary_key=True, db_comment="ticket")
+    id = models.BigAutoField(primary_key=True)
     zone = ForeignKey(Zone, models.DO_NOTHING, db_index=False)
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
-    session = ForeignKey(Session, models.DO_NOTHING, db_index=False)
     key = TextField(null=True, db_comment="the client's own name for it, an idempotency key")
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
@@ -431,14 +422,14 @@ class IndexBuild(models.Model):
 class ExpensiveFilter(models.Model):
     """The part of a client's budget that a registration takes for every event of a stream. A
     registration that takes nothing (nearly every one) or is itself suspended has no row. Rows are
-    written with the versions, under the lock of the client's session.
+    written with the versions, under the lock of the client's row of `registration_owners`.
     """
 
     pk = CompositePrimaryKey("client_id", "stream_id", "registration_id")
     client = ForeignKey(Client, models.DO_NOTHING, db_constraint=False, db_index=False)
     stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
     registration = ForeignKey(Registration, models.DO_NOTHING, db_constraint=False, db_index=False)
-    cost = IntegerField(db_comment="in units of registrations/matching/budget.py")
+    cost = IntegerField(db_comment="in units of registrations/matching/cost.py")
 
     class Meta:
         db_table = "expensive_filters"

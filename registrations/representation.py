@@ -32,7 +32,7 @@ def represent(
         **row._asdict(),
         **pairs,
         "attributes": attributes,
-        "total": len(attributes),
+        "pair_count": len(attributes),
         "streams": [names[id] for id in row.streams],
         "filter": None if is_pairs else read.source,
         "predicate": predicate,

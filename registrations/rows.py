@@ -1,7 +1,7 @@
-"""The rows of registrations: sessions, versions and barriers, in the caller's transaction. SQL
+"""The rows of registrations: versions and barriers, in the caller's transaction. SQL
 module.
 
-Locks are always taken in this order: client, session, registrations by id, groups, endpoints, head
+Locks are always taken in this order: client, owner, registrations by id, groups, endpoints, head
 of `system`, heads of streams ascending. This module announces and checks nothing.
 """
 
@@ -27,14 +27,6 @@ Connection = psycopg.Connection[Any]
 Vector = dict[int, Cursor]  # by stream id, its last position when a barrier was raised
 
 
-class SessionRow(NamedTuple):
-    """A client's session; its row is locked to the end of the transaction."""
-
-    id: int
-    client_id: int
-    registrations: int  # live ones
-
-
 class RegistrationDefinition(NamedTuple):
     """The definition in a version of a registration. `expensive` is its cost in the client's budget
     on each stream; (): nothing.
@@ -57,7 +49,6 @@ class RegistrationRow(NamedTuple):
 
     id: int
     client: str
-    session: str
     streams: tuple[int, ...]
     language: str
     filter_json: str
@@ -144,16 +135,14 @@ class RegistrationQuery(NamedTuple):
     items_max: int | None = None
 
 
-def lock_session(connection: Connection, client_id: int) -> SessionRow | None:
-    """Lock the client's session `default`, adding it if absent; None if the client has ended."""
+def lock_owner(connection: Connection, client_id: int) -> int | None:
+    """Lock the client as the owner of registrations and endpoints to the end of the transaction;
+    return the number of its live registrations, None if the client has ended.
+    """
     if scalars(connection).execute(SQL["lock_client"], (client_id,)).fetchone() is None:
         return None
-    query = cursor_of(connection, SessionRow)
-    found = query.execute(SQL["lock_session"], (client_id,)).fetchone()
-    if found is None:
-        connection.execute(SQL["add_session"], (client_id,))
-        found = query.execute(SQL["lock_session"], (client_id,)).fetchone()
-    return found
+    count: int | None = scalars(connection).execute(SQL["lock_owner"], (client_id,)).fetchone()
+    return count
 
 
 def streams_by_name(
@@ -190,14 +179,14 @@ def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int
 
 
 def insert(
-    connection: Connection, zone_id: int, session: SessionRow, keys: Sequence[str | None]
+    connection: Connection, zone_id: int, client_id: int, keys: Sequence[str | None]
 ) -> list[int]:
     """Insert registrations with the client's keys; return their ids, ascending in the order given.
     The caller adds their first versions.
     """
     if not keys:
         return []
-    values = (zone_id, session.client_id, session.id, text_array(keys))
+    values = (zone_id, client_id, text_array(keys))
     return _packed(connection, scalar_row).execute(SQL["insert"], values).fetchall()
 
 
@@ -259,10 +248,10 @@ def end(connection: Connection, ids: Sequence[int]) -> None:
         connection.execute(SQL["end_registrations"], (ids,))
 
 
-def count_session(connection: Connection, session: SessionRow, change: int) -> None:
-    """Add `change` to the session's number of live registrations."""
+def count(connection: Connection, client_id: int, change: int) -> None:
+    """Add `change` to the client's number of live registrations."""
     if change:
-        connection.execute(SQL["count_session"], (change, session.id))
+        connection.execute(SQL["count_registrations"], (change, client_id))
 
 
 def by_key(

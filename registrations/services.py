@@ -29,7 +29,6 @@ from registrations.rows import (
     RegistrationDefinition,
     RegistrationQuery,
     RegistrationRow,
-    SessionRow,
     Vector,
     VersionRow,
 )
@@ -40,8 +39,9 @@ class ChangePlan:
     stored, and announced last.
     """
 
-    def __init__(self, actor: Actor, owner: Owner, session: SessionRow) -> None:
-        self.actor, self.owner, self.session = actor, owner, session
+    def __init__(self, actor: Actor, owner: Owner, live: int) -> None:
+        self.actor, self.owner = actor, owner
+        self.live = live  # registrations that the client has
         self.creates: list[tuple[str | None, RegistrationDefinition]] = []  # key and definition
         self.changes: list[tuple[RegistrationRow, RegistrationDefinition]] = []
         self.ends: list[RegistrationRow] = []
@@ -56,7 +56,7 @@ class ChangePlan:
         connection = raw_connection()
         self._barrier = rows.new_barrier(connection)
         keys = [key for key, _ in self.creates]
-        ids = rows.insert(connection, self.actor.zone_id, self.session, keys)
+        ids = rows.insert(connection, self.actor.zone_id, self.owner.id, keys)
         created = [VersionRow(id, 1, *new) for id, new in zip(ids, self.creates, strict=True)]
         changed = [VersionRow(old.id, old.number + 1, old.key, new) for old, new in self.changes]
         ended = [VersionRow(old.id, old.number, old.key, old.definition) for old in self.ends]
@@ -71,7 +71,7 @@ class ChangePlan:
         rows.end_versions(connection, over, self._barrier)
         rows.add_versions(connection, [*created, *changed], self._barrier)
         rows.end(connection, [old.id for old in self.ends])
-        rows.count_session(connection, self.session, len(created) - len(ended))
+        rows.count(connection, self.owner.id, len(created) - len(ended))
         return ids
 
     def announce(self) -> tuple[Vector, int]:
@@ -110,7 +110,7 @@ def create_registrations(
     resolver = Resolver(actor, owner.id)
     resolver.look_up(name for item in items for name in item.streams)
     with transaction.atomic():
-        plan = ChangePlan(actor, owner, lock_session_with_room(owner.id, len(items)))
+        plan = ChangePlan(actor, owner, lock_owner_with_room(owner.id, len(items)))
         _refuse_taken(owner.id, items)
         resolver.lock(items)
         secrets = _new_endpoints(plan, resolver, items)
@@ -174,8 +174,7 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
     The heads stay locked, so the caller only appends the returned announcements after it.
     """
     connection = raw_connection()
-    session = rows.lock_session(connection, client_id)
-    if session is None:
+    if rows.lock_owner(connection, client_id) is None:
         return []
     announcements: list[Announcement] = []
     barrier = rows.new_barrier(connection)
@@ -184,7 +183,7 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
     streams = rows.end_versions(connection, ids, barrier)
     if ids:
         rows.end(connection, ids)
-        rows.count_session(connection, session, -len(ids))
+        rows.count(connection, client_id, -len(ids))
         several = {"registration": None, "registrations": len(ids), "barrier": barrier}
         announcements.append(Announcement("registration.deleted", {"client": client, **several}))
     group_rows.delete_of_client(connection, client_id)
@@ -196,16 +195,16 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
     return announcements
 
 
-def lock_session_with_room(client_id: int, count: int) -> rows.SessionRow:
-    """Lock the client's session and check that it has room for `count` more registrations. Raises
-    NotFound, LimitReached.
+def lock_owner_with_room(client_id: int, count: int) -> int:
+    """Lock the client and check that it has room for `count` more registrations; return how many
+    it has. Raises NotFound, LimitReached.
     """
-    session = rows.lock_session(raw_connection(), client_id)
-    if session is None:
+    live = rows.lock_owner(raw_connection(), client_id)
+    if live is None:
         raise NotFound("This zone has no such client.", field="client")
-    if session.registrations + count > limits.REGISTRATIONS_PER_CLIENT_MAX:
+    if live + count > limits.REGISTRATIONS_PER_CLIENT_MAX:
         raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
-    return session
+    return live
 
 
 def require_listen_to_all(actor: Actor, found: RegistrationRow, names: dict[int, str]) -> None:
@@ -221,19 +220,19 @@ def _resource(actor: Actor, id: int) -> Resource:
 def _locked(
     actor: Actor, id: int, if_match: int | None
 ) -> tuple[ChangePlan, RegistrationRow, dict[int, str]]:
-    """Lock a live registration that the actor may change, and its client's session; return it with
-    the names of its streams. Raises UnknownRegistration, Forbidden, Changed.
+    """Lock a live registration that the actor may change, and its client; return it with the
+    names of its streams. Raises UnknownRegistration, Forbidden, Changed.
     """
     connection = raw_connection()
     owner_id = rows.owner_of(connection, actor.zone_id, scope(actor=actor), id)
-    session = rows.lock_session(connection, owner_id) if owner_id else None
-    found = rows.lock_registrations(connection, [id] if session else [])
-    if session is None or not found:
+    live = rows.lock_owner(connection, owner_id) if owner_id else None
+    found = [] if live is None else rows.lock_registrations(connection, [id])
+    if owner_id is None or live is None or not found:
         raise UnknownRegistration(field="registration")
     names = rows.stream_names(connection, found[0].streams)
     require_listen_to_all(actor, found[0], names)
     require_unchanged(_resource(actor, id), if_match, version=found[0].number)
-    return ChangePlan(actor, Owner(session.client_id, found[0].client), session), found[0], names
+    return ChangePlan(actor, Owner(owner_id, found[0].client), live), found[0], names
 
 
 def _refuse_taken(client_id: int, items: Sequence[NewRegistration]) -> None:

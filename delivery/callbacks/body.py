@@ -95,8 +95,8 @@ class CloudBody(NamedTuple):
     def content(self, registrations: Sequence[int]) -> RequestContent:
         if len(registrations) > limits.CALLBACK_HEADER_REGISTRATIONS_MAX:
             return RequestContent(self.headers, self.body)
-        tickets = f"eventhub-registrations: {_registration_ids(registrations)}\r\n"
-        return RequestContent(self.headers + tickets, self.body)
+        ids = f"eventhub-registrations: {_registration_ids(registrations)}\r\n"
+        return RequestContent(self.headers + ids, self.body)
 
 
 class LoggedEvent(NamedTuple):

@@ -16,7 +16,7 @@ from delivery.callbacks.rotation import Rotation
 from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection
 
-_START = LaneKey(0, 0, -1)
+_START = LaneKey(0, 0)
 
 
 class _Scan(NamedTuple):

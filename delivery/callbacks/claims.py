@@ -23,11 +23,10 @@ SQL = queries.load("delivery/sql/callbacks.sql")
 
 
 class LaneKey(NamedTuple):
-    """A lane: the ordered queue of one endpoint, one stream and one run."""
+    """A lane: the ordered queue of one endpoint and one stream."""
 
     endpoint_id: int
     stream_id: int
-    run: int
 
 
 class CallbackEndpoint(NamedTuple):
@@ -68,7 +67,6 @@ class Claimed(NamedTuple):
     endpoint_id: int
     segment_id: int
     sequence: int
-    run: int
     stream_id: int
     registrations: list[int]
     attempts: int
@@ -84,7 +82,7 @@ class Claimed(NamedTuple):
 
     @property
     def lane(self) -> LaneKey:
-        return LaneKey(self.endpoint_id, self.stream_id, self.run)
+        return LaneKey(self.endpoint_id, self.stream_id)
 
 
 class _RankedClaim(NamedTuple):
@@ -115,11 +113,10 @@ class _ScannedLane(NamedTuple):
 
     scanned: _ScannedEndpoint
     stream_id: int
-    run: int
 
     @property
     def lane(self) -> LaneKey:
-        return LaneKey(self.scanned.endpoint.id, self.stream_id, self.run)
+        return LaneKey(self.scanned.endpoint.id, self.stream_id)
 
 
 class ClaimedEvent(NamedTuple):
@@ -165,7 +162,6 @@ async def scan_ordered(connection: Connection, after: LaneKey) -> ScanResult:
     bounds = {
         "endpoint": after.endpoint_id,
         "stream": after.stream_id,
-        "run": after.run,
         "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
         **_pauses(),
     }
@@ -316,7 +312,6 @@ async def retained_bytes(connection: Connection, claimed: Claimed) -> bytes | No
         "endpoint": claimed.endpoint_id,
         "segment": claimed.segment_id,
         "sequence": claimed.sequence,
-        "run": claimed.run,
     }
     query = scalars(connection)
     kept: bytes | None = await (
@@ -354,7 +349,6 @@ def delivery_keys(claims: Sequence[Claimed]) -> dict[str, Any]:
         "endpoints": int8_array([each.endpoint_id for each in claims]),
         "segments": int8_array([each.segment_id for each in claims]),
         "sequences": int8_array([each.sequence for each in claims]),
-        "runs": int8_array([each.run for each in claims]),
     }
 
 
@@ -362,5 +356,4 @@ def _lane_arrays(lanes: Sequence[LaneKey]) -> dict[str, Any]:
     return {
         "endpoints": int8_array([lane.endpoint_id for lane in lanes]),
         "streams": int8_array([lane.stream_id for lane in lanes]),
-        "runs": int8_array([lane.run for lane in lanes]),
     }

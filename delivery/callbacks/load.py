@@ -174,7 +174,7 @@ class Loader:
             resume = error.details.get("resume") or after._replace(sequence=sequence)._asdict()
             return GapNotice(sequence, sequence, resume, reason)
         except EventHubError as error:
-            log.warning("callback_event_unreadable", error=error.code, at=claimed[:5])
+            log.warning("callback_event_unreadable", error=error.code, at=claimed[:4])
             return None
 
     def _segment_of(self, claimed: Claimed) -> SegmentName:

@@ -174,7 +174,7 @@ async def _write_part(connection: Connection, part: list[DeliveryResult]) -> Non
             for each in part:
                 await _write_part(connection, [each])
             return
-        log.error("callback_result_refused", reason=str(error), at=part[0].claimed[:5])
+        log.error("callback_result_refused", reason=str(error), at=part[0].claimed[:4])
         return
     await _note_health(connection, part)
     metrics.CALLBACK_LATE_RESULTS.inc(len(part) - written.results)

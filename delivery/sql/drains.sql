@@ -46,9 +46,9 @@ WITH RECURSIVE hop AS (
          ORDER BY endpoint_id LIMIT 1) AS next
      WHERE hop.number < %(endpoints_max)s
 ), held AS MATERIALIZED (
-    SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run
+    SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence
       FROM hop, LATERAL (
-        SELECT partition_id, endpoint_id, segment_id, sequence, run, claim FROM deliveries
+        SELECT partition_id, endpoint_id, segment_id, sequence, claim FROM deliveries
          WHERE endpoint_id = hop.endpoint_id AND state = 'pending' AND NOT ordered AND next_attempt_at > now()
            AND next_attempt_at <= now() + make_interval(secs => %(claim_s)s + 1)
         OFFSET 0) AS d
@@ -57,7 +57,7 @@ WITH RECURSIVE hop AS (
     UPDATE deliveries d SET claim = NULL, next_attempt_at = now()
       FROM held h
      WHERE d.partition_id = h.partition_id AND d.endpoint_id = h.endpoint_id AND d.segment_id = h.segment_id
-       AND d.sequence = h.sequence AND d.run = h.run
+       AND d.sequence = h.sequence
        AND d.state = 'pending' AND d.claim BETWEEN %(first)s AND %(last)s
     RETURNING 1
 )
@@ -79,7 +79,7 @@ WITH RECURSIVE hop AS (
      WHERE hop.number < %(endpoints_max)s
 ), ahead AS MATERIALIZED (
     SELECT d.* FROM hop, LATERAL (
-        SELECT partition_id, endpoint_id, segment_id, sequence, run, next_attempt_at, claim, attempts, retry_after_s
+        SELECT partition_id, endpoint_id, segment_id, sequence, next_attempt_at, claim, attempts, retry_after_s
           FROM deliveries
          WHERE endpoint_id = hop.endpoint_id AND state = 'pending' AND NOT ordered AND next_attempt_at > now()
          ORDER BY next_attempt_at DESC LIMIT %(deliveries_max)s) AS d
@@ -90,7 +90,7 @@ WITH RECURSIVE hop AS (
     UPDATE deliveries d SET claim = NULL, next_attempt_at = now()
       FROM ahead a
      WHERE d.partition_id = a.partition_id AND d.endpoint_id = a.endpoint_id AND d.segment_id = a.segment_id
-       AND d.sequence = a.sequence AND d.run = a.run
+       AND d.sequence = a.sequence
        AND d.state = 'pending' AND d.claim IS NOT DISTINCT FROM a.claim AND d.next_attempt_at = a.next_attempt_at
     RETURNING 1
 )
@@ -100,23 +100,23 @@ SELECT (SELECT count(*) FROM repaired) AS changed, CASE WHEN count(*) >= %(endpo
 -- Frees lanes taken with tokens in a range, and lanes held for longer than possible by no worker that is alive, together with
 -- their claimed deliveries, which are the oldest ones. Holding a lane means holding its deliveries.
 WITH held AS MATERIALIZED (
-    SELECT endpoint_id, stream_id, run FROM lanes l
+    SELECT endpoint_id, stream_id FROM lanes l
      WHERE l.token BETWEEN %(first)s AND %(last)s
         OR l.expires_at > now() AND is_over(l.expires_at, %(claim_s)s)
            AND NOT EXISTS (SELECT FROM callback_workers w WHERE w.id = (left(l.token::text, 18) || '-0000-000000000000')::uuid)
-     ORDER BY endpoint_id, stream_id, run FOR UPDATE
+     ORDER BY endpoint_id, stream_id FOR UPDATE
 ), freed AS (
     UPDATE deliveries d SET claim = NULL, next_attempt_at = now()
       FROM held h, LATERAL (
-        SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
-         WHERE endpoint_id = h.endpoint_id AND stream_id = h.stream_id AND run = h.run
+        SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
+         WHERE endpoint_id = h.endpoint_id AND stream_id = h.stream_id
            AND state = 'pending' AND ordered
          ORDER BY sequence LIMIT %(deliveries_max)s) AS o
      WHERE d.partition_id = o.partition_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
-       AND d.sequence = o.sequence AND d.run = o.run
+       AND d.sequence = o.sequence
        AND d.state = 'pending' AND d.claim IS NOT NULL
     RETURNING 1
 )
 UPDATE lanes l SET expires_at = 'epoch'
   FROM held h
- WHERE l.endpoint_id = h.endpoint_id AND l.stream_id = h.stream_id AND l.run = h.run
+ WHERE l.endpoint_id = h.endpoint_id AND l.stream_id = h.stream_id

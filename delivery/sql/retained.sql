@@ -10,7 +10,7 @@ SELECT stream_id, min(sequence) AS sequence
 -- name: copy_events
 -- Copies events into some pending deliveries, if the events are in a partition about to be dropped, and in no other.
 WITH picked AS MATERIALIZED (
-    SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, e.payload
+    SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence, e.payload
       FROM deliveries d
       JOIN segments s ON s.id = d.segment_id AND s.tier <> 'live'
       JOIN events e ON e.partition_id = %(partition_id)s AND e.segment_id = d.segment_id AND e.sequence = d.sequence
@@ -20,7 +20,7 @@ WITH picked AS MATERIALIZED (
 UPDATE deliveries d SET payload = p.payload
   FROM picked p
  WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
-   AND d.sequence = p.sequence AND d.run = p.run AND d.state = 'pending' AND d.gap_first IS NULL
+   AND d.sequence = p.sequence AND d.state = 'pending' AND d.gap_first IS NULL
 
 -- name: outlived
 -- Partitions of deliveries without a partition of events, the oldest first.

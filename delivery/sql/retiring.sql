@@ -46,19 +46,19 @@ SELECT max(g.id) FROM event_partitions g
 -- Moves some pending deliveries that are not being posted, with their events' stored bytes, to another partition. An expired
 -- claim is removed.
 WITH picked AS MATERIALIZED (
-    SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
+    SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
      WHERE partition_id = %(partition_id)s AND state = 'pending' AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      LIMIT %(rows_max)s
        FOR UPDATE SKIP LOCKED
 ), removed AS (
     DELETE FROM deliveries d USING picked p
      WHERE d.partition_id = %(partition_id)s AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
-       AND d.sequence = p.sequence AND d.run = p.run
+       AND d.sequence = p.sequence
     RETURNING d.*
 )
-INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, run, stream_id, zone_id, ordered, registrations, version_ids,
+INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, version_ids,
                         state, attempts, uncounted_attempts, retry_after_s, next_attempt_at, payload, gap_first, gap_reason, created_at)
-SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.run, g.stream_id, g.zone_id, g.ordered, g.registrations, g.version_ids,
+SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.stream_id, g.zone_id, g.ordered, g.registrations, g.version_ids,
        g.state, g.attempts, g.uncounted_attempts, g.retry_after_s, g.next_attempt_at, COALESCE(g.payload, e.payload), g.gap_first, g.gap_reason,
        g.created_at
   FROM removed g

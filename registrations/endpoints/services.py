@@ -23,7 +23,7 @@ from registrations.endpoints.rows import Format, announcement
 from registrations.errors import EndpointInUse
 from registrations.models import CURRENT, Endpoint, EndpointHealth, RegistrationVersion
 from registrations.owners import Owner
-from registrations.rows import lock_session
+from registrations.rows import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
@@ -63,15 +63,15 @@ def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpo
 
 
 def lock_client(owner: Owner) -> None:
-    """Lock the client's session, so that the client cannot end and nothing else is added to it.
+    """Lock the client, so that it cannot end and nothing else is added to it.
     Raises NotFound if it has ended.
     """
-    if lock_session(raw_connection(), owner.id) is None:
+    if lock_owner(raw_connection(), owner.id) is None:
         raise NotFound("This zone has no such client.", field="client")
 
 
 def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint:
-    """Insert an endpoint, for a caller that has locked the client's session and announces it. The
+    """Insert an endpoint, for a caller that has locked the client and announces it. The
     result has the secret as `secret_text`.
     """
     existing = Endpoint.objects.live().filter(client_id=owner.id)

@@ -78,7 +78,7 @@ class ExplainRegistration(ResourceView):
         ),
     )
     def get_object(self) -> dict[str, Any]:
-        ticket, query = self.key, self.request.query_params
+        query = self.request.query_params
         for name in ("stream", "sequence"):
             if name not in query:
                 raise errors.MissingField(field=name)
@@ -87,7 +87,7 @@ class ExplainRegistration(ResourceView):
         sequence = parse_number(query["sequence"], error=unknown)
         with metrics.EXPLAIN_S.labels(operation="explain").time():
             found, head = selectors.explain_registration(
-                actor=self.actor, id=ticket, stream=stream, sequence=sequence
+                actor=self.actor, id=self.key, stream=stream, sequence=sequence
             )
         self.set_position(head)
         return found

@@ -4,14 +4,14 @@
 -- Keeps the client from being deleted meanwhile.
 SELECT id FROM clients WHERE id = %s AND deleted_at IS NULL FOR SHARE
 
--- name: add_session
-INSERT INTO sessions (client_id, name) VALUES (%s, 'default') ON CONFLICT DO NOTHING
+-- name: lock_owner
+-- Locks the client's row, inserting it if absent; returns the number of its live registrations.
+INSERT INTO registration_owners (client_id) VALUES (%s)
+    ON CONFLICT (client_id) DO UPDATE SET registrations = registration_owners.registrations
+RETURNING registrations
 
--- name: lock_session
-SELECT id, client_id, registrations FROM sessions WHERE client_id = %s AND name = 'default' FOR UPDATE
-
--- name: count_session
-UPDATE sessions SET registrations = registrations + %s WHERE id = %s
+-- name: count_registrations
+UPDATE registration_owners SET registrations = registrations + %s WHERE client_id = %s
 
 -- name: streams_by_name
 SELECT id, name, durability = 'transient' AS transient, matching FROM streams
@@ -25,7 +25,7 @@ INSERT INTO barriers (streams, segments, sequences) VALUES ('{}', '{}', '{}') RE
 
 -- name: count_groups_at
 -- Updates the numbers of live registrations of groups, in total and by stream, by the versions that begin and end at a
--- barrier; run once for each barrier. The lock of the client's session excludes concurrent updates.
+-- barrier; run once for each barrier. The lock of the client excludes concurrent updates.
 WITH moved AS MATERIALIZED (
     SELECT group_id, streams, 1 AS more FROM registration_versions
      WHERE from_barrier = %(barrier)s AND group_id IS NOT NULL
@@ -59,8 +59,8 @@ RETURNING b.streams, b.segments::text[] AS segments, b.sequences
 
 -- name: insert
 -- Ids ascend in the order given.
-INSERT INTO registrations (zone_id, client_id, session_id, key)
-SELECT %s, %s, %s, key FROM unnest(%s::text[]) WITH ORDINALITY AS g (key, n) ORDER BY n
+INSERT INTO registrations (zone_id, client_id, key)
+SELECT %s, %s, key FROM unnest(%s::text[]) WITH ORDINALITY AS g (key, n) ORDER BY n
 RETURNING id
 
 -- name: insert_versions
@@ -121,12 +121,11 @@ SELECT CASE WHEN count(*) <= %(most)s THEN COALESCE(array_agg(id), '{}') END FRO
 -- name: search
 -- Live registrations all of whose streams the actor may listen to: by patterns (null: all streams), and `system`. `few`, if not
 -- null, has all these streams, so that the index finds their registrations.
-SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
+SELECT r.id, c.name AS client, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
        v.number, (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at_us, v.from_barrier AS barrier, r.key,
        v.suspended, v.group_id, g.name AS group, v.report::text AS report_json, same.id AS equal_to
   FROM registrations r
   JOIN clients c ON c.id = r.client_id
-  JOIN sessions s ON s.id = r.session_id
   JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
   LEFT JOIN endpoints e ON e.id = v.endpoint_id
   LEFT JOIN registration_groups g ON g.id = v.group_id

@@ -72,15 +72,15 @@ WITH RECURSIVE parallel AS (
          ORDER BY endpoint_id, next_attempt_at LIMIT 1) AS next
      WHERE p.number < %(endpoints_max)s
 ), lane AS (
-    (SELECT endpoint_id, stream_id, run, next_attempt_at, 1 AS number FROM deliveries
+    (SELECT endpoint_id, stream_id, next_attempt_at, 1 AS number FROM deliveries
       WHERE state = 'pending' AND ordered
-      ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1)
+      ORDER BY endpoint_id, stream_id, sequence LIMIT 1)
     UNION ALL
-    SELECT next.endpoint_id, next.stream_id, next.run, next.next_attempt_at, l.number + 1
+    SELECT next.endpoint_id, next.stream_id, next.next_attempt_at, l.number + 1
       FROM lane l, LATERAL (
-        SELECT endpoint_id, stream_id, run, next_attempt_at FROM deliveries
-         WHERE state = 'pending' AND ordered AND (endpoint_id, stream_id, run) > (l.endpoint_id, l.stream_id, l.run)
-         ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1) AS next
+        SELECT endpoint_id, stream_id, next_attempt_at FROM deliveries
+         WHERE state = 'pending' AND ordered AND (endpoint_id, stream_id) > (l.endpoint_id, l.stream_id)
+         ORDER BY endpoint_id, stream_id, sequence LIMIT 1) AS next
      WHERE l.number < %(endpoints_max)s
 ), late AS (
     SELECT p.endpoint_id, p.next_attempt_at FROM parallel p

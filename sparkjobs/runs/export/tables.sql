@@ -173,12 +173,12 @@ SELECT c.relname::text AS name, split_part(c.relname, '_', 1) AS parent, substri
  ORDER BY parent, number
 
 -- name: deliveries
-SELECT endpoint_id, segment_id, sequence, run, stream_id, partition_id, registrations, state, attempts,
+SELECT endpoint_id, segment_id, sequence, stream_id, partition_id, registrations, state, attempts,
        created_at, finished_at, gap_first, gap_reason
   FROM {partition} WHERE segment_id IN ({requested_segments})
 
 -- name: attempts
-SELECT attempted_at, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms
+SELECT attempted_at, endpoint_id, segment_id, sequence, number, outcome, status, duration_ms
   FROM {partition} WHERE segment_id IN ({requested_segments})
 
 -- name: listeners

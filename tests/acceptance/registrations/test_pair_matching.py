@@ -108,7 +108,7 @@ async def test_totals_are_1_2_3(hub: LiveHub, cluster: LiveZone) -> None:
     made = cluster.register(*FIGURE_6)
     paths = [f"/v1/registrations/{each['id']}" for each in made]
     shown = [hub.call("GET", path, key=cluster.admin).json for path in paths]
-    assert [each["total"] for each in shown] == [1, 2, 3]
+    assert [each["pair_count"] for each in shown] == [1, 2, 3]
 
 
 @pytest.mark.req("SUN-08")
@@ -117,7 +117,7 @@ async def test_the_same_pair_twice_in_a_request_counts_once(
 ) -> None:
     body = b'{"streams": ["cluster"], "attributes": {"nv1": "x", "nv1": "x"}}'
     made = hub.call("POST", "/v1/registrations", body, key=cluster.admin)
-    assert (made.status, made.json["total"]) == (201, 1)
+    assert (made.status, made.json["pair_count"]) == (201, 1)
     async with session(hub, cluster.admin) as reader:
         await reader.listen("cluster", registrations=[made.json["id"]])
         cluster.emit("cluster", [coming({"nv2": "x"}), coming({"nv1": "x"})])

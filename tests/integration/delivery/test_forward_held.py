@@ -26,7 +26,7 @@ from registrations.catalog import CallbackStream
 from registrations.feed import Feed
 from registrations.filters.normal import normal
 from registrations.filters.predicate import parse_predicate
-from registrations.matching.budget import budget_of
+from registrations.matching.cost import every_event_cost
 from registrations.matching.spec import specs_of_form
 from registrations.matching.stream_matcher import Matching
 from tests.integration.forward_world import World, world_database
@@ -87,7 +87,7 @@ def matched_for(seconds: float) -> int:
             count += 1
             tests = " ".join(f'(not (wildcard notes "*a{n}c{count}*"))' for n in range(TESTS))
             form = normal(parse_predicate(f'(and (= kind "x") {tests})'))
-            assert budget_of(form) == 0
+            assert every_event_cost(form) == 0
             matcher.add(count, specs_of_form(form))
         assert len(matcher.match(event)) == 20
     return count

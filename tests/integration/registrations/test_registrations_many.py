@@ -28,8 +28,8 @@ def more_like(connection: Connection, registration: int) -> None:
     """Insert many copies of a registration in this transaction."""
     columns = "streams, language, filter, group_id, from_barrier"
     connection.execute(
-        "WITH made AS (INSERT INTO registrations (zone_id, client_id, session_id)"
-        "  SELECT zone_id, client_id, session_id FROM registrations, generate_series(1, %s)"
+        "WITH made AS (INSERT INTO registrations (zone_id, client_id)"
+        "  SELECT zone_id, client_id FROM registrations, generate_series(1, %s)"
         "   WHERE id = %s RETURNING id)"
         f" INSERT INTO registration_versions (registration_id, number, {columns})"
         f" SELECT m.id, 1, {columns} FROM made m, registration_versions v"

@@ -7,7 +7,7 @@ from eventhub.event.envelope import Event
 from registrations.filters.normal import normal
 from registrations.filters.predicate import parse_predicate
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.budget import budget_of
+from registrations.matching.cost import every_event_cost
 from registrations.matching.spec import specs_of_form
 from registrations.matching.strategies import STRATEGIES
 from tests.benchmarks import bombs
@@ -58,8 +58,8 @@ SUMS = "(> (+ a b c) 3)"
         (f"(or (and (= a 1) {MANY}) {SUMS})", 3),
     ],
 )
-def test_the_budget_of_a_filter(text: str, counts: int) -> None:
-    assert budget_of(normal(parse_predicate(text))) == counts
+def test_the_every_event_cost_a_filter(text: str, counts: int) -> None:
+    assert every_event_cost(normal(parse_predicate(text))) == counts
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,12 @@ def test_the_budget_of_a_filter(text: str, counts: int) -> None:
 def test_the_budget_depends_on_the_strategy(text: str, by_values: int, by_nothing: int) -> None:
     """A range was free with every strategy, though `access` evaluates it for every event."""
     form = normal(parse_predicate(text))
-    assert {budget_of(form, name) for name in ("auto", "index")} == {0}
-    assert {budget_of(form, name) for name in ("access", "counting", "compile")} == {by_values}
+    assert {every_event_cost(form, name) for name in ("auto", "index")} == {0}
+    assert {every_event_cost(form, name) for name in ("access", "counting", "compile")} == {
+        by_values
+    }
     others = ("sig", "memo", "lattice", "scan")
-    assert {budget_of(form, name) for name in others} == {by_nothing}
+    assert {every_event_cost(form, name) for name in others} == {by_nothing}
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -91,7 +93,7 @@ def test_no_strategy_evaluates_more_for_an_event_than_the_budget(strategy: str) 
     for id in range(40):
         text = f"(and (> load {id}) (> load {id}.5))" if id % 2 else f"(and (= a {id}) (> b 1))"
         form = normal(parse_predicate(text))
-        counted += budget_of(form, strategy)
+        counted += every_event_cost(form, strategy)
         matcher.add(id, specs_of_form(form))
     event = Event("d", "t", {"load": 100, "a": 0, "b": 2})
     for _ in range(300):
@@ -102,7 +104,7 @@ def test_no_strategy_evaluates_more_for_an_event_than_the_budget(strategy: str) 
 
 
 def test_about_ten_of_the_costliest_filters_exhaust_the_budget() -> None:
-    counts = budget_of(normal(parse_predicate(bombs.costliest(1))))
+    counts = every_event_cost(normal(parse_predicate(bombs.costliest(1))))
     assert limits.FILTERS_TRIED_MAX / counts < 12
     behind = f'(and (= kind "x") {bombs.costliest(1)})'
-    assert budget_of(normal(parse_predicate(behind))) == counts - FREE
+    assert every_event_cost(normal(parse_predicate(behind))) == counts - FREE
