@@ -27,7 +27,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import Stream
-from eventhub.postgresql.tables import CurrentXid, JsonTextField, TableStorage, Xid8Field
+from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
@@ -200,15 +200,12 @@ class GroupStream(models.Model):
 
     pk = CompositePrimaryKey("group_id", "stream_id")
     group = ForeignKey(RegistrationGroup, models.DO_NOTHING, db_index=False)
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    stream = Reference(Stream)
     registrations = IntegerField(db_comment="live ones of the group that name the stream now")
 
     class Meta:
         db_table = "group_streams"
         db_table_comment = "streams that a group's registrations name or ever named"
-
-    def __str__(self) -> str:
-        return f"{self.group_id}/{self.stream_id}"
 
 
 class Suspension(models.Model):
@@ -372,7 +369,7 @@ class ListenInterest(models.Model):
     """
 
     pk = CompositePrimaryKey("stream_id", "client_id", "digest")
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    stream = Reference(Stream)
     client_id = BigIntegerField(db_comment="negative: an operator")
     digest = UUIDField(db_comment="hash of the filter")
     filter = TextField(db_comment="in predicate form")
@@ -381,9 +378,6 @@ class ListenInterest(models.Model):
     class Meta:
         db_table = "listen_interests"
         db_table_comment = "filters of listeners on streams that may be quenched"
-
-    def __str__(self) -> str:
-        return self.filter
 
 
 class IndexBuild(models.Model):
@@ -426,15 +420,12 @@ class ExpensiveFilter(models.Model):
     """
 
     pk = CompositePrimaryKey("client_id", "stream_id", "registration_id")
-    client = ForeignKey(Client, models.DO_NOTHING, db_constraint=False, db_index=False)
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    registration = ForeignKey(Registration, models.DO_NOTHING, db_constraint=False, db_index=False)
+    client = Reference(Client)
+    stream = Reference(Stream)
+    registration = Reference(Registration)
     cost = IntegerField(db_comment="in units of registrations/matching/cost.py")
 
     class Meta:
         db_table = "expensive_filters"
         db_table_comment = "filters that are evaluated for every event"
         indexes = (Index(fields=["registration"], name="expensive_by_registration"),)
-
-    def __str__(self) -> str:
-        return f"{self.registration_id}: {self.cost}"

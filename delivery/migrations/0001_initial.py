@@ -17,7 +17,6 @@ from django.db.models import (
     CompositePrimaryKey,
     DateTimeField,
     FloatField,
-    ForeignKey,
     Index,
     IntegerField,
     OneToOneField,
@@ -26,7 +25,7 @@ from django.db.models import (
     UUIDField,
 )
 
-from eventhub.postgresql.tables import CreateTable, MultirangeField
+from eventhub.postgresql.tables import CreateTable, MultirangeField, Reference
 
 SQL = Path(__file__).parent.parent / "sql"
 
@@ -192,24 +191,8 @@ class Migration(migrations.Migration):
                 ),
                 ("attempted_at", DateTimeField(db_comment="when the request was sent")),
                 ("partition_id", IntegerField()),
-                (
-                    "endpoint",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="registrations.endpoint",
-                    ),
-                ),
-                (
-                    "segment",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.segment",
-                    ),
-                ),
+                ("endpoint", Reference(to="registrations.endpoint")),
+                ("segment", Reference(to="eventlog.segment")),
                 ("sequence", BigIntegerField()),
                 ("number", IntegerField(db_comment="1, 2, 3, ...")),
                 (
@@ -256,12 +239,8 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "segment",
-                    ForeignKey(
-                        db_comment="segment of the first event that failed",
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.segment",
+                    Reference(
+                        db_comment="segment of the first event that failed", to="eventlog.segment"
                     ),
                 ),
                 ("sequence", BigIntegerField()),
@@ -301,24 +280,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("partition_id", IntegerField()),
-                (
-                    "stream",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.stream",
-                    ),
-                ),
-                (
-                    "segment",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.segment",
-                    ),
-                ),
+                ("stream", Reference(to="eventlog.stream")),
+                ("segment", Reference(to="eventlog.segment")),
                 ("sequence", BigIntegerField()),
                 ("endpoints", ArrayField(base_field=BigIntegerField(), db_comment="ascending")),
                 (
@@ -372,24 +335,8 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
-                (
-                    "endpoint",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="registrations.endpoint",
-                    ),
-                ),
-                (
-                    "stream",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.stream",
-                    ),
-                ),
+                ("endpoint", Reference(to="registrations.endpoint")),
+                ("stream", Reference(to="eventlog.stream")),
                 ("token", UUIDField()),
                 ("expires_at", DateTimeField()),
             ],
@@ -413,42 +360,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("partition_id", IntegerField(db_comment="the partition")),
-                (
-                    "endpoint",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="registrations.endpoint",
-                    ),
-                ),
-                (
-                    "segment",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.segment",
-                    ),
-                ),
+                ("endpoint", Reference(to="registrations.endpoint")),
+                ("segment", Reference(to="eventlog.segment")),
                 ("sequence", BigIntegerField()),
-                (
-                    "stream",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.stream",
-                    ),
-                ),
+                ("stream", Reference(to="eventlog.stream")),
                 (
                     "zone",
-                    ForeignKey(
+                    Reference(
                         db_comment="zone of the endpoint; null: there never was such an endpoint",
-                        db_constraint=False,
-                        db_index=False,
                         null=True,
-                        on_delete=DO_NOTHING,
                         to="access.zone",
                     ),
                 ),
@@ -565,14 +485,7 @@ class Migration(migrations.Migration):
                     ),
                     Index(
                         condition=Q(("state__in", ["pending", "delivered"]), _negated=True),
-                        fields=[
-                            "zone",
-                            "state",
-                            "partition_id",
-                            "segment",
-                            "sequence",
-                            "endpoint",
-                        ],
+                        fields=["zone", "state", "partition_id", "segment", "sequence", "endpoint"],
                         name="deliveries_ended",
                     ),
                 ],
@@ -611,15 +524,7 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
-                (
-                    "endpoint",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="registrations.endpoint",
-                    ),
-                ),
+                ("endpoint", Reference(to="registrations.endpoint")),
                 (
                     "kind",
                     TextField(
@@ -688,34 +593,9 @@ class Migration(migrations.Migration):
                 ),
                 ("started_at", DateTimeField()),
                 ("id", BigIntegerField(db_comment="from the sequence listener_ids")),
-                (
-                    "zone",
-                    ForeignKey(
-                        db_comment="the client's zone",
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="access.zone",
-                    ),
-                ),
-                (
-                    "client",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="access.client",
-                    ),
-                ),
-                (
-                    "stream",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.stream",
-                    ),
-                ),
+                ("zone", Reference(db_comment="the client's zone", to="access.zone")),
+                ("client", Reference(to="access.client")),
+                ("stream", Reference(to="eventlog.stream")),
                 (
                     "node",
                     TextField(

@@ -24,7 +24,7 @@ from django.db.models import (
     UUIDField,
 )
 
-from eventhub.postgresql.tables import CreateTable, CurrentXid, JsonTextField, Xid8Field
+from eventhub.postgresql.tables import CreateTable, CurrentXid, JsonTextField, Reference, Xid8Field
 
 
 class Migration(migrations.Migration):
@@ -234,15 +234,7 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
-                (
-                    "stream",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.stream",
-                    ),
-                ),
+                ("stream", Reference(to="eventlog.stream")),
                 ("client_id", BigIntegerField(db_comment="negative: an operator")),
                 ("digest", UUIDField(db_comment="hash of the filter")),
                 ("filter", TextField(db_comment="in predicate form")),
@@ -411,15 +403,7 @@ class Migration(migrations.Migration):
                         db_index=False, on_delete=DO_NOTHING, to="registrations.registrationgroup"
                     ),
                 ),
-                (
-                    "stream",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.stream",
-                    ),
-                ),
+                ("stream", Reference(to="eventlog.stream")),
                 (
                     "registrations",
                     IntegerField(db_comment="live ones of the group that name the stream now"),
@@ -498,33 +482,9 @@ class Migration(migrations.Migration):
                         serialize=False,
                     ),
                 ),
-                (
-                    "client",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="access.client",
-                    ),
-                ),
-                (
-                    "stream",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="eventlog.stream",
-                    ),
-                ),
-                (
-                    "registration",
-                    ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        on_delete=DO_NOTHING,
-                        to="registrations.registration",
-                    ),
-                ),
+                ("client", Reference(to="access.client")),
+                ("stream", Reference(to="eventlog.stream")),
+                ("registration", Reference(to="registrations.registration")),
                 ("cost", IntegerField(db_comment="in units of registrations/matching/cost.py")),
             ],
             options={
