@@ -28,17 +28,13 @@ class _Needed(NamedTuple):
 
 
 async def needs(connection: Connection) -> dict[int, int]:
-    """Return each stream's lowest sequence not matched for callbacks, or not yet fully
-    fanned out.
-    """
+    """Return the lowest sequence of each stream that is not matched or fanned out completely."""
     rows = await (await cursor_of(connection, _Needed).execute(SQL["needed"])).fetchall()
     return {row.stream_id: row.sequence for row in rows}
 
 
 async def release(connection: Connection, partition_id: int) -> bool:
-    """Copy the events of a partition to be dropped into pending deliveries; return True
-    when done.
-    """
+    """Copy the events of a partition to be dropped into pending deliveries; True when done."""
     values = {"partition_id": partition_id, "rows_max": limits.RETAINED_ROWS_MAX}
     while (await connection.execute(SQL["copy_events"], values)).rowcount:
         pass

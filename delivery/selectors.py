@@ -52,9 +52,7 @@ def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QueryS
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
-    """Return the deliveries of one event. Raise Forbidden if its stream is not the actor's to
-    listen to.
-    """
+    """Return the deliveries of one event. Raise Forbidden for a stream without `listen`."""
     segments = Segment.objects.filter(_of_streams(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
     return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)

@@ -58,9 +58,7 @@ class FilterSource(NamedTuple):
         return specs_of(parse(self.language, self.source).node)
 
     def form(self) -> NormalForm:
-        """Return the normal form: equal forms match the same events. Raises what the language
-        raises.
-        """
+        """Return the normal form, equal for equal filters. Raises the language's errors."""
         return self.read().form
 
     def read(self) -> "NormalizedFilter":
@@ -80,16 +78,12 @@ class FilterSource(NamedTuple):
         return self._replace(written=written_form(form)) if len(form) == 1 else self
 
     def digest(self, client_id: int, stream_ids: Iterable[int]) -> UUID:
-        """Return the digest of a registration with this filter (digest.py). Raises what the
-        language raises.
-        """
+        """Return the digest of a registration with this filter. Raises the language's errors."""
         written = written_form(self.form()) if self.written is None else self.written
         return digest_of(client_id, stream_ids, written)
 
     def budgets(self, strategies: Sequence[str]) -> tuple[int, ...]:
-        """Return what each strategy evaluates of it for every event (matching/cost.py). Raises
-        what the language raises.
-        """
+        """Return its cost for every event, by strategy. Raises the language's errors."""
         if self.language == PAIRS and set(strategies) <= PAIR_INDEXED:
             return (0,) * len(strategies)
         form = self.form()

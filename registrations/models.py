@@ -106,9 +106,7 @@ class Endpoint(models.Model):
 
 
 class EndpointHealth(models.Model):
-    """The latest results of an endpoint's callbacks, written with them when the outcome changes,
-    otherwise at intervals.
-    """
+    """The latest results of an endpoint's callbacks, written on a change, or at intervals."""
 
     endpoint = OneToOneField(
         Endpoint,

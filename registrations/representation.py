@@ -1,6 +1,4 @@
-"""The representation of a registration in the API: its row, the names of its streams, and its
-parsed filter. Plain module.
-"""
+"""The representation of a registration in the API. Plain module."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,6 +1,4 @@
-"""The base of the views of endpoints and groups: clients own them, and a change locks the row.
-Django module.
-"""
+"""The base of the views of endpoints and groups, which clients own. Django module."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -28,9 +28,7 @@ Vector = dict[int, Cursor]  # by stream id, its last position when a barrier was
 
 
 class RegistrationDefinition(NamedTuple):
-    """The definition in a version of a registration. `expensive` is its cost in the client's budget
-    on each stream; (): nothing.
-    """
+    """The definition in a version. `expensive`: its budget on each stream; (): nothing."""
 
     streams: tuple[int, ...]
     language: str
@@ -158,9 +156,7 @@ def stream_names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
 
 
 def new_barrier(connection: Connection) -> int:
-    """Insert an empty barrier, to be raised later in this transaction, and return its id; rows may
-    refer to it at once.
-    """
+    """Insert an empty barrier, to be filled later in this transaction; return its id."""
     return int(scalars(connection).execute(SQL["new_barrier"]).fetchone() or 0)
 
 
@@ -181,9 +177,7 @@ def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int
 def insert(
     connection: Connection, zone_id: int, client_id: int, keys: Sequence[str | None]
 ) -> list[int]:
-    """Insert registrations with the client's keys; return their ids, ascending in the order given.
-    The caller adds their first versions.
-    """
+    """Insert registrations, without versions; return their ids, ascending in this order."""
     if not keys:
         return []
     values = (zone_id, client_id, text_array(keys))
@@ -191,9 +185,7 @@ def insert(
 
 
 def owner_of(connection: Connection, zone_id: int, client_id: int | None, id: int) -> int | None:
-    """Return the client of a live registration of the zone; None if there is none, or if it belongs
-    to another client than `client_id`.
-    """
+    """Return the client of a live registration of the zone, or None; only if `client_id`."""
     values = {"id": id, "zone_id": zone_id, "client_id": client_id}
     owner: int | None = scalars(connection).execute(SQL["owner"], values).fetchone()
     return owner
@@ -257,9 +249,7 @@ def count(connection: Connection, client_id: int, change: int) -> None:
 def by_key(
     connection: Connection, client_id: int, keys: Iterable[str]
 ) -> dict[str, KnownRegistration]:
-    """Return the registration that each key of the client names; an ended one only if no live one
-    has the key.
-    """
+    """Return the registration that each key names: the live one, else the last ended."""
     query = _packed(connection, named(KnownRegistration))
     rows = query.execute(SQL["by_key"], (client_id, text_array([*keys])))
     return {row.key: row for row in rows}
@@ -299,9 +289,7 @@ def vectors(connection: Connection, registrations: Sequence[RegistrationRow]) ->
 
 
 def _packed(connection: Connection, rows: BaseRowFactory[Any]) -> psycopg.Cursor[Any]:
-    """Return a cursor for statements of many rows, with parameters bound by the server and arrays
-    in binary form.
-    """
+    """Return a cursor for many rows: parameters bound by the server, binary arrays."""
     cursor = psycopg.Cursor(connection, row_factory=rows)
     adapt(cursor)
     return cursor

@@ -35,9 +35,7 @@ from registrations.rows import (
 
 
 class ChangePlan:
-    """The changes of one transaction to a client's registrations, at one barrier: collected, then
-    stored, and announced last.
-    """
+    """The changes of a transaction at one barrier: collected, stored, and announced last."""
 
     def __init__(self, actor: Actor, owner: Owner, live: int) -> None:
         self.actor, self.owner = actor, owner
@@ -50,9 +48,7 @@ class ChangePlan:
         self._streams: set[int] = set()
 
     def store(self, names: Mapping[int, str]) -> list[int]:
-        """Write the collected changes and return the ids of the new registrations. `names` are
-        those of the streams, by id.
-        """
+        """Write the collected changes; return the new ids. `names`: of the streams, by id."""
         connection = raw_connection()
         self._barrier = rows.new_barrier(connection)
         keys = [key for key, _ in self.creates]
@@ -75,9 +71,7 @@ class ChangePlan:
         return ids
 
     def announce(self) -> tuple[Vector, int]:
-        """Raise the barrier and announce every change. Return the barrier's positions and the last
-        sequence in `system`.
-        """
+        """Fill the barrier and announce the changes; return its positions and the last sequence."""
         prepared = prepare(zone=self.actor.zone, announcements=self.announcements)
         vector = rows.raise_barrier(raw_connection(), self._barrier, self._streams)
         return vector, append_announced(prepared)[-1].sequence
@@ -196,9 +190,7 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
 
 
 def lock_owner_with_room(client_id: int, count: int) -> int:
-    """Lock the client and check that it has room for `count` more registrations; return how many
-    it has. Raises NotFound, LimitReached.
-    """
+    """Lock a client with room for `count` more, else raise; return how many it has."""
     live = rows.lock_owner(raw_connection(), client_id)
     if live is None:
         raise NotFound("This zone has no such client.", field="client")

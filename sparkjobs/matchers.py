@@ -51,9 +51,7 @@ def matcher_folder(work: str, stream_id: int) -> Path:
 
 
 def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFrame:
-    """Write the matcher of each stream with callbacks, when an action runs; a row per stream:
-    (stream_id, versions, in_memory).
-    """
+    """Write each stream's matcher when an action runs: (stream_id, versions, in_memory)."""
     system = streams.select(
         sf.col("id").alias("stream_id"), (sf.col("zone_id") == SYSTEM_ZONE).alias("is_system")
     )

@@ -1,6 +1,4 @@
-"""Claims of due deliveries, up to the free slots of this worker, which are then posted.
-SQL module.
-"""
+"""Claims due deliveries for the free slots of this worker, which then posts them. SQL module."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -20,9 +18,7 @@ _START = LaneKey(0, 0)
 
 
 class _Scan(NamedTuple):
-    """A scan's due deliveries, by endpoint id or by lane, and the slots granted to each
-    endpoint.
-    """
+    """The due deliveries of a scan, by endpoint id or lane, and the slots granted by endpoint."""
 
     found: ScanResult
     due: dict[Any, CallbackEndpoint]

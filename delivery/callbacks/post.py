@@ -1,6 +1,4 @@
-"""One attempt to post a delivery: always returns an outcome, never raises, and takes a bounded
-time. Plain module.
-"""
+"""One attempt to post a delivery, in bounded time: an outcome, never an error. Plain module."""
 
 import socket
 import ssl

@@ -34,9 +34,7 @@ class DrainContext(NamedTuple):
 
 
 class Posting:
-    """The requests of one drain. `on_slot_free`: a slot became free; `on_idle`: no
-    request is left.
-    """
+    """The requests of one drain. `on_slot_free`: a slot is free; `on_idle`: no request is left."""
 
     def __init__(
         self,
@@ -139,9 +137,7 @@ class Posting:
             self._slots.release(first.endpoint_id)
 
     async def _attempt(self, delivery: PreparedDelivery) -> RetryDecision | None:
-        """Make an attempt and pass its result to the outbox; None if the claim leaves no time for
-        it. An expired event is not posted.
-        """
+        """Make an attempt unless the event expired, and queue its result; None: too late for it."""
         claimed = delivery.claimed
         late = delivery.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX
         if late or not self._heartbeat.is_alive:

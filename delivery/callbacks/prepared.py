@@ -10,9 +10,7 @@ from delivery.callbacks.signature import message_id
 
 
 class PreparedDelivery(NamedTuple):
-    """A claimed delivery, ready to be posted; its claim expires at `until_s`, on the
-    loop's clock.
-    """
+    """A claimed delivery, ready to be posted until `until_s`, on the loop's clock."""
 
     claimed: Claimed
     target: CallbackTarget

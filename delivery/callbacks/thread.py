@@ -1,6 +1,4 @@
-"""The drain in a thread with its own event loop, alongside the other work of the process. SQL
-module.
-"""
+"""The drain of a worker process, in a thread with its own event loop. SQL module."""
 
 import asyncio
 import resource

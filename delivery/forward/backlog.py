@@ -35,9 +35,7 @@ SQL = queries.load("delivery/sql/backlog.sql")
 
 
 class _EndpointCount(NamedTuple):
-    """The pending deliveries of an endpoint, parallel or ordered; fields as in
-    `EndpointBacklog`.
-    """
+    """The pending deliveries of an endpoint, parallel or ordered (EndpointBacklog)."""
 
     endpoint_id: int
     events: int
@@ -85,9 +83,7 @@ class Backlog:
 
 
 async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
-    """Drop what exceeds the bounds, on a connection with SQL's settings; return how many
-    deliveries.
-    """
+    """Drop what exceeds the bounds, on a connection with SQL's settings; return the number."""
     backlogs = await _measure(connection, bounds.age_s)
     metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))
     metrics.BACKLOG_BYTES.set(sum(one.bytes for one in backlogs))

@@ -42,9 +42,7 @@ class EpochCheck(NamedTuple):
 
 
 class LoadedInterest(NamedTuple):
-    """The content of a stream's interest; with a usable epoch, `written` is what the
-    epoch lacks.
-    """
+    """The content of a stream's interest; `written`: what a usable epoch lacks, or everything."""
 
     check: EpochCheck
     written: list[StoredVersion]  # versions that are not compiled yet

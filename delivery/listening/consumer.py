@@ -1,6 +1,4 @@
-"""The websocket transport: a Channels consumer that passes messages to the pump, and its frames to
-the socket. Django module.
-"""
+"""The websocket transport: a Channels consumer between the socket and the pump. Django module."""
 
 import asyncio
 from contextlib import ExitStack
@@ -145,9 +143,7 @@ class WebSocketRoute:
             await self._consumer(scope, receive, send)
 
     async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
-        """Authenticate by header, or for browsers by `?token=`, which takes connection tokens only:
-        API keys stay out of URLs.
-        """
+        """Authenticate by header or `?token=`, which takes no API keys: these stay out of URLs."""
         headers = scope["headers"]
         token = token_of(scope.get("query_string", b""), headers, "token")
         credential = read_head(headers).credential if token is None else token
@@ -155,9 +151,7 @@ class WebSocketRoute:
 
 
 def select_subprotocol(scope: dict[str, Any] | Scope) -> str | None:
-    """Return the first known subprotocol of those offered; None if none was offered. Raises
-    InvalidField when none is known.
-    """
+    """Return the first known subprotocol; None if none is offered. Raises InvalidField."""
     offered = scope.get("subprotocols") or []
     for name in offered:
         if name in SUBPROTOCOLS:

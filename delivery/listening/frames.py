@@ -42,9 +42,7 @@ class EventHeader:
 
 
 class FrameFormat(Protocol[T]):
-    """A format of frames. The part of an event that is equal for all readers is built once and
-    shared.
-    """
+    """A format of frames. What is equal for all readers of an event is built once and shared."""
 
     def event(self, header: EventHeader, stored: StoredEvent) -> T: ...
 

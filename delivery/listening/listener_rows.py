@@ -46,9 +46,7 @@ class ListenerKey(NamedTuple):
 
 
 class ListenerProgress(NamedTuple):
-    """How far events were delivered to a listener, and how it ended (`end_reason` None: it is
-    open).
-    """
+    """The progress of a listener, and how it ended (`end_reason` None: it is open)."""
 
     key: ListenerKey
     cursor: Cursor
@@ -60,9 +58,7 @@ class ListenerProgress(NamedTuple):
 async def insert_listeners(
     connection: Connection, node: str, listeners: Sequence[NewListener]
 ) -> list[ListenerKey]:
-    """Insert and commit rows, and return their keys in order. Create the day's partition if it is
-    missing. Raises what psycopg raises.
-    """
+    """Insert rows, with the day's partition if missing; return their keys in order."""
     values = {"node": node, "listeners": _json(map(_inserted, range(len(listeners)), listeners))}
     rows = cursor_of(connection, ListenerKey)
     try:

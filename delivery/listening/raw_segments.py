@@ -153,9 +153,7 @@ async def _confirm(reader: SingleReader, stream: StreamInfo) -> None:
 
 
 def _require(principal: Principal, stream: str) -> None:
-    """Raise Forbidden without `listen` on the stream, and for `system`, whose segments have events
-    of all zones.
-    """
+    """Raise Forbidden without `listen` on the stream, and for `system`, which all zones share."""
     if stream == SYSTEM:
         raise Forbidden("The segments of `system` have events of all zones; listen to it instead.")
     principal.require_listen(stream)

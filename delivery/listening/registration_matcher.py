@@ -30,9 +30,7 @@ _METRICS_STREAM = "listeners"  # label `stream` of the metrics, for all listener
 
 
 class RegistrationMatcher:
-    """The matcher of one listener. Call `catch_up` after reading a batch, then `matching` for each
-    of its events.
-    """
+    """The matcher of one listener: `catch_up` after reading a batch, then `matching` each."""
 
     def __init__(
         self,
@@ -66,9 +64,7 @@ class RegistrationMatcher:
         stream_id: int,
         hierarchy: TypeHierarchy = no_supertypes,
     ) -> AsyncIterator["RegistrationMatcher"]:
-        """Keep a matcher current until the block ends. `hierarchy` has the types of the events that
-        `matching` gets.
-        """
+        """Keep a matcher current within the block. `hierarchy` knows the types of its events."""
         matcher = cls(hub_log, feed, ids, stream_id, hierarchy)
         feed.policy_listeners.add(matcher._policy_changed)
         try:
@@ -91,17 +87,13 @@ class RegistrationMatcher:
             raise UnknownRegistration("The registrations of this listener have ended.")
 
     def matching(self, stored: StoredEvent) -> list[int]:
-        """Return the registrations that the event matches, ascending. The listener checks before
-        whether the client may see the event.
-        """
+        """Return the registrations that match, ascending; visibility is checked before."""
         found = (self._versions[id] for id in self._matcher.match(stored.event))
         held = (version for version in found if self._holds(version, stored.sequence))
         return sorted({version.registration for version in held})
 
     def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
-        """Return what is delivered of an event that matches these registrations: the event, or what
-        their reports derive from it (OIF-06).
-        """
+        """Return what is delivered of a match: the event, or what reports derive (OIF-06)."""
         if not self._reporting:
             return stored
         report = merged_report(self._report(id, stored.sequence) for id in registrations)
@@ -188,9 +180,7 @@ class RegistrationMatcher:
 async def require_own(
     hub_log: Log, principal: Principal, ids: Sequence[int], stream_id: int
 ) -> None:
-    """Raise UnknownRegistration unless all are live registrations of the client that name the
-    stream.
-    """
+    """Raise UnknownRegistration unless all are the client's, live, and name the stream."""
     async with reading(hub_log.pool) as connection:
         live = await live_registrations(connection, principal.client_id, ids)
     named = {found.id for found in live if stream_id in found.streams}

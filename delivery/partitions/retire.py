@@ -118,9 +118,7 @@ async def _retire(
     *,
     low_space: bool = False,
 ) -> bool:
-    """Retire a partition. Return False if an export still reads it or the archive is not writable:
-    then it stays, attached if it was.
-    """
+    """Retire a partition; return False if it stays for an export or an unwritable archive."""
     if await is_exported(connection, name):
         log.info("retirement_postponed", partition=name, reason="exported")
         return False
@@ -178,9 +176,7 @@ async def _detach(connection: Connection, parent: str, name: str) -> None:
 async def _write_archive(
     connection: Connection, parent: str, name: str, archive: PartitionArchive, seconds_max: float
 ) -> ArchivedPartition:
-    """Write the rows to the archive in a thread. Raise ArchiveUnavailable, also after
-    `seconds_max`, and DatabaseUnavailable.
-    """
+    """Write the rows in a thread. Raise ArchiveUnavailable, also after `seconds_max`."""
     query = await (await scalars(connection).execute(SQL["rows_of"], (name,))).fetchone() or ""
     writing = asyncio.ensure_future(asyncio.to_thread(archive.write, parent, name, query))
     try:

@@ -99,7 +99,7 @@ SELECT endpoint_id, stream_id, %(token)s, now() + make_interval(secs => %(claim_
   FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[]) AS requested (endpoint_id, stream_id)
  WHERE endpoint_id = ANY (%(probes)s)
     OR NOT EXISTS (SELECT FROM backoffs b WHERE b.endpoint_id = requested.endpoint_id AND b.pause_s > 0)
- ORDER BY 1, 2, 3
+ ORDER BY 1, 2
     ON CONFLICT (endpoint_id, stream_id)
     DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at WHERE l.expires_at <= now()
 RETURNING endpoint_id, stream_id

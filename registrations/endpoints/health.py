@@ -54,9 +54,7 @@ def health_updates(tries: Iterable[EndpointAttempt]) -> list[HealthUpdate]:
 
 
 async def write(connection: psycopg.AsyncConnection[Any], notes: Sequence[HealthUpdate]) -> None:
-    """Write the updates that change an outcome or replace a row older than some seconds. Raises
-    psycopg's errors.
-    """
+    """Write the updates that change an outcome or replace a row that is some seconds old."""
     values = {
         "endpoints": int8_array([each.last.endpoint_id for each in notes]),
         "outcomes": text_array([each.last.outcome for each in notes]),

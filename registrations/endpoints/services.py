@@ -1,6 +1,4 @@
-"""Creates, changes and deletes endpoints. Each change is announced in its own transaction. Django
-module.
-"""
+"""Creates, changes and deletes endpoints, and announces each change. Django module."""
 
 import functools
 from collections.abc import Mapping
@@ -45,9 +43,7 @@ class NewEndpoint(NamedTuple):
 
 @functools.cache
 def callback_addresses() -> CallbackAddresses:
-    """Return the address guard with EVENTHUB_CALLBACK_ALLOW. Raises ValueError that names a bad
-    entry.
-    """
+    """Return the address guard with EVENTHUB_CALLBACK_ALLOW. Raises ValueError."""
     return parse_allowed(settings.ENV.callback_allow)
 
 
@@ -63,17 +59,13 @@ def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpo
 
 
 def lock_client(owner: Owner) -> None:
-    """Lock the client, so that it cannot end and nothing else is added to it.
-    Raises NotFound if it has ended.
-    """
+    """Lock the client, so that it cannot end or get anything else. Raises NotFound."""
     if lock_owner(raw_connection(), owner.id) is None:
         raise NotFound("This zone has no such client.", field="client")
 
 
 def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint:
-    """Insert an endpoint, for a caller that has locked the client and announces it. The
-    result has the secret as `secret_text`.
-    """
+    """Insert an endpoint; the caller locked the client. The result has `secret_text`."""
     existing = Endpoint.objects.live().filter(client_id=owner.id)
     if existing.count() >= limits.ENDPOINTS_PER_CLIENT_MAX:
         raise LimitReached(limit=limits.ENDPOINTS_PER_CLIENT_MAX)
@@ -111,9 +103,7 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
 
 
 def delete_endpoint(*, actor: Actor, endpoint: Endpoint) -> None:
-    """Delete an endpoint, whose row is locked. Raises EndpointInUse if a registration names it,
-    Forbidden.
-    """
+    """Delete an endpoint, whose row is locked. Raises EndpointInUse, Forbidden."""
     _require_listen_to_all(actor, endpoint)
     if _current_versions(endpoint).exists():
         raise EndpointInUse(field="endpoint")

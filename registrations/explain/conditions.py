@@ -93,9 +93,7 @@ class EvaluatedEvent(NamedTuple):
 def applicable_versions(
     versions: Iterable[VersionStatus], sequence: int
 ) -> Iterator[VersionStatus]:
-    """Yield, for each registration, the version that applied to the event, else the current one.
-    `versions` are ordered by registration.
-    """
+    """Yield by registration the version that applied, else the current one; rows are grouped."""
     best: VersionStatus | None = None
     for version in versions:
         if best is not None and best.registration != version.registration:

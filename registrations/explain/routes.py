@@ -1,6 +1,4 @@
-"""The routes that read the log: dry runs, and the registrations that an event matched. Plain
-module.
-"""
+"""The routes of dry runs, and of the registrations that an event matched. Plain module."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -83,9 +81,7 @@ class ExplainRoutes:
         return _answer(run.json())
 
     async def matches(self, call: Call) -> Response:
-        """Answer GET /v1/streams/{stream}/events/{sequence}/matches. Raises UnknownStream,
-        UnknownEvent, Gone and other errors of reading.
-        """
+        """Answer GET /v1/streams/{stream}/events/{sequence}/matches. Raises errors of reading."""
         principal = await call.authorizer.authenticate(read_head(call.scope["headers"]).credential)
         name, text = (utf8_path(raw) for raw in call.parameters)
         after = _after(call.scope)

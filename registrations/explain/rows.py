@@ -1,6 +1,4 @@
-"""Reads the versions of registrations with their status for one event, and an event by its
-sequence. SQL module.
-"""
+"""Reads versions with their status for one event, and an event by sequence. SQL module."""
 
 from typing import Any, NamedTuple
 

@@ -13,9 +13,7 @@ from eventhub.base.errors import TooManyRequests
 
 
 class ExplainSlots:
-    """The running dry runs and searches of one process, by client. Concurrency contract: one event
-    loop.
-    """
+    """The running dry runs and searches of a process, by client; for one event loop."""
 
     def __init__(self) -> None:
         self._clients: Counter[int] = Counter()

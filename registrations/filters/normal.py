@@ -176,9 +176,7 @@ class _Tests:
         return found
 
     def _all(self, forms: Iterable[_Bits], position: TextPosition | None) -> _Bits:
-        """Join forms that must all hold, the small ones first: single tests become one alternative
-        before the others multiply.
-        """
+        """Join forms that must all hold: small ones first, before the others multiply them."""
         found, *others = sorted(forms, key=len) or [{0: 0}]
         for form in others:
             found = self._both(found, form, position)

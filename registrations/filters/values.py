@@ -103,9 +103,7 @@ def value_of(path: Path, event: Event) -> Any:
 
 
 def members(value: Any) -> Iterator[Any]:
-    """Yield the comparable values: the members of a list, or the value itself; no lists and no
-    objects.
-    """
+    """Yield the comparable values: members of a list, or the value; no lists or objects."""
     for one in value if isinstance(value, list | tuple) else (value,):
         if one is not MISSING and not isinstance(one, dict | list):
             yield one
@@ -131,9 +129,7 @@ def key_of(value: Any) -> Any:
 
 
 def outermost(values: Iterable[Any], *, least: bool) -> list[Any]:
-    """Return the values that decide whether an order holds for any: the least (or greatest) text,
-    number, and numeric text.
-    """
+    """Return the least (or greatest) text, number and numeric text, which decide orders."""
     choose: Callable[..., Any] = min if least else max
     texts: list[Any] = []
     rest: list[Any] = []

@@ -7,9 +7,7 @@ _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
 
 
 def wildcard_parts(pattern: str) -> tuple[str, ...]:
-    """Return the texts between the stars, without escapes; consecutive stars are one. Raises
-    ValueError for a lone backslash.
-    """
+    """Return the texts between stars, unescaped. Raises ValueError for a lone backslash."""
     if "\\" not in pattern:
         first, *rest = pattern.split("*")
     else:

@@ -21,9 +21,7 @@ class _GroupName(NamedTuple):
 
 
 def lock_groups(connection: Connection, client_id: int, names: Iterable[str]) -> dict[str, int]:
-    """Lock the client's groups with these names FOR SHARE to the end of the transaction and return
-    them as {name: id}.
-    """
+    """Lock the client's groups with these names FOR SHARE; return them as {name: id}."""
     names = list(names)
     if not names:
         return {}

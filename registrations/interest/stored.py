@@ -1,6 +1,4 @@
-"""The filters in the tables that make up the interest in a stream: those of live registrations and
-of listeners. SQL module.
-"""
+"""The stored filters of live registrations and listeners of a stream. SQL module."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -25,9 +23,7 @@ class InterestScope(NamedTuple):
 
 
 class ClosureMarks(NamedTuple):
-    """The inputs of a closure that change without a barrier: a closure with equal marks and no new
-    barrier is current.
-    """
+    """The inputs of a closure that change without a barrier; equal marks: it is current."""
 
     quench: bool  # the stream's policy, in force: all listeners are known
     types: int  # number of declared versions of types

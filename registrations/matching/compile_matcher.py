@@ -22,9 +22,7 @@ from registrations.matching.thresholds import Shadows, Strength, Threshold
 
 
 class Block:
-    """A block of the program, run where all steps that lead to it hold: numbers to return, and
-    further steps.
-    """
+    """A block of the program, run if all steps to it hold: matches, and further steps."""
 
     __slots__ = ("cases", "ids", "tests")
 

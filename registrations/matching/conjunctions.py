@@ -163,9 +163,7 @@ def unlink(conjunction: Conjunction) -> None:
 
 
 def review_if_due(gate: GateConjunctions, atom: Atom | None) -> int:
-    """Link the conjunctions of an atom again if they doubled since the last review; return 1 if so,
-    else 0.
-    """
+    """Link an atom's conjunctions again if they doubled since; return 1 if so, else 0."""
     if atom is None or atom.partners is None or atom.posted < atom.review_at:
         return 0
     posted = [each for couple in atom.partners.values() for each in couple.more or ()]

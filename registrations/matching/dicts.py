@@ -1,6 +1,4 @@
-"""Events as dictionaries, as the JSON API and the Python client return them, for matching outside
-the hub (RDY-53). Plain module.
-"""
+"""Events as dictionaries, for matching outside the hub (RDY-53). Plain module."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

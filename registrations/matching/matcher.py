@@ -46,9 +46,7 @@ class Matcher(Protocol):
     def counters(self) -> Counters: ...
 
     def add(self, id: int, spec: Spec) -> None:
-        """Add a spec in place; it matches from the next event on (SUN-11). It replaces another spec
-        under that number.
-        """
+        """Add or replace a spec in place; it matches from the next event on (SUN-11)."""
 
     def remove(self, id: int) -> None:
         """Remove a number; do nothing if it does not exist."""

@@ -1,6 +1,4 @@
-"""Strategy `sig`: the signature of a subscription is compared with the event's fields before it is
-evaluated (OIF-25). Plain module.
-"""
+"""Strategy `sig`: signatures are compared before filters are evaluated (OIF-25). Plain module."""
 
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes

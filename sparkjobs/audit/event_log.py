@@ -30,9 +30,7 @@ def _fault(kind: str, first: Column, last: Column, evidence: Column) -> list[Col
 
 
 def discontinuities(segments: DataFrame, streams: DataFrame) -> DataFrame:
-    """Find gaps and overlaps between a stream's segments, from 1 to the head. Dropped segments are
-    listed too, so any gap is a fault.
-    """
+    """Find gaps and overlaps between segments, from 1 to the head, dropped ones included."""
     in_order = Window.partitionBy("stream_id").orderBy("first", "segment_id")
     heads = streams.select(
         sf.col("id").alias("stream_id"),
@@ -198,9 +196,7 @@ def lost_numbers(producers: DataFrame, ranges: DataFrame, whole: DataFrame) -> D
 
 
 def producer_figures(ranges: DataFrame) -> DataFrame:
-    """Count, by stream, client and incarnation, the numbers used and those omitted between them,
-    which is allowed.
-    """
+    """Count by stream, client and incarnation the numbers used, and omitted between them."""
     size = sf.col("high") - sf.col("low") + 1
     of_window = ranges.groupBy("stream_id", "client", "incarnation", "window").agg(
         sf.sum(size).alias("numbers"), sf.min("low").alias("low"), sf.max("high").alias("high")

@@ -56,9 +56,7 @@ def merge_ranges(ranges: DataFrame) -> DataFrame:
 
 
 def mark_skipped(rows: DataFrame, ranges: DataFrame) -> DataFrame:
-    """Add `skipped` to rows (stream_id, sequence, ...): whether one of the merged ranges contains
-    the sequence. Rows are not multiplied.
-    """
+    """Add `skipped`: whether one of the merged ranges contains the row's sequence."""
     blocks = ranges.select(
         sf.col("stream_id").alias("gap_of"),
         "from",

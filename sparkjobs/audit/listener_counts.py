@@ -250,9 +250,7 @@ class _SegmentCount:
 
 
 class _CountsUpTo(NamedTuple):
-    """Ascending sequences: the checked ones; and sure and doubtful ones, shared and the client's
-    own.
-    """
+    """Ascending sequences: checked ones; sure and doubtful ones, shared and the client's own."""
 
     first: int
     checked: _Sequences

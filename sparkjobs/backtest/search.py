@@ -1,6 +1,4 @@
-"""The search of segments for matches of a filter, on executors, with the forwarders' matcher.
-Plain module.
-"""
+"""The search of segments on executors, with the forwarders' matcher. Plain module."""
 
 import functools
 from collections.abc import Iterator
@@ -62,9 +60,7 @@ class FilterMatch(NamedTuple):
 
 
 def search(segments: Iterator[pa.RecordBatch], query: BacktestQuery) -> Iterator[pa.RecordBatch]:
-    """Search segments (id, uuid and the columns of `SegmentFile`) and yield SEARCH_ROW, for
-    mapInArrow.
-    """
+    """Search segments (id, uuid, columns of `SegmentFile`); yield SEARCH_ROW for mapInArrow."""
     matcher = _matcher(query.language, query.filter, query.types)
     for batch in segments:
         for segment in batch.to_pylist():

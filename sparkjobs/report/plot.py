@@ -120,9 +120,7 @@ def _draw(
 
 
 def _inline(svg: str) -> str:
-    """Remove the document's head and the ids of groups, which repeat in every plot, and set the
-    text colour.
-    """
+    """Remove head and group ids, which repeat in every plot, and set the text colour."""
     inner = svg[svg.index("<svg") :]
     inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)
     return re.sub(r'<g id="[^"]*"', "<g", inner).replace(_TEXT, "currentColor")

@@ -1,6 +1,4 @@
-"""The signal that stops a run early: any thread requests it, and the run's work checks for it.
-Plain module.
-"""
+"""The signal, from any thread, that stops a run early. Plain module."""
 
 import threading
 from collections.abc import Callable, Iterator

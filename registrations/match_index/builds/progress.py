@@ -1,6 +1,4 @@
-"""The display of a build's progress: one changing line on a terminal, else a line from time to
-time. Plain module.
-"""
+"""The progress of a build: a changing line on a terminal, else some lines. Plain module."""
 
 from collections.abc import Callable
 from types import TracebackType

@@ -37,9 +37,7 @@ class BuildOrder(NamedTuple):
 def build(
     order: BuildOrder, progress: Callable[[BuildProgress], None] = lambda progress: None
 ) -> IndexManifest:
-    """Build an index, and record start, progress and end. Raises IndexNotUsed, NotIndexable,
-    IndexNotWritten, DatabaseUnavailable.
-    """
+    """Build an index and record it. Raises IndexNotUsed, NotIndexable, IndexNotWritten."""
     url = order.database_url
     with (
         blocking(url, name="index builder") as connection,

@@ -1,6 +1,4 @@
-"""The status of a stream's match index, and requests for builds, which workers run (task.py).
-Django module.
-"""
+"""The status of a stream's match index, and requests for builds. Django module."""
 
 from pathlib import Path
 

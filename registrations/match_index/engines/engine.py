@@ -1,6 +1,4 @@
-"""The interface of the match index's engines: each matches events against one shard, and keeps its
-tombstones. Plain module.
-"""
+"""The interface of engines: one matches events against one shard. Plain module."""
 
 from typing import Protocol
 

@@ -53,9 +53,7 @@ def facts_of(manifest: IndexManifest) -> EpochFacts | None:
 
 
 def refusal(manifest: IndexManifest, stream_id: int, moment: StreamSnapshot) -> str | None:
-    """Return why an epoch must not be used: `form`, `stream`, `history`, `future`, `purged`; None
-    if it may be used.
-    """
+    """Return why an epoch must not be used (`form`, `stream`, `history`, `future`, `purged`)."""
     facts, through = facts_of(manifest), manifest.built_through_sequence
     if facts is None or through is None:
         return "form"

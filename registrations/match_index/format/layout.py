@@ -93,9 +93,7 @@ def head_bytes(head: ShardHeader, file_bytes: int, sections: dict[str, Section])
 
 
 def read_head(data: memoryview) -> tuple[ShardHeader, dict[str, Section]]:
-    """Read the header. Raises IndexDamaged if it is damaged, of another version, or does not fit
-    the file.
-    """
+    """Read the header. Raises IndexDamaged for another version, damage or length."""
     try:
         magic, order, version, size, count, *values, checksum = _HEADER.unpack_from(data)
     except error as cut:
