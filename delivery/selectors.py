@@ -1,6 +1,4 @@
-"""Reads deliveries with their attempts, and listeners, that the actor may see: both the endpoint
-or the client, and the stream. Django module.
-"""
+"""Reads deliveries, attempts and listeners that the actor may see. Django module."""
 
 from collections.abc import Sequence
 from typing import Any

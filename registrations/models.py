@@ -283,9 +283,7 @@ class Registration(models.Model):
 
 
 class RegistrationVersion(models.Model):
-    """The definition of a registration from one barrier (exclusive) to another (inclusive). The
-    only change to a version is that it ends.
-    """
+    """The definition of a registration between two barriers; it changes only by ending."""
 
     id = models.BigAutoField(primary_key=True, db_comment="id in matchers")
     registration = ForeignKey(Registration, models.DO_NOTHING, db_index=False)
@@ -379,9 +377,7 @@ class ListenInterest(models.Model):
 
 
 class IndexBuild(models.Model):
-    """The last build of a stream's match index, and whether another one is requested. The manifest
-    in the data folder describes the index itself.
-    """
+    """The last build of a stream's match index, and whether another one is requested."""
 
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True, db_constraint=False)
     requested_at = DateTimeField(null=True, db_comment="set while a build is requested")

@@ -57,9 +57,7 @@ class _PurgedBarriers(NamedTuple):
 
 
 class VersionPurge:
-    """The maintenance task: walks over all ended versions and all barriers, one batch in one
-    transaction; a run continues where the last one's time ended.
-    """
+    """Deletes ended versions and barriers in batches; a run continues the previous one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

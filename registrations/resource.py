@@ -16,9 +16,7 @@ from registrations.permissions import HasListenGrant
 
 
 class OwnedView(ResourceView):
-    """A view of resources that belong to clients. An actor sees those of its own client, or of the
-    whole zone; others do not exist for it.
-    """
+    """A view of resources of clients: of the actor's own client, or of the whole zone."""
 
     permission_classes = (HasListenGrant,)
     filterset_class = OwnedFilterSet

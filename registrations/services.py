@@ -212,9 +212,7 @@ def _resource(actor: Actor, id: int) -> Resource:
 def _locked(
     actor: Actor, id: int, if_match: int | None
 ) -> tuple[ChangePlan, RegistrationRow, dict[int, str]]:
-    """Lock a live registration that the actor may change, and its client; return it with the
-    names of its streams. Raises UnknownRegistration, Forbidden, Changed.
-    """
+    """Lock a live registration and its client; return it with the names of its streams."""
     connection = raw_connection()
     owner_id = rows.owner_of(connection, actor.zone_id, scope(actor=actor), id)
     live = rows.lock_owner(connection, owner_id) if owner_id else None

@@ -1,6 +1,4 @@
-"""The endpoints to which an event must be delivered, recomputed on executors with the product's own
-matcher over indexes that the job has built (matchers.py). Spark module.
-"""
+"""The endpoints of an event, recomputed by the product's own matcher. Spark module."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache

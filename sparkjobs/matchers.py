@@ -78,9 +78,7 @@ def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFr
 
 
 def build_matcher(root: Path, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
-    """Build one stream's matcher from rows of `tables.VERSIONS` that name an endpoint. Return the
-    number of versions, and of those that no index holds.
-    """
+    """Build one stream's matcher; return the versions, and those that no index holds."""
     with _InMemoryVersionsFile(root) as in_memory:
         matcher = _MatcherBuild(in_memory)
         build_columns(root, matcher.shards(rows), EpochPlan(extra=COLUMNS, durable=False))
@@ -107,9 +105,7 @@ class InMemoryVersions:
         self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
 
     def load(self, first: int, last: int) -> None:
-        """Load the versions that can apply to these sequences and unload the others; versions
-        already loaded are not read again. Raises OSError.
-        """
+        """Load the versions that can apply to these sequences, and unload the others."""
         if self._is_empty:
             return
         until = ds.field("until")

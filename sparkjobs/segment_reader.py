@@ -33,9 +33,7 @@ class SegmentFile:
     """The rows of one segment. `altered`: its digest differs from the manifest's."""
 
     def __init__(self, segment: dict[str, Any], inputs: str, archive_url: str) -> None:
-        """Read the whole file. `segment`: id, source, file, file_bytes, file_sha256 of
-        `tables.SEGMENTS`. Raises UnreadableSegmentFile.
-        """
+        """Read the whole file of a row of `tables.SEGMENTS`. Raises UnreadableSegmentFile."""
         if segment["source"] == ARCHIVE:
             data = _archive_file(segment, archive_url)
             self.altered = hashlib.sha256(data).hexdigest() != segment["file_sha256"]

@@ -150,9 +150,7 @@ class Claiming:
         self.count += count
 
     async def _probes(self, connection: Connection, requested: dict[int, int]) -> frozenset[int]:
-        """Return the endpoints in backoff that this worker may probe. Remove from `requested` those
-        that other workers probe.
-        """
+        """Return the endpoints in backoff to probe, and drop from `requested` all others."""
         backing_off = [each for each in requested if self._failures.backs_off(each)]
         if not backing_off:
             return frozenset()

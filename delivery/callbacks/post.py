@@ -21,9 +21,7 @@ USER_AGENT = "EventHub"
 
 
 class CallbackTarget(NamedTuple):
-    """An endpoint as it is called. `secret` is the raw signing key. Without an `origin`, `fault`
-    says why the endpoint cannot be called. `head` starts every request.
-    """
+    """An endpoint as it is called; without an `origin`, `fault` says why it cannot be."""
 
     url: str
     origin: Origin | None

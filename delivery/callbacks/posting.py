@@ -91,9 +91,7 @@ class Posting:
             self._on_slot_free()
 
     async def _probe(self, deliveries: list[PreparedDelivery]) -> None:
-        """Probe an endpoint. If all events have expired, the next probe claims more of them, since
-        there may be a hundred thousand.
-        """
+        """Probe an endpoint. If all events have expired, the next probe claims more of them."""
         endpoint_id, left = deliveries[0].claimed.endpoint_id, list(deliveries)
         try:
             while left:

@@ -115,9 +115,7 @@ async def _measure(connection: Connection, age_s: int) -> list[EndpointBacklog]:
 async def _counted(
     connection: Connection, age_s: int, ordered: bool
 ) -> AsyncIterator[_EndpointCount]:
-    """Yield the counts of endpoints. A statement counts a few endpoints, so that none runs for
-    long, and one endpoint after a statement timed out.
-    """
+    """Yield the counts of endpoints, of a few per statement, and of one after a timeout."""
     values = {"age_s": age_s, "ordered": ordered, "row_bytes": limits.BACKLOG_ROW_BYTES, "after": 0}
     count = limits.BACKLOG_ENDPOINTS_PER_STATEMENT_MAX
     while True:

@@ -15,9 +15,7 @@ from registrations.matching.versions import HoldRules, Recipients, add_by_column
 
 
 class IndexedVersions:
-    """The versions in one epoch, for one task. `names`: the names of its clients; a client without
-    one sees only events that are for everybody.
-    """
+    """The versions in an epoch, for one task. A client without a name gets public events only."""
 
     def __init__(
         self, epoch: Epoch, names: Mapping[int, str], hierarchy: TypeHierarchy = no_supertypes

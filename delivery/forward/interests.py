@@ -255,9 +255,7 @@ class Interests:
             log.info("interest_rebuilt", stream=lease.stream_id, strategy=strategy)
 
     async def _change_strategy(self, entry: _Entry, matching: Matching) -> None:
-        """Rebuild an interest for another strategy. Versions in an index are not in memory, so the
-        interest is loaded again for a strategy without an index.
-        """
+        """Rebuild for another strategy, or load again if the versions are in an index."""
         async with self._building:
             if entry.interest.indexed is not None and not matching.is_indexed:
                 entry.stale = "strategy"
@@ -355,9 +353,7 @@ class Interests:
 
 
 async def take(interest: CallbackInterest, changes: VersionChanges) -> None:
-    """Add versions in time slices of the event loop. A batch at hand was read before these changes
-    were announced and does not depend on them, so it may be matched meanwhile.
-    """
+    """Add versions in time slices; a batch at hand was read before and may be matched then."""
     await run_in_slices(_steps(interest, changes.versions))
     interest.suspend(changes.suspensions)
 

@@ -69,9 +69,7 @@ async def load(
 async def check_epoch(
     connection: Connection, stream_id: int, passed: int, epoch: Epoch, present: Epoch | None
 ) -> EpochCheck:
-    """Return whether an epoch may replace the present one, and the versions that ended since it was
-    built; versions that start later are not read.
-    """
+    """Return whether an epoch may replace the present one, and what ended since it was built."""
     async with connection.transaction():
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         check = await _check(connection, stream_id, passed, epoch)

@@ -42,9 +42,7 @@ class Loss(NamedTuple):
 
 
 async def announce_losses(connection: Connection) -> int:
-    """Announce the losses that are due, for a bounded number of endpoints; return how many. Raise
-    what psycopg raises, and what refuses an event.
-    """
+    """Announce due losses, for a bounded number of endpoints; return how many."""
     bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_CHECK_MAX}
     async with connection.transaction():
         query = await cursor_of(connection, Loss).execute(SQL["losses_due"], bounds)

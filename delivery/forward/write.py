@@ -135,9 +135,7 @@ def _fanout(batch: DeliveryBatch) -> dict[str, Any]:
 
 
 class MissedEvents(NamedTuple):
-    """Events that were removed before they were matched, from `first` on. `position`: the position
-    before the first event that is still available.
-    """
+    """Events removed before matching, from `first` to before the next available `position`."""
 
     first: int
     position: StreamPosition

@@ -37,9 +37,7 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._messages = 0
 
     async def dispatch(self, message: Message) -> None:
-        """Call the handler. Channels' own dispatch first closes old Django connections, in one
-        thread for all sockets and for each message; this consumer uses none.
-        """
+        """Call the handler, without Channels' own check of Django connections in one thread."""
         await getattr(self, get_handler_name(message))(message)
 
     async def websocket_disconnect(self, message: Message) -> None:
@@ -68,9 +66,7 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._pump.close()
 
     async def _run(self) -> None:
-        """Run the pump until the socket ends; close the socket with a reason if the credential is
-        refused.
-        """
+        """Run the pump until the socket ends; close it if the credential is refused."""
         try:
             await self._pump.run()
         except Unauthenticated as error:

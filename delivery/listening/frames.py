@@ -70,9 +70,7 @@ class JsonFrames:
 
 
 class ProtobufFrames:
-    """Binary frames: ServerFrame messages. The frame of the last event, without it, is reused for
-    the next event of the same segment, in which only numbers differ.
-    """
+    """Binary frames (ServerFrame). The last one is reused: mostly only numbers differ."""
 
     def __init__(self) -> None:
         self._frame = event_pb2.EventFrame()  # without its event

@@ -45,9 +45,7 @@ class RawSegmentHandler:
         self._archive = archive
 
     async def __call__(self, call: Call) -> StreamingResponse:
-        """Handle a request. Raises Unauthenticated and its subclasses, Forbidden, UnknownStream,
-        UnknownSegment, SegmentOpen, Gone, NotAcceptable.
-        """
+        """Handle a request. Raises errors of access, UnknownSegment, SegmentOpen, Gone."""
         services, headers = self._services, call.scope["headers"]
         name, text = (utf8_path(raw) for raw in call.parameters)
         credential = read_head(headers).credential

@@ -1,6 +1,4 @@
-"""Reads the overview of a zone at a cost that does not grow with it: every count is bounded, and a
-count that takes too long is left out. Django module.
-"""
+"""Reads a zone's overview: counts are bounded, and slow ones left out. Django module."""
 
 from typing import Any
 

@@ -203,9 +203,7 @@ async def _count(connection: Connection, name: str, rows_max: int | None = None)
 
 
 async def _segments(connection: Connection, retired: Retired) -> str | None:
-    """Return ranges of the ids of the segments that a partition of deliveries has rows of. Once the
-    rows are gone, an audit cannot tell what these deliveries were.
-    """
+    """Return the ranges of segments that a partition has rows of, which audits need later."""
     if retired.parent != "deliveries" or not retired.rows:
         return None
     held = sql.SQL(

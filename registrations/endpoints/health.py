@@ -28,9 +28,7 @@ class EndpointAttempt(NamedTuple):
 
 
 class HealthUpdate(NamedTuple):
-    """The summary of some attempts at one endpoint: the last one, the last delivered one, and the
-    first failed one after that.
-    """
+    """Attempts at one endpoint: the last, the last success, the first failure since."""
 
     last: EndpointAttempt
     delivered_age_us: int | None

@@ -36,9 +36,7 @@ class _DisabledEndpoint(NamedTuple):
 def lock_endpoints(
     connection: Connection, client_id: int, ids: Iterable[int], urls: Iterable[str]
 ) -> dict[int, str]:
-    """Lock the client's endpoints with these ids or URLs against deletion, to the end of the
-    transaction; return them as {id: URL}, by id.
-    """
+    """Lock the client's endpoints with these ids or URLs FOR SHARE; return them as {id: URL}."""
     values = {"client_id": client_id, "ids": list(ids), "urls": list(urls)}
     return dict(cursor_of(connection, _EndpointUrl).execute(SQL["lock_endpoints"], values))
 

@@ -1,6 +1,4 @@
-"""The conditions, in addition to the filter, under which an event is delivered for a registration
-or a draft: bounds, suspensions, audience, expiry and so on. Plain module.
-"""
+"""The conditions of a delivery besides the filter: bounds, suspensions, … Plain module."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, NamedTuple, TypedDict

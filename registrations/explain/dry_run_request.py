@@ -126,9 +126,7 @@ async def bits_of(authorizer: Authorizer, zone_id: int, mask: Mask) -> int:
 
 
 async def range_of(log: Log, stream: StreamInfo, options: DryRunOptions) -> EventRange:
-    """Return the first and the last position of the run in the current log. Raises SegmentMismatch,
-    Gone, DatabaseUnavailable, TransientUnavailable.
-    """
+    """Return the first and last position of the run. Raises SegmentMismatch, Gone."""
     head = (await stream_ends(log, stream)).head
     if options.start is None:
         return EventRange(await before(log, stream, head, options.last) or head, head.sequence)

@@ -115,9 +115,7 @@ def _stream(run: DryRun, caller: DryRunCaller, closing: ExitStack) -> StreamingR
 async def _lines(
     run: DryRun, caller: DryRunCaller, closing: ExitStack
 ) -> AsyncGenerator[bytes, None]:
-    """Yield lines of progress, unless the last one is still unsent, and the result. The slot is
-    released before the last line, so a slow reader does not block others.
-    """
+    """Yield lines of progress, unless the last is unsent; release the slot, yield the result."""
     clock = asyncio.get_running_loop().time
     sent_s = clock()
     try:

@@ -51,9 +51,7 @@ def read_statuses_sync(
 
 
 async def event_at(log: Log, stream: StreamInfo, sequence: int) -> StoredEvent:
-    """Read one event from the log, the archive or memory. Raises UnknownEvent if no event has the
-    sequence yet, Gone if the event is no longer stored.
-    """
+    """Read one event. Raises UnknownEvent if it does not exist yet, Gone if no more."""
     head = (await stream_ends(log, stream)).head
     if not 0 < sequence <= head.sequence:
         raise UnknownEvent(stream=stream.name)

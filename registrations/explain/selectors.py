@@ -87,9 +87,7 @@ def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> Explanation:
-    """Explain a draft on an event in the body, or on a stored one (`stream` and `sequence`). Raises
-    errors of filters, of emitting an event and of reading one.
-    """
+    """Explain a draft on an event in the body, or on a stored one."""
     require_known(body, _EXPLAINED)
     draft = parse_draft(body)
     mask = _bits(actor, mask_of(body))

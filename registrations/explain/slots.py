@@ -1,6 +1,4 @@
-"""The concurrency limit of dry runs and searches in a web process, and their time slices, so that
-events take precedence. Plain module.
-"""
+"""The limit of dry runs and searches in a process, and their time slices. Plain module."""
 
 import asyncio
 from collections import Counter

@@ -65,9 +65,7 @@ def joined(values: Iterable[Any]) -> list[Any]:
 
 
 def fields_inside(value: Any) -> dict[str, Any]:
-    """Return the values one step below, by name: the fields of an object, or those of the objects
-    of a list, as `value_inside` finds them. Other values have none.
-    """
+    """Return the values one step below by name, found as by `value_inside`."""
     if isinstance(value, dict):
         return value
     several: dict[str, list[Any]] = {}

@@ -1,6 +1,4 @@
-"""Statements on groups of registrations that run under the locks of registrations, in the caller's
-transaction. Callers authorize. SQL module.
-"""
+"""Statements on groups in the caller's transaction. Callers authorize. SQL module."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

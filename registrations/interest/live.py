@@ -141,9 +141,7 @@ class Closures:
         return (await self._known(cached, scope, requested_s))._replace(through=through)
 
     async def changes(self, scope: InterestScope) -> AsyncIterator[StreamInterest]:
-        """Yield the interest now and after each rebuild, without end. Consecutive values may be
-        equal; the caller compares them. Raises Overloaded.
-        """
+        """Yield the interest now and after each rebuild; it may be equal. Raises Overloaded."""
         if len(self._wakers) >= limits.INTERESTS_PER_PROCESS_MAX:
             message = "This process notifies as many producers as it can; poll the closure instead."
             raise Overloaded(message)

@@ -92,9 +92,7 @@ async def read_registered(
 async def read_added(
     connection: Connection, scope: InterestScope, barriers: Sequence[int]
 ) -> list[FilterText]:
-    """Read the filters of registrations that started, or whose group was resumed, at some barriers;
-    one more than the limit means that there are more.
-    """
+    """Read filters that started or resumed at some barriers, up to the limit and one more."""
     bounds = {"barriers": list(barriers), "count": limits.CLOSURE_ADDED_MAX + 1}
     values = {**_values(scope), **bounds}
     return await (await cursor_of(connection, FilterText).execute(SQL["added"], values)).fetchall()

@@ -1,6 +1,4 @@
-"""The data structure of strategy `access` and its changes: atoms, and the conjunctions linked to
-them. access.py has the rules. Plain module.
-"""
+"""The atoms of strategy `access` and the conjunctions linked to them. Plain module."""
 
 from registrations.matching.atoms import Key, Pair, prefixes_of
 from registrations.matching.conditions import Condition, anchor_of
@@ -84,9 +82,7 @@ Parts = tuple[Atom | Condition, ...]  # the atoms, then the tests, each ascendin
 def conjunction_of(
     gate: GateConjunctions, pairs: tuple[Pair, ...], tests: tuple[Condition, ...]
 ) -> tuple[Conjunction, int]:
-    """Return the conjunction of these pairs and tests, created and linked if there is none, and the
-    number of atoms that were reviewed because of it.
-    """
+    """Return a conjunction, created if absent, and the number of atoms reviewed for it."""
     atoms = _in_order([_atom(gate, path, value) for path, value in pairs])
     key = atoms + tests
     found = gate.conjunctions.get(key)

@@ -1,6 +1,4 @@
-"""The interface of every matching strategy: specs are added under numbers, and an event returns the
-numbers that match. Plain module.
-"""
+"""The interface of strategies: numbered specs, of which an event matches some. Plain module."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

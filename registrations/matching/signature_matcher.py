@@ -10,9 +10,7 @@ from registrations.matching.spec import Spec
 
 
 class SigMatcher:
-    """A list of specs with signatures. `counters.compared` counts signatures, `counters.touched`
-    the specs whose signature passed, which are evaluated.
-    """
+    """Specs with signatures. `counters`: `compared` signatures, `touched` specs evaluated."""
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()

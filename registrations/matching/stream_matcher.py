@@ -27,9 +27,7 @@ class Matching(NamedTuple):
         return self.strategy in INDEXED
 
     def new(self) -> FilterMatcher:
-        """Return an empty matcher for the registrations that are not in the stream's index; it
-        never builds a large index itself. Raises ValueError for an unknown strategy.
-        """
+        """Return an empty matcher for what the index lacks. Raises ValueError for its strategy."""
         if self.is_indexed:
             return FilterMatcher(MemoryMatcher(self.hierarchy))
         return FilterMatcher(new_matcher(self.strategy, self.hierarchy))

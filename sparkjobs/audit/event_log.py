@@ -173,9 +173,7 @@ def repeated_numbers(
 
 
 def lost_numbers(producers: DataFrame, ranges: DataFrame, whole: DataFrame) -> DataFrame:
-    """Find acknowledged numbers above every stored one, in the streams `whole` of which every event
-    was checked; elsewhere missing events may explain them.
-    """
+    """Find acknowledged numbers above every stored one, in streams checked completely."""
     stored = ranges.groupBy("stream_id", "client", sf.col("window").alias("incarnation")).agg(
         sf.max("high").alias("stored")
     )

@@ -1,6 +1,4 @@
-"""The audit's findings: faults with a description and with names instead of ids. docs/audit.md says
-what to do about each kind. Spark module.
-"""
+"""Findings: faults with a description (docs/audit.md) and with names. Spark module."""
 
 from collections.abc import Mapping
 

@@ -140,9 +140,7 @@ class _SegmentCount:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all events. Sequences are kept per interest where all its clients receive the
-        event, and per client otherwise; sure and doubtful ones apart.
-        """
+        """Forget all events. Sequences are kept per interest or client; sure ones apart."""
         self._checked: list[int] = []
         self._common: list[_SureAndDoubtful] = [([], []) for _ in self.interests]
         self._own: dict[tuple[str, int], _SureAndDoubtful] = {}

@@ -90,9 +90,7 @@ def first_hour(hours: Sequence[tuple[int | None, int]], most: int) -> int | None
 def write_table(
     frame: DataFrame, order: Sequence[str], work: Path, result: Path
 ) -> Truncation | None:
-    """Write `result`.parquet and `result`.csv, sorted by `order`; of too many rows, the first. Rows
-    that are equal in `order` must be equal.
-    """
+    """Write `result`.parquet and .csv, sorted by `order`; of too many rows, the first."""
     most = limits.AUDIT_ROWS_MAX
     aside = work / result.name
     names = [name for name in frame.columns if name != "rank"]

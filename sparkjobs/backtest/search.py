@@ -108,9 +108,7 @@ def _search_file(
 def _match(
     rows: pa.RecordBatch, matcher: FilterMatcher, query: BacktestQuery, found: list[FilterMatch]
 ) -> int:
-    """Append matches to `found`; return the number of searched events. Raises UnreadableSegmentFile
-    if one cannot be decoded. This is the hot loop.
-    """
+    """Append matches, in the hot loop; return the number searched."""
     sequences, times, _, payloads = (column.to_pylist() for column in rows.columns)
     hidden = 0
     for at, payload in enumerate(payloads):

@@ -1,6 +1,4 @@
-"""Plots of a report, as inline SVG. Axes and texts take the page's text colour, so that they are
-readable on light and dark backgrounds. Plain module.
-"""
+"""Plots as inline SVG, in the page's text colour (light and dark). Plain module."""
 
 import io
 import re

@@ -105,9 +105,7 @@ def _check(home: Path, origin: str) -> Java:
 
 @lru_cache(maxsize=4)
 def _version(program: Path, changed_ns: int) -> tuple[str, int]:
-    """Return the version that `java -version` reports, and its major number; cached per file.
-    Raises OSError, TimeoutExpired, LookupError.
-    """
+    """Return the version that `java -version` reports, and its major number; cached by file."""
     done = subprocess.run(  # noqa: S603 - the operator's own
         [program, "-version"],
         capture_output=True,

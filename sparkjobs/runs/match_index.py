@@ -30,9 +30,7 @@ _POLL_S = 0.5  # for the end of another builder
 
 
 def build_locally(context: RunContext) -> JobResult | None:
-    """Build with the hub's builder if that is requested or faster than Spark; else return None.
-    Raises IndexNotUsed and the builder's errors.
-    """
+    """Build with the hub's builder if requested or faster than Spark; else return None."""
     stream_id, engine = context.params["stream_id"], context.params["engine"]
     with blocking(context.database_url, name="job") as connection:
         snapshot_of(connection, stream_id)
@@ -45,9 +43,7 @@ def build_locally(context: RunContext) -> JobResult | None:
 
 
 def publish(context: RunContext, stored: StoredResult) -> JobResult:
-    """Publish Spark's shards as the stream's next epoch, as of the snapshot they were built from.
-    Raises BadResult and errors of publishing.
-    """
+    """Publish Spark's shards as the next epoch, as of their snapshot."""
     stream_id = context.params["stream_id"]
     files = sorted((context.work / SHARDS).glob("*.idx"))
     if len(files) != stored.result.figures["shards"]:

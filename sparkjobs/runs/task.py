@@ -1,6 +1,4 @@
-"""The worker task that performs job runs, each in a process of its own, so that a run takes neither
-memory nor time from the worker's other tasks. SQL module.
-"""
+"""The worker's task that performs job runs, each in a child process. SQL module."""
 
 from typing import Any
 

@@ -82,9 +82,7 @@ def follows(test: Node, fact: Node) -> bool:
 
 
 def looked_at(test: Node) -> Iterator[Path]:
-    """Yield the paths of a test, also below `not`. A test implies only tests that share a path with
-    it, and itself.
-    """
+    """Yield the paths of a test, also below `not`; one implies only tests that share one."""
     match test:
         case Not(item):
             yield from looked_at(item)

@@ -27,9 +27,7 @@ _Key = tuple[str, object]
 
 
 class Closure(NamedTuple):
-    """A closure as alternatives; () matches nothing. `widened`: it matches more than the filters
-    do.
-    """
+    """Alternatives; () matches nothing. `widened`: they match more than the filters do."""
 
     form: NormalForm = ()
     widened: bool = False

@@ -1,6 +1,4 @@
-"""The build of one stream's match index, with its progress reported to the caller and in the
-records that the console shows. SQL module.
-"""
+"""The build of one stream's match index, with its progress recorded. SQL module."""
 
 import threading
 from collections.abc import Callable, Iterator

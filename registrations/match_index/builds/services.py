@@ -22,9 +22,7 @@ def find_status(*, actor: Actor, stream: str) -> IndexStatus:
 
 
 def request_build(*, actor: Actor, stream: str) -> IndexStatus:
-    """Request a build by a worker as soon as possible; a second request before it starts changes
-    nothing. Raises NothingToIndex, RedisOff.
-    """
+    """Request a build; a second request changes nothing. Raises NothingToIndex, RedisOff."""
     require_workers()
     found, connection = find_status(actor=actor, stream=stream), raw_connection()
     if found.idle:

@@ -69,8 +69,6 @@ def refusal(manifest: IndexManifest, stream_id: int, moment: StreamSnapshot) -> 
 
 
 def uses_index(stream_id: int, moment: StreamSnapshot) -> bool:
-    """Return whether a stream uses a match index. The few registrations on `system` are matched in
-    memory, and a transient stream has no callbacks.
-    """
+    """Return whether a stream uses an index: not `system` (few), nor a transient one."""
     forwarded = stream_id != SYSTEM_STREAM_ID and moment.durability != "transient"
     return forwarded and moment.strategy in INDEXED

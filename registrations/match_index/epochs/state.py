@@ -22,9 +22,7 @@ _ALL = 1 << 62
 
 
 class IndexState(NamedTuple):
-    """The state of a stream's index. Without a usable one `epoch` is None, and `changed_since`
-    counts all live versions with an endpoint.
-    """
+    """The state of a stream's index; without one, `changed_since` counts all live versions."""
 
     epoch: int | None
     ids: int  # versions in it

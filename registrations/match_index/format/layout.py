@@ -1,6 +1,4 @@
-"""The binary layout of a shard of the match index: header, table of sections, sections, which
-docs/match-index.md describes. Plain module.
-"""
+"""The binary layout of a shard, which docs/match-index.md describes. Plain module."""
 
 import sys
 from struct import Struct, error, pack_into
