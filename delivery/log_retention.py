@@ -17,7 +17,7 @@ from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
 
 log = get_logger(__name__)
-SQL = queries.load("delivery/sql/retained.sql")
+SQL = queries.load("delivery/sql/log_retention.sql")
 
 
 class _Needed(NamedTuple):

@@ -24,7 +24,7 @@ from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.models import EventRow, Segment
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
-from registrations.owners import listenable_streams, owner, require_some_listen, scope
+from registrations.scope import listenable_streams, owner, require_some_listen, scope
 
 # The key of a delivery, and its position in a list. The partition may change: a pending delivery
 # moves when its partition is retired.

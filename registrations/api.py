@@ -26,8 +26,8 @@ from registrations.filters.errors import FilterSyntax, FilterTooLarge, UnknownLa
 from registrations.filters.languages import LANGUAGES, Language
 from registrations.filtersets import RegistrationFilters
 from registrations.models import Registration
-from registrations.owners import owner
 from registrations.requests import parse_change, parse_new
+from registrations.scope import owner
 from registrations.selectors import list_registrations
 from registrations.serializers import (
     CREATED_ONE_OR_MORE,

@@ -18,10 +18,10 @@ import psycopg
 from eventhub.base.time_slices import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
-from registrations.compiled import COMPILED_FILTERS
+from registrations.compiled_filter_cache import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot
 from registrations.matching.spec import Specs
-from registrations.matching.stream_matcher import AUTO
+from registrations.matching.strategies import AUTO
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 SQL = queries.load("registrations/sql/catalog.sql")
@@ -151,7 +151,7 @@ async def ended_since(connection: Connection, facts: EpochFacts) -> dict[int, in
     return found
 
 
-async def moment_of(connection: Connection, stream_id: int) -> StreamSnapshot | None:
+async def stream_snapshot(connection: Connection, stream_id: int) -> StreamSnapshot | None:
     """Return the state of the stream in the snapshot of this transaction; None if it is unknown."""
     query = cursor_of(connection, StreamSnapshot)
     return await (await query.execute(SQL["moment"], (stream_id,))).fetchone()

@@ -7,7 +7,7 @@ import orjson
 
 from registrations.filter_source import PAIRS, FilterSource, stored_filter
 from registrations.filters.pairs import FIELDS
-from registrations.rows import RegistrationRow, Vector
+from registrations.statements import RegistrationRow, Vector
 
 
 def represent(

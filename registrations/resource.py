@@ -11,8 +11,8 @@ from eventhub.api.conditions import require_unchanged
 from eventhub.api.resource import ResourceView
 from registrations.filtersets import OwnedFilterSet
 from registrations.models import LIVE
-from registrations.owners import Owner, owner, scope
 from registrations.permissions import HasListenGrant
+from registrations.scope import Owner, owner, scope
 
 
 class OwnedView(ResourceView):

@@ -16,9 +16,9 @@ from registrations.match_index.format.index import open_base
 from registrations.match_index.format.layout import EXTRA
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS
-from registrations.matching.stream_matcher import Matching
+from registrations.matching.strategies import StreamStrategy
 from registrations.matching.versions import (
-    HoldRules,
+    EffectRules,
     Recipients,
     SuspensionSpan,
     add_by_columns,
@@ -26,7 +26,7 @@ from registrations.matching.versions import (
     without_ended,
 )
 from sparkjobs.matchers import InMemoryVersions, matcher_folder, read_names
-from sparkjobs.segment_reader import read_rows
+from sparkjobs.segment_files import read_rows
 from sparkjobs.tables import CLIENTS, SUSPENSIONS
 from sparkjobs.type_hierarchy import types_of_zone
 
@@ -90,7 +90,7 @@ class DeliveryMatcher:
             for shard in open_base(root).shards
         ]
         self._names = read_names(root)
-        self._memory = InMemoryVersions(root, Matching(hierarchy=hierarchy).new())
+        self._memory = InMemoryVersions(root, StreamStrategy(hierarchy=hierarchy).new())
         self._suspensions = suspensions_of(paths.inputs, stream.stream_id)
         self._groups: Callable[[], dict[str, frozenset[str]]] = lambda: _groups(
             paths.inputs, stream.zone_id
@@ -137,7 +137,7 @@ class DeliveryMatcher:
     def _match(
         self, event: Event, sequence: int, groups_of: Callable[[str], frozenset[str]]
     ) -> dict[int, list[int]]:
-        recipients, rules = Recipients({}, {}), HoldRules({}, self._suspensions, groups_of)
+        recipients, rules = Recipients({}, {}), EffectRules({}, self._suspensions, groups_of)
         add_versions(self._memory.match(event), event, sequence, rules, recipients)
         for engine, columns in self._shards:
             positions = engine.match(event, positions=True).tolist()
@@ -154,7 +154,7 @@ class DeliveryMatcher:
         return recipients.endpoints
 
     def _sees(
-        self, event: Event, columns: "_ShardColumns", position: int, rules: HoldRules
+        self, event: Event, columns: "_ShardColumns", position: int, rules: EffectRules
     ) -> bool:
         name = self._names[columns.client[position]]
         return may_see(event, name, rules.groups_of(name))

@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.compiled import CompiledFilters
+from registrations.compiled_filter_cache import CompiledFilters
 from registrations.match_index.format.builder import EpochPlan, build_columns
 from registrations.match_index.format.columns import EntryCollector, EntryColumns
 from registrations.match_index.format.errors import NotIndexable

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pyarrow.dataset as ds
 
 from eventhub.event.envelope import Event, version_number
-from sparkjobs.segment_reader import read_rows
+from sparkjobs.segment_files import read_rows
 from sparkjobs.tables import TYPES
 
 

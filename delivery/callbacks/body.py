@@ -19,7 +19,7 @@ from eventhub.event import cloudevents
 from eventhub.event.envelope import Event
 from eventhub.event.json_codec import event_json, time_text
 from eventhub.event.protobuf_codec import decode
-from registrations.endpoints.rows import Format
+from registrations.endpoints.statements import Format
 from registrations.filters.report import ReportTemplate
 
 EventKey = tuple[int, int, Format, ReportTemplate | None]  # segment id, sequence

@@ -8,7 +8,7 @@ from delivery.callbacks import claims
 from delivery.callbacks.backoffs import return_probes, take_probes
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneKey, ScanResult
 from delivery.callbacks.load import Loader
-from delivery.callbacks.posting import DrainContext, Posting
+from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.prepared import PreparedDelivery
 from delivery.callbacks.rotation import Rotation
 from eventhub.base import limits, metrics
@@ -26,9 +26,9 @@ class _Scan(NamedTuple):
 
 
 class Claiming:
-    """The claims of one drain. `posting` posts what was claimed."""
+    """The claims of one dispatcher. `posting` posts what was claimed."""
 
-    def __init__(self, context: DrainContext, loader: Loader, posting: Posting) -> None:
+    def __init__(self, context: DispatcherContext, loader: Loader, posting: Posting) -> None:
         self._clock = context.clock
         self._slots = context.slots
         self._failures = context.failures

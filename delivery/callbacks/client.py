@@ -173,7 +173,9 @@ class HttpConnection(asyncio.Protocol):
 
 
 class HttpClient:
-    """Posts requests and keeps connections for reuse. The slots of the drain bound their number."""
+    """Posts requests and keeps connections for reuse. The slots of the dispatcher bound their
+    number.
+    """
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard

@@ -1,7 +1,7 @@
 """The heartbeat of a worker that posts callbacks. It also frees the claims of workers without a
 heartbeat, repairs times that lie too far in the future after the database's clock stepped back, and
 receives notifications of new deliveries on the same connection. The statements are in
-delivery/sql/drains.sql. SQL module.
+delivery/sql/workers.sql. SQL module.
 
 A claim's token starts with its worker's id. A worker frees the claims of a silent one only if its
 own heartbeat was unbroken for the whole of the silence, by a clock that did not step: after an
@@ -25,7 +25,7 @@ from eventhub.postgresql.connections import Connection, answered_within, wait_fo
 from eventhub.postgresql.rows import cursor_of
 
 log = get_logger(__name__)
-SQL = queries.load("delivery/sql/drains.sql")
+SQL = queries.load("delivery/sql/workers.sql")
 CHANNEL = "eventhub_deliveries"  # notifications of new deliveries
 _LOW = (1 << 64) - 1
 _NONE = UUID(int=0)  # no claim has it
@@ -48,8 +48,8 @@ class _PageResult(NamedTuple):
 
 
 class WorkerHeartbeat:
-    """The heartbeat of one drain. `wake` is called when the worker is alive (again) and when there
-    may be new deliveries; `has_claims` says whether the worker holds claims.
+    """The heartbeat of one dispatcher. `wake` is called when the worker is alive (again) and when
+    there may be new deliveries; `has_claims` says whether the worker holds claims.
     """
 
     def __init__(

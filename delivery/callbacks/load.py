@@ -43,7 +43,7 @@ class _EventBytes(NamedTuple):
 
 
 class Loader:
-    """The caches of one drain. Without an archive, archived events are unavailable."""
+    """The caches of one dispatcher. Without an archive, archived events are unavailable."""
 
     def __init__(self, secret_key: str, clock: Clock, archive: ReadsArchive | None = None) -> None:
         self._secret_key = secret_key

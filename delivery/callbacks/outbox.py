@@ -1,7 +1,8 @@
-"""The results and releases that a drain has yet to write to the database. SQL module.
+"""The results and releases that a dispatcher has yet to write to the database. SQL module.
 
-Nothing is lost while the database is unavailable: results wait here, and the drain stops claiming
-when too many do. A claim whose result is never written expires, and its delivery is posted again.
+Nothing is lost while the database is unavailable: results wait here, and the dispatcher stops
+claiming when too many do. A claim whose result is never written expires, and its delivery is posted
+again.
 """
 
 import asyncio

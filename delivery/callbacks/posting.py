@@ -22,8 +22,8 @@ from eventhub.base.logs import get_logger
 log = get_logger(__name__)
 
 
-class DrainContext(NamedTuple):
-    """The objects that the parts of one drain share."""
+class DispatcherContext(NamedTuple):
+    """The objects that the parts of one dispatcher share."""
 
     clock: Clock
     random: Random
@@ -34,11 +34,13 @@ class DrainContext(NamedTuple):
 
 
 class Posting:
-    """The requests of one drain. `on_slot_free`: a slot is free; `on_idle`: no request is left."""
+    """The requests of one dispatcher. `on_slot_free`: a slot is free; `on_idle`: no request is
+    left.
+    """
 
     def __init__(
         self,
-        context: DrainContext,
+        context: DispatcherContext,
         client: HttpClient,
         on_slot_free: Callable[[], None],
         on_idle: Callable[[], None],

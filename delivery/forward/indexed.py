@@ -11,7 +11,7 @@ from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, new_engine
 from registrations.match_index.epochs.epoch import Epoch
-from registrations.matching.versions import HoldRules, Recipients, add_by_columns, without_ended
+from registrations.matching.versions import EffectRules, Recipients, add_by_columns, without_ended
 
 
 class IndexedVersions:
@@ -30,7 +30,7 @@ class IndexedVersions:
     def __contains__(self, id: int) -> bool:
         return id in self.epoch
 
-    def find(self, event: Event, sequence: int, rules: HoldRules, match: Recipients) -> None:
+    def find(self, event: Event, sequence: int, rules: EffectRules, match: Recipients) -> None:
         """Add the versions that match and are in force, in no order. Raise IndexDamaged."""
         is_shown = self._is_shown(event, rules) if event.destinations or event.audience else None
         for engine, columns in zip(self.engines, self.epoch.columns, strict=True):
@@ -43,7 +43,7 @@ class IndexedVersions:
                 positions = without_ended(positions, columns, rules, sequence)
             add_by_columns(positions, columns, sequence, match)
 
-    def _is_shown(self, event: Event, rules: HoldRules) -> Callable[[int], bool]:
+    def _is_shown(self, event: Event, rules: EffectRules) -> Callable[[int], bool]:
         """Return a test whether a client may see the event; it caches the result per client."""
         known: dict[int, bool] = {}
 

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import psycopg
 
-from delivery.forward.interests import Interests
 from delivery.forward.lag import Lag, StreamLag
 from delivery.forward.lease_holder import LeaseHolder
 from delivery.forward.leases import Leases, add_streams, known_streams
 from delivery.forward.plan import DeliveryBatch
 from delivery.forward.stream import ForwarderContext
+from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.wake_up import WakeUps
 from delivery.forward.write import expand, writing_pool
 from delivery.forward.zone import ZoneCaches
@@ -77,7 +77,9 @@ class ForwarderProcess:
     def __init__(self, hub_log: Log, url: str, data: Path) -> None:
         self._feed = Feed(hub_log)
         self._zones = ZoneCaches(TypeRegistry(hub_log), Groups(hub_log))
-        self.interests = Interests(hub_log, self._feed, self._zones, data, self._on_streams_changed)
+        self.interests = StreamMatchers(
+            hub_log, self._feed, self._zones, data, self._on_streams_changed
+        )
         self._url = url
         self._wake_ups = WakeUps()
         self._streams_changed = asyncio.Event()

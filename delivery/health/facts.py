@@ -9,7 +9,7 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
 
-SQL = queries.load("delivery/health/sql/health.sql")
+SQL = queries.load("delivery/sql/health.sql")
 
 
 class HealthFacts(NamedTuple):

@@ -23,7 +23,7 @@ from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.report import ReportTemplate, merged_report, stored_report
 from registrations.matching.metrics import ReportedWork
-from registrations.matching.stream_matcher import AUTO, Matching
+from registrations.matching.strategies import AUTO, StreamStrategy
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 _METRICS_STREAM = "listeners"  # label `stream` of the metrics, for all listeners
@@ -48,7 +48,7 @@ class RegistrationMatcher:
         self._versions: dict[int, StreamVersion] = {}
         self._reporting: dict[int, list[StreamVersion]] = {}  # with a report, by registration
         self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
-        self._matcher = Matching(AUTO, self._hierarchy).new()
+        self._matcher = StreamStrategy(AUTO, self._hierarchy).new()
         self._matched: set[int] = set()  # ids of versions in the matcher
         self._work = ReportedWork(AUTO)
         self._stale = True
@@ -123,7 +123,7 @@ class RegistrationMatcher:
         """Switch to an empty matcher of another strategy."""
         self._publish_work()
         self._matcher, self._work = (
-            Matching(strategy, self._hierarchy).new(),
+            StreamStrategy(strategy, self._hierarchy).new(),
             ReportedWork(strategy),
         )
         self._matched = set()

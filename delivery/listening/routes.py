@@ -204,7 +204,7 @@ async def _events(served: ServedRequest) -> AsyncGenerator[bytes, None]:
     has an id, so that an EventSource resumes from there even if it is cut off at once.
     """
     form, reader, listener = SseFrames(), served.reader, served.listener
-    reader.patient = True
+    reader.waits_for_database = True
     reader.last_message = form.message({"op": "resume", "reason": "slow_reader"})
     head = [*listener.notices(form), form.message(listener.started())]
     yield b"retry: %d\n\n%b" % (limits.SSE_RETRY_MS, b"".join(head))

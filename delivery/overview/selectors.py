@@ -13,7 +13,7 @@ from eventhub.base.clock import SystemClock
 from eventhub.base.version import VERSION
 from eventhub.postgresql import queries
 
-SQL = queries.load("delivery/overview/sql/overview.sql")
+SQL = queries.load("delivery/sql/overview.sql")
 
 
 def overview(*, zone_id: int) -> dict[str, Any]:

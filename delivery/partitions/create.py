@@ -2,7 +2,7 @@
 (one per day, UTC) ahead of need; retire.py drops them. SQL module.
 
 CREATE LIKE + CHECK + ATTACH with a short timeout does not wait while holding what appends,
-forwarders or drains need. One process at a time creates partitions.
+forwarders or dispatchers need. One process at a time creates partitions.
 """
 
 from datetime import UTC, date, datetime, timedelta

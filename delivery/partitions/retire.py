@@ -1,5 +1,6 @@
 """Retires partitions of deliveries, attempts and listeners when their time is over: detaches them,
-writes them to the archive if there is one, drops them, and records it. SQL module.
+writes them to the archive if there is one, drops them, and records it; and reports on retired
+ones for commands. SQL module.
 
 Nobody writes to a detached partition, so the archive has everything that it held. The next run
 finishes an interrupted one: the detachment is completed, the same file is written, and only the
@@ -7,7 +8,8 @@ transaction that drops the table records it. One process at a time retires.
 """
 
 import asyncio
-from typing import NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -23,7 +25,8 @@ from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
 
 log = get_logger(__name__)
-SQL = queries.load("delivery/sql/retiring.sql")
+SQL = queries.load("delivery/sql/retire.sql")
+BlockingConnection = psycopg.Connection[Any]
 
 _RETAINED_DAYS = {
     "attempts": limits.ATTEMPTS_RETAINED_DAYS,
@@ -240,3 +243,38 @@ async def run_retirement(url: str, archive_url: str) -> None:
         if await (await scalars(connection).execute(SQL["lead_retirement"])).fetchone():
             await retire(connection, archive)
             await connection.execute(SQL["end_retirement"])
+
+
+class RetiredTally(NamedTuple):
+    """The retired partitions of one table that had rows, and the number of these rows."""
+
+    table: str
+    archived: int
+    archived_rows: int
+    lost: int  # dropped without being archived
+    lost_rows: int
+    waiting: int  # out of use, and not archived yet
+
+
+class Lost(NamedTuple):
+    """A partition dropped without being archived. `reason`: `no_archive`, or an error code."""
+
+    name: str
+    rows: int
+    at: datetime
+    reason: str
+
+
+def tallies(connection: BlockingConnection) -> list[RetiredTally]:
+    return cursor_of(connection, RetiredTally).execute(SQL["tallies"]).fetchall()
+
+
+def last_lost(connection: BlockingConnection) -> list[Lost]:
+    """Return the last partitions dropped without being archived, the newest first."""
+    values = (limits.ARCHIVE_FAILURES_SHOWN_MAX,)
+    return cursor_of(connection, Lost).execute(SQL["last_lost"], values).fetchall()
+
+
+def manifests(connection: BlockingConnection) -> list[str]:
+    """Return the paths of all partitions' manifests in the archive, the oldest first."""
+    return scalars(connection).execute(SQL["manifests"]).fetchall()

@@ -36,7 +36,7 @@ from registrations.bulk.batches import BatchReader, NumberedLine
 from registrations.bulk.lines import Line, read_line
 from registrations.bulk.services import BatchResult, apply_lines
 from registrations.endpoints.services import callback_addresses
-from registrations.owners import Owner, owner
+from registrations.scope import Owner, owner
 
 _THREADS = ThreadPoolExecutor(limits.BULK_THREADS, "bulk")
 

@@ -9,7 +9,7 @@ from eventhub.access.actor import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField, LimitReached
-from registrations import rows
+from registrations import statements
 from registrations.bulk.lines import (
     ChangeLine,
     CreateLine,
@@ -18,12 +18,12 @@ from registrations.bulk.lines import (
     RegistrationReference,
 )
 from registrations.errors import KeyTaken, UnknownRegistration
-from registrations.expensive import EvaluationBudget
-from registrations.owners import Owner
+from registrations.filter_budget import EvaluationBudget
 from registrations.requests import NewRegistration
 from registrations.resolver import Resolver, is_same_definition
-from registrations.rows import KnownRegistration, RegistrationRow
+from registrations.scope import Owner
 from registrations.services import ChangePlan, lock_owner_with_room, require_listen_to_all
+from registrations.statements import KnownRegistration, RegistrationRow
 
 
 class BatchResult(NamedTuple):
@@ -50,7 +50,7 @@ def apply_lines(*, actor: Actor, owner: Owner, lines: Sequence[Line]) -> BatchRe
     with transaction.atomic():
         live = lock_owner_with_room(owner.id, 0)
         named = {key for operation in _operations(lines) if (key := operation.reference.key)}
-        keys = rows.by_key(raw_connection(), owner.id, named)
+        keys = statements.by_key(raw_connection(), owner.id, named)
         batch = _independent_lines(lines, keys)
         return _Batch(ChangePlan(actor, owner, live), batch, keys).apply()
 
@@ -88,12 +88,12 @@ class _Batch:
         self._refused: list[tuple[int, EventHubError]] = []
         operations = _operations(lines)
         ids = {id for operation in operations if (id := self._id_of(operation.reference))}
-        self._own = rows.own(connection, plan.owner.id, ids) if ids else {}
+        self._own = statements.own(connection, plan.owner.id, ids) if ids else {}
         live = [id for id, is_live in self._own.items() if is_live]
-        self._live = {one.id: one for one in rows.lock_registrations(connection, live)}
+        self._live = {one.id: one for one in statements.lock_registrations(connection, live)}
         found = self._live.values()
         streams = {id for one in found for id in one.streams}
-        self._names = rows.stream_names(connection, streams) if streams else {}
+        self._names = statements.stream_names(connection, streams) if streams else {}
         items = [
             operation.item
             for operation in operations

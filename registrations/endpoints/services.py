@@ -17,11 +17,11 @@ from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
 from registrations.endpoints import secrets
 from registrations.endpoints.addresses import CallbackAddresses, parse_allowed
-from registrations.endpoints.rows import Format, announcement
+from registrations.endpoints.statements import Format, announcement
 from registrations.errors import EndpointInUse
 from registrations.models import CURRENT, Endpoint, EndpointHealth, RegistrationVersion
-from registrations.owners import Owner
-from registrations.rows import lock_owner
+from registrations.scope import Owner
+from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")

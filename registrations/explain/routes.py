@@ -36,9 +36,9 @@ from eventhub.types.registry import ZoneHierarchy
 from registrations.explain.conditions import EvaluatedEvent
 from registrations.explain.dry_run import DryRun, DryRunCaller, DryRunInput, DryRunJson
 from registrations.explain.dry_run_request import bits_of, parse_dry_run, range_of
-from registrations.explain.rows import ExplainScope, event_at
 from registrations.explain.search import EventMatchesJson, MatchSearch
 from registrations.explain.slots import ExplainSlots
+from registrations.explain.statements import ExplainScope, event_at
 
 _NUMBER_CHARS_MAX = 18
 

@@ -8,7 +8,7 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
 
-SQL = queries.load("registrations/interest/sql/closure.sql")
+SQL = queries.load("registrations/sql/interest.sql")
 
 Audience = tuple[str, ...] | None  # groups of clients; None: all clients
 # by domain and type, the declared supertypes, the nearest first

@@ -18,7 +18,7 @@ from registrations.matching.conditions import Condition, Conditions
 from registrations.matching.gates import GateKey, gate_of, gates_of
 from registrations.matching.matcher import Counters
 from registrations.matching.spec import Spec
-from registrations.matching.thresholds import Shadows, Strength, Threshold
+from registrations.matching.thresholds import Strength, Threshold, ThresholdOrder
 
 
 class Block:
@@ -52,7 +52,7 @@ class CompileMatcher:
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
         self._tests = Conditions(hierarchy)
-        self._shadows = Shadows()
+        self._shadows = ThresholdOrder()
         self._programs: dict[GateKey, Block] = {}
         self._rows: dict[int, ProgramRow] = {}
 
@@ -108,7 +108,7 @@ class Findings:
     """The results for one event, each computed once."""
 
     def __init__(
-        self, event: Event, hierarchy: TypeHierarchy, shadows: Shadows, counters: Counters
+        self, event: Event, hierarchy: TypeHierarchy, shadows: ThresholdOrder, counters: Counters
     ) -> None:
         self._event = event
         self._values = EventValues(event)

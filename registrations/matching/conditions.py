@@ -54,7 +54,7 @@ class Conditions:
         return test
 
 
-class Trial:
+class EventTestResults:
     """The tests evaluated for one event."""
 
     __slots__ = ("_hierarchy", "_values", "_verdicts", "evaluated")
@@ -77,7 +77,7 @@ class Trial:
         return True
 
 
-NO_TRIAL = Trial(Conditions(no_supertypes), Event("", "", {}))
+NO_TRIAL = EventTestResults(Conditions(no_supertypes), Event("", "", {}))
 
 
 def anchor_of(nodes: Iterable[Node]) -> str | None:

@@ -21,12 +21,12 @@ class Atom:
         self.frequency = 0  # conjunctions that have it
         self.alone: list[int] | None = None  # registrations with this atom only
         # by the second rarest atom of a conjunction; by itself if this is the only one, with tests
-        self.partners: dict[Atom, Couple] | None = None
+        self.partners: dict[Atom, AtomPair] | None = None
         self.posted = 0  # conjunctions under its partners
         self.review_at = REVIEW_MIN
 
 
-class Couple:
+class AtomPair:
     """The conjunctions linked to two atoms."""
 
     __slots__ = ("both", "more")
@@ -123,7 +123,7 @@ def link(conjunction: Conjunction) -> None:
         access.partners = {}
     couple = access.partners.get(partner)
     if couple is None:
-        couple = access.partners[partner] = Couple()
+        couple = access.partners[partner] = AtomPair()
     access.posted += 1
     conjunction.rest = tuple(others[1:])
     if not conjunction.rest and not conjunction.tests:

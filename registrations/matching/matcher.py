@@ -57,7 +57,7 @@ class Matcher(Protocol):
 
 
 @runtime_checkable
-class TakesFilters(Protocol):
+class FilterMatching(Protocol):
     """A matcher that supports filters of several specs itself."""
 
     def put(self, id: int, specs: Specs) -> None:

@@ -13,7 +13,7 @@ from registrations.match_index.format.index import positions_in
 from registrations.match_index.format.names import ALL_BITS, value_tail
 from registrations.match_index.format.shard import in_memory
 from registrations.match_index.format.terms import keys_of_test
-from registrations.matching.conditions import Condition, Conditions, Trial
+from registrations.matching.conditions import Condition, Conditions, EventTestResults
 from registrations.matching.spec import Spec
 
 
@@ -63,7 +63,7 @@ class MemoryIndex:
     def __len__(self) -> int:
         return len(self.specs)
 
-    def match(self, event: Event, trial: Trial) -> list[int]:
+    def match(self, event: Event, trial: EventTestResults) -> list[int]:
         """Return the numbers that match. `trial`: of the conditions of this index."""
         found: list[int] = self.engine.match(event).tolist()
         rest = self._rest

@@ -17,10 +17,10 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, chosen
-from registrations.matching.access import AccessMatcher
-from registrations.matching.conditions import NO_TRIAL, Conditions, Trial
+from registrations.matching.conditions import NO_TRIAL, Conditions, EventTestResults
 from registrations.matching.matcher import Counters, summed
 from registrations.matching.memory_index import KeyedSpec, MemoryIndex, keyed
+from registrations.matching.rarest_pair import RarestPairMatcher
 from registrations.matching.spec import Spec
 
 # The time of an event in an index without a match, in evaluated tests.
@@ -46,7 +46,7 @@ class MemoryMatcher:
     ) -> None:
         self._hierarchy = hierarchy
         self._options = options
-        self._access = AccessMatcher(hierarchy)
+        self._access = RarestPairMatcher(hierarchy)
         self._ranges, self._others = _PendingSpecs(), _PendingSpecs()  # without and with equalities
         self._look = _LOOK_TESTS[chosen(options.engine)]
         self._tiers: list[MemoryIndex] = []  # the largest first
@@ -87,7 +87,7 @@ class MemoryMatcher:
         before = self._access.counters.evaluated
         due = self._access.match(event) if len(self._access) else []
         if self._tiers:
-            trial = Trial(self._tests, event) if self._tests.known else NO_TRIAL
+            trial = EventTestResults(self._tests, event) if self._tests.known else NO_TRIAL
             for tier in self._tiers:
                 due += tier.match(event, trial)
             self._spent.evaluated += trial.evaluated

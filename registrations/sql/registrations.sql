@@ -1,4 +1,4 @@
--- Creating, changing, ending and listing registrations.
+-- Creating, changing, ending and listing registrations; their groups and endpoints, under the locks of registrations.
 
 -- name: lock_client
 -- Keeps the client from being deleted meanwhile.
@@ -157,3 +157,23 @@ SELECT r.id, c.name AS client, v.streams, v.language, v.filter::text AS filter_j
 SELECT b.id AS barrier, p.stream_id, p.segment::text AS segment, p.sequence
   FROM barriers b, unnest(b.streams, b.segments, b.sequences) AS p (stream_id, segment, sequence)
  WHERE b.id = ANY (%s) AND p.stream_id = ANY (%s)
+
+-- name: lock_groups
+-- Keeps them from being suspended, resumed or deleted before the registrations that name them are committed.
+SELECT name, id FROM registration_groups
+ WHERE client_id = %s AND name = ANY (%s::text[]) AND deleted_at IS NULL
+ ORDER BY id FOR SHARE
+
+-- name: delete_groups
+UPDATE registration_groups SET deleted_at = now() WHERE client_id = %s AND deleted_at IS NULL
+
+-- name: lock_endpoints
+-- Keeps them from being deleted before the registrations that name them are committed.
+SELECT id, url FROM endpoints
+ WHERE client_id = %(client_id)s AND deleted_at IS NULL
+   AND (id = ANY (%(ids)s::bigint[]) OR url = ANY (%(urls)s::text[]))
+ ORDER BY id FOR SHARE
+
+-- name: delete_endpoints
+UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false
+ WHERE client_id = %s AND deleted_at IS NULL

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from eventhub.base import limits
-from sparkjobs.segment_reader import NONE
+from sparkjobs.segment_files import NONE
 
 MISSING_SEGMENT, OVERLAP = "missing_segment", "overlap"
 MISSING_LIVE, ALTERED_LIVE = "missing_live", "altered_live"

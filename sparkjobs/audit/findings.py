@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sparkjobs.audit import deliveries, event_log, listeners, scan, sequences
-from sparkjobs.segment_reader import ALTERED
+from sparkjobs.segment_files import ALTERED
 
 # Kinds and their descriptions, in the order of the findings.
 KINDS: Mapping[str, str] = {

@@ -8,7 +8,7 @@ among the ranges of its block.
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
-from sparkjobs.segment_reader import NONE
+from sparkjobs.segment_files import NONE
 
 BACKLOG = "backlog"  # the reason of a notice for an endpoint whose backlog was too large
 _BLOCK = 1_024  # sequences; disjoint ranges number at most 512 in one block

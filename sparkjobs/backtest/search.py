@@ -15,8 +15,8 @@ from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import decode
 from registrations.filter_source import stored_filter
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.stream_matcher import Matching
-from sparkjobs.segment_reader import ALTERED, SegmentFile, UnreadableSegmentFile
+from registrations.matching.strategies import StreamStrategy
+from sparkjobs.segment_files import ALTERED, SegmentFile, UnreadableSegmentFile
 from sparkjobs.tables import INT, TEXT
 from sparkjobs.type_hierarchy import DeclaredType, ExportedHierarchy
 
@@ -69,7 +69,7 @@ def search(segments: Iterator[pa.RecordBatch], query: BacktestQuery) -> Iterator
 
 @functools.lru_cache(maxsize=4)
 def _matcher(language: str, filter: str, types: tuple[DeclaredType, ...]) -> FilterMatcher:
-    found = Matching(hierarchy=ExportedHierarchy(types)).new()
+    found = StreamStrategy(hierarchy=ExportedHierarchy(types)).new()
     found.add(0, stored_filter(language, filter).specs())
     return found
 

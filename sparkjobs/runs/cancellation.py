@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sparkjobs.runs.rows import Ending
+from sparkjobs.runs.statements import Ending
 
 CANCELLED = Ending("cancelled", "cancelled", "The run was cancelled.")
 TERMINATED = Ending("interrupted", "interrupted", "The run's process was terminated.")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eventhub.base import limits
 from eventhub.postgresql.connections import blocking
+from registrations.match_index.builds.build import BuildOrder, build
 from registrations.match_index.builds.builder_lock import builder_lock
-from registrations.match_index.builds.run import BuildOrder, build
 from registrations.match_index.epochs.publish import BuiltShards, publish_stream
 from registrations.match_index.epochs.state import IndexState, state_of
 from registrations.match_index.epochs.tables import snapshot_of

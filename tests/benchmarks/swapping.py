@@ -21,7 +21,7 @@ from typing import NamedTuple
 import orjson
 
 from delivery.forward.indexed import IndexedVersions
-from delivery.forward.interest import CallbackInterest
+from delivery.forward.stream_matcher import CallbackMatcher
 from eventhub.base import limits
 from registrations.filters.languages import parse
 from registrations.match_index.epochs.epoch import open_epoch
@@ -58,7 +58,7 @@ class Work(NamedTuple):
 class Taking:
     """Indexes that are opened in a thread and taken by who matches, a step between two events."""
 
-    def __init__(self, interest: CallbackInterest, work: Work, ended: dict[int, int]) -> None:
+    def __init__(self, interest: CallbackMatcher, work: Work, ended: dict[int, int]) -> None:
         self._interest = interest
         self._root = Path(work.root)
         self._ended = ended
@@ -154,9 +154,9 @@ def run(work: Work) -> dict[str, float]:
     return found
 
 
-def filled(work: Work) -> tuple[CallbackInterest, dict[int, int]]:
+def filled(work: Work) -> tuple[CallbackMatcher, dict[int, int]]:
     """An interest over the index, with what changed since; and which versions ended."""
-    interest, changed = CallbackInterest(0), min(CHANGED, work.registrations // 10)
+    interest, changed = CallbackMatcher(0), min(CHANGED, work.registrations // 10)
     interest.indexed = _opened(Path(work.root))
     numbers = range(work.registrations, work.registrations + changed)
     interest.take(StreamVersion(n, n, "bench", 1, specs(n), since=0, until=None) for n in numbers)
@@ -164,7 +164,7 @@ def filled(work: Work) -> tuple[CallbackInterest, dict[int, int]]:
     return interest, dict.fromkeys(leaving, SEQUENCE // 2)
 
 
-def paced(interest: CallbackInterest, events: list[bytes], taking: Taking, seconds: float) -> Took:
+def paced(interest: CallbackMatcher, events: list[bytes], taking: Taking, seconds: float) -> Took:
     """This thread never sleeps, so what wakes it late does not count. What is behind a step of a
     swap in the queue waits for it, which `since_due` shows.
     """

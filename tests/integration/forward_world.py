@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 import psycopg
 
-from delivery.forward.interests import Interests
+from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.zone import ZoneCaches
 from eventhub.access.client_groups import Groups
 from eventhub.base.guarded import Command, Guarded, current_identity
@@ -324,7 +324,7 @@ def forwarders(world: World, tmp_path: Path) -> Iterator[Start]:
         process.stop()
 
 
-async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interests]:
+async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[StreamMatchers]:
     """Yield interests, as a fixture, without background tasks for changes and indexes: their
     content came through `current`.
     """
@@ -332,7 +332,7 @@ async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interes
         feed = Feed(log)
         task = asyncio.create_task(feed.run())
         await feed.confirm()
-        yield Interests(
+        yield StreamMatchers(
             log, feed, ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
         task.cancel()

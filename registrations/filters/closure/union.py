@@ -14,7 +14,7 @@ from typing import NamedTuple
 from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.ast import And, Compare, Const, Node, Not, OfType, Or, Path, Truth
-from registrations.filters.closure.covering import ComparisonBudget, PreparedAlternative
+from registrations.filters.closure.covers_by_value import ComparisonBudget, PreparedAlternative
 from registrations.filters.closure.value_groups import ValueGroups
 from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues

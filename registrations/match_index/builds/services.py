@@ -9,7 +9,7 @@ from eventhub.api.announcements import raw_connection
 from eventhub.base.task_requests import BUILD_INDEXES, request_task, require_workers
 from eventhub.eventlog import streams
 from registrations.errors import NothingToIndex
-from registrations.match_index.builds import rows
+from registrations.match_index.builds import statements
 from registrations.match_index.builds.status import IndexStatus, index_statuses
 
 
@@ -27,7 +27,7 @@ def request_build(*, actor: Actor, stream: str) -> IndexStatus:
     found, connection = find_status(actor=actor, stream=stream), raw_connection()
     if found.idle:
         raise NothingToIndex(found.idle, stream=stream)
-    rows.request(connection, found.stream.id)
+    statements.request(connection, found.stream.id)
     request_task(BUILD_INDEXES)
-    builds = rows.builds(connection, [found.stream.id])
+    builds = statements.builds(connection, [found.stream.id])
     return found._replace(build=builds[found.stream.id])

@@ -14,7 +14,7 @@ import numpy as np
 
 from eventhub.base import limits
 from registrations.catalog import ChangedVersionQuery, VersionQuery
-from registrations.compiled import CompiledFilters
+from registrations.compiled_filter_cache import CompiledFilters
 from registrations.match_index.epochs.epoch import Epoch, MappedVersionColumns, open_epoch
 from registrations.match_index.epochs.errors import index_files
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot, refusal

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from registrations.match_index.format.manifest import IndexManifest, are_counts
-from registrations.matching.stream_matcher import INDEXED
+from registrations.matching.strategies import INDEXED
 
 FORM = 1  # the version of the columns and facts
 

@@ -16,7 +16,7 @@ from registrations.match_index.epochs.folder import index_root
 from registrations.match_index.epochs.tables import SQL, Connection, snapshot_of
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
 from registrations.match_index.format.manifest import NAME
-from registrations.matching.stream_matcher import AUTO, INDEXED
+from registrations.matching.strategies import AUTO, INDEXED
 
 _ALL = 1 << 62
 

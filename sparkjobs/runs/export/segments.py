@@ -12,7 +12,7 @@ from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged
-from sparkjobs.segment_reader import ARCHIVE, EXPORT, NONE
+from sparkjobs.segment_files import ARCHIVE, EXPORT, NONE
 from sparkjobs.tables import SEGMENTS
 
 Row = dict[str, Any]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from eventhub.event.envelope import Event
-from registrations.matching.access import AccessMatcher
 from registrations.matching.counting import CountingMatcher
 from registrations.matching.matcher import Matcher
+from registrations.matching.rarest_pair import RarestPairMatcher
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import STRATEGIES
 
@@ -19,7 +19,7 @@ INCOMING = Event("class", "subclass", dict(NV[:2]))
 Make = Callable[[], Matcher]
 
 engines = pytest.mark.parametrize("make", [*STRATEGIES.values()], ids=[*STRATEGIES])
-indexes = pytest.mark.parametrize("make", [AccessMatcher, CountingMatcher])
+indexes = pytest.mark.parametrize("make", [RarestPairMatcher, CountingMatcher])
 
 
 def of(*pairs: tuple[str, object]) -> Spec:
@@ -110,7 +110,7 @@ def test_the_total_of_a_pair_given_twice_is_one() -> None:
 def test_a_removed_registration_leaves_no_entry() -> None:
     matcher = counting()
     before = matcher.dump()
-    access = AccessMatcher()
+    access = RarestPairMatcher()
     filled(access)
     size = access.size()
     for client in (matcher, access):

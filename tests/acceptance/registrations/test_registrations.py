@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from registrations import catalog
-from registrations.matching.access import AccessMatcher
 from registrations.matching.counting import CountingMatcher
+from registrations.matching.rarest_pair import RarestPairMatcher
 from tests.acceptance.wire import session
 from tests.live import LiveHub, LiveZone
 
@@ -60,7 +60,7 @@ async def indexed(hub: LiveHub, zone: LiveZone) -> tuple[object, object]:
         " WHERE z.name = %s AND s.name = 'cluster'",
         zone.name,
     )
-    counting, access = CountingMatcher(), AccessMatcher()
+    counting, access = CountingMatcher(), RarestPairMatcher()
     async with await psycopg.AsyncConnection.connect(hub.database_url) as connection:
         written = await catalog.versions_of_stream(connection, stream_id, 0)
         for version in await catalog.compiled(written):

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
+from delivery.forward.stream_matchers import StreamMatchers
 from delivery.listening.registration_matcher import RegistrationMatcher
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
@@ -20,7 +20,9 @@ FILTERS = 100
 COMPILED_S = 1.6  # at least
 
 
-async def test_a_change_applies_without_a_notification(world: World, interests: Interests) -> None:
+async def test_a_change_applies_without_a_notification(
+    world: World, interests: StreamMatchers
+) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
     lease = Lease(stream_id, 1)
@@ -34,7 +36,7 @@ async def test_a_change_applies_without_a_notification(world: World, interests: 
 
 
 async def test_an_ended_version_stays_until_the_stream_has_passed_its_end(
-    world: World, interests: Interests
+    world: World, interests: StreamMatchers
 ) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
@@ -53,7 +55,7 @@ async def test_an_ended_version_stays_until_the_stream_has_passed_its_end(
     assert len(interest) == 0
 
 
-async def test_a_gap_in_system_reloads_the_tables(world: World, interests: Interests) -> None:
+async def test_a_gap_in_system_reloads_the_tables(world: World, interests: StreamMatchers) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
     lease = Lease(stream_id, 1)
@@ -67,7 +69,7 @@ async def test_a_gap_in_system_reloads_the_tables(world: World, interests: Inter
     assert await interests.current(lease) is after
 
 
-async def test_changes_during_a_load_are_not_lost(world: World, interests: Interests) -> None:
+async def test_changes_during_a_load_are_not_lost(world: World, interests: StreamMatchers) -> None:
     stream_id = world.stream()
     endpoints = world.endpoints(3_000)
     world.register(stream_id, endpoints, "a")
@@ -97,7 +99,7 @@ def long_filters(world: World, on: int, endpoints: list[int], name: str) -> list
 
 
 async def test_slow_filters_delay_no_other_stream(
-    world: World, interests: Interests, monkeypatch: pytest.MonkeyPatch
+    world: World, interests: StreamMatchers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """400 filters of 10 KB took longer than a read from the database may: every stream of the
     process stopped for ever, and a listener that named so many never started.
@@ -124,7 +126,7 @@ async def test_slow_filters_delay_no_other_stream(
 
 
 async def test_a_group_is_known_with_the_first_of_its_registrations(
-    world: World, interests: Interests
+    world: World, interests: StreamMatchers
 ) -> None:
     """Its suspensions apply to registrations that join it while suspended, and not to earlier
     events.

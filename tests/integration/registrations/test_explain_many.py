@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from registrations.explain.rows import SQL, ExplainScope, read_statuses_sync
+from registrations.explain.statements import SQL, ExplainScope, read_statuses_sync
 from tests.integration.forward_world import World, world_database
 
 world = pytest.fixture(scope="module")(world_database)

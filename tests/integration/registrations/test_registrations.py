@@ -11,7 +11,7 @@ from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import MissingField
 from eventhub.eventlog import streams
-from registrations.owners import owner
+from registrations.scope import owner
 from tests.integration.access_world import EVERYTHING, ApiCaller, caller_with, refused, zone
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from registrations import rows
+from registrations import statements
 from registrations.groups.services import streams_ever
-from registrations.rows import RegistrationQuery
+from registrations.statements import RegistrationQuery
 from tests.acceptance.registrations.test_bulk import sent
 from tests.live import LiveHub, LiveZone
 
@@ -80,7 +80,7 @@ def test_a_list_for_few_streams_reads_only_their_registrations(
 
     def search() -> None:
         search = RegistrationQuery(zone_id, patterns=["few", r"no\_%"], system=False, items_max=100)
-        assert [found.id for found in rows.search(connection, search)] == [few["id"]]
+        assert [found.id for found in statements.search(connection, search)] == [few["id"]]
 
     assert looked_at(connection, search) < MANY / 10
 
@@ -100,7 +100,7 @@ def test_few_streams_are_few(
         (["no"], False, 0),
     ):
         search = RegistrationQuery(zone_id, patterns=patterns, system=system)
-        found = rows.few_streams(connection, search)
+        found = statements.few_streams(connection, search)
         assert (None if found is None else len(found)) == few, patterns
 
 

@@ -14,10 +14,10 @@ from celery import signals
 from eventhub.base import limits
 from eventhub.celery import app
 from eventhub.postgresql.connections import blocking
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import CANCELLED
-from sparkjobs.runs.rows import LOST, Ending, RunProgress, RunRequest
-from sparkjobs.runs.task import RunJob, request_scheduled_run
+from sparkjobs.runs.statements import LOST, Ending, RunProgress, RunRequest
+from sparkjobs.runs.task import RunPerformer, request_scheduled_run
 from tests.integration.forward_world import World, world_database
 from tests.integration.jobs_world import Jobs
 
@@ -42,7 +42,7 @@ def test_one_of_many_runners_starts(jobs: Jobs) -> None:
 
     def start(run: int) -> bool:
         with blocking(jobs.world.url, name="test") as own:
-            return rows.start(own, run)
+            return statements.start(own, run)
 
     with ThreadPoolExecutor(8) as pool:
         started = list(pool.map(start, runs))
@@ -55,15 +55,15 @@ def test_the_next_run_starts_when_the_lease_has_expired(
     jobs: Jobs, connection: psycopg.Connection
 ) -> None:
     first, second = jobs.start(), jobs.request()
-    assert rows.heartbeat(connection, first.id, RunProgress("working", 5)) is False
+    assert statements.heartbeat(connection, first.id, RunProgress("working", 5)) is False
     assert (jobs.find(first.id).phase, jobs.find(first.id).rows_done) == ("working", 5)
-    assert rows.interrupt_lapsed(connection) == []
-    assert rows.waiting(connection) == []
-    assert not rows.start(connection, second)
-    assert rows.cancel(connection, first.id)
+    assert statements.interrupt_lapsed(connection) == []
+    assert statements.waiting(connection) == []
+    assert not statements.start(connection, second)
+    assert statements.cancel(connection, first.id)
     jobs.lapse(first.id)
     shown = jobs.find(first.id)
-    assert [run.id for run in rows.interrupt_lapsed(connection)] == [first.id]
+    assert [run.id for run in statements.interrupt_lapsed(connection)] == [first.id]
     recorded = jobs.find(first.id)
     assert recorded == shown._replace(ended_at=recorded.ended_at), "as it appeared before"
     assert (recorded.state, recorded.reason, recorded.detail) == (
@@ -71,12 +71,12 @@ def test_the_next_run_starts_when_the_lease_has_expired(
         LOST.reason,
         LOST.detail,
     )
-    assert rows.waiting(connection) == [second]
-    assert rows.start(connection, second)
-    assert rows.heartbeat(connection, first.id, RunProgress("working")) is None, (
+    assert statements.waiting(connection) == [second]
+    assert statements.start(connection, second)
+    assert statements.heartbeat(connection, first.id, RunProgress("working")) is None, (
         "the run is no longer its own"
     )
-    assert not rows.end(connection, first, DONE)
+    assert not statements.end(connection, first, DONE)
     assert jobs.find(first.id).state == "interrupted"
 
 
@@ -85,9 +85,9 @@ def test_a_suspended_runner_that_resumes_in_time_keeps_its_run(
 ) -> None:
     run = jobs.start()
     jobs.lapse(run.id)
-    assert rows.heartbeat(connection, run.id, RunProgress("working")) is False
-    assert not rows.end(connection, run, LOST, lapsed=True), "its runner is back"
-    assert rows.end(connection, run, DONE)
+    assert statements.heartbeat(connection, run.id, RunProgress("working")) is False
+    assert not statements.end(connection, run, LOST, lapsed=True), "its runner is back"
+    assert statements.end(connection, run, DONE)
     found = jobs.find(run.id)
     assert (found.state, found.figures, found.phase) == ("completed", {"a": 1}, "")
 
@@ -96,12 +96,12 @@ def test_a_cancellation_is_received_with_the_next_heartbeat(
     jobs: Jobs, connection: psycopg.Connection
 ) -> None:
     run, waiting = jobs.start(), jobs.request()
-    assert rows.cancel(connection, run.id)
+    assert statements.cancel(connection, run.id)
     assert jobs.find(run.id).phase == "being cancelled"
-    assert rows.heartbeat(connection, run.id, RunProgress("working")) is True
-    assert rows.cancel(connection, waiting)
+    assert statements.heartbeat(connection, run.id, RunProgress("working")) is True
+    assert statements.cancel(connection, waiting)
     assert jobs.find(waiting).state == "cancelled"
-    assert not rows.cancel(connection, waiting), "it has ended"
+    assert not statements.cancel(connection, waiting), "it has ended"
 
 
 def test_a_run_is_scheduled_unless_one_is_waiting(
@@ -111,7 +111,7 @@ def test_a_run_is_scheduled_unless_one_is_waiting(
         request_scheduled_run(jobs.world.url, "audit")
     [run] = jobs.runs(job="audit")
     assert (run.state, run.requested_by, run.params) == ("waiting", "schedule", {})
-    assert rows.start(connection, run.id)
+    assert statements.start(connection, run.id)
     request_scheduled_run(jobs.world.url, "audit")
     assert [one.state for one in jobs.runs(job="audit")] == ["waiting", "running"]
 
@@ -121,16 +121,16 @@ def test_a_scheduled_run_with_a_transient_failure_is_retried_the_same_night(
 ) -> None:
     """Regression: three audits in a row failed on a machine that was busy for 15 seconds."""
     slow = Ending("failed", "java_slow", "Java did not report its version in time.")
-    first = rows.request_scheduled(connection, "audit")
+    first = statements.request_scheduled(connection, "audit")
     run, pauses = first, []
     for attempt in range(1, limits.JOB_ATTEMPTS_MAX + 1):
         assert run is not None
-        assert rows.start(connection, run)
+        assert statements.start(connection, run)
         started = jobs.find(run)
         assert (started.attempt, started.requested_by) == (attempt, "schedule")
         assert started.retry_of == (None if attempt == 1 else first)
-        assert rows.end(connection, started, slow)
-        assert rows.request_scheduled(connection, "audit") is None or attempt == 5
+        assert statements.end(connection, started, slow)
+        assert statements.request_scheduled(connection, "audit") is None or attempt == 5
         retries = jobs.retries()
         if attempt == limits.JOB_ATTEMPTS_MAX:
             assert retries == []
@@ -139,9 +139,9 @@ def test_a_scheduled_run_with_a_transient_failure_is_retried_the_same_night(
         ended = jobs.find(run)
         assert (ended.state, ended.reason) == ("failed", "java_slow")
         pauses.append((retry.not_before - ended.ended_at) / timedelta(minutes=1))
-        assert rows.waiting(connection) == [], "not yet"
+        assert statements.waiting(connection) == [], "not yet"
         jobs.world.sql("UPDATE job_runs SET not_before = now() WHERE id = %s", retry.id)
-        assert rows.waiting(connection) == [retry.id]
+        assert statements.waiting(connection) == [retry.id]
         run = retry.id
     assert pauses == [5, 15, 45, 135]
 
@@ -158,9 +158,9 @@ def test_a_scheduled_run_with_a_transient_failure_is_retried_the_same_night(
 def test_persistent_failures_and_requests_of_people_are_not_retried(
     jobs: Jobs, connection: psycopg.Connection, requested_by: str, ending: Ending
 ) -> None:
-    run = rows.start_now(connection, RunRequest("audit", {}, requested_by))
+    run = statements.start_now(connection, RunRequest("audit", {}, requested_by))
     assert run is not None
-    assert rows.end(connection, jobs.find(run), ending)
+    assert statements.end(connection, jobs.find(run), ending)
     assert len(jobs.runs(job="audit")) == 1
 
 
@@ -168,20 +168,20 @@ def test_retries_end_with_the_night(jobs: Jobs, connection: psycopg.Connection) 
     """A run interrupted by day has no retry. A retry can be cancelled, and does not delay requested
     runs of the job.
     """
-    run = rows.start_now(connection, RunRequest("audit", {}, "schedule"))
+    run = statements.start_now(connection, RunRequest("audit", {}, "schedule"))
     assert run is not None
     jobs.world.sql("UPDATE job_runs SET requested_at = now() - interval '356 minutes'")
     jobs.lapse(run)
-    assert [one.id for one in rows.interrupt_lapsed(connection)] == [run]
+    assert [one.id for one in statements.interrupt_lapsed(connection)] == [run]
     assert jobs.retries() == []
-    run = rows.start_now(connection, RunRequest("audit", {}, "schedule"))
+    run = statements.start_now(connection, RunRequest("audit", {}, "schedule"))
     assert run is not None
     jobs.lapse(run)
-    rows.interrupt_lapsed(connection)
+    statements.interrupt_lapsed(connection)
     [retry] = jobs.retries()
-    own = rows.request(connection, RunRequest("audit", {}, "tester"))
-    assert rows.waiting(connection) == [own]
-    assert rows.cancel(connection, retry.id)
+    own = statements.request(connection, RunRequest("audit", {}, "tester"))
+    assert statements.waiting(connection) == [own]
+    assert statements.cancel(connection, retry.id)
     assert jobs.retries() == []
 
 
@@ -191,25 +191,28 @@ def test_a_clock_set_back_delays_neither_lease_expiry_nor_retries(
     """Regression: with the clock set back an hour, a dead runner's lease and the pause before
     a retry lasted an hour longer. A live runner keeps its run.
     """
-    dead, alive = jobs.start(), rows.start_now(connection, RunRequest("audit", {}, "schedule"))
+    dead, alive = (
+        jobs.start(),
+        statements.start_now(connection, RunRequest("audit", {}, "schedule")),
+    )
     assert alive is not None
     jobs.world.sql("UPDATE job_runs SET lease_expires_at = lease_expires_at + interval '1 hour'")
-    assert rows.interrupt_lapsed(connection) == [], "their leases are bounded, not expired"
+    assert statements.interrupt_lapsed(connection) == [], "their leases are bounded, not expired"
     lease = "SELECT max(lease_expires_at) <= now() + make_interval(secs => %s) FROM job_runs"
     assert jobs.world.sql(lease, limits.JOB_LEASE_S) == [(True,)]
     jobs.lapse(dead.id)
-    assert rows.heartbeat(connection, alive, RunProgress("working")) is False
-    assert [run.id for run in rows.interrupt_lapsed(connection)] == [dead.id]
-    assert rows.end(connection, jobs.find(alive), Ending("failed", "spark"))
+    assert statements.heartbeat(connection, alive, RunProgress("working")) is False
+    assert [run.id for run in statements.interrupt_lapsed(connection)] == [dead.id]
+    assert statements.end(connection, jobs.find(alive), Ending("failed", "spark"))
     [retry] = jobs.retries()
-    assert rows.waiting(connection) == []
+    assert statements.waiting(connection) == []
     jobs.world.sql("UPDATE job_runs SET not_before = not_before + interval '3 hours'")
-    assert rows.waiting(connection) == [retry.id]
+    assert statements.waiting(connection) == [retry.id]
 
 
 def test_a_filter_is_stored_as_it_was_written(jobs: Jobs, connection: psycopg.Connection) -> None:
     params = {"filter": {"b": "\0", "a": [1, 1.0, "x", 2**63]}, "since_us": 1}
-    run = rows.request(connection, RunRequest("backtest", params, "tester"))
+    run = statements.request(connection, RunRequest("backtest", params, "tester"))
     stored = jobs.find(run).params
     assert stored == params
     assert list(stored["filter"]) == ["b", "a"]
@@ -220,7 +223,7 @@ def test_a_scheduled_request_is_retried_while_the_database_is_unavailable(
 ) -> None:
     """Regression: a run was never requested if the database was unavailable at its minute."""
     unavailable = "postgresql://127.0.0.1:1/none"
-    RunJob().run(unavailable)
+    RunPerformer().run(unavailable)
     monkeypatch.setenv("DATABASE_DIRECT_URL", unavailable)
     retries: list[Any] = []
     signals.task_retry.connect(lambda reason, **_: retries.append(reason), weak=False)
@@ -234,14 +237,14 @@ def test_a_run_is_cancelled_before_it_publishes_or_not_at_all(
     jobs: Jobs, connection: psycopg.Connection
 ) -> None:
     run = jobs.start()
-    assert rows.publish(connection, run.id)
-    assert rows.publish(connection, run.id), "repeatable, in case the response was lost"
-    assert not rows.cancel(connection, run.id), "too late"
-    assert rows.heartbeat(connection, run.id, RunProgress("working")) is False
-    assert rows.end(connection, run, DONE)
+    assert statements.publish(connection, run.id)
+    assert statements.publish(connection, run.id), "repeatable, in case the response was lost"
+    assert not statements.cancel(connection, run.id), "too late"
+    assert statements.heartbeat(connection, run.id, RunProgress("working")) is False
+    assert statements.end(connection, run, DONE)
     early = jobs.start()
-    assert rows.cancel(connection, early.id)
-    assert not rows.publish(connection, early.id)
+    assert statements.cancel(connection, early.id)
+    assert not statements.publish(connection, early.id)
 
 
 def test_a_cancellation_while_a_runner_starts_is_never_lost(
@@ -256,23 +259,23 @@ def test_a_cancellation_while_a_runner_starts_is_never_lost(
     for _ in range(10):
         run = jobs.request()
         with ThreadPoolExecutor(2) as pool:
-            calls = [pool.submit(call, each, run) for each in (rows.start, rows.cancel)]
+            calls = [pool.submit(call, each, run) for each in (statements.start, statements.cancel)]
             started, cancelled = (each.result() for each in calls)
         assert cancelled
         if not started:
             assert jobs.find(run).state == "cancelled"
             continue
-        assert rows.heartbeat(connection, run, RunProgress("working")) is True
-        assert rows.end(connection, jobs.find(run), CANCELLED)
+        assert statements.heartbeat(connection, run, RunProgress("working")) is True
+        assert statements.end(connection, jobs.find(run), CANCELLED)
 
 
 def test_the_oldest_results_are_deleted_first_and_the_newest_of_each_job_stays(
     jobs: Jobs, connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def completed(job: str, size: int) -> int:
-        run = rows.start_now(connection, RunRequest(job, {}, "tester"))
+        run = statements.start_now(connection, RunRequest(job, {}, "tester"))
         assert run is not None
-        assert rows.end(connection, jobs.find(run), DONE._replace(result_bytes=size))
+        assert statements.end(connection, jobs.find(run), DONE._replace(result_bytes=size))
         return run
 
     large = completed("audit", 900)
@@ -280,11 +283,15 @@ def test_the_oldest_results_are_deleted_first_and_the_newest_of_each_job_stays(
     back = "UPDATE job_runs SET ended_at = ended_at + interval '1 hour' WHERE id = ANY (%s)"
     jobs.world.sql(back, [old, middle])  # then the clock was set back
     monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", 950)
-    assert rows.drop_results(connection) == [("backtest", old)]
-    assert rows.drop_results(connection) == [], "deleted results are not dropped again"
-    assert rows.delete_old_runs(connection, "backtest") == {old: False, middle: True, new: True}
+    assert statements.drop_results(connection) == [("backtest", old)]
+    assert statements.drop_results(connection) == [], "deleted results are not dropped again"
+    assert statements.delete_old_runs(connection, "backtest") == {
+        old: False,
+        middle: True,
+        new: True,
+    }
     monkeypatch.setattr(limits, "JOB_RESULTS_BYTES_MAX", 1)
-    assert rows.drop_results(connection) == [("backtest", middle)]
+    assert statements.drop_results(connection) == [("backtest", middle)]
     deleted = jobs.find(middle)
     assert (deleted.state, deleted.figures, deleted.result_bytes) == ("completed", {"a": 1}, 20)
     assert not jobs.find(large).result_deleted

@@ -15,11 +15,11 @@ from eventhub.event import protobuf_codec
 from eventhub.postgresql.connections import blocking
 from registrations.match_index.epochs.folder import index_root
 from sparkjobs.result import read_result
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import CANCELLED, StopSignal
-from sparkjobs.runs.rows import Run, RunProgress, RunRequest
-from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
-from sparkjobs.runs.task import RunJob
+from sparkjobs.runs.execute import RunnerSettings, RunObserver, perform
+from sparkjobs.runs.statements import Run, RunProgress, RunRequest
+from sparkjobs.runs.task import RunPerformer
 from tests.integration.forward_world import World, eventually, place, world_database
 from tests.integration.jobs_world import SPARK_S, Jobs, environment
 
@@ -89,14 +89,14 @@ def test_a_killed_runner_ends_its_processes_and_the_next_run_completes(
         assert stat.S_IMODE(conf.stat().st_mode) == 0o600
         assert os.getpriority(os.PRIO_PROCESS, hanging.jvm) == limits.INDEX_BUILD_NICENESS
         second = jobs.request()
-        RunJob().run(jobs.world.url)
+        RunPerformer().run(jobs.world.url)
         assert jobs.find(second).state == "waiting", "one run of a job at a time"
         hanging.process.kill()
         hanging.wait_gone()
     assert jobs.find(lost).state == "running"
     jobs.lapse(lost)
     assert jobs.find(lost).state == "interrupted", "visible before it is recorded"
-    RunJob().run(jobs.world.url)
+    RunPerformer().run(jobs.world.url)
     assert announced(jobs, lost)[-1] == ("job.ended", "interrupted", "")
     assert jobs.find(second).state == "completed"
     assert jobs.left(lost) == {"log.txt"}, "leftovers are cleared"
@@ -143,7 +143,7 @@ def test_a_cancelled_run_ends_with_all_its_processes(jobs: Jobs) -> None:
 
 
 def test_a_worker_that_stops_interrupts_its_run(jobs: Jobs) -> None:
-    run, job = jobs.request(act="hang"), RunJob()
+    run, job = jobs.request(act="hang"), RunPerformer()
     thread = threading.Thread(target=job.run, args=(jobs.world.url,))
     thread.start()
     eventually(lambda: jobs.find(run).phase == "starting Spark", "a driver", SPARK_S)
@@ -214,13 +214,13 @@ def test_a_run_whose_index_is_published_is_never_cancelled(
     params = {"stream": "orders", "stream_id": stream_id, "engine": "local"}
     stop = StopSignal()
     with blocking(jobs.world.url, name="test") as connection:
-        id = rows.start_now(connection, RunRequest("match_index", params, "tester"))
+        id = statements.start_now(connection, RunRequest("match_index", params, "tester"))
         assert id is not None
         cancelled: list[bool] = []
 
         def cancel(progress: RunProgress) -> None:
             if progress.phase == f"building: {phase}":
-                cancelled.append(rows.cancel(connection, id))
+                cancelled.append(statements.cancel(connection, id))
                 stop.request(CANCELLED)  # as the command does on Ctrl-C
 
         run = jobs.find(id)

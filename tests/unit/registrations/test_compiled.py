@@ -9,7 +9,7 @@ import pytest
 from eventhub.base import limits
 from eventhub.base.time_slices import run_in_slices
 from registrations.catalog import StoredVersion, compiled
-from registrations.compiled import CompiledFilters
+from registrations.compiled_filter_cache import CompiledFilters
 from registrations.matching.spec import Spec
 from registrations.matching.versions import StreamVersion
 

@@ -4,7 +4,7 @@ event.
 
 from collections.abc import Callable
 
-from delivery.forward.interest import CallbackInterest
+from delivery.forward.stream_matcher import CallbackMatcher
 from eventhub.event.envelope import Event
 from registrations.matching.spec import Spec
 from registrations.matching.versions import StreamVersion
@@ -19,7 +19,7 @@ def version(id: int, registration: int, endpoint: int, report: str | None = None
 
 
 def test_an_event_is_derived_only_if_all_matches_have_a_report() -> None:
-    interest = CallbackInterest(SINCE)
+    interest = CallbackMatcher(SINCE)
     interest.take(
         [
             version(101, 1, endpoint=1, report='["a"]'),
@@ -35,7 +35,7 @@ def test_an_event_is_derived_only_if_all_matches_have_a_report() -> None:
 
 
 def test_the_report_of_the_version_that_holds_counts() -> None:
-    interest = CallbackInterest(SINCE)
+    interest = CallbackMatcher(SINCE)
     before = version(101, 1, endpoint=1, report='["a"]')
     interest.take([before])
     interest.take(
@@ -62,7 +62,7 @@ def test_groups_are_read_only_for_events_with_an_audience() -> None:
         return frozenset({"ops"}) if client == "client of 1" else frozenset()
 
     counted: Callable[[str], frozenset[str]] = groups_of
-    interest = CallbackInterest(SINCE, groups_of=counted)
+    interest = CallbackMatcher(SINCE, groups_of=counted)
     interest.take([version(101, 1, endpoint=1), version(102, 2, endpoint=2)])
     assert interest.match(EVENT, 11).endpoints == {1: [1], 2: [2]}
     assert interest.match(EVENT._replace(destinations=("client of 2",)), 11).endpoints == {2: [2]}

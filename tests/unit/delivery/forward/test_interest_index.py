@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delivery.forward import interest as module
+from delivery.forward import stream_matcher as module
 from delivery.forward.indexed import IndexedVersions
-from delivery.forward.interest import CallbackInterest
+from delivery.forward.stream_matcher import CallbackMatcher
 from registrations.match_index.epochs.epoch import mark_damaged, open_epoch
 from registrations.match_index.format.errors import IndexDamaged
-from registrations.matching.stream_matcher import Matching
+from registrations.matching.strategies import StreamStrategy
 from registrations.matching.versions import SuspensionSpan
 from tests.unit.delivery.forward.indexed import CLIENTS, EVENTS, Twins, epoch_of, version
 
@@ -50,7 +50,7 @@ def test_matches_are_the_same_with_an_index_and_in_memory(
 
 def test_versions_in_an_index_take_no_memory_and_get_their_end_there(tmp_path: Path) -> None:
     kept = [version(1, report='["x"]'), version(2, group=5), version(3, since=4)]
-    interest = CallbackInterest(2, Matching("auto"))
+    interest = CallbackMatcher(2, StreamStrategy("auto"))
     interest.indexed = IndexedVersions(
         epoch_of(tmp_path, [*kept, version(4, until=2)], after=2), CLIENTS
     )
@@ -75,7 +75,7 @@ def test_only_clients_that_may_see_an_event_match(tmp_path: Path) -> None:
         asked.append(client)
         return frozenset({"ops"}) if client == "three" else frozenset()
 
-    interest = CallbackInterest(0, Matching("auto"), groups_of=groups_of)
+    interest = CallbackMatcher(0, StreamStrategy("auto"), groups_of=groups_of)
     interest.indexed = IndexedVersions(epoch_of(tmp_path, made), {1: "one", 3: "three"})
     assert interest.match(EVENT, 1).endpoints == {1: [10, 20, 30]}
     assert asked == []
@@ -92,7 +92,7 @@ def test_a_damaged_index_is_recognized_and_never_opened_again(tmp_path: Path) ->
     with part.open("r+b") as file:
         file.seek(section.offset)
         file.write(b"\x7f" * section.length)
-    interest = CallbackInterest(0, Matching("auto"))
+    interest = CallbackMatcher(0, StreamStrategy("auto"))
     interest.indexed = IndexedVersions(open_epoch(tmp_path), CLIENTS)
     with pytest.raises(IndexDamaged):
         interest.match(EVENT, 1)

@@ -1,20 +1,20 @@
 """The structure of strategy `access`: where conjunctions are linked, and the cost of changes."""
 
 from eventhub.event.envelope import Event
-from registrations.matching.access import PARTNERS_FEW, AccessMatcher
 from registrations.matching.atoms import nested_pairs
 from registrations.matching.conjunctions import REVIEW_MIN
+from registrations.matching.rarest_pair import PARTNERS_FEW, RarestPairMatcher
 from registrations.matching.spec import Spec
 
 
-def cost(matcher: AccessMatcher, event: Event) -> int:
+def cost(matcher: RarestPairMatcher, event: Event) -> int:
     before = matcher.counters.touched
     matcher.match(event)
     return matcher.counters.touched - before
 
 
 def test_a_popular_pair_does_not_lead_to_conjunctions_with_a_rarer_one() -> None:
-    matcher = AccessMatcher()
+    matcher = RarestPairMatcher()
     matcher.add(0, Spec(pairs=(("popular", True),)))
     matcher.add(1, Spec(pairs=(("popular", True), ("other", 1))))
     for id in range(2, 1_000):
@@ -24,7 +24,7 @@ def test_a_popular_pair_does_not_lead_to_conjunctions_with_a_rarer_one() -> None
 
 
 def test_equal_conjunctions_are_stored_and_touched_once() -> None:
-    matcher = AccessMatcher()
+    matcher = RarestPairMatcher()
     for id in range(1_000):
         pairs = (("a", 1), ("b", 2), ("c", 3))
         matcher.add(id, Spec(pairs=pairs if id % 2 else pairs[::-1]))
@@ -36,7 +36,7 @@ def test_equal_conjunctions_are_stored_and_touched_once() -> None:
 
 def test_an_atom_is_reviewed_when_its_conjunctions_doubled() -> None:
     """`late` is rarer than its partners at first; then half of the partners become rare."""
-    matcher = AccessMatcher()
+    matcher = RarestPairMatcher()
     half = 2 * REVIEW_MIN
     others = range(10_000, 10_000 + 2 * half * 3 * half)
     for id in others:
@@ -58,7 +58,7 @@ def test_an_atom_is_reviewed_when_its_conjunctions_doubled() -> None:
 
 
 def test_many_partners_are_intersected_not_walked() -> None:
-    matcher = AccessMatcher()
+    matcher = RarestPairMatcher()
     partners = 4 * PARTNERS_FEW
     for id in range(partners):
         for other in range(3):
@@ -72,7 +72,7 @@ def test_many_partners_are_intersected_not_walked() -> None:
 
 
 def test_other_gates_cost_nothing() -> None:
-    matcher = AccessMatcher()
+    matcher = RarestPairMatcher()
     for id in range(100):
         matcher.add(id, Spec(f"d{id}", "t", (("a", 1),)))
         matcher.add(100 + id, Spec("d", f"t{id}", (("a", 1),)))
@@ -82,7 +82,7 @@ def test_other_gates_cost_nothing() -> None:
 
 
 def test_an_emptied_matcher_has_nothing_left() -> None:
-    matcher = AccessMatcher()
+    matcher = RarestPairMatcher()
     specs = [
         Spec("d", None, (("a.b.c", 1), ("a.b", id % 3), ("x", id % 7), ("y", id)))
         for id in range(300)
@@ -97,7 +97,7 @@ def test_an_emptied_matcher_has_nothing_left() -> None:
 
 
 def test_registrations_of_a_conjunction_are_sorted() -> None:
-    matcher = AccessMatcher()
+    matcher = RarestPairMatcher()
     for id in (5, 1, 9, 3, 7):
         matcher.add(id, Spec(pairs=(("a", 1),)))
     matcher.remove(3)

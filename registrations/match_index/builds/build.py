@@ -12,7 +12,7 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.postgresql.connections import blocking
-from registrations.match_index.builds import rows
+from registrations.match_index.builds import statements
 from registrations.match_index.epochs.build import build_stream
 from registrations.match_index.epochs.state import state_of
 from registrations.match_index.format.builder import BuildProgress
@@ -43,7 +43,7 @@ def build(
     ):
         try:
             state = state_of(connection, order.data, order.stream_id)
-            rows.start(notes, order.stream_id, state.ids + state.changed_since)
+            statements.start(notes, order.stream_id, state.ids + state.changed_since)
             with _heartbeats(notes, order.stream_id) as reported:
                 manifest = build_stream(
                     connection,
@@ -55,13 +55,13 @@ def build(
         except BaseException as error:
             _note(notes, order.stream_id, error)
             raise
-        rows.complete(notes, order.stream_id, manifest.ids)
+        statements.complete(notes, order.stream_id, manifest.ids)
         return manifest
 
 
 @contextmanager
 def _heartbeats(
-    notes: rows.Connection, stream_id: int
+    notes: statements.Connection, stream_id: int
 ) -> Iterator[Callable[[BuildProgress], None]]:
     """Send a heartbeat with the progress each second from a thread, because one stage of a large
     index may take minutes. The thread uses the connection until the block ends.
@@ -73,7 +73,7 @@ def _heartbeats(
         try:
             while not over.wait(limits.INDEX_BUILD_HEARTBEAT_S):
                 stage, done = latest[-1] if latest else ("started", 0)
-                rows.heartbeat(notes, stream_id, stage, done)
+                statements.heartbeat(notes, stream_id, stage, done)
         except psycopg.Error as error:
             log.warning("index_build_heartbeat_failed", stream=stream_id, detail=str(error))
 
@@ -94,11 +94,11 @@ def _both(*listeners: Callable[[BuildProgress], None]) -> Callable[[BuildProgres
     return notify
 
 
-def _note(notes: rows.Connection, stream_id: int, error: BaseException) -> None:
+def _note(notes: statements.Connection, stream_id: int, error: BaseException) -> None:
     """Record why it failed; only log it if the database fails too."""
     reason, detail = _reason(error)
     try:
-        rows.fail(notes, stream_id, reason, detail)
+        statements.fail(notes, stream_id, reason, detail)
     except psycopg.Error:
         log.warning("index_build_failure_not_recorded", stream=stream_id, reason=reason)
 

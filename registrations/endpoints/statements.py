@@ -1,9 +1,5 @@
-"""Statements on endpoints that run under the locks of registrations, or in workers. SQL module.
+"""What workers change in endpoints, and how changes are announced. SQL module."""
 
-Callers authorize. Only `disable` opens its own transaction, for workers.
-"""
-
-from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import psycopg
@@ -20,30 +16,12 @@ Connection = psycopg.Connection[Any]
 Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
 
 
-class _EndpointUrl(NamedTuple):
-    id: int
-    url: str
-
-
 class _DisabledEndpoint(NamedTuple):
     """A disabled endpoint: its zone, and the attributes of its announcement."""
 
     zone_id: int
     zone: str
     attributes: dict[str, Any]
-
-
-def lock_endpoints(
-    connection: Connection, client_id: int, ids: Iterable[int], urls: Iterable[str]
-) -> dict[int, str]:
-    """Lock the client's endpoints with these ids or URLs FOR SHARE; return them as {id: URL}."""
-    values = {"client_id": client_id, "ids": list(ids), "urls": list(urls)}
-    return dict(cursor_of(connection, _EndpointUrl).execute(SQL["lock_endpoints"], values))
-
-
-def delete_of_client(connection: Connection, client_id: int) -> int:
-    """Delete all endpoints of a client and return their number."""
-    return connection.execute(SQL["delete_endpoints_of_client"], (client_id,)).rowcount
 
 
 async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, reason: str) -> bool:

@@ -1,9 +1,9 @@
-"""The drain of a worker: posts due deliveries in units of work. Each unit claims as slots become
-free, posts, and ends when nothing is left that it could claim. SQL module.
+"""The dispatcher of a worker: posts due deliveries in units of work. Each unit claims as slots
+become free, posts, and ends when nothing is left that it could claim. SQL module.
 
-One event loop; PostgreSQL decides what is due. Between units the drain waits for a notification of
-new deliveries, for the time of a retry, or for a periodic scan in case a notification was lost, and
-then requests the next unit. Any number of drains work in parallel.
+One event loop; PostgreSQL decides what is due. Between units the dispatcher waits for a
+notification of new deliveries, for the time of a retry, or for a periodic scan in case a
+notification was lost, and then requests the next unit. Any number of dispatchers work in parallel.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from delivery.callbacks.guard import Guard
 from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.load import Loader
 from delivery.callbacks.outbox import Disable, ResultOutbox
-from delivery.callbacks.posting import DrainContext, Posting
+from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.slots import CallbackSlots
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
@@ -38,9 +38,9 @@ OnConnection = Callable[[Connection], Awaitable[None]]
 _LOST = (psycopg.Error, *CONNECTION_ERRORS)
 
 
-class DrainSettings(NamedTuple):
-    """The settings of a drain. `direct_url` is the database's own URL where `database_url` leads to
-    a pooler; `disable` disables an endpoint that answered 410.
+class DispatcherSettings(NamedTuple):
+    """The settings of a dispatcher. `direct_url` is the database's own URL where `database_url`
+    leads to a pooler; `disable` disables an endpoint that answered 410.
     """
 
     database_url: str
@@ -51,15 +51,15 @@ class DrainSettings(NamedTuple):
     archive: ReadsArchive | None = None
 
 
-class Drain:
-    """One worker's drain. Run `run` in one event loop, and await `unit` there for each unit of
+class CallbackDispatcher:
+    """One worker's dispatcher. Run `run` in one event loop, and await `unit` there for each unit of
     work.
 
     `request_unit` is called in the loop when a unit should start; it returns at once and arranges
     that `unit` is awaited.
     """
 
-    def __init__(self, settings: DrainSettings, request_unit: Callable[[], None]) -> None:
+    def __init__(self, settings: DispatcherSettings, request_unit: Callable[[], None]) -> None:
         self._settings = settings
         self._request_unit = request_unit
         self._clock = SystemClock()
@@ -82,7 +82,7 @@ class Drain:
         slots = CallbackSlots(self._clock)
         heartbeat = WorkerHeartbeat(self._clock, self.wake, lambda: bool(self._posting.requests))
         outbox = ResultOutbox(settings.disable, failures, self._on_results_written, self.wake)
-        context = DrainContext(self._clock, Random(), slots, failures, heartbeat, outbox)  # noqa: S311 - spreads retries
+        context = DispatcherContext(self._clock, Random(), slots, failures, heartbeat, outbox)  # noqa: S311 - spreads retries
         self._slots, self._heartbeat, self._outbox = slots, heartbeat, outbox
         self._posting = Posting(context, self._client, self._on_slot_free, self._changed.set)
         loader = Loader(settings.secret_key, self._clock, settings.archive)
@@ -99,7 +99,7 @@ class Drain:
         return {"slots": self._slots.held, "requests": len(self._posting.requests)}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Drain until `stop` is set; then wait briefly for responses and give back the rest."""
+        """Dispatch until `stop` is set; then wait briefly for responses and give back the rest."""
         scheduling = asyncio.create_task(self._schedule_units())
         writing = asyncio.create_task(self._keep_connected("results", self._outbox.run))
         beating = asyncio.create_task(
@@ -185,7 +185,9 @@ class Drain:
 
     async def _connect(self) -> Connection:
         if self._connection is None:
-            self._connection = await claims.open_connection(self._settings.database_url, "drain")
+            self._connection = await claims.open_connection(
+                self._settings.database_url, "dispatcher"
+            )
             await self._heartbeat.free_unconfirmed(self._connection)
         return self._connection
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from delivery.forward.indexed import IndexedVersions
 from delivery.forward.indexes import DAMAGED, MatchIndexes
-from delivery.forward.interest import CallbackInterest
 from delivery.forward.leases import SQL, Lease
 from delivery.forward.loading import LoadedInterest, VersionChanges, check_epoch, load
 from delivery.forward.metrics import update_metrics
+from delivery.forward.stream_matcher import CallbackMatcher
 from delivery.forward.zone import ZoneCaches, ZoneView, zone_of_stream
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable
@@ -36,7 +36,7 @@ from registrations.feed import CatalogChange, Feed
 from registrations.match_index.epochs.epoch import Epoch
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.metrics import StreamLabels
-from registrations.matching.stream_matcher import Matching
+from registrations.matching.strategies import StreamStrategy
 from registrations.matching.versions import StreamVersion
 
 log = get_logger(__name__)
@@ -65,10 +65,10 @@ class _StreamStrategy(NamedTuple):
     matching: str
 
 
-class _Entry:
+class _StreamEntry:
     """The interest of one stream, with changes received during its load and changes to be read."""
 
-    def __init__(self, interest: CallbackInterest, zone: ZoneView) -> None:
+    def __init__(self, interest: CallbackMatcher, zone: ZoneView) -> None:
         self.interest = interest
         self.zone = zone
         self.loaded = False
@@ -89,7 +89,7 @@ class _Entry:
             self.deferred.append(changes)
 
 
-class Interests:
+class StreamMatchers:
     """The interests of one process. `changed` is called after each change of registrations."""
 
     def __init__(
@@ -101,7 +101,7 @@ class Interests:
         self._feed = feed
         self._zones = zones
         self._changed = changed
-        self._entries: dict[Lease, _Entry] = {}
+        self._entries: dict[Lease, _StreamEntry] = {}
         self._barriers: dict[int, None] = {}  # announced in order, not yet assigned to streams
         self._assigning = asyncio.Lock()
         self._pending = asyncio.Event()
@@ -162,7 +162,7 @@ class Interests:
         self._indexes.forget(lease.stream_id)
         self._entries.pop(lease, None)
 
-    async def current(self, lease: Lease, batch: Sequence[StoredEvent] = ()) -> CallbackInterest:
+    async def current(self, lease: Lease, batch: Sequence[StoredEvent] = ()) -> CallbackMatcher:
         """Return the interest with every change made before this call, for a batch that was read:
         the types of its events and the groups of its audiences are known. Raise
         DatabaseUnavailable.
@@ -181,7 +181,7 @@ class Interests:
 
     def report_work(self) -> None:
         """Add the work of the matchers to the metrics."""
-        by_label: dict[str, list[CallbackInterest]] = {}
+        by_label: dict[str, list[CallbackMatcher]] = {}
         for lease, entry in self._entries.items():
             by_label.setdefault(self._labels.of(lease.stream_id), []).append(entry.interest)
         self._labels_shown = update_metrics(by_label, self._labels_shown)
@@ -204,7 +204,7 @@ class Interests:
             while self._barriers:
                 barriers = list(self._barriers)[: limits.FORWARD_BARRIERS_MAX]
                 by_stream: dict[
-                    int, list[_Entry]
+                    int, list[_StreamEntry]
                 ] = {}  # entries created later have it in their snapshots
                 for lease, entry in self._entries.items():
                     by_stream.setdefault(lease.stream_id, []).append(entry)
@@ -226,7 +226,7 @@ class Interests:
                 for barrier in barriers:
                     del self._barriers[barrier]
 
-    async def _apply(self, stream_id: int, entry: _Entry) -> None:
+    async def _apply(self, stream_id: int, entry: _StreamEntry) -> None:
         """Apply a stream's changes in order; other streams do not wait for its compilation."""
         async with entry.applying:
             while entry.changes:
@@ -254,7 +254,7 @@ class Interests:
             self._indexes.retry(lease.stream_id)
             log.info("interest_rebuilt", stream=lease.stream_id, strategy=strategy)
 
-    async def _change_strategy(self, entry: _Entry, matching: Matching) -> None:
+    async def _change_strategy(self, entry: _StreamEntry, matching: StreamStrategy) -> None:
         """Rebuild for another strategy, or load again if the versions are in an index."""
         async with self._building:
             if entry.interest.indexed is not None and not matching.is_indexed:
@@ -264,7 +264,7 @@ class Interests:
                 await asyncio.sleep(0)
         metrics.FORWARD_BUILDS.labels(reason="strategy").inc()
 
-    async def _swap(self, lease: Lease, entry: _Entry) -> None:
+    async def _swap(self, lease: Lease, entry: _StreamEntry) -> None:
         """Take a stream's newer index. Versions that it lacks stay in memory; those that change
         meanwhile are in both, or in memory only. Raise DatabaseUnavailable.
         """
@@ -282,7 +282,7 @@ class Interests:
             finally:
                 interest.discard_changes()
 
-    async def _swap_in(self, lease: Lease, entry: _Entry, epoch: Epoch) -> None:
+    async def _swap_in(self, lease: Lease, entry: _StreamEntry, epoch: Epoch) -> None:
         """Swap to the epoch. The interest records changes meanwhile, so none is lost."""
         interest, stream_id = entry.interest, lease.stream_id
         present = None if interest.indexed is None else interest.indexed.epoch
@@ -307,7 +307,7 @@ class Interests:
         stream_id = lease.stream_id
         async with reading(self._log.pool) as connection:
             zone = await zone_of_stream(connection, self._zones, stream_id)
-        entry = _Entry(CallbackInterest(passed, groups_of=zone.groups_of), zone)
+        entry = _StreamEntry(CallbackMatcher(passed, groups_of=zone.groups_of), zone)
         self._entries[lease] = entry
         has_none = stream_id == SYSTEM_STREAM_ID
         epoch = None if has_none else await self._indexes.open(stream_id)
@@ -340,10 +340,10 @@ class Interests:
 
     async def _build(
         self, passed: int, found: LoadedInterest, zone: ZoneView, epoch: Epoch | None
-    ) -> CallbackInterest:
+    ) -> CallbackMatcher:
         check, written, suspensions = found
-        matching = Matching(check.moment.strategy, zone.hierarchy)
-        interest = CallbackInterest(passed, matching, groups_of=zone.groups_of)
+        matching = StreamStrategy(check.moment.strategy, zone.hierarchy)
+        interest = CallbackMatcher(passed, matching, groups_of=zone.groups_of)
         if epoch is not None and check.is_usable:
             interest.indexed = await asyncio.to_thread(
                 IndexedVersions, epoch, check.names, zone.hierarchy
@@ -352,19 +352,19 @@ class Interests:
         return interest
 
 
-async def take(interest: CallbackInterest, changes: VersionChanges) -> None:
+async def take(interest: CallbackMatcher, changes: VersionChanges) -> None:
     """Add versions in time slices; a batch at hand was read before and may be matched then."""
     await run_in_slices(_steps(interest, changes.versions))
     interest.suspend(changes.suspensions)
 
 
-def _steps(interest: CallbackInterest, versions: list[StreamVersion]) -> Iterator[None]:
+def _steps(interest: CallbackMatcher, versions: list[StreamVersion]) -> Iterator[None]:
     for at in range(0, len(versions), _STEP_VERSIONS):
         interest.take(versions[at : at + _STEP_VERSIONS])
         yield
 
 
-def _report_opened(lease: Lease, epoch: Epoch, how: str, interest: CallbackInterest) -> None:
+def _report_opened(lease: Lease, epoch: Epoch, how: str, interest: CallbackMatcher) -> None:
     """Count and log an index that was opened."""
     metrics.INDEX_OPENED.labels(how=how).inc()
     log.info(

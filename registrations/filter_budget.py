@@ -17,7 +17,7 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
 from registrations.errors import FiltersTooCostly
 
-SQL = queries.load("registrations/sql/expensive.sql")
+SQL = queries.load("registrations/sql/filter_budget.sql")
 
 Connection = psycopg.Connection[Any]
 

@@ -17,10 +17,10 @@ from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.matcher import Counters, summed
 from registrations.matching.metrics import ReportedWork
-from registrations.matching.stream_matcher import Matching
+from registrations.matching.strategies import StreamStrategy
 from registrations.matching.versions import (
+    EffectRules,
     GroupsOf,
-    HoldRules,
     Recipients,
     StreamVersion,
     SuspensionSpan,
@@ -43,7 +43,7 @@ def _no_groups(client: str) -> frozenset[str]:
     return frozenset()
 
 
-class CallbackInterest:
+class CallbackMatcher:
     """The versions of one stream that have an endpoint. Used by one task; nothing in it awaits.
 
     The only change of a version is that it gets an end, so it may be read from the epoch or from
@@ -52,10 +52,10 @@ class CallbackInterest:
     """
 
     def __init__(
-        self, passed: int, matching: Matching | None = None, groups_of: GroupsOf = _no_groups
+        self, passed: int, matching: StreamStrategy | None = None, groups_of: GroupsOf = _no_groups
     ) -> None:
         self.passed = passed  # the stream is matched up to this sequence
-        self.matching = matching or Matching()
+        self.matching = matching or StreamStrategy()
         self.indexed: IndexedVersions | None = None  # set while it is empty, and by `swap`
         self.damaged = False
         self._matcher = self.matching.new()
@@ -138,7 +138,7 @@ class CallbackInterest:
         while self._ending and self._ending[0][0] <= self.passed:
             self._drop(heapq.heappop(self._ending)[1])
 
-    def rebuild(self, matching: Matching) -> Iterator[None]:
+    def rebuild(self, matching: StreamStrategy) -> Iterator[None]:
         """Move all versions into a matcher of another strategy, some at each step, while the
         present one stays in use; the last step swaps them. With an epoch only a strategy that
         supports an index is allowed.
@@ -167,8 +167,8 @@ class CallbackInterest:
         self._work.report(stream, self.counters)
 
     @property
-    def _rules(self) -> HoldRules:
-        return HoldRules(self._ends, self._suspensions, self._groups_of)
+    def _rules(self) -> EffectRules:
+        return EffectRules(self._ends, self._suspensions, self._groups_of)
 
     def _find(self, event: Event, sequence: int, match: Recipients) -> None:
         """Add the versions in memory that match and are in force."""

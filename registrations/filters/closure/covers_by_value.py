@@ -8,7 +8,7 @@ relation compares names only: `constraint.py`.
 from collections.abc import Collection
 
 from registrations.filters.ast import Compare, Const, Node, Not, Path
-from registrations.filters.closure.implied import follows, has_member, looked_at, plain
+from registrations.filters.closure.implied import follows, paths_read, plain, requires_value
 from registrations.filters.normal import Alternative, NormalForm, normal
 
 _TESTS_AT_ONCE = 16  # set look-ups in the time of one comparison
@@ -41,9 +41,9 @@ class PreparedAlternative:
         if self._by_path is None:
             self._by_path = {}
             for fact in self.facts:
-                for path in set(looked_at(fact)):
+                for path in set(paths_read(fact)):
                     self._by_path.setdefault(path, []).append(fact)
-        paths = set(looked_at(test))
+        paths = set(paths_read(test))
         if len(paths) == 1:
             return self._by_path.get(paths.pop(), ())
         return {fact for path in paths for fact in self._by_path.get(path, ())}
@@ -90,7 +90,7 @@ def _follows(test: Node, known: PreparedAlternative, work: ComparisonBudget) -> 
     if sides is None:
         return False
     equal = Not(Compare("=", *sides))
-    there = any(has_member(sides[0], fact) for fact in facts)
+    there = any(requires_value(sides[0], fact) for fact in facts)
     return there and any(follows(equal, fact) for fact in facts)
 
 

@@ -18,8 +18,8 @@ from eventhub.eventlog.streams import lock_system
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, int8_array, text_array
 from eventhub.postgresql.rows import cursor_of, named, scalars
-from registrations import expensive
-from registrations.expensive import StartedVersion
+from registrations import filter_budget
+from registrations.filter_budget import StartedVersion
 
 SQL = queries.load("registrations/sql/registrations.sql")
 
@@ -100,6 +100,16 @@ class _StreamName(NamedTuple):
     name: str
 
 
+class _GroupName(NamedTuple):
+    name: str
+    id: int
+
+
+class _EndpointUrl(NamedTuple):
+    id: int
+    url: str
+
+
 class _BarrierRow(NamedTuple):
     """The positions of a barrier, in parallel lists."""
 
@@ -155,12 +165,34 @@ def stream_names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
     return dict(cursor_of(connection, _StreamName).execute(SQL["stream_names"], (list(ids),)))
 
 
+def lock_groups(connection: Connection, client_id: int, names: Iterable[str]) -> dict[str, int]:
+    """Lock the client's groups with these names FOR SHARE; return them as {name: id}."""
+    names = list(names)
+    if not names:
+        return {}
+    return dict(cursor_of(connection, _GroupName).execute(SQL["lock_groups"], (client_id, names)))
+
+
+def lock_endpoints(
+    connection: Connection, client_id: int, ids: Iterable[int], urls: Iterable[str]
+) -> dict[int, str]:
+    """Lock the client's endpoints with these ids or URLs FOR SHARE; return them as {id: URL}."""
+    values = {"client_id": client_id, "ids": list(ids), "urls": list(urls)}
+    return dict(cursor_of(connection, _EndpointUrl).execute(SQL["lock_endpoints"], values))
+
+
+def delete_groups_and_endpoints(connection: Connection, client_id: int) -> int:
+    """Delete those of a client whose registrations have ended; return the number of endpoints."""
+    connection.execute(SQL["delete_groups"], (client_id,))
+    return connection.execute(SQL["delete_endpoints"], (client_id,)).rowcount
+
+
 def new_barrier(connection: Connection) -> int:
     """Insert an empty barrier, to be filled later in this transaction; return its id."""
     return int(scalars(connection).execute(SQL["new_barrier"]).fetchone() or 0)
 
 
-def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int]) -> Vector:
+def fill_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int]) -> Vector:
     """Lock the heads of `system` and of the streams to the end of the transaction, and fill the
     barrier with them. The counts of groups are updated before. Only announcements may follow.
     """
@@ -168,7 +200,7 @@ def raise_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int
         connection.execute(SQL["count_groups_at"], {"barrier": barrier})
         lock_system(connection)
         values = {"barrier": barrier, "streams": sorted(stream_ids)}
-        rows = cursor_of(connection, _BarrierRow).execute(SQL["raise_barrier"], values)
+        rows = cursor_of(connection, _BarrierRow).execute(SQL["fill_barrier"], values)
     [found] = rows.fetchall()
     cursors = map(Cursor, found.segments, found.sequences)
     return dict(zip(found.streams, cursors, strict=True))
@@ -232,7 +264,7 @@ def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier
         StartedVersion(it.registration, it.definition.streams, it.definition.expensive)
         for it in versions
     )
-    expensive.record_costs(connection, started)
+    filter_budget.record_costs(connection, started)
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:

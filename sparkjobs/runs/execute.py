@@ -23,7 +23,7 @@ from eventhub.eventlog.errors import StorageFull
 from eventhub.postgresql.connections import blocking
 from sparkjobs.job_spec import JobSpec, write_spec
 from sparkjobs.result import JobResult, StoredResult, read_result, write_result
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import RunStopped, StopSignal
 from sparkjobs.runs.context import RunContext
 from sparkjobs.runs.driver import DriverProgress, drive
@@ -34,7 +34,7 @@ from sparkjobs.runs.heartbeat import RunHeartbeat
 from sparkjobs.runs.hooks import JobHooks, hooks_of
 from sparkjobs.runs.jobs import job_named
 from sparkjobs.runs.launch import DriverCommand, SparkSettings, driver_command
-from sparkjobs.runs.rows import Ending, Run, RunProgress
+from sparkjobs.runs.statements import Ending, Run, RunProgress
 
 log = get_logger(__name__)
 INTERNAL = "internal"  # the reason of errors outside the hub's error tree
@@ -67,7 +67,7 @@ def perform(settings: RunnerSettings, run: Run, observer: RunObserver) -> Run:
     """Perform a started run, record its end, and return its final row. The run's own errors are
     recorded, not raised; raises DatabaseUnavailable if the end cannot be recorded.
     """
-    performance = _Performance(settings, run, observer)
+    performance = _RunExecution(settings, run, observer)
     with performance.heartbeat.beating():
         ending = performance.perform()
         performance.folder.clear(result=ending.state != "completed")
@@ -75,13 +75,13 @@ def perform(settings: RunnerSettings, run: Run, observer: RunObserver) -> Run:
         if not _recorded(settings, run, ending):
             performance.folder.clear(result=True)
     with blocking(settings.database_url, name="job") as connection:
-        for job, old in rows.drop_results(connection):
+        for job, old in statements.drop_results(connection):
             folder_of(settings.data, job, old).clear(result=True)
             log.info("job_result_deleted", job=job, run=old)
-        return rows.find(connection, run.id) or run
+        return statements.find(connection, run.id) or run
 
 
-class _Performance:
+class _RunExecution:
     """The steps of one run."""
 
     def __init__(self, settings: RunnerSettings, run: Run, observer: RunObserver) -> None:
@@ -144,7 +144,7 @@ class _Performance:
         stop.check()
         if self._is_published:
             return
-        if not _retrying(self._settings, lambda connection: rows.publish(connection, run)):
+        if not _retrying(self._settings, lambda connection: statements.publish(connection, run)):
             self.heartbeat.send()  # which receives the reason
             stop.check()
             raise RunStopped
@@ -163,7 +163,7 @@ class _Performance:
         """Remove leftovers of earlier runs, as the lease allows, and create this run's folder."""
         job = self._run.job
         with blocking(self._settings.database_url, name="job") as connection:
-            retained = rows.delete_old_runs(connection, job)
+            retained = statements.delete_old_runs(connection, job)
         clear_leftovers(self._settings.data, job, retained)
         self.folder.create()
 
@@ -261,16 +261,16 @@ def _verified(folder: Path) -> StoredResult:
 def _recorded(settings: RunnerSettings, run: Run, ending: Ending) -> bool:
     """Record the end; False if the run counted as dead. Raises DatabaseUnavailable."""
 
-    def record(connection: rows.Connection) -> bool:
-        if rows.end(connection, run, ending):
+    def record(connection: statements.Connection) -> bool:
+        if statements.end(connection, run, ending):
             return True
-        found = rows.find(connection, run.id)  # an earlier attempt may have committed
+        found = statements.find(connection, run.id)  # an earlier attempt may have committed
         return found is not None and found.state == ending.state
 
     return _retrying(settings, record)
 
 
-def _retrying(settings: RunnerSettings, action: Callable[[rows.Connection], bool]) -> bool:
+def _retrying(settings: RunnerSettings, action: Callable[[statements.Connection], bool]) -> bool:
     """Call the action with a connection, retrying while the lease may be ours."""
     pause = threading.Event()
     attempts = int(limits.JOB_LEASE_S / _RETRY_INTERVAL_S)

@@ -12,7 +12,7 @@ from eventhub.base import limits
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
 
-SQL = queries.load("registrations/match_index/builds/sql/builds.sql")
+SQL = queries.load("registrations/sql/index_builds.sql")
 
 Connection = psycopg.Connection[Any]
 BuildState = Literal["waiting", "building", "built", "failed", "interrupted"]

@@ -25,11 +25,11 @@ from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.values import key_of
 from registrations.matching.atoms import Key, atoms_of, keys_of, nested_pairs
-from registrations.matching.conditions import NO_TRIAL, Conditions, Trial
+from registrations.matching.conditions import NO_TRIAL, Conditions, EventTestResults
 from registrations.matching.conjunctions import (
     Atom,
+    AtomPair,
     Conjunction,
-    Couple,
     GateConjunctions,
     conjunction_of,
     remove_conjunction,
@@ -41,7 +41,7 @@ from registrations.matching.spec import Spec
 PARTNERS_FEW = 32  # up to so many are looked up one by one; the keys of more are intersected
 
 
-class AccessMatcher:
+class RarestPairMatcher:
     """The gates, and the conjunction of each number.
 
     `counters.touched` counts visited conjunctions and couples, `counters.rebuilds` reviews of a
@@ -85,7 +85,7 @@ class AccessMatcher:
 
     def match(self, event: Event) -> list[int]:
         due: list[int] = []
-        trial = Trial(self._tests, event) if self._tests.known else NO_TRIAL
+        trial = EventTestResults(self._tests, event) if self._tests.known else NO_TRIAL
         seen = AttributeValues(event.attributes, {})
         for key in gates_of(event):
             if (gate := self._gates.get(key)) is not None:
@@ -95,7 +95,11 @@ class AccessMatcher:
         return due
 
     def _match_gate(
-        self, gate: GateConjunctions, seen: "AttributeValues", trial: Trial, due: list[int]
+        self,
+        gate: GateConjunctions,
+        seen: "AttributeValues",
+        trial: EventTestResults,
+        due: list[int],
     ) -> None:
         attributes, lists = seen
         present = known_atoms(gate.names, attributes, lists)
@@ -158,7 +162,7 @@ def known_atoms(
     return present
 
 
-def collect(present: set[Atom], trial: Trial, due: list[int]) -> int:
+def collect(present: set[Atom], trial: EventTestResults, due: list[int]) -> int:
     """Add the registrations of every conjunction that holds; return how many were visited."""
     touched = 0
     for atom in present:
@@ -176,7 +180,9 @@ def collect(present: set[Atom], trial: Trial, due: list[int]) -> int:
     return touched
 
 
-def collect_couple(couple: Couple, present: set[Atom], trial: Trial, due: list[int]) -> int:
+def collect_couple(
+    couple: AtomPair, present: set[Atom], trial: EventTestResults, due: list[int]
+) -> int:
     """Do the same for two present atoms; return how many conjunctions were visited beyond them."""
     if (both := couple.both) is not None:
         due += both
@@ -189,7 +195,7 @@ def collect_couple(couple: Couple, present: set[Atom], trial: Trial, due: list[i
     return len(more)
 
 
-def verify(listed: list[Conjunction], trial: Trial, due: list[int]) -> int:
+def verify(listed: list[Conjunction], trial: EventTestResults, due: list[int]) -> int:
     """Do the same for conjunctions that have tests only."""
     for conjunction in listed:
         if trial.passes(conjunction.tests):
