@@ -29,7 +29,7 @@ RECORDING = Path(__file__).parent / "recorded" / "management.jsonl"
 
 
 def recorded(hub: LiveHub) -> tuple[list[Record], list[str]]:
-    """The answers of a hub on which nothing was done before, and what in them is not documented."""
+    """Return the answers of a new hub, and undocumented fields in them."""
     stage = Stage(hub)
     return list(stage.record(CALLS)), stage.undocumented
 
@@ -63,7 +63,9 @@ def _compare(before: Path, after: Path) -> int:
 
 
 def _recorded_bad(hub: LiveHub) -> list[Record]:
-    """The tests of bad input read Django's routes, so Django is set up first."""
+    """Return the answers to the cases of bad input. Its tests read Django's routes, so Django is
+    set up first.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
     django.setup()
     from tests.acceptance.recorded import bad

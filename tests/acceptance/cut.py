@@ -80,7 +80,7 @@ class Way:
 
 @asynccontextmanager
 async def way(hub: LiveHub, *, web: int = 0, cut: bool = False) -> AsyncIterator[Way]:
-    """A way to one web process, cut at first if asked for."""
+    """Yield a way to one web process, which is cut at first on request."""
     made = Way(hub.web[web].url)
     await made.mend()
     if cut:

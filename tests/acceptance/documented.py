@@ -41,7 +41,7 @@ def document() -> dict[str, Any]:
 
 @cache
 def operations() -> dict[Operation, dict[str, Any]]:
-    """All of the document."""
+    """Return all operations of the document."""
     return {
         Operation(method.upper(), route): operation
         for route, methods in document()["paths"].items()
@@ -84,7 +84,7 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _unsaid(schema: dict[str, Any], value: Any, place: str) -> Iterator[str]:
-    """Fields of objects that the schema does not name."""
+    """Yield fields of objects that the schema does not name."""
     schema = _resolved(schema)
     for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
         if _validator(json.dumps(part)).is_valid(value):

@@ -1,4 +1,6 @@
-"""`python -m tests.benchmarks [NAME...] --json FILE`: measures, prints a table, writes JSON."""
+"""The command `python -m tests.benchmarks [NAME...] --json FILE`: measures, prints a table, writes
+JSON.
+"""
 
 import argparse
 import json
@@ -128,7 +130,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def run_cases(expected: list[Case], pace: Pace) -> tuple[list[Result], list[str]]:
-    """All cases; one that fails does not keep the others from their figures."""
+    """Run all cases; a failing case does not stop the others."""
     results: list[Result] = []
     failures: list[str] = []
     for case in expected:

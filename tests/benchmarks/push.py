@@ -75,8 +75,8 @@ def _product_job(world: World, pace: Pace, sockets: int) -> SocketsJob:
 
 
 def _flood(world: World, pace: Pace, sockets: int, *, per_body: int, ahead: int) -> Measure:
-    """Bodies of several events keep the server busy with frames, one frame per event all the same.
-    `ahead` is far below what the ring holds.
+    """Measure with bodies of several events, which keep the server busy with frames, one frame per
+    event. `ahead` is far below the size of the ring.
     """
 
     def measure() -> Reading:
@@ -100,7 +100,7 @@ def _group_send(world: World, pace: Pace) -> Measure:
 
 
 def _baseline_job(target: Target, pace: Pace, *, sockets: int) -> SocketsJob:
-    """What comes from a baseline is the event and nothing else."""
+    """Return a job for a baseline, which sends the event and nothing else."""
     mark = '{"'
     one = events.one().decode()
     return SocketsJob(target, one, 1, "", mark, sockets, 1, 1, pace.seconds, pace.warmup_s)

@@ -1,18 +1,18 @@
-"""The words of a benchmark: a case, one reading of it, and the pace of a run. Plain."""
+"""The terms of a benchmark: a case, a reading, and the pace of a run. Plain."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 
 class Reading(NamedTuple):
-    """What one repetition of one side gave; `also` is shown beside it and never judged."""
+    """The result of one repetition of one side; `also` is shown but never judged."""
 
     value: float
     also: dict[str, float] = {}  # noqa: RUF012 - a NamedTuple's default, never written to
 
 
 class Pace(NamedTuple):
-    """How long and how often is measured."""
+    """The length and number of measurements."""
 
     seconds: float = 4.0  # measured time of one reading, after warm-up
     repeat: int = 5  # readings of each side, alternating
@@ -84,7 +84,7 @@ class Result(NamedTuple):
         return self.value / first if first else None
 
     def reaches(self, bound: float | None) -> bool | None:
-        """Whether the ratio keeps a bound; None when there is none."""
+        """Return whether the ratio is within a bound; None when there is none."""
         if bound is None or self.ratio is None:
             return None
         return self.ratio <= bound if self.case.lower_is_better else self.ratio >= bound

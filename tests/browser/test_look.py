@@ -58,7 +58,7 @@ CUT_OFF = """() => [...document.querySelectorAll("button, input, a, label")].fil
 
 
 def fill(zone: LiveZone) -> None:
-    """Something on every page."""
+    """Create something for every page."""
     zone.create_stream("orders")
     zone.emit("orders", [{"domain": "shop", "type": "order.placed", "attributes": {"n": 1}}] * 5)
     registration = {
@@ -79,7 +79,9 @@ def fill(zone: LiveZone) -> None:
 
 
 def violations(page: Page, *more: str) -> list[str]:
-    """What axe finds against WCAG 2.1 AA, and more rules, with the element."""
+    """Return the violations of WCAG 2.1 AA and of further rules that axe finds, with the
+    element.
+    """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
     options = {"runOnly": [*WCAG, *more], "resultTypes": ["violations"]}

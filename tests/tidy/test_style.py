@@ -129,7 +129,7 @@ def test_own_modules_are_imported_at_the_top(file: Path) -> None:
 
 
 def imported(file: Path) -> set[str]:
-    """The own modules that a module imports."""
+    """Return the own modules that a module imports."""
     known = {module_name(other) for other in product()}
     found: set[str] = set()
     for node in ast.walk(tree(file)):

@@ -27,7 +27,7 @@ def listen(zone: LiveZone, query: str, *, web: int = 0, **headers: str) -> Answe
 
 
 def drop(zone: LiveZone, below: int) -> None:
-    """Sealed segments that begin below a number are no longer held."""
+    """Drop the sealed segments that begin below a number."""
     zone.hub.sql(
         "UPDATE segments SET tier = 'dropped' WHERE first < %s AND last IS NOT NULL AND stream_id ="
         " (SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
@@ -166,8 +166,8 @@ def _rss_kib(pid: int) -> int:
 
 
 def keyed(zone: LiveZone) -> dict[str, Any]:
-    """A keyed stream whose first segments are gone: a and b are there, c has ended. Its oldest
-    cursor.
+    """Return a keyed stream whose first segments are gone: a and b are there, c has ended. Its
+    oldest cursor.
     """
     zone.create_stream("orders", segment_events_max=3, keyed=True)
     events = [{**EVENT, "key": key, "attributes": {"n": n}} for n, key in enumerate("abcabcab", 1)]
@@ -179,7 +179,7 @@ def keyed(zone: LiveZone) -> dict[str, Any]:
 
 
 def check_snapshot(messages: list[dict[str, Any]]) -> None:
-    """First the gap, then the total state at n, then n + 1 and on in order (SUN-29)."""
+    """Check the gap, then the total state at n, then n + 1 and on in order (SUN-29)."""
     received = [message["op"] for message in messages]
     assert tuple(received) == SNAPSHOT, received
     gap, listening, *states, end, first, second = messages

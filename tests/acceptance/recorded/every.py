@@ -56,7 +56,7 @@ class Operation(documented.Operation):
 
 @cache
 def operations() -> tuple[Operation, ...]:
-    """All but the hot ones, which Django does not serve."""
+    """Return all but the hot ones, which Django does not serve."""
     return tuple(
         Operation(*operation)
         for operation, said in documented.operations().items()

@@ -39,7 +39,7 @@ class Placeholders:
             self._know(key)
 
     def replaced(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """The status, headers and body of an answer."""
+        """Return the status, headers and body of an answer."""
         self._know(repr(answer))
         return {name: self._value(value) for name, value in answer.items()}
 
@@ -77,7 +77,9 @@ class Placeholders:
         return text if _is_far(text) else self._time(text)
 
     def _time(self, text: str) -> str:
-        """Its form is kept. Times of whole seconds may be equal by chance: they get no number."""
+        """Return a placeholder of the time's form. Times of whole seconds may be equal by chance:
+        they get no number.
+        """
         form = re.sub(r"\d", "0", text[19:])
         fraction = re.sub(r"\D", "", text[19:26])
         number = f" {self._number('time', text)}" if fraction.strip("0") else ""
@@ -99,14 +101,14 @@ def _is_far(text: str) -> bool:
 
 
 def _measured(value: Any) -> Any:
-    """Only of which type it is."""
+    """Return only the type of a measured value."""
     if isinstance(value, dict):
         return {name: _measured(one) for name, one in value.items()}
     return None if value is None else f"<{type(value).__name__}>"
 
 
 def _shape(value: Any) -> Any:
-    """Only which fields there are, and names: what the hub's health is changes with time."""
+    """Return only the fields and names: the values of the hub's health change with time."""
     if isinstance(value, dict):
         return {name: one if name == "name" else _shape(one) for name, one in value.items()}
     return [_shape(one) for one in value] if isinstance(value, list) else "<any>"

@@ -89,7 +89,9 @@ class Stage:
         return self.hub.call(method, quote(path, safe="/?&=%:,"), body, key=key, headers=filled)
 
     def _filled(self, value: Any) -> Any:
-        """A value with its marks replaced; a text that is only a mark becomes the mark's value."""
+        """Return a value with its marks replaced; a text that is only a mark becomes the mark's
+        value.
+        """
         if isinstance(value, dict):
             return {name: self._filled(one) for name, one in value.items()}
         if isinstance(value, list):
@@ -116,7 +118,7 @@ class Stage:
 
 
 def shown(answer: Answer) -> dict[str, Any]:
-    """The status, headers and body of an answer, as they came."""
+    """Return the status, headers and body of an answer, as they came."""
     given: dict[str, str | None] = {**dict.fromkeys(_USUAL_HEADERS), **answer.headers}
     headers = {
         name: value
@@ -134,7 +136,7 @@ def _public_id(key: str) -> str:
 
 
 def _at(answer: Answer, place: str) -> Any:
-    """The value at a path into the body; None if it has none."""
+    """Return the value at a path into the body; None if it has none."""
     try:
         body = answer.json
         for step in place.split("."):

@@ -71,7 +71,7 @@ _STREAM_ID = (
 
 
 def stream_id(name: str) -> str:
-    """An expression of SQL."""
+    """Return an expression of SQL."""
     return _STREAM_ID.format(name)
 
 

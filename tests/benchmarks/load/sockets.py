@@ -1,4 +1,4 @@
-"""Sockets that count event frames, and a producer that posts what they are to receive. Plain."""
+"""Sockets that count event frames, and a producer that posts the events. Plain."""
 
 import asyncio
 from array import array
@@ -39,7 +39,7 @@ class Fanout:
         self._due = 0  # frames and answers that the one event still misses
 
     async def open(self) -> None:
-        """Connect all; a socket counts once its listen has begun."""
+        """Connect all sockets; a socket counts once its listener has started."""
         job, loop = self._job, asyncio.get_running_loop()
         received = self._timed if job.samples else self._counted
         for _ in range(job.sockets):
@@ -60,7 +60,9 @@ class Fanout:
             self._producers.append(producer)
 
     async def flood(self) -> dict[str, float]:
-        """Frames per second of all sockets together while the producers keep the server busy."""
+        """Return frames per second of all sockets together while the producers keep the server
+        busy.
+        """
         job = self._job
         self._posting = True
         self._post_more()
@@ -78,7 +80,9 @@ class Fanout:
         return {**figures, "all": self.frames, "lost_frames": lost}
 
     async def one_by_one(self) -> dict[str, float]:
-        """Latency of each receipt from just before its POST; the next event waits for all."""
+        """Return the latency of each receipt from just before its POST; the next event waits for
+        all.
+        """
         warmup = max(self._job.samples // 10, 1)
         for sample in range(warmup + self._job.samples):
             if sample == warmup:
@@ -123,7 +127,7 @@ class Fanout:
             self._one_done.set()
 
     async def _drain(self) -> None:
-        """Wait for what was posted, so that a frame that never comes shows as lost."""
+        """Wait for everything posted, so that a frame that never arrives shows as lost."""
         deadline_ns = now_ns() + int(DRAIN_TIMEOUT_S * 1e9)
         while self.frames < self.posted * self._job.sockets and now_ns() < deadline_ns:
             await asyncio.sleep(0.05)

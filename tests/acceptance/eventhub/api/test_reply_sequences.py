@@ -31,7 +31,7 @@ def caused(answer: Answer) -> range:
 
 
 def resources(zone: LiveZone) -> dict[str, tuple[str, Any]]:
-    """A path of each kind, and a body that changes what is there."""
+    """Return a path of each kind, and a body that changes what is there."""
     zone.create_stream("orders")
     zone.key("listen:*", client="shop")
     key = zone.key("listen:*", client="shop").split("_")[1]
