@@ -263,8 +263,7 @@ def _set_sequences(cursor: SqlCursor, tables: list[str]) -> None:
     """Continue the ids after the old ones."""
     pairs = [("public.listener_ids", f"{_ASIDE}.listen_ids")]
     for table in tables:
-        new, old = (_columns(cursor, each) for each in (_new(table), _old(table)))
-        if "id" in new and "id" in old:
+        if all("id" in _columns(cursor, each) for each in (_new(table), _old(table))):
             names = [f"public.{table}", _old(table).as_string()]
             cursor.execute(
                 "SELECT pg_get_serial_sequence(%s, 'id'), pg_get_serial_sequence(%s, 'id')", names

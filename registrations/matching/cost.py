@@ -121,8 +121,9 @@ def _is_looked_up(part: Node) -> bool:
 
 
 def _is_pair(part: Node) -> bool:
-    is_compare = isinstance(part, Compare) and _is_looked_up(part)
-    return is_compare and isinstance(part.left, Path) and part.left.space != "envelope"
+    if not isinstance(part, Compare) or not _is_looked_up(part):
+        return False
+    return isinstance(part.left, Path) and part.left.space == "attributes"
 
 
 def _finds(part: Node) -> bool:

@@ -137,7 +137,7 @@ def _lines(env: Env, found: ArchiveStatus) -> list[str]:
     return lines
 
 
-def _partition_lines(connection: retire.Connection) -> list[str]:
+def _partition_lines(connection: retire.BlockingConnection) -> list[str]:
     lines = []
     for table, archived, rows, lost, lost_rows, waiting in retire.tallies(connection):
         line = f"{table:<10} {archived:,} partitions archived, {rows:,} rows"
