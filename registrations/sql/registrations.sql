@@ -41,7 +41,7 @@ INSERT INTO group_streams AS g (group_id, stream_id, registrations)
 SELECT m.group_id, s.id, sum(m.more) FROM moved m, unnest(m.streams) AS s (id) GROUP BY m.group_id, s.id
     ON CONFLICT (group_id, stream_id) DO UPDATE SET registrations = g.registrations + excluded.registrations
 
--- name: raise_barrier
+-- name: fill_barrier
 -- Locks the heads in the common order. A transient stream has no head here, and no position in the vector. A head that moved
 -- while the statement waited for its lock is read again.
 WITH locked AS MATERIALIZED (

@@ -8,7 +8,7 @@ import pytest
 
 from delivery.forward.stream_matcher import CallbackMatcher
 from eventhub.event.envelope import Event
-from eventhub.eventlog.streams import StreamStrategy as Name
+from eventhub.eventlog.streams import Matching as Name
 from registrations.filter_source import FilterSource
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import AUTO, STRATEGIES, StreamStrategy

@@ -10,12 +10,12 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations.filters import pairs
 from registrations.matching import (
-    access,
     atoms,
     compile_matcher,
     conditions,
     conjunctions,
     counting,
+    rarest_pair,
 )
 from registrations.matching.atoms import Pair
 from registrations.matching.compile_matcher import CompileMatcher
@@ -44,7 +44,7 @@ class ForgetsWildcards(RarestPairMatcher):
         due: list[int] = []
         gate = self._gates.get((event.domain, event.type, None))
         if gate is not None:
-            seen = access.AttributeValues(event.attributes, {})
+            seen = rarest_pair.AttributeValues(event.attributes, {})
             self._match_gate(gate, seen, conditions.EventTestResults(self._tests, event), due)
         return due
 
@@ -232,13 +232,13 @@ true_nested_pairs = atoms.nested_pairs
 true_conjunction_of = conjunctions.conjunction_of
 
 ACCESS: list[tuple[Any, str, Callable[..., Any]]] = [
-    (access, "collect", unverified),
-    (access, "collect_couple", two_are_enough),
-    (access, "nested_pairs", nothing_inside),
-    (access, "nested_pairs", without_shadows),
-    (access, "nested_pairs", nothing_in_lists),
-    (access, "nested_pairs", each_object_alone),
-    (access, "conjunction_of", merged),
+    (rarest_pair, "collect", unverified),
+    (rarest_pair, "collect_couple", two_are_enough),
+    (rarest_pair, "nested_pairs", nothing_inside),
+    (rarest_pair, "nested_pairs", without_shadows),
+    (rarest_pair, "nested_pairs", nothing_in_lists),
+    (rarest_pair, "nested_pairs", each_object_alone),
+    (rarest_pair, "conjunction_of", merged),
     (conjunctions, "review_if_due", review_that_loses),
 ]
 COUNTING: list[tuple[Any, str, Callable[..., Any]]] = [
@@ -282,7 +282,7 @@ def test_a_planted_mistake_in_a_step_is_caught(
 def test_a_wrong_equality_is_caught(
     monkeypatch: pytest.MonkeyPatch, make: MatcherFactory, wrong: Callable[[Any], Any]
 ) -> None:
-    for module in (atoms, access, compile_matcher):
+    for module in (atoms, rarest_pair, compile_matcher):
         monkeypatch.setattr(module, "key_of", wrong)
     assert caught(make, ScanMatcher, LENGTH)
 

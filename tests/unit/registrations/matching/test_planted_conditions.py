@@ -11,12 +11,12 @@ from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const, Node, Not, Path
 from registrations.filters.evaluate import TypeHierarchy, holds
 from registrations.matching import (
-    access,
     atoms,
     compile_matcher,
     conditions,
     conjunctions,
     counting,
+    rarest_pair,
     spec,
 )
 from registrations.matching.alternatives import FilterMatcher
@@ -87,11 +87,11 @@ true_keys_of = atoms.keys_of
 
 WRONG: list[tuple[MatcherFactory, Any, str, Any]] = [
     *(
-        (RarestPairMatcher, access, "EventTestResults", wrong)
+        (RarestPairMatcher, rarest_pair, "EventTestResults", wrong)
         for wrong in (Remembers, NeverEvaluates)
     ),
     *(
-        (RarestPairMatcher, access, "EventTestResults", wrong)
+        (RarestPairMatcher, rarest_pair, "EventTestResults", wrong)
         for wrong in (EvaluatesTheFirstOnly, NoHierarchy)
     ),
     *(
@@ -106,7 +106,7 @@ WRONG: list[tuple[MatcherFactory, Any, str, Any]] = [
     (CountingMatcher, conditions, "holds", without_not),
     (CompileMatcher, compile_matcher, "holds", without_not),
     (RarestPairMatcher, conjunctions, "anchor_of", anchored_to_its_absence),
-    (RarestPairMatcher, access, "keys_of", first_member),
+    (RarestPairMatcher, rarest_pair, "keys_of", first_member),
     (CountingMatcher, counting, "keys_of", first_member),
     (CompileMatcher, compile_matcher, "keys_of", first_member),
     (RarestPairMatcher, conditions.Conditions, "of", no_tests),
