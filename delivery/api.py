@@ -8,14 +8,13 @@ from delivery import selectors
 from delivery.errors import UnknownDelivery
 from delivery.filtersets import ENDS, DeliveryFilters, ListenerFilters
 from delivery.models import Delivery, Listener
-from delivery.overview.selectors import overview
-from delivery.overview.serializers import OverviewSerializer
 from delivery.selectors import KEY_FIELDS
 from delivery.serializers import (
     ENDED,
     DeliverySerializer,
     ListenerSerializer,
     OneDeliverySerializer,
+    OverviewSerializer,
 )
 from eventhub.api.pagination import PreparedPage, read_page, values_of
 from eventhub.api.permissions import IsZoneManager
@@ -101,4 +100,4 @@ class ZoneOverview(ResourceView):
 
     @operation("Show a zone's overview")
     def get_object(self) -> dict[str, Any]:
-        return overview(zone_id=self.actor.zone_id)
+        return selectors.overview(zone_id=self.actor.zone_id)

@@ -1,30 +1,41 @@
-"""Reads deliveries, attempts and listeners that the actor may see. Django module."""
+"""Reads deliveries, attempts and listeners that the actor may see, and the overview of a zone.
+Django module.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
+import psycopg
+from django.db import transaction
 from django.db.models import Case, F, Field, Lookup, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.fields.tuple_lookups import TupleGreaterThanOrEqual, TupleLessThan
 from django.db.models.functions import Coalesce
+from psycopg.rows import dict_row
 
 from delivery.errors import UnknownDelivery
+from delivery.health import watch
 from delivery.models import PENDING, Attempt, Delivery, Listener
 from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.api.announcements import raw_connection
 from eventhub.api.pagination import Page, PreparedPage, text_of, values_of
 from eventhub.base import limits
+from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.base.errors import EventHubError
+from eventhub.base.version import VERSION
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.models import EventRow, Segment
+from eventhub.postgresql import queries
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
 from registrations.scope import listenable_streams, owner, require_some_listen, scope
+
+SQL = queries.load("delivery/sql/overview.sql")
 
 # The key of a delivery, and its position in a list. The partition may change: a pending delivery
 # moves when its partition is retired.
@@ -180,3 +191,47 @@ def _than(lookup: type[Lookup], cursor: str) -> Lookup:
     """Return a comparison of deliveries with a cursor, by age."""
     endpoint, *key = values_of(cursor, KEY_FIELDS)
     return lookup(tuple(map(F, _BY_AGE)), (*key, endpoint))
+
+
+def overview(*, zone_id: int) -> dict[str, Any]:
+    """Return a zone's overview, at a cost that does not grow with it: counts end at
+    OVERVIEW_COUNT_MAX, and a count that takes too long is left out.
+    """
+    at_us, health = SystemClock().now_us(), watch.last_report()
+    values = {
+        "zone": zone_id,
+        "streams_max": limits.OVERVIEW_STREAMS_MAX,
+        "count_max": limits.OVERVIEW_COUNT_MAX,
+        "silent_s": limits.HEALTH_SILENT_S_MAX,
+    }
+    [totals] = _read("totals", values)
+    [endpoints] = _read("endpoints", values)
+    [processes] = _read("processes", values)
+    pending = _read_in_time("pending", values) or {"pending": None, "due": None}
+    dead_lettered = _read_in_time("dead_lettered", values) or {"dead_lettered": None}
+    return {
+        **totals,
+        "at": at_us,
+        "version": VERSION,
+        "streams": _read("streams", values),
+        "backlog": {**pending, **dead_lettered},
+        "endpoints": endpoints,
+        "processes": processes,
+        "health": health and health.json(),
+    }
+
+
+def _read(name: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+    return raw_connection().cursor(row_factory=dict_row).execute(SQL[name], values).fetchall()
+
+
+def _read_in_time(name: str, values: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the only row of a statement, or None if it takes too long."""
+    timeout = (f"{limits.OVERVIEW_COUNT_MS_MAX}ms",)
+    try:
+        with transaction.atomic():
+            raw_connection().execute("SELECT set_config('statement_timeout', %s, true)", timeout)
+            [found] = _read(name, values)
+            return found
+    except psycopg.errors.QueryCanceled:
+        return None

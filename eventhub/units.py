@@ -153,5 +153,5 @@ class Unit(HubTask):
 
 
 def _end_worker() -> None:
-    """End this worker, which is useless without its dispatcher; its supervisor starts another one."""
+    """End this worker, useless without its dispatcher; its supervisor starts another one."""
     os.kill(os.getpid(), signal.SIGTERM)

@@ -17,7 +17,7 @@ import psycopg
 
 from eventhub.base.time_slices import run_in_slices
 from eventhub.postgresql import queries
-from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
+from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value, named, tuples_of
 from registrations.compiled_filter_cache import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot
 from registrations.matching.spec import Specs
@@ -153,13 +153,12 @@ async def ended_since(connection: Connection, facts: EpochFacts) -> dict[int, in
 
 async def stream_snapshot(connection: Connection, stream_id: int) -> StreamSnapshot | None:
     """Return the state of the stream in the snapshot of this transaction; None if it is unknown."""
-    query = cursor_of(connection, StreamSnapshot)
-    return await (await query.execute(SQL["moment"], (stream_id,))).fetchone()
+    return await fetch_one(connection, StreamSnapshot, SQL["moment"], (stream_id,))
 
 
 async def client_names(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
-    cursor = await cursor_of(connection, _ClientName).execute(SQL["client_names"], (list(ids),))
-    return {row.id: intern(row.name) for row in await cursor.fetchall()}
+    rows = await fetch_all(connection, _ClientName, SQL["client_names"], (list(ids),))
+    return {row.id: intern(row.name) for row in rows}
 
 
 async def versions_of_registrations(
@@ -188,17 +187,15 @@ async def suspensions_of(
     if not ids:
         return {}
     values = {"groups": list(ids), "stream_id": stream_id, "after": after}
-    cursor = await cursor_of(connection, _GroupSuspension).execute(SQL["suspensions"], values)
     found: dict[int, list[SuspensionSpan]] = {group: [] for group in ids}
-    for row in await cursor.fetchall():
+    for row in await fetch_all(connection, _GroupSuspension, SQL["suspensions"], values):
         found[row.group_id].append(row.suspension)
     return {group: tuple(suspensions) for group, suspensions in found.items()}
 
 
 async def strategy_of(connection: Connection, stream_id: int) -> str:
     """Return the strategy by which the stream's events are matched."""
-    found = await scalars(connection).execute(SQL["strategy"], (stream_id,))
-    return await found.fetchone() or AUTO
+    return await fetch_value(connection, SQL["strategy"], (stream_id,)) or AUTO
 
 
 async def streams_with_callbacks(
@@ -208,15 +205,12 @@ async def streams_with_callbacks(
     `xmin`, return only those that may have got one since `oldest_transaction` returned that value.
     """
     values = {"known": list(known), "xmin": xmin}
-    found = await cursor_of(connection, CallbackStream).execute(
-        SQL["streams_with_callbacks"], values
-    )
-    return await found.fetchall()
+    return await fetch_all(connection, CallbackStream, SQL["streams_with_callbacks"], values)
 
 
 async def oldest_transaction(connection: Connection) -> str:
     """Return the id of the oldest transaction that may still be open."""
-    return await (await scalars(connection).execute(SQL["xmin"])).fetchone() or "0"
+    return await fetch_value(connection, SQL["xmin"]) or "0"
 
 
 async def live_registrations(
@@ -224,8 +218,8 @@ async def live_registrations(
 ) -> list[LiveRegistration]:
     """Return the live registrations of the client among the ids, ascending."""
     values = {"client_id": client_id, "registrations": list(ids)}
-    found = await cursor_of(connection, LiveRegistration).execute(SQL["live_registrations"], values)
-    return [row._replace(streams=tuple(row.streams)) for row in await found.fetchall()]
+    found = await fetch_all(connection, LiveRegistration, SQL["live_registrations"], values)
+    return [row._replace(streams=tuple(row.streams)) for row in found]
 
 
 def _compile(

@@ -8,8 +8,7 @@ from delivery.callbacks import claims
 from delivery.callbacks.backoffs import return_probes, take_probes
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneKey, ScanResult
 from delivery.callbacks.load import Loader
-from delivery.callbacks.posting import DispatcherContext, Posting
-from delivery.callbacks.prepared import PreparedDelivery
+from delivery.callbacks.posting import DispatcherContext, Posting, PreparedDelivery
 from delivery.callbacks.rotation import Rotation
 from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection

@@ -7,11 +7,13 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, NamedTuple
 
+from delivery.callbacks.body import Body
+from delivery.callbacks.claims import Claimed
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.outbox import ResultOutbox
-from delivery.callbacks.prepared import PreparedDelivery
+from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
 from delivery.callbacks.results import DeliveryResult
 from delivery.callbacks.retry import RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
@@ -31,6 +33,29 @@ class DispatcherContext(NamedTuple):
     failures: EndpointFailures
     heartbeat: WorkerHeartbeat
     outbox: ResultOutbox
+
+
+class PreparedDelivery(NamedTuple):
+    """A claimed delivery, ready to be posted until `until_s`, on the loop's clock."""
+
+    claimed: Claimed
+    target: CallbackTarget
+    body: Body | None  # None: the event cannot be read at present
+    segment: str
+    until_s: float
+
+    async def post_once(self, client: HttpClient) -> PostResult:
+        """Make one attempt and return how it ended."""
+        if self.body is None:
+            return not_sent(self.target, "unreadable", "the event cannot be read at present")
+        claimed = self.claimed
+        message = message_id(self.segment, claimed.sequence, claimed.endpoint_id)
+        if claimed.gap_first is not None:
+            message += (
+                "_gap"  # the event of that sequence may have been posted before it was dropped
+            )
+        content = self.body.content(claimed.registrations)
+        return await post(client, self.target, message, content)
 
 
 class Posting:

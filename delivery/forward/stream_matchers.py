@@ -30,7 +30,7 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
-from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.postgresql.rows import fetch_all, fetch_value
 from registrations.catalog import compiled, suspensions_of, versions_of_barriers
 from registrations.feed import CatalogChange, Feed
 from registrations.match_index.epochs.epoch import Epoch
@@ -211,13 +211,12 @@ class StreamMatchers:
                 values = {"barriers": barriers, "streams": list(by_stream)}
                 retained_s = {"retained_s": limits.VERSIONS_RETAINED_S / 2}
                 async with reading(self._log.pool) as connection:
-                    flag = scalars(connection)
-                    await flag.execute(SQL["may_be_purged"], {**values, **retained_s})
-                    may_be_purged = await flag.fetchone()
-                    rows = cursor_of(connection, _StreamChanges)
-                    found = await (
-                        await rows.execute(SQL["streams_of_barriers"], values)
-                    ).fetchall()
+                    may_be_purged = await fetch_value(
+                        connection, SQL["may_be_purged"], {**values, **retained_s}
+                    )
+                    found = await fetch_all(
+                        connection, _StreamChanges, SQL["streams_of_barriers"], values
+                    )
                 if may_be_purged:  # this process was suspended for long
                     self._on_change(None)
                 for one in found:
@@ -244,8 +243,8 @@ class StreamMatchers:
         self._policies_changed = False
         async with reading(self._log.pool) as connection:
             ids = [lease.stream_id for lease in self._entries]
-            rows = await cursor_of(connection, _StreamStrategy).execute(SQL["strategies"], (ids,))
-            strategies = {row.id: row.matching for row in await rows.fetchall()}
+            rows = await fetch_all(connection, _StreamStrategy, SQL["strategies"], (ids,))
+        strategies = {row.id: row.matching for row in rows}
         for lease, entry in list(self._entries.items()):
             interest, strategy = entry.interest, strategies.get(lease.stream_id)
             if not entry.loaded or strategy in (None, interest.matching.strategy):

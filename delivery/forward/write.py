@@ -22,7 +22,7 @@ from eventhub.eventlog import append
 from eventhub.eventlog.system import Announcement, announce_in
 from eventhub.postgresql.arrays import TextArray, adapt, int8_array, text_array
 from eventhub.postgresql.connections import Connection, answered_within
-from eventhub.postgresql.rows import cursor_of, tuples_of
+from eventhub.postgresql.rows import fetch_one, tuples_of
 
 
 @asynccontextmanager
@@ -162,8 +162,7 @@ async def write_gap(
     values = {**_move(lease, start, missed.position), "first": Int8(missed.first)}
     with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
         async with connection.transaction():
-            query = await cursor_of(connection, _WrittenGap).execute(SQL["write_gap"], values)
-            gap = await query.fetchone()
+            gap = await fetch_one(connection, _WrittenGap, SQL["write_gap"], values)
             if gap is None:
                 raise LeaseLost
             if gap.notices:

@@ -11,7 +11,7 @@ from delivery.partitions.create import create_partitions
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of
+from eventhub.postgresql.rows import fetch_all
 
 SQL = queries.load("delivery/sql/listeners.sql")
 
@@ -60,12 +60,11 @@ async def insert_listeners(
 ) -> list[ListenerKey]:
     """Insert rows, with the day's partition if missing; return their keys in order."""
     values = {"node": node, "listeners": _json(map(_inserted, range(len(listeners)), listeners))}
-    rows = cursor_of(connection, ListenerKey)
     try:
-        return await (await rows.execute(SQL["insert"], values)).fetchall()
+        return await fetch_all(connection, ListenerKey, SQL["insert"], values)
     except psycopg.errors.CheckViolation:  # the day has no partition
         await create_partitions(connection, wait=True)
-        return await (await rows.execute(SQL["insert"], values)).fetchall()
+        return await fetch_all(connection, ListenerKey, SQL["insert"], values)
 
 
 async def update_listeners(connection: Connection, progress: Sequence[ListenerProgress]) -> None:

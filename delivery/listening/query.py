@@ -30,21 +30,8 @@ _TRANSPORTS = {JSON: "poll", CLOUDEVENTS: "poll", LINES: "lines", PROTOBUF: "lin
 _ANY = (b"*/*", b"application/*", b"")
 _NAMES = frozenset(
     (
-        "from",
-        "mask",
-        "channels",
-        "domain",
-        "type",
-        "attributes",
-        "application",
-        "language",
-        "filter",
-        "registrations",
-        "state",
-        "timeout",
-        "limit",
-        "order",
-        "access_token",
+        *("from", "mask", "channels", *FILTER_FIELDS, "registrations", "state", "timeout", "limit"),
+        *("order", "access_token"),
     )
 )
 _STATES: tuple[SnapshotMode, ...] = ("gap", "always", "never")

@@ -22,7 +22,7 @@ from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.retention.cleaning import is_exported
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.postgresql.rows import cursor_of, fetch_all, fetch_value, fetch_values, scalars
 
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/retire.sql")
@@ -58,19 +58,14 @@ async def retire(connection: Connection, archive: PartitionArchive | None) -> No
     Needs its own connection in autocommit mode: DETACH CONCURRENTLY waits for readers that started
     before. What cannot be done now is done by the next run.
     """
-    detached = await cursor_of(connection, _Detached).execute(SQL["detached"])
-    for one in await detached.fetchall():
+    for one in await fetch_all(connection, _Detached, SQL["detached"]):
         await _retire(connection, one.parent, one.name, archive)
     for parent, retained_days in _RETAINED_DAYS.items():
         bounds = {"parent": parent, "retained_days": retained_days}
-        for name in await (
-            await scalars(connection).execute(SQL["expired_days"], bounds)
-        ).fetchall():
+        for name in await fetch_values(connection, SQL["expired_days"], bounds):
             await _retire(connection, parent, name, archive)
     bounds = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
-    for partition_id in await (
-        await scalars(connection).execute(SQL["expired_partitions"], bounds)
-    ).fetchall():
+    for partition_id in await fetch_values(connection, SQL["expired_partitions"], bounds):
         await retire_deliveries_partition(connection, partition_id, archive)
 
 
@@ -87,7 +82,7 @@ async def retire_deliveries_partition(
     Return False if some are being posted, or have to be exported or archived first. Raise
     ValueError for the newest partition.
     """
-    newest = await _newest_partition(connection)
+    newest = await fetch_value(connection, SQL["newest_partition"]) or 0
     if partition_id >= newest:
         raise ValueError(f"deliveries_p{partition_id} is the newest partition of deliveries")
     values = {
@@ -98,19 +93,13 @@ async def retire_deliveries_partition(
     }
     while (await connection.execute(SQL["move_pending"], values)).rowcount:
         pass
-    claimed = await (
-        await scalars(connection).execute(SQL["pending_left"], (partition_id,))
-    ).fetchone()
+    claimed = await fetch_value(connection, SQL["pending_left"], (partition_id,))
     if claimed:
         log.info("retirement_postponed", partition_id=partition_id, claimed=claimed)
         return False
     return await _retire(
         connection, "deliveries", f"deliveries_p{partition_id}", archive, low_space=low_space
     )
-
-
-async def _newest_partition(connection: Connection) -> int:
-    return await (await scalars(connection).execute(SQL["newest_partition"])).fetchone() or 0
 
 
 async def _retire(
@@ -167,8 +156,7 @@ async def _archive(
 
 async def _detach(connection: Connection, parent: str, name: str) -> None:
     """Detach a partition, or finish a detachment that was interrupted."""
-    query = await scalars(connection).execute(SQL["attachment"], (parent, name))
-    is_interrupted = await query.fetchone()
+    is_interrupted = await fetch_value(connection, SQL["attachment"], (parent, name))
     if is_interrupted is not None:
         how = sql.SQL("FINALIZE" if is_interrupted else "CONCURRENTLY")
         detach = sql.SQL("ALTER TABLE {above} DETACH PARTITION {table} {how}")
@@ -180,7 +168,7 @@ async def _write_archive(
     connection: Connection, parent: str, name: str, archive: PartitionArchive, seconds_max: float
 ) -> ArchivedPartition:
     """Write the rows in a thread. Raise ArchiveUnavailable, also after `seconds_max`."""
-    query = await (await scalars(connection).execute(SQL["rows_of"], (name,))).fetchone() or ""
+    query = await fetch_value(connection, SQL["rows_of"], (name,)) or ""
     writing = asyncio.ensure_future(asyncio.to_thread(archive.write, parent, name, query))
     try:
         for _ in range(int(seconds_max / limits.PARTITION_ARCHIVE_PING_S)):
@@ -202,7 +190,7 @@ async def _count(connection: Connection, name: str, rows_max: int | None = None)
         await connection.execute(
             SQL["statement_timeout"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",)
         )
-        return await (await scalars(connection).execute(query)).fetchone() or 0
+        return await fetch_value(connection, query) or 0
 
 
 async def _segments(connection: Connection, retired: Retired) -> str | None:
@@ -218,7 +206,7 @@ async def _segments(connection: Connection, retired: Retired) -> str | None:
         await connection.execute(
             SQL["statement_timeout"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",)
         )
-        return await (await scalars(connection).execute(query)).fetchone() or None
+        return await fetch_value(connection, query) or None
 
 
 async def _drop(connection: Connection, retired: Retired) -> None:
@@ -240,7 +228,7 @@ async def run_retirement(url: str, archive_url: str) -> None:
         connect_timeout=limits.CONNECT_TIMEOUT_S,
         options=timeout,
     ) as connection:
-        if await (await scalars(connection).execute(SQL["lead_retirement"])).fetchone():
+        if await fetch_value(connection, SQL["lead_retirement"]):
             await retire(connection, archive)
             await connection.execute(SQL["end_retirement"])
 

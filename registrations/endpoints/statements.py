@@ -8,7 +8,7 @@ from eventhub.eventlog import append
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement, announce_in
 from eventhub.postgresql import queries
-from eventhub.postgresql.rows import cursor_of
+from eventhub.postgresql.rows import fetch_one
 
 SQL = queries.load("registrations/sql/endpoints.sql")
 
@@ -30,9 +30,8 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
     Needs a connection in autocommit mode and opens its own transaction.
     """
     async with connection.transaction():
-        query = cursor_of(connection, _DisabledEndpoint)
         values = {"id": endpoint_id, "reason": reason}
-        row = await (await query.execute(SQL["disable"], values)).fetchone()
+        row = await fetch_one(connection, _DisabledEndpoint, SQL["disable"], values)
         if row is None:
             return False
         change = announcement("changed", row.zone_id, row.attributes)

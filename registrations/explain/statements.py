@@ -10,7 +10,7 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql import queries
-from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.postgresql.rows import cursor_of, fetch_all, fetch_values
 from registrations.explain.conditions import VersionStatus
 
 SQL = queries.load("registrations/sql/explain.sql")
@@ -30,7 +30,7 @@ async def read_registrations_naming(
 ) -> list[int]:
     """Read at most `count` live registrations after one that name the stream, or did."""
     values = {**scope._asdict(), "after": after, "count": count}
-    return await (await scalars(connection).execute(SQL["registrations_naming"], values)).fetchall()
+    return await fetch_values(connection, SQL["registrations_naming"], values)
 
 
 async def read_statuses(
@@ -38,8 +38,7 @@ async def read_statuses(
 ) -> list[VersionStatus]:
     """Read the versions and their statuses, ordered by registration and version."""
     values = {**scope._asdict(), "registrations": registrations}
-    query = cursor_of(connection, VersionStatus)
-    return await (await query.execute(SQL["version_statuses"], values)).fetchall()
+    return await fetch_all(connection, VersionStatus, SQL["version_statuses"], values)
 
 
 def read_statuses_sync(
