@@ -10,13 +10,15 @@ costs one call in C, and with `tuples_of` nothing.
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from operator import itemgetter
-from typing import Any, TypeVar, overload
+from typing import Any, LiteralString, TypeVar, overload
 
 import psycopg
-from psycopg.abc import Params, Query
+from psycopg.abc import Params
 from psycopg.rows import BaseRowFactory, RowMaker, no_result
+from psycopg.sql import Composed
 
 Kind = TypeVar("Kind", bound=tuple[Any, ...])
+Statement = LiteralString | Composed
 
 
 @overload
@@ -64,7 +66,7 @@ def scalars(connection: Any) -> Any:
 async def fetch_all(
     connection: psycopg.AsyncConnection[Any],
     kind: type[Kind],
-    statement: Query,
+    statement: Statement,
     values: Params | None = None,
     *,
     binary: bool = False,
@@ -77,7 +79,7 @@ async def fetch_all(
 async def fetch_one(
     connection: psycopg.AsyncConnection[Any],
     kind: type[Kind],
-    statement: Query,
+    statement: Statement,
     values: Params | None = None,
 ) -> Kind | None:
     """Return the first row of a statement as `kind`; None if it has no rows."""
@@ -85,14 +87,14 @@ async def fetch_one(
 
 
 async def fetch_values(
-    connection: psycopg.AsyncConnection[Any], statement: Query, values: Params | None = None
+    connection: psycopg.AsyncConnection[Any], statement: Statement, values: Params | None = None
 ) -> list[Any]:
     """Return the values of a statement's only column."""
     return await (await scalars(connection).execute(statement, values)).fetchall()
 
 
 async def fetch_value(
-    connection: psycopg.AsyncConnection[Any], statement: Query, values: Params | None = None
+    connection: psycopg.AsyncConnection[Any], statement: Statement, values: Params | None = None
 ) -> Any:
     """Return the first value of a statement's only column; None if it has no rows."""
     return await (await scalars(connection).execute(statement, values)).fetchone()
