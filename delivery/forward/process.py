@@ -78,7 +78,7 @@ class ForwarderProcess:
         self._feed = Feed(hub_log)
         self._zones = ZoneCaches(TypeRegistry(hub_log), Groups(hub_log))
         self.interests = StreamMatchers(
-            hub_log, self._feed, self._zones, data, self._on_streams_changed
+            hub_log, self._feed, self._zones, data, self._streams_changed.set
         )
         self._url = url
         self._wake_ups = WakeUps()
@@ -117,9 +117,6 @@ class ForwarderProcess:
         else:
             metrics.DELIVERIES.inc(len(batch.rows))
             self._wake_ups.request()
-
-    def _on_streams_changed(self) -> None:
-        self._streams_changed.set()
 
     async def _forward(self, context: ForwarderContext, holder: LeaseHolder) -> None:
         """Forward once the partitions exist and `system` is being followed."""

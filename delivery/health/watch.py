@@ -64,7 +64,8 @@ class HealthWatch:
                     self._requested.clear()
                     await asyncio.gather(self._check(), self._check_redis(client))
                     self._last = self._report()
-                    _update_metrics(self._last)
+                    for each in self._last.components:
+                        metrics.HEALTH.labels(component=each.name).set(each.status in WELL)
                     await asyncio.sleep(limits.HEALTH_CHECK_INTERVAL_S)
                     await set_within(self._requested, self._idle_s())
         finally:
@@ -147,8 +148,3 @@ async def _redis(client: "redis.Redis") -> Component:
         )
         return Component("redis", "degraded", reason)
     return Component("redis", "ok")
-
-
-def _update_metrics(found: HealthReport) -> None:
-    for each in found.components:
-        metrics.HEALTH.labels(component=each.name).set(each.status in WELL)

@@ -25,7 +25,7 @@ from eventhub.base.errors import Forbidden, Gone
 from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive
 from eventhub.eventlog.history import SegmentInfo, find_segment, stream_ends
 from eventhub.eventlog.read import ReadLimits
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, StreamInfo
 from eventhub.http.messages import Headers, StreamingResponse, read_head, utf8_path
 from eventhub.http.routes import Call
 
@@ -109,11 +109,14 @@ class RawSegmentHandler:
         last_sent = cursor.sequence
         while cursor.sequence < last:
             await _confirm(reader, stream)
-            page = await read(cursor, _PAGE._replace(events_max=_page_events(cursor, last)))
+            page = await read(
+                cursor,
+                _PAGE._replace(events_max=min(limits.READ_EVENTS_MAX, last - cursor.sequence)),
+            )
             frames = []
             for stored in page:
                 cursor = stored.cursor
-                if _may_see(stored, reader.principal):
+                if not is_restricted(stored) or is_shown(stored.event, reader.principal):
                     frames.append(form.event(EventHeader("", last_sent, "playback"), stored))
                     last_sent = stored.sequence
             yield _deliver(reader, b"".join(frames))
@@ -129,14 +132,6 @@ async def _guarded(
             await _confirm(reader, stream)
             yield _deliver(reader, chunk)
             reader.sending = False
-
-
-def _may_see(stored: StoredEvent, principal: Principal) -> bool:
-    return not is_restricted(stored) or is_shown(stored.event, principal)
-
-
-def _page_events(cursor: Cursor, last: int) -> int:
-    return min(limits.READ_EVENTS_MAX, last - cursor.sequence)
 
 
 def _deliver(reader: SingleReader, chunk: bytes) -> bytes:

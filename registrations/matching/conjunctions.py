@@ -113,7 +113,7 @@ def link(conjunction: Conjunction) -> None:
         else:
             conjunction.gate.everything = conjunction.ids
         return
-    access, *others = sorted(conjunction.atoms, key=_frequency_of)
+    access, *others = sorted(conjunction.atoms, key=attrgetter("frequency"))
     conjunction.access = access
     if not others and not conjunction.tests:
         access.alone = conjunction.ids
@@ -233,12 +233,4 @@ def _leave_path(gate: GateConjunctions, path: str) -> None:
 
 
 def _in_order(atoms: list[Atom]) -> tuple[Atom, ...]:
-    return tuple(sorted(atoms, key=_number_of))
-
-
-def _number_of(atom: Atom) -> int:
-    return atom.number
-
-
-def _frequency_of(atom: Atom) -> int:
-    return atom.frequency
+    return tuple(sorted(atoms, key=attrgetter("number")))
