@@ -1,5 +1,7 @@
 """The atoms of strategy `access` and the conjunctions linked to them. Plain module."""
 
+from operator import attrgetter
+
 from registrations.matching.atoms import Key, Pair, prefixes_of
 from registrations.matching.conditions import Condition, anchor_of
 from registrations.matching.gates import GateKey
