@@ -76,6 +76,9 @@ _COMPUTED = {
     ("deliveries", "state"): "CASE WHEN o.state = 'dead' THEN 'dead_lettered' ELSE o.state END",
     ("deliveries", "zone_id"): """
         (SELECT zone_id FROM before_0_1.endpoints WHERE id = o.endpoint_id)""",
+    ("registration_versions", "variable"): r"""
+        CASE o.language WHEN 'ready'
+             THEN substring(o.filter #>> '{}' FROM '^\s*\{?\s*([[:alpha:]_]\w*)\s*:(?!:)') END""",
     # Null unless the log was proved for the server in its present state, which a crash or a restore
     # changes. Then every stream gets a new segment at the next start: sequences may be reused.
     ("log_state", "life"): """

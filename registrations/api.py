@@ -16,6 +16,7 @@ from registrations.errors import (
     FiltersTooCostly,
     KeyTaken,
     RefusedAddress,
+    SignatureMismatch,
     TooManyRegistrations,
     TransientStream,
     UnknownEndpoint,
@@ -41,6 +42,7 @@ from registrations.serializers import (
 _DEFINITION_ERRORS = (
     *(errors.BodyNotFilterable, errors.UnknownStream, UnknownEndpoint, UnknownGroup),
     *(UnknownLanguage, FilterSyntax, FilterTooLarge, FiltersTooCostly, TransientStream),
+    SignatureMismatch,
 )
 
 

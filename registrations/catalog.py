@@ -46,6 +46,7 @@ class StoredVersion(NamedTuple):
     suspended: bool
     group: int | None
     report: str | None
+    variable: str | None
     client_id: int
 
     def version(self, specs: Specs) -> StreamVersion:
@@ -62,6 +63,7 @@ class StoredVersion(NamedTuple):
             self.suspended,
             self.group,
             self.report,
+            self.variable,
         )
 
 

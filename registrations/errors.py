@@ -97,6 +97,15 @@ class KeyTaken(Conflict):
     code = "key_taken"
 
 
+class SignatureMismatch(EventHubError):
+    """The `signature` of the request differs from the properties that the filter demands; correct
+    one of the two, or omit the signature.
+    """
+
+    code = "signature_mismatch"
+    status = 422
+
+
 class NothingToIndex(Conflict):
     """The stream cannot use a match index; the message says why, and from how many registrations on
     the hub builds one.

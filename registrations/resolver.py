@@ -85,6 +85,7 @@ class Resolver:
 
     def new_definition(self, item: NewRegistration) -> RegistrationDefinition:
         """Return the definition of a new registration."""
+        item.filter.require_signature(item.signature)
         endpoint = item.endpoint if item.callback is None else self._by_url(item.callback)
         streams = self._named(item.streams, endpoint)
         ids = tuple(stream.id for stream in streams)
@@ -96,6 +97,7 @@ class Resolver:
             group_id=self._group(item.group),
             group=item.group,
             report_json=_json(item.report),
+            variable=item.filter.variable(),
             digest=item.filter.digest(self._client_id, ids),
             expensive=() if item.suspended else _expensive(item.filter, streams),
         )
@@ -109,6 +111,7 @@ class Resolver:
         named = self._named(change.streams or streams, endpoint)
         ids = tuple(stream.id for stream in named)
         filter = changed_filter(stored_filter(found.language, found.filter_json), change.filter)
+        filter.require_signature(change.signature)
         suspended = found.suspended if change.suspended is None else change.suspended
         group = change.group if "group" in given else found.group
         return RegistrationDefinition(
@@ -119,6 +122,7 @@ class Resolver:
             group_id=self._group(group),
             group=group,
             report_json=_json(change.report) if "report" in given else found.report_json,
+            variable=filter.variable(),
             digest=filter.digest(self._client_id, ids),
             expensive=() if suspended else _expensive(filter, named),
         )

@@ -75,7 +75,7 @@ class Claimed(NamedTuple):
     created_at_us: int
     gap_first: int | None  # set: a gap notice for the events from here to `sequence`
     gap_reason: str | None
-    version_ids: list[int] | None  # whose reports derive the event; None: the event as it is
+    version_ids: list[int] | None  # whose reports and variables count; None: none
     token: str
     probe: bool
     spares: bool
@@ -128,15 +128,25 @@ class ClaimedEvent(NamedTuple):
     payload: bytes
 
 
+class Annotation(NamedTuple):
+    """The report and the variable of a version of a registration; at least one is given."""
+
+    registration: int
+    report: ReportTemplate | None
+    variable: str | None
+
+
 class _SegmentNameRow(NamedTuple):
     id: int
     segment: str
     stream: str
 
 
-class _ReportRow(NamedTuple):
+class _AnnotationRow(NamedTuple):
     id: int
-    report: str
+    registration: int
+    report: str | None
+    variable: str | None
 
 
 async def open_connection(url: str, name: str) -> Connection:
@@ -323,13 +333,17 @@ async def load_segments(connection: Connection, segments: Iterable[int]) -> dict
     return {id: SegmentName(segment, stream) for id, segment, stream in rows}
 
 
-async def load_reports(
+async def load_annotations(
     connection: Connection, versions: Iterable[int]
-) -> dict[int, ReportTemplate]:
-    """Return the reports of those versions of registrations that have one."""
+) -> dict[int, Annotation]:
+    """Return the reports and variables of those versions of registrations that have one."""
     values = {"versions": int8_array([*versions])}
-    rows = await fetch_all(connection, _ReportRow, SQL["reports"], values)
-    return {id: stored_report(report) for id, report in rows}
+    return {
+        row.id: Annotation(
+            row.registration, stored_report(row.report) if row.report else None, row.variable
+        )
+        for row in await fetch_all(connection, _AnnotationRow, SQL["annotations"], values)
+    }
 
 
 def delivery_keys(claims: Sequence[Claimed]) -> dict[str, Any]:

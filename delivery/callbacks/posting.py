@@ -7,11 +7,12 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, NamedTuple
 
-from delivery.callbacks.body import Body
+from delivery.callbacks.body import BoundVariables
 from delivery.callbacks.claims import Claimed
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
+from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.outbox import ResultOutbox
 from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
 from delivery.callbacks.results import DeliveryResult
@@ -20,6 +21,7 @@ from delivery.callbacks.slots import CallbackSlots
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
+from eventhub.eventlog.stored import Cursor
 
 log = get_logger(__name__)
 
@@ -36,25 +38,26 @@ class DispatcherContext(NamedTuple):
 
 
 class PreparedDelivery(NamedTuple):
-    """A claimed delivery, ready to be posted until `until_s`, on the loop's clock."""
+    """A claimed delivery, ready to be posted; its claim expires at `until_s`, on the
+    loop's clock.
+    """
 
     claimed: Claimed
     target: CallbackTarget
-    body: Body | None  # None: the event cannot be read at present
-    segment: str
+    content: LoadedContent
     until_s: float
 
     async def post_once(self, client: HttpClient) -> PostResult:
         """Make one attempt and return how it ended."""
-        if self.body is None:
+        body, segment, variables = self.content
+        if body is None:
             return not_sent(self.target, "unreadable", "the event cannot be read at present")
         claimed = self.claimed
-        message = message_id(self.segment, claimed.sequence, claimed.endpoint_id)
+        message = message_id(segment, claimed.sequence, claimed.endpoint_id)
         if claimed.gap_first is not None:
-            message += (
-                "_gap"  # the event of that sequence may have been posted before it was dropped
-            )
-        content = self.body.content(claimed.registrations)
+            message += "_gap"  # the event of that sequence may have been posted before
+        bound = BoundVariables(variables, Cursor(segment, claimed.sequence)) if variables else None
+        content = body.content(claimed.registrations, bound)
         return await post(client, self.target, message, content)
 
 
@@ -168,7 +171,8 @@ class Posting:
         if late or not self._heartbeat.is_alive:
             self._outbox.give_back(claimed)
             return None
-        if delivery.body is not None and 0 < delivery.body.expires_at_us <= self._clock.now_us():
+        body = delivery.content.body
+        if body is not None and 0 < body.expires_at_us <= self._clock.now_us():
             decision = RetryDecision("expired")
             self._outbox.add(DeliveryResult(claimed, decision, None))
             return decision

@@ -19,7 +19,7 @@ from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits, frame_plain_ev
 from delivery.listening.catchup import PageMemory, PageReader, TimeSlices, page_bytes
 from delivery.listening.filtering import compile_filter
 from delivery.listening.frames import FrameFormat, T
-from delivery.listening.protocol import ListenerFilter, ListenerState, refusal
+from delivery.listening.protocol import NOTHING_MATCHED, ListenerFilter, ListenerState, refusal
 from delivery.listening.registration_matcher import RegistrationMatcher, require_own
 from delivery.listening.request import ListenRequest
 from delivery.listening.services import ListenerServices
@@ -90,7 +90,7 @@ class StreamListener:
         state = state or ListenerState("", request.stream, ListenerFilter())
         hierarchy = ZoneHierarchy(services.types, info.zone_id)
         filter = await compile_filter(services.authorizer, principal, request)
-        state.filter = filter._replace(hierarchy=hierarchy)
+        state.filter, state.signature = filter._replace(hierarchy=hierarchy), request.signature
         resumes = isinstance(request.start, Cursor) and not request.history
         if info.zone_id is not None:
             await services.types.zone(info.zone_id)
@@ -236,7 +236,7 @@ class StreamListener:
         """Load the declared types of the events, if a filter may test them."""
         if self._matcher is None and self.state.filter.tree is None:
             return
-        through = None if self._matcher is None else self._services.feed.applied
+        through = None if self._matcher is None else self._services.feed.applied.sequence
         await self._hierarchy.learn([stored.event for stored in page], through=through)
 
     def _put(self, page: list[StoredEvent], *, read: bool) -> None:
@@ -310,10 +310,10 @@ class StreamListener:
                 end = at
             if not state.filter.matches(stored, now_us):
                 continue
-            matched = () if matcher is None else matcher.matching(stored)
-            if matcher is None or matched:
+            matched = NOTHING_MATCHED if matcher is None else matcher.matching(stored)
+            if matcher is None or matched.ids:
                 latest = types.newest_for(stored.event) if types else ""
-                shaped = stored if matcher is None else matcher.shaped(stored, matched)
+                shaped = stored if matcher is None else matcher.shaped(stored, matched.ids)
                 frames.append(state.event(shaped, form, matched, latest))
                 written += len(stored.payload)
         return at

@@ -30,8 +30,8 @@ _TRANSPORTS = {JSON: "poll", CLOUDEVENTS: "poll", LINES: "lines", PROTOBUF: "lin
 _ANY = (b"*/*", b"application/*", b"")
 _NAMES = frozenset(
     (
-        *("from", "mask", "channels", *FILTER_FIELDS, "registrations", "state", "timeout", "limit"),
-        *("order", "access_token"),
+        *("from", "mask", "channels", *FILTER_FIELDS, "registrations", "signature", "state"),
+        *("timeout", "limit", "order", "access_token"),
     )
 )
 _STATES: tuple[SnapshotMode, ...] = ("gap", "always", "never")
@@ -121,6 +121,7 @@ def parse_request(stream: str, query: dict[str, str], headers: Headers) -> Event
         state=_state(query, media_type),
         passes_gaps=media_type == SSE,
         history=media_type != SSE and timeout_s == 0,
+        signature=_signature(query),
         transport=_TRANSPORTS[media_type],
     )
     backward = _backward(query, media_type)
@@ -203,6 +204,13 @@ def _registrations(query: dict[str, str]) -> tuple[int, ...]:
         message = f"A listener names at most {most} registrations; start several listeners."
         raise errors.FieldTooLong(message, field="registrations", max=most)
     return tuple(_number(text, "registrations") for text in texts)
+
+
+def _signature(query: dict[str, str]) -> bool:
+    text = query.get("signature", "false")
+    if text not in ("true", "false"):
+        raise errors.InvalidField("This is `true` or `false`.", field="signature")
+    return text == "true"
 
 
 def _state(query: dict[str, str], media_type: bytes) -> SnapshotMode:

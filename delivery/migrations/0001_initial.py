@@ -302,7 +302,7 @@ class Migration(migrations.Migration):
                     "version_ids",
                     ArrayField(
                         base_field=TextField(),
-                        db_comment="version ids of each endpoint, as arrays; empty: no report derives the event",
+                        db_comment="version ids of each endpoint, as arrays; empty: none",
                         db_default=[],
                     ),
                 ),
@@ -390,7 +390,7 @@ class Migration(migrations.Migration):
                     "version_ids",
                     ArrayField(
                         base_field=BigIntegerField(),
-                        db_comment="versions whose reports derive the event; null: the event as it is",
+                        db_comment="versions whose reports and variables count; null: none",
                         null=True,
                     ),
                 ),

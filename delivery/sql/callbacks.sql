@@ -145,9 +145,10 @@ SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::
 -- name: segments
 SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
 
--- name: reports
--- The reports of versions of registrations. A version is never changed and never deleted.
-SELECT id, report::text AS report FROM registration_versions WHERE id = ANY (%(versions)s) AND report IS NOT NULL
+-- name: annotations
+-- The reports and variables of versions of registrations. A version that a delivery may need is not deleted.
+SELECT id, registration_id AS registration, report::text AS report, variable FROM registration_versions
+ WHERE id = ANY (%(versions)s) AND (report IS NOT NULL OR variable IS NOT NULL)
 
 -- name: retained_bytes
 -- The delivery's own copy of its event, which it may have received after it was claimed; in any partition.

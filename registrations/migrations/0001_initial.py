@@ -549,6 +549,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "variable",
+                    TextField(
+                        db_comment="the event variable that a READY filter binds", null=True
+                    ),
+                ),
+                (
                     "digest",
                     UUIDField(
                         db_comment="hash of the client, the streams and the filter's normal form",

@@ -6,8 +6,9 @@ ends it. A transport that answers in batches (pages, lines) is requested again f
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -46,6 +47,8 @@ class ReceivedEvent(NamedTuple):
     segment: str
     event: dict[str, Any]
     registrations: tuple[int, ...] = ()
+    signature: str = ""
+    variables: Mapping[int, str] = MappingProxyType({})  # by registration, bound to the event
 
     @property
     def cursor(self) -> str:
@@ -76,6 +79,9 @@ Transport = Callable[[ListenerSpec], AsyncIterator[ReceivedEvent]]
 
 
 def subscription(message: dict[str, Any]) -> ReceivedEvent:
+    cursor = {"segment": message["segment"], "sequence": message["sequence"]}
+    bindings = message.get("bindings", {})
+    assert all(event == cursor for bound in bindings.values() for event in bound.values())
     return ReceivedEvent(
         message["sequence"],
         message["prev"],
@@ -83,6 +89,8 @@ def subscription(message: dict[str, Any]) -> ReceivedEvent:
         message["segment"],
         message["event"],
         tuple(message.get("registrations", ())),
+        message.get("signature", ""),
+        {int(id): name for id, bound in bindings.items() for name in bound},
     )
 
 
@@ -94,6 +102,8 @@ def event_of_frame(frame: event_pb2.EventFrame) -> ReceivedEvent:
         frame.segment,
         json.loads(event_json(decode(frame.event))),
         tuple(frame.registrations),
+        frame.signature,
+        dict(frame.variables),
     )
 
 
@@ -240,7 +250,7 @@ async def in_process(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
             async with aclosing(local.listen(spec.stream, start=start, **interest)) as events:  # type: ignore[type-var]
                 async for one in events:
                     received = (one.sequence, one.prev, one.liveness, one.segment, one.event)
-                    yield ReceivedEvent(*received, one.registrations)
+                    yield ReceivedEvent(*received, one.registrations, one.signature, one.variables)
         except HubProblem as error:
             raise Refused(error.problem) from error
         finally:
@@ -262,7 +272,7 @@ def _get(
         if name in ("mask", "registrations") and isinstance(value, list):
             query["channels" if name == "mask" else name] = ",".join(map(str, value))
         else:
-            query[name] = json.dumps(value) if isinstance(value, dict) else str(value)
+            query[name] = json.dumps(value) if isinstance(value, dict | bool) else str(value)
     return http.get(
         f"{spec.hub.web[spec.web].url}/v1/streams/{spec.stream}/events",
         params=query,

@@ -136,9 +136,11 @@ def run_cases(expected: list[Case], pace: Pace) -> tuple[list[Result], list[str]
     for case in expected:
         try:
             results.append(run_case(case, pace))
+            wrong = results[-1].misordered()
         except LoadFailed as error:
-            failures.append(f"{case.name} FAILED: {error}")
-            print(failures[-1], file=sys.stderr, flush=True)
+            wrong = [str(error)]
+        failures += (found := [f"{case.name} FAILED: {one}" for one in wrong])
+        print(*found, sep="\n", end="\n" if found else "", file=sys.stderr, flush=True)
     return results, failures
 
 

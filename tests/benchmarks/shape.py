@@ -65,6 +65,8 @@ class Case(NamedTuple):
     floor: float | None = None
     goal: float | None = None
     lower_is_better: bool = False
+    # names of figures, the smaller one of each pair first; in another order they fail the run
+    order: tuple[tuple[str, str], ...] = ()
 
 
 class Result(NamedTuple):
@@ -88,3 +90,14 @@ class Result(NamedTuple):
         if bound is None or self.ratio is None:
             return None
         return self.ratio <= bound if self.case.lower_is_better else self.ratio >= bound
+
+    def misordered(self) -> list[str]:
+        """Return the pairs of `case.order` that are in the other order. The names are those of
+        `also` and of the baselines; `value` is the case's own.
+        """
+        figures = {"value": self.value, **self.baseline, **self.also}
+        return [
+            f"{low} {figures[low]:,.4g} is above {high} {figures[high]:,.4g}"
+            for low, high in self.case.order
+            if figures[low] > figures[high]
+        ]

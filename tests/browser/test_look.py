@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.desk import Desk
@@ -93,6 +94,7 @@ def violations(page: Page, *more: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_page_and_form_is_accessible_and_fits(
     chromium: Browser, hub: LiveHub, zone: LiveZone
 ) -> None:

@@ -1,8 +1,11 @@
 """Sockets that count event frames, and a producer that posts the events. Plain."""
 
 import asyncio
+import re
+import time
 from array import array
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from tests.benchmarks.load.http import (
@@ -16,9 +19,32 @@ from tests.benchmarks.load.http import (
 from tests.benchmarks.load.jobs import SocketsJob
 from tests.benchmarks.load.wire import Socket
 
+_APPENDED = re.compile(rb'"appended_at":\s?"([^"]+)"')
 READY_TIMEOUT_S = 30.0
 OPENING_MAX = 50  # sockets that shake hands at once
 DRAIN_TIMEOUT_S = 10.0
+
+
+class StampedSocket(Socket):
+    """A socket that notes when each event arrives, and the time at which it was appended."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.arrived: list[tuple[int, bytes]] = []  # nanoseconds since 1970; the event's own time
+
+    def took_ns(self) -> "array[int]":
+        """Return the time of each event from the assignment of its sequence to its arrival."""
+        return array("q", (at_ns - _time_ns(appended) for at_ns, appended in self.arrived))
+
+    def _frames(self, data: bytes, at: int) -> int:
+        now_ns = time.time_ns()
+        end = super()._frames(data, at)
+        self.arrived += [(now_ns, found[1]) for found in _APPENDED.finditer(data, at, end)]
+        return end
+
+
+def _time_ns(text: bytes) -> int:
+    return int(datetime.fromisoformat(text.decode()).timestamp() * 1e6) * 1_000
 
 
 class Fanout:
@@ -42,9 +68,10 @@ class Fanout:
         """Connect all sockets; a socket counts once its listener has started."""
         job, loop = self._job, asyncio.get_running_loop()
         received = self._timed if job.samples else self._counted
+        kind = StampedSocket if job.samples and job.sockets == 1 else Socket
         for _ in range(job.sockets):
             _, socket = await loop.create_connection(
-                lambda: Socket(job.target, job.listen, job.mark, received), HOST, job.target.port
+                lambda: kind(job.target, job.listen, job.mark, received), HOST, job.target.port
             )
             self.sockets.append(socket)
             if len(self.sockets) % OPENING_MAX == 0:
@@ -96,7 +123,12 @@ class Fanout:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if self.failed.done():
                 self.failed.result()
-        return {"all": warmup + self._job.samples, **percentiles_ms(self.took)}
+        figures = {"all": warmup + self._job.samples, **percentiles_ms(self.took)}
+        for socket in self.sockets:
+            if isinstance(socket, StampedSocket):
+                within = percentiles_ms(socket.took_ns()[-self._job.samples :])
+                figures |= {f"in_hub_{name}": value for name, value in within.items()}
+        return figures
 
     def _post_more(self) -> None:
         job = self._job

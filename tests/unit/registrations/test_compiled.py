@@ -16,7 +16,7 @@ from registrations.matching.versions import StreamVersion
 
 def written(id: int, filter: object, language: str = "pairs") -> StoredVersion:
     source = orjson.dumps(filter).decode()
-    return StoredVersion(id, id, "c", None, 0, None, language, source, None, False, None, None, 1)
+    return StoredVersion(id, id, "c", None, 0, None, language, source, None, False, *[None] * 3, 1)
 
 
 async def test_other_tasks_run_after_each_time_slice_of_compiling(
