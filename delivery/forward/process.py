@@ -77,12 +77,11 @@ class ForwarderProcess:
     def __init__(self, hub_log: Log, url: str, data: Path) -> None:
         self._feed = Feed(hub_log)
         self._zones = ZoneCaches(TypeRegistry(hub_log), Groups(hub_log))
-        self.interests = StreamMatchers(
-            hub_log, self._feed, self._zones, data, self._streams_changed.set
-        )
+        self._streams_changed = asyncio.Event()
+        changed = self._streams_changed.set
+        self.interests = StreamMatchers(hub_log, self._feed, self._zones, data, changed)
         self._url = url
         self._wake_ups = WakeUps()
-        self._streams_changed = asyncio.Event()
         self._fanout_written = asyncio.Event()
 
     async def run(self, context: ForwarderContext, stop: asyncio.Event) -> None:

@@ -550,9 +550,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "variable",
-                    TextField(
-                        db_comment="the event variable that a READY filter binds", null=True
-                    ),
+                    TextField(db_comment="the event variable that a READY filter binds", null=True),
                 ),
                 (
                     "digest",

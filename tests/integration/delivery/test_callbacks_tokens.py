@@ -22,7 +22,7 @@ from tests.integration.callbacks_world import CallbacksWorld, draining, receiver
 
 END_WAITING = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE datname = current_database() AND application_name = 'eventhub drain'
+     WHERE datname = current_database() AND application_name = 'eventhub dispatcher'
        AND wait_event_type = 'Lock'
 """
 
