@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.base.time_slices import run_in_slices
+from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value, named, tuples_of
 from registrations.compiled_filter_cache import COMPILED_FILTERS

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.base.errors import EventHubError, UnknownStream
 from registrations import statements

@@ -36,6 +36,7 @@ class CallbackEndpoint(NamedTuple):
     url: str
     secret: bytes
     client_id: int
+    zone: str
     format: Format
 
 

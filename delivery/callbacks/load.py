@@ -232,7 +232,7 @@ def _target(secret_key: str, endpoint: CallbackEndpoint) -> CallbackTarget:
     """Return how to call an endpoint. One that cannot be called must not block the others."""
     try:
         secret = unseal(secret_key, endpoint.secret)
-        return target_of(endpoint.url, secret)
+        return target_of(endpoint.url, secret, endpoint.zone)
     except (Unsealable, ValueError) as error:
         return CallbackTarget(endpoint.url, None, "", "", b"", str(error))
 

@@ -16,8 +16,8 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.env import Env
 from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.event_loop import wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
 from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, HealthReport
@@ -67,7 +67,7 @@ class HealthWatch:
                     for each in self._last.components:
                         metrics.HEALTH.labels(component=each.name).set(each.status in WELL)
                     await asyncio.sleep(limits.HEALTH_CHECK_INTERVAL_S)
-                    await set_within(self._requested, self._idle_s())
+                    await wait_until_set(self._requested, self._idle_s())
         finally:
             _watches.remove(self)
 

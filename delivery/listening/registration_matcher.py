@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from delivery.listening.protocol import MatchedRegistrations
 from eventhub.access.principal import Principal
-from eventhub.base.time_slices import run_in_slices
+from eventhub.base.event_loop import run_in_slices
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.postgresql.connections import reading

@@ -11,15 +11,15 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from eventhub.access import credentials
-from eventhub.access.actor import Actor
 from eventhub.access.credentials import DemoAccess
 from eventhub.access.grants import ACTIONS, Grant
 from eventhub.access.keys import digest_of
 from eventhub.access.models import Channel, Client, Zone
+from eventhub.access.principal import Actor
 from eventhub.access.selectors import DEFAULT_CHANNEL, live_clients, lock_client
 from eventhub.accounts import keys
 from eventhub.api.announcements import announce_all, change_of, raw_connection
-from eventhub.api.conditions import require_unchanged
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import ChannelConflict, Conflict, LimitReached, NotFound
 from eventhub.eventlog import streams
@@ -150,7 +150,7 @@ def ensure_demo(credentials_file: Path) -> DemoAccess:
     access = written or credentials.new_access()
     _ensure_operator(access, reset=written is None)
     with transaction.atomic():
-        zone, _ = Zone.objects.get_or_create(name="default")
+        zone, _ = Zone.objects.get_or_create(name=credentials.ZONE)
         zone = lock_zone(zone_id=zone.pk)
         access = access._replace(key=_ensure_demo_key(zone, access.key))
         _ensure_channels(zone)

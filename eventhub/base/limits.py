@@ -110,7 +110,7 @@ RETAIN_GROWTH_BYTES_PER_S = 64 * 1024 * 1024  # assumed growth of the data, inde
 # late; other processes, and the tables' own pages, share the rest
 QUOTA_SHARE_UNMEASURED = 0.2
 QUOTA_MEASURE_S_MAX = 5.0  # an emit waits at most this long for that measurement
-EVENT_BYTES_MIN = 200  # of an event's row and index entries, in addition to its stored bytes
+EVENT_OVERHEAD_BYTES = 200  # of an event's row and index entries, in addition to its stored bytes
 RETAIN_SYSTEM_S_MIN = 3_600.0  # a segment of `system` stays this long despite the quota
 RETAIN_SEGMENTS_MAX = 1_000  # dropped in one transaction: updated rows, and events of `system`
 RETAIN_STREAMS_MAX = 200  # sealed in one transaction, which locks all their heads

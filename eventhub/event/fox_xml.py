@@ -29,16 +29,8 @@ TYPE = "event"
 
 CARRIES = frozenset(
     {
-        "id",
-        "version",
-        "security_level",
-        "bundle",
-        "bundle_number",
-        "time_constraint_ms",
-        "merge_scheme",
-        "depends",
-        "application",
-        "summary",
+        *("id", "version", "security_level", "bundle", "bundle_number", "time_constraint_ms"),
+        *("merge_scheme", "depends", "application", "summary"),
     }
 )
 

@@ -229,23 +229,9 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
 
 
 _UNCHANGED = (  # fields that are copied as they are
-    "name",
-    "version",
-    "application",
-    "priority",
-    "key",
-    "bundle",
-    "depends",
-    "correlation",
-    "cause",
-    "traceparent",
-    "destinations",
-    "audience",
-    "summary",
-    "bundle_number",
-    "time_constraint_ms",
-    "merge_scheme",
-    "tombstone",
+    *("name", "version", "application", "priority", "key", "bundle", "depends", "correlation"),
+    *("cause", "traceparent", "destinations", "audience", "summary", "bundle_number"),
+    *("time_constraint_ms", "merge_scheme", "tombstone"),
 )
 _AT = EventIn.__struct_fields__.index("mask") + 1
 _NOT_GIVEN = astuple(EventIn(domain="-", type="-"))[_AT:]

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from eventhub.access.grants import SYSTEM
 from eventhub.api.announcements import announce, raw_connection
-from eventhub.api.conditions import require_unchanged
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import Forbidden, InvalidField
 from eventhub.eventlog import streams

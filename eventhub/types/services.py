@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 from django.db import transaction
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.accounts.services import lock_zone
 from eventhub.api.announcements import announce
-from eventhub.api.conditions import require_unchanged
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached, NumberOutOfRange
 from eventhub.eventlog.resource_changes import Resource

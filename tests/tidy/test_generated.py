@@ -5,9 +5,9 @@ from pathlib import Path
 from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 
-from eventhub.command_table import table_text
 from eventhub.event import event_pb2
-from eventhub.openapi import document_text
+from eventhub.web.command_table import table_text
+from eventhub.web.openapi import document_text
 from tests.tidy.source import HOME
 
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from eventhub.base import limits
-from eventhub.base.time_slices import run_in_slices
+from eventhub.base.event_loop import run_in_slices
 from registrations.catalog import StoredVersion, compiled
 from registrations.compiled_filter_cache import CompiledFilters
 from registrations.matching.spec import Spec

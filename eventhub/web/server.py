@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from eventhub.base import limits
 from eventhub.base.errors import BadRequest, EventHubError, HeadersTooLarge, RequestTimeout
-from eventhub.base.waiting import set_within
+from eventhub.base.event_loop import wait_until_set
 from eventhub.http.messages import Peer
 
 
@@ -42,7 +42,7 @@ class HubServer(uvicorn.Server):
         self._signalled = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         while not await self.on_tick(0):  # which updates the header Date
-            await set_within(self._signalled, 1.0)
+            await wait_until_set(self._signalled, 1.0)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)

@@ -12,7 +12,7 @@ from psycopg import sql
 
 from eventhub.base import limits
 from eventhub.eventlog.archive.catalog import DueSegment
-from eventhub.eventlog.archive.errors import SegmentUnreadable
+from eventhub.eventlog.errors import SegmentUnreadable
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrow import ArrowSnapshot
 
@@ -27,7 +27,7 @@ _PAGE = pa.schema(
 )
 
 
-class SegmentReader:
+class DatabaseSegmentReader:
     """A database connection for reading segments; one user at a time."""
 
     def __init__(self, url: str) -> None:

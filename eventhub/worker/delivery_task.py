@@ -25,7 +25,7 @@ from delivery.callbacks.thread import DispatcherThread
 from eventhub.base import limits, metrics
 from eventhub.base.broker import DELIVER
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.tasks import HubTask, progress
+from eventhub.worker.task_base import HubTask, progress
 
 throttled = ThrottledLog(get_logger(__name__))
 
@@ -69,8 +69,13 @@ class OwnQueue:
                 connection.release()
 
 
+<<<<<<< HEAD:eventhub/units.py
 class Units:
     """The units of one worker: its dispatcher, and a thread that starts units."""
+=======
+class DeliveryRunner:
+    """The units of one worker: its drain, and a thread that starts units."""
+>>>>>>> main:eventhub/worker/delivery_task.py
 
     def __init__(self, task: HubTask, settings: DispatcherSettings, hostname: str) -> None:
         self._task = task
@@ -123,12 +128,18 @@ class Units:
         return self._started.wait(limits.CALLBACK_UNIT_START_S)
 
 
+<<<<<<< HEAD:eventhub/units.py
 class Unit(HubTask):
     """The task of a unit. Celery retries a failed one on the worker of its dispatcher; a worker has
     at most one such message under way.
+=======
+class DeliverTask(HubTask):
+    """The task of a unit. Celery retries a failed one on the worker of its drain; a worker has at
+    most one such message under way.
+>>>>>>> main:eventhub/worker/delivery_task.py
     """
 
-    units: Units | None = None  # of this process, when it is a worker of deliveries
+    runner: DeliveryRunner | None = None  # of this process, when it is a worker of deliveries
     _retry_s = float("-inf")  # when the failed unit is retried
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -142,13 +153,13 @@ class Unit(HubTask):
         """Retry the unit. Raises Retry; Ignore if a retry is pending; the unit's own error if it
         ran without a broker, because its caller retries.
         """
-        if self.request.is_eager or self.units is None:
+        if self.request.is_eager or self.runner is None:
             raise options["exc"]
         if time.monotonic() < self._retry_s:
             raise Ignore
         self._retry_s = time.monotonic() + options["countdown"]
         metrics.CALLBACK_UNIT_RETRIES.inc()
-        with self.units.queue.options() as own:
+        with self.runner.queue.options() as own:
             return super().retry(*args, **{**options, **own, "expires": None})
 
 

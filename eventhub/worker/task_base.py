@@ -32,7 +32,7 @@ class HubTask(Task):  # type: ignore[misc]
     it `waits`. Arguments that a newer release has added are ignored.
     """
 
-    Request = "eventhub.tasks:HubRequest"
+    Request = "eventhub.worker.task_base:HubRequest"
     ignore_result = True
     typing = False  # a retried message retains arguments that this release does not know
     waits = False

@@ -31,7 +31,7 @@ class SegmentReport(NamedTuple):
         return json.dumps(self._asdict())
 
 
-class ArchiveJob:
+class ArchiveProcess:
     """Runs the archiver's process when segments are due, one run at a time in this process."""
 
     def __init__(self) -> None:

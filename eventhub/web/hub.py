@@ -17,9 +17,9 @@ from delivery.health.watch import HealthWatch, WatchedParts
 from delivery.partitions.archive import PartitionArchive
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
-from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env
+from eventhub.base.event_loop import run_forever
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.log import Log

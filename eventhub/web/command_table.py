@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from eventhub.openapi import document
+from eventhub.web.openapi import document
 
 _HEADERS = ("If-Match", "If-None-Match")
 _JSON = "application/json"

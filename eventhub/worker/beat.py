@@ -1,6 +1,9 @@
-"""Celery's beat with a heartbeat, so that the hub's health reports when the timetable stops, and
-safe against a clock that is set back, which would stop it for as long as the clock went back, even
-after a restart. Composition root. Plain module.
+"""Celery's beat: the timetable, which are the tasks that it starts, with their times in UTC; and a
+scheduler with a heartbeat, so that the hub's health reports when it stops, and safe against a clock
+that is set back, which would stop it for as long as the clock went back, even after a restart.
+Composition root. Plain module.
+
+A run continues the work of the last one; so a message that no worker took in time expires.
 """
 
 import time
@@ -13,9 +16,51 @@ from celery.schedules import crontab
 
 from delivery.health.heartbeat import HeartbeatWriter
 from eventhub.base import limits
+from eventhub.base.broker import ARCHIVE, BUILD_INDEXES, RUN_JOBS
 from eventhub.base.env import read_env
 from eventhub.base.logs import get_logger
-from eventhub.schedule import RESTING
+from sparkjobs.runs.jobs import JOBS
+
+HOUR_S = 3600
+# requested work starts at once (base/broker.py); these find due work, and lost requests
+DUE_WORK_INTERVAL_S = 60
+JOBS_INTERVAL_S = 30
+# entries that rest, up to TIMETABLE_REST_S, while nothing is appended to the log: then no segment
+# was sealed, no registration changed, and no job was requested
+RESTING = frozenset({"archive", "build-indexes", "run-jobs"})
+
+
+def _every(seconds: int, task: str) -> dict[str, Any]:
+    """Return an entry of the timetable; its message expires when the next one is due."""
+    return {"task": task, "schedule": timedelta(seconds=seconds), "options": {"expires": seconds}}
+
+
+TIMETABLE = {
+    # partitions of old deliveries, attempts and listeners are archived and dropped
+    "retire": _every(HOUR_S, "delivery.retire"),
+    # rows of ordered lanes that have been unused for long are deleted
+    "forget-lanes": _every(HOUR_S, "delivery.forget_lanes"),
+    # ended versions of registrations that nothing can need any more are deleted
+    "purge-versions": _every(HOUR_S, "registrations.purge_versions"),
+    # sealed segments of streams with the policy `archive` go to the archive
+    "archive": _every(DUE_WORK_INTERVAL_S, ARCHIVE),
+    # match indexes that are requested, or outdated by changes, are built
+    "build-indexes": _every(DUE_WORK_INTERVAL_S, BUILD_INDEXES),
+    # requested runs of Spark jobs, also by the entries below, are executed
+    "run-jobs": _every(JOBS_INTERVAL_S, RUN_JOBS),
+    # the audit and the retention plan are requested, each once a day
+    **{
+        f"ask-{kind.name}": {
+            "task": "jobs.ask",
+            "args": (kind.name,),
+            "schedule": crontab(hour=kind.schedule.hour, minute=kind.schedule.minute),
+            "options": {"expires": HOUR_S},
+        }
+        for kind in JOBS.values()
+        if kind.schedule
+    },
+}
+
 
 log = get_logger(__name__)
 # A daily time reached before the clock was set back does not run again; a last run further ahead

@@ -47,7 +47,7 @@ class Command(NamedTuple):
     fds: tuple[int, ...] = ()
 
 
-class Guarded:
+class GuardedProcess:
     """One run of a command. Its process tree ends when this process ends, for any reason."""
 
     def __init__(

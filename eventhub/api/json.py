@@ -1,10 +1,10 @@
-"""Parsers of management requests: strict JSON, one object, nothing rounded or guessed.
-Django module.
-"""
+"""The strict JSON of management requests, and the fast JSON of responses. Django module."""
 
 from typing import IO, Any
 
+import orjson
 from rest_framework.parsers import BaseParser
+from rest_framework.renderers import JSONRenderer
 
 from eventhub.base import limits
 from eventhub.base.errors import BodyTooLarge
@@ -35,3 +35,13 @@ class StrictJSONListParser(StrictJSONParser):
     """The strict parser where an array of objects may stand for several requests."""
 
     read = staticmethod(parse_json)
+
+
+class FastJSONRenderer(JSONRenderer):
+    """DRF's renderer with orjson, except for integers beyond 64 bits, which orjson refuses."""
+
+    def render(self, data: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return b"" if data is None else orjson.dumps(data)
+        except TypeError:
+            return super().render(data, *args, **options)

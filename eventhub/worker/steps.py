@@ -16,8 +16,8 @@ from eventhub.base.broker import DELIVER, QUEUES, SLOTS, threads
 from eventhub.base.env import Env, refuse
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.preflight import require_flight
-from eventhub.units import Unit, Units
+from eventhub.preflight import settings_or_exit
+from eventhub.worker.delivery_task import DeliverTask, DeliveryRunner
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.statements import disable
 
@@ -39,7 +39,7 @@ class RequireStep(bootsteps.Step):  # type: ignore[misc]
         require_threads(worker.pool_cls, sys.argv)
         queues = _queues(worker)
         _require_usable(queues, worker.concurrency, options)
-        worker.env = require_flight()
+        worker.env = settings_or_exit()
         if not worker.env.redis_url:
             log.warning(
                 "without_redis", runs="deliveries", refused="jobs, indexes, archive, upkeep"
@@ -57,9 +57,11 @@ class DeliveriesStep(bootsteps.StartStopStep):  # type: ignore[misc]
     def include_if(self, worker: Any) -> bool:
         return QUEUES[DELIVER] in _queues(worker)
 
-    def create(self, worker: Any) -> Units:
-        Unit.units = Units(worker.app.tasks[DELIVER], _drain_settings(worker.env), worker.hostname)
-        return Unit.units
+    def create(self, worker: Any) -> DeliveryRunner:
+        DeliverTask.runner = DeliveryRunner(
+            worker.app.tasks[DELIVER], _drain_settings(worker.env), worker.hostname
+        )
+        return DeliverTask.runner
 
 
 class ConsumingStep(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -69,17 +71,17 @@ class ConsumingStep(bootsteps.StartStopStep):  # type: ignore[misc]
     _checked = False  # for another worker of the same name
 
     def start(self, consumer: Any) -> None:
-        if Unit.units is not None and consumer.controller.env.redis_url:
-            Unit.units.consuming = True
-            Unit.units.begin()  # so that the first message is not sent under load
+        if DeliverTask.runner is not None and consumer.controller.env.redis_url:
+            DeliverTask.runner.consuming = True
+            DeliverTask.runner.begin()  # so that the first message is not sent under load
         if consumer.controller.env.redis_url and not self._checked:
             self._checked = True
             names = (consumer.app, consumer.hostname)
             threading.Thread(target=_check_name, args=names, daemon=True).start()
 
     def stop(self, consumer: Any) -> None:
-        if Unit.units is not None:
-            Unit.units.consuming = False
+        if DeliverTask.runner is not None:
+            DeliverTask.runner.consuming = False
 
 
 def _check_name(app: Celery, node: str) -> None:

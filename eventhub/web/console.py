@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from eventhub.api.problems import problem_response, read_only
 from eventhub.base import errors
 
-DIST = Path(__file__).resolve().parents[1] / "frontend" / "dist"
+DIST = Path(__file__).resolve().parents[2] / "frontend" / "dist"
 HOME = "/console/"
 NONCE = "__CSP_NONCE__"  # as frontend/vite.config.ts writes it into the page
 
