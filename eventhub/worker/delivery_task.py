@@ -69,13 +69,8 @@ class OwnQueue:
                 connection.release()
 
 
-<<<<<<< HEAD:eventhub/units.py
-class Units:
-    """The units of one worker: its dispatcher, and a thread that starts units."""
-=======
 class DeliveryRunner:
-    """The units of one worker: its drain, and a thread that starts units."""
->>>>>>> main:eventhub/worker/delivery_task.py
+    """The units of one worker: its dispatcher, and a thread that starts units."""
 
     def __init__(self, task: HubTask, settings: DispatcherSettings, hostname: str) -> None:
         self._task = task
@@ -128,15 +123,9 @@ class DeliveryRunner:
         return self._started.wait(limits.CALLBACK_UNIT_START_S)
 
 
-<<<<<<< HEAD:eventhub/units.py
-class Unit(HubTask):
+class DeliverTask(HubTask):
     """The task of a unit. Celery retries a failed one on the worker of its dispatcher; a worker has
     at most one such message under way.
-=======
-class DeliverTask(HubTask):
-    """The task of a unit. Celery retries a failed one on the worker of its drain; a worker has at
-    most one such message under way.
->>>>>>> main:eventhub/worker/delivery_task.py
     """
 
     runner: DeliveryRunner | None = None  # of this process, when it is a worker of deliveries
