@@ -161,7 +161,6 @@ def contents(matcher: Matcher) -> list[object]:
     return [matcher.size(), sorted(gates, key=repr), prefixes, len(matcher._tests)]
 
 
-@pytest.mark.req("SUN-09")
 @indexed
 def test_removed_filters_leave_no_test_no_anchor_and_no_path(make: type[Matcher]) -> None:
     texts = ("(> a.b 1)", "(and (= c 1) (not (exists d.e)))", "(or (= x 1) (> y 2))")
