@@ -95,7 +95,7 @@ $(PACKAGES): frontend/package.json frontend/package-lock.json | $(VENV)/.stamp-n
 	@touch $@
 
 $(CONSOLE): $(PACKAGES) $(CONSOLE_SOURCES)
-	@echo "Building the console (about twenty seconds)"
+	@echo "Building the console (about half a minute)"
 	@cd frontend && $(NPM) run --silent build
 	@touch $@
 
