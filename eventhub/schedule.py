@@ -7,11 +7,12 @@ from datetime import timedelta
 
 from celery.schedules import crontab
 
-from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, DELETE_DUE, RUN_JOBS
 from sparkjobs.runs.jobs import JOBS
 
 HOUR_S = 3600
 ARCHIVE_INTERVAL_S = 60
+DELETION_INTERVAL_S = 60
 # requested work starts at once (task_requests.py); these find due work, and lost requests
 INDEXES_INTERVAL_S = 60
 JOBS_INTERVAL_S = 30
@@ -37,6 +38,12 @@ TIMETABLE = {
         "task": "registrations.purge_versions",
         "schedule": timedelta(hours=1),
         "options": {"expires": HOUR_S},
+    },
+    # streams whose grace period has ended are deleted, and their data removed
+    "delete-due": {
+        "task": DELETE_DUE,
+        "schedule": timedelta(seconds=DELETION_INTERVAL_S),
+        "options": {"expires": DELETION_INTERVAL_S},
     },
     # sealed segments of streams with the policy `archive` go to the archive
     "archive": {

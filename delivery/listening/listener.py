@@ -25,8 +25,9 @@ from delivery.listening.request import ListenRequest
 from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
-from eventhub.base.errors import Gone
+from eventhub.base.errors import Gone, UnknownStream
 from eventhub.base.fair_queue import HUB
+from eventhub.eventlog.errors import StreamDeleted, StreamDeleting
 from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.read import Start
@@ -87,6 +88,8 @@ class StreamListener:
         """
         principal.require_listen(request.stream)
         info = await services.authorizer.stream(principal, request.stream)
+        if info.deletes_at_us is not None and request.start == "now":
+            raise StreamDeleting.of(info.name, info.deletes_at_us, field="from")
         state = state or ListenerState("", request.stream, ListenerFilter())
         hierarchy = ZoneHierarchy(services.types, info.zone_id)
         filter = await compile_filter(services.authorizer, principal, request)
@@ -171,9 +174,17 @@ class StreamListener:
         self._waker = waker
         self._follower.ring.wakers.add(waker)
 
-    def authenticate(self, principal: Principal) -> None:
-        """Apply the current rights of the principal. Raises Forbidden if it may not listen."""
+    async def authenticate(self, principal: Principal) -> None:
+        """Apply the current rights of the principal. Raises Forbidden if it may not listen, and
+        StreamDeleted if the stream was deleted.
+        """
         principal.require_listen(self.info.name)
+        try:
+            stream = await self._services.authorizer.stream(principal, self.info.name)
+        except UnknownStream as error:
+            raise StreamDeleted from error
+        if stream.id != self.info.id:  # a new stream of the same name
+            raise StreamDeleted
         self.state.filter = self.state.filter.for_principal(principal)
 
     def unwatch(self) -> None:

@@ -169,7 +169,7 @@ class Authorizer:
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     def _apply(self, type: str) -> None:
-        if type.startswith(("key.", "client.", "zone.")):
+        if type.startswith(("key.", "client.", "zone.")) or type == "stream.deleted":
             self._forget_all()
         elif type.startswith("stream."):
             self._streams = {}  # a look-up in progress writes to the old dict

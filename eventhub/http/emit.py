@@ -25,6 +25,7 @@ from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
 from eventhub.event.json_types import Int64, Uuid
 from eventhub.event.requests import EmitRequest, read_events
 from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
+from eventhub.eventlog.errors import StreamDeleting
 from eventhub.eventlog.log import Log
 from eventhub.http.messages import Headers, Incoming, Response, Scope, read_body, read_head
 from eventhub.types.cost import Budget
@@ -120,6 +121,8 @@ async def emit(
         )
     principal.require("emit", stream)
     info = await services.authorizer.stream(principal, stream)
+    if info.deletes_at_us is not None:
+        raise StreamDeleting.of(stream, info.deletes_at_us)
     types = await services.types.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
     drafts = []

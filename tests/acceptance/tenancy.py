@@ -163,6 +163,8 @@ WRITES = (
     Row("POST /v1/jobs/retention/runs/{run}/apply", "/v1/jobs/retention/runs/<run>/apply",
         operator=True, body={}),
     Row("PUT /v1/streams/{stream}", STREAM, "manage", own=True, body={"segment_events_max": 7}),
+    Row("DELETE /v1/streams/{stream}", STREAM, "manage"),
+    Row("POST /v1/streams/{stream}/restore", f"{STREAM}/restore", "manage", body={}),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<ticket>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),

@@ -1,0 +1,24 @@
+"""The grace period of a deletion, as a query parameter. Django module."""
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+
+from eventhub.base import limits
+from eventhub.base.errors import InvalidField
+
+_MOST = limits.DELETION_GRACE_S_MAX
+GRACE = OpenApiParameter(
+    "grace_s",
+    {"type": "integer", "minimum": 0, "maximum": _MOST, "default": limits.DELETION_GRACE_S_DEFAULT},
+    description="The seconds until the deletion, in which it can be withdrawn.",
+)
+
+
+def read_grace(request: Request) -> int | None:
+    """Return the grace period in seconds; None: not given. Raises InvalidField."""
+    text = request.query_params.get("grace_s")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) <= _MOST):
+        raise InvalidField(f"This must be a number of seconds from 0 to {_MOST}.", field="grace_s")
+    return int(text)
