@@ -1,4 +1,4 @@
-"""The task that deletes streams at the end of their grace period, and removes what they stored:
+"""The task that deletes types, channels and streams at the end of their grace period, and removes what they stored:
 registrations, events, copies in the archive, state, deliveries, match indexes. SQL module.
 
 One process at a time does it, under an advisory lock of its session. Every step is a transaction of
@@ -26,6 +26,7 @@ from eventhub.eventlog.system import Announcement
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import blocking
 from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.types import deletion as definitions
 from registrations import stream_deletion as registrations
 
 SQL = queries.load("delivery/sql/deletion.sql")
@@ -55,6 +56,8 @@ class Deletion:
             with blocking(database_url, name="deletion") as connection:
                 if not scalars(connection).execute(SQL["lead"]).fetchone():
                     return False
+                for kind in definitions.delete_due(connection):
+                    metrics.DELETIONS.labels(kind=kind).inc()
                 for stream in log_deletion.due_streams(connection):
                     if not self._delete(connection, stream, stores, until_s):
                         return True

@@ -39,7 +39,7 @@ log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
 _SYSTEM = StreamInfo(SYSTEM_STREAM_ID, None, "system")
-_CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s"
+_CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s AND deleted_at IS NULL"
 
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Authorizer:
         self._system: Follower | None = None
         self._keys: dict[bytes, Principal] = {}  # by digest of the credential
         self._streams: dict[tuple[int, str], StreamInfo] = {}
-        self._channels: dict[int, dict[str, int]] = {}  # zone -> name -> bit; names keep their bit
+        self._channels: dict[int, dict[str, int]] = {}  # zone -> name -> bit; a name keeps its bit
         self._lookups: dict[Any, _Lookup] = {}  # in progress, by key
         self.changes = 0  # rises with every change of a key; sockets then authenticate again
         self.wakers: set[asyncio.Event] = set()  # set with each change
@@ -140,7 +140,7 @@ class Authorizer:
 
     async def mask(self, zone_id: int, names: Iterable[str]) -> int:
         """Return the tag mask of channel names in a zone. Raises UnknownChannel."""
-        bits = self._channels.get(zone_id, {})
+        bits = self._channels.get(zone_id, {}) if self.fresh() else {}
         mask = 0
         for name in names:
             if name == "default":
@@ -173,9 +173,12 @@ class Authorizer:
             self._forget_all()
         elif type.startswith("stream."):
             self._streams = {}  # a look-up in progress writes to the old dict
+        elif type == "channel.deleted":
+            self._channels = {}
 
     def _forget_all(self) -> None:
         self._streams = {}
+        self._channels = {}
         self._keys.clear()
         self.changes += 1
         for waker in self.wakers:
@@ -233,10 +236,11 @@ class Authorizer:
         return narrow(operator_of(row, self._clock), claims)
 
     async def _load_channels(self, zone_id: int) -> dict[str, int]:
+        channels = self._channels
         async with reading(self._log.lookups) as connection:
             cursor = await connection.execute(_CHANNELS, (zone_id,))
             bits = dict(await cursor.fetchall())
-        self._channels[zone_id] = bits
+        channels[zone_id] = bits
         return bits
 
 

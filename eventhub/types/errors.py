@@ -40,6 +40,20 @@ class UnknownType(NotFound):
     code = "unknown_type"
 
 
+class TypeDeleting(Conflict):
+    """The type is to be deleted at `deletes_at`, so it gets no new version and no subtype. POST
+    /v1/types/{domain}/{type}/restore withdraws the deletion until then.
+    """
+
+    code = "type_deleting"
+
+
+class TypeInUse(Conflict):
+    """Other types have this type as a parent; delete the `subtypes` first."""
+
+    code = "type_in_use"
+
+
 class IncompatibleType(Conflict):
     """Events of the previous version might not satisfy the new one; see `breaks`, or declare it
     with the evolution `none`.
