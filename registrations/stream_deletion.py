@@ -35,7 +35,7 @@ class _ClientRegistrations(NamedTuple):
     ids: list[int]
 
 
-class _Stream(NamedTuple):
+class _NamedStream(NamedTuple):
     id: int
     name: str
     matching: str
@@ -85,7 +85,7 @@ def _end_some(
     if session is None or not found:
         return []
     ids = {id for one in found for id in one.streams}
-    query = cursor_of(connection, _Stream).execute(SQL["streams"], ([*ids],))
+    query = cursor_of(connection, _NamedStream).execute(SQL["streams"], ([*ids],))
     streams = {one.id: one for one in query.fetchall()}
     barrier = rows.new_barrier(connection)
     announcements, ended, changed = [], [], []
@@ -110,7 +110,7 @@ def _end_some(
 
 
 def _without(
-    found: RegistrationRow, left: list[_Stream], session: rows.SessionRow
+    found: RegistrationRow, left: list[_NamedStream], session: rows.SessionRow
 ) -> RegistrationDefinition:
     """Return the registration's definition on the streams that are left."""
     filter = stored_filter(found.language, found.filter_json)

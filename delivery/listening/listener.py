@@ -25,9 +25,8 @@ from delivery.listening.request import ListenRequest
 from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
-from eventhub.base.errors import Gone, UnknownStream
+from eventhub.base.errors import Gone
 from eventhub.base.fair_queue import HUB
-from eventhub.eventlog.errors import StreamDeleted, StreamDeleting
 from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.read import Start
@@ -88,8 +87,7 @@ class StreamListener:
         """
         principal.require_listen(request.stream)
         info = await services.authorizer.stream(principal, request.stream)
-        if info.deletes_at_us is not None and request.start == "now":
-            raise StreamDeleting.of(info.name, info.deletes_at_us, field="from")
+        request.require_events(info)
         state = state or ListenerState("", request.stream, ListenerFilter())
         hierarchy = ZoneHierarchy(services.types, info.zone_id)
         filter = await compile_filter(services.authorizer, principal, request)
@@ -175,16 +173,9 @@ class StreamListener:
         self._follower.ring.wakers.add(waker)
 
     async def authenticate(self, principal: Principal) -> None:
-        """Apply the current rights of the principal. Raises Forbidden if it may not listen, and
-        StreamDeleted if the stream was deleted.
-        """
+        """Apply the current rights of the principal. Raises Forbidden, StreamDeleted."""
         principal.require_listen(self.info.name)
-        try:
-            stream = await self._services.authorizer.stream(principal, self.info.name)
-        except UnknownStream as error:
-            raise StreamDeleted from error
-        if stream.id != self.info.id:  # a new stream of the same name
-            raise StreamDeleted
+        await self._services.authorizer.require_present(principal, self.info)
         self.state.filter = self.state.filter.for_principal(principal)
 
     def unwatch(self) -> None:

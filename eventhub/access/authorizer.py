@@ -29,6 +29,7 @@ from eventhub.base.errors import (
 )
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.event.envelope import DEFAULT_MASK
+from eventhub.eventlog.errors import StreamDeleted
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import find_stream
 from eventhub.eventlog.stored import StreamInfo
@@ -128,6 +129,15 @@ class Authorizer:
             key = (principal.zone_id, name)
             found = await self._once(key, lambda: self._find_stream(*key))
         return found
+
+    async def require_present(self, principal: Principal, stream: StreamInfo) -> None:
+        """Raise StreamDeleted if the stream was deleted, also if there is a new one of its name."""
+        try:
+            found = await self.stream(principal, stream.name)
+        except UnknownStream as error:
+            raise StreamDeleted from error
+        if found.id != stream.id:
+            raise StreamDeleted
 
     async def _find_stream(self, zone_id: int, name: str) -> StreamInfo:
         streams = self._streams

@@ -19,6 +19,7 @@ from eventhub.api.grace import GRACE, read_grace
 from eventhub.api.pagination import PAGE, Listing, read_page
 from eventhub.api.permissions import IsOperator, IsZoneManager, ManagesStream
 from eventhub.api.resource import ResourceView, operation
+from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
 from eventhub.event.errors import NotRepresentable
 from eventhub.event.inbound import EventIn, parse
@@ -123,16 +124,16 @@ class RestoredStream(Streams):
     @operation(
         "Withdraw the scheduled deletion of a stream",
         NotDeleting,
+        body=EmptySerializer,
         permissions=(ManagesStream,),
-        response=StreamSerializer,
         status=200,
     )
-    def create(self, request: Request, **kwargs: Any) -> Response:
+    def perform_create(self, body: dict[str, Any]) -> StreamRow:
         row = services.withdraw_deletion(
             zone_id=self.actor.zone_id, zone=self.actor.zone, name=self.key
         )
         [stream] = selectors.with_positions([row])
-        return self.answer(stream)
+        return stream
 
 
 class Segments(ResourceView):

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from eventhub.api.pagination import Listing
 from eventhub.api.permissions import IsOperator
 from eventhub.api.resource import ResourceView, operation
+from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors, limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
@@ -34,7 +35,6 @@ from sparkjobs.runs.models import JobRun
 from sparkjobs.runs.rows import Run
 from sparkjobs.runs.serializers import (
     AppliedSerializer,
-    EmptySerializer,
     JobsSerializer,
     RunDetailSerializer,
     RunRequestSerializer,

@@ -306,8 +306,8 @@ OF_ONE_ROUTE = (
         "405 method_not_allowed", method="PUT", body={}),
     bad("removes an event", "GET /v1/streams/{stream}/events/{sequence}", f"{STREAM}/events/1",
         "405 method_not_allowed", method="DELETE"),
-    bad("removes a stream", "GET /v1/streams/{stream}", STREAM, "405 method_not_allowed",
-        method="DELETE"),
+    bad("patches a stream", "GET /v1/streams/{stream}", STREAM, "405 method_not_allowed",
+        method="PATCH"),
 )  # fmt: skip
 CASES = (*of_every_route(), *OF_ONE_ROUTE)
 
