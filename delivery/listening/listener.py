@@ -82,7 +82,7 @@ class StreamListener:
     ) -> "StreamListener":
         """Start a listener of a client.
 
-        `state` carries its name and window; its filter is set here. Raises Forbidden,
+        `state` carries its name and window; its filter is set here. Raises Forbidden, StreamDeleting,
         UnknownStream, UnknownChannel, UnknownRegistration, and what Log.follow raises.
         """
         principal.require_listen(request.stream)
@@ -179,7 +179,7 @@ class StreamListener:
         self.state.filter = self.state.filter.for_principal(principal)
 
     def unwatch(self) -> None:
-        """Remove the waker; a waker shared with other listeners must be given to them again."""
+        """Remove the waker; other listeners that share it must be given it again."""
         if self._waker is not None:
             self._follower.ring.wakers.discard(self._waker)
 
@@ -361,8 +361,7 @@ class StreamListener:
         if self._waker is not None:
             self._follower.ring.wakers.add(self._waker)
         await old.aclose()
-        position = self._follower.position
-        self.cursor = position.cursor
+        self.cursor = self._follower.position.cursor
         self.started()
 
     async def _pass_gap(self, error: Gone) -> None:
@@ -380,8 +379,7 @@ class StreamListener:
         self._trail.skip_gap(self._start_kind("gap"), self.cursor)
 
     def _report_gap(self, error: Gone, then: str, more: dict[str, Any]) -> None:
-        message = refusal(error, self.state.name or None)
-        self._notices.append({**message, "then": then, **more})
+        self._notices.append({**refusal(error, self.state.name or None), "then": then, **more})
 
     def _has_snapshot(self) -> bool:
         return self.info.keyed and not self._request.registrations
