@@ -1,5 +1,6 @@
-"""The task that deletes types, channels and streams at the end of their grace period, and removes what they stored:
-registrations, events, copies in the archive, state, deliveries, match indexes. SQL module.
+"""The task that deletes types, channels and streams at the end of their grace period, and removes
+what streams stored: registrations, events, copies in the archive, state, deliveries, match indexes.
+SQL module.
 
 One process at a time does it, under an advisory lock of its session. Every step is a transaction of
 its own and finds its work in the tables, so a run continues where a killed one ended.

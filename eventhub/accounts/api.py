@@ -22,6 +22,7 @@ from eventhub.api.pagination import WholeList
 from eventhub.api.parsers import LoginJSONParser
 from eventhub.api.permissions import AllowAnyone, IsOperator, IsZoneManager
 from eventhub.api.resource import ResourceView, operation
+from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
 from eventhub.eventlog.errors import NotDeleting
 
@@ -124,13 +125,12 @@ class RestoredChannel(Channels):
     @operation(
         "Withdraw the scheduled deletion of a channel",
         NotDeleting,
+        body=EmptySerializer,
         permissions=(IsZoneManager,),
-        response=serializers.ChannelSerializer,
         status=200,
     )
-    def create(self, request: Request, **kwargs: Any) -> Response:
-        found = services.withdraw_channel_deletion(zone_id=self.actor.zone_id, name=self.key)
-        return self.answer(found)
+    def perform_create(self, body: dict[str, Any]) -> Channel:
+        return services.withdraw_channel_deletion(zone_id=self.actor.zone_id, name=self.key)
 
 
 class Keys(ResourceView):

@@ -11,6 +11,7 @@ from eventhub.api.grace import GRACE, read_grace
 from eventhub.api.pagination import Listing
 from eventhub.api.permissions import IsZoneManager
 from eventhub.api.resource import ResourceView, operation
+from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors, limits
 from eventhub.eventlog.errors import NotDeleting
 from eventhub.eventlog.resource_changes import Resource
@@ -107,13 +108,13 @@ class RestoredType(OneType):
     @operation(
         "Withdraw the scheduled deletion of a type",
         NotDeleting,
+        body=EmptySerializer,
         permissions=(IsZoneManager,),
-        response=DefinitionSerializer,
         status=200,
     )
-    def create(self, request: Request, **kwargs: Any) -> Response:
+    def perform_create(self, body: dict[str, Any]) -> EventType:
         versions = services.withdraw_deletion(actor=self.actor, names=self.names)
-        return self.answer(selectors.described(versions))
+        return selectors.described(versions)
 
 
 class OneVersion(OneType):

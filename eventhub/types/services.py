@@ -117,7 +117,7 @@ def withdraw_deletion(*, actor: Actor, names: Mapping[str, str]) -> Sequence[Eve
         found = _locked(actor, names)
         ends = found[-1].deletes_at
         if ends is None or ends <= timezone.now():
-            raise NotDeleting(**names)
+            raise NotDeleting(field="type")
         _set_deletes_at(found, None)
         announce(
             zone=actor.zone,
