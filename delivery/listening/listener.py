@@ -82,8 +82,8 @@ class StreamListener:
     ) -> "StreamListener":
         """Start a listener of a client.
 
-        `state` carries its name and window; its filter is set here. Raises Forbidden, StreamDeleting,
-        UnknownStream, UnknownChannel, UnknownRegistration, and what Log.follow raises.
+        `state` carries its name and window; its filter is set here. Raises Forbidden,
+        StreamDeleting, UnknownStream, UnknownChannel, UnknownRegistration, and those of Log.follow.
         """
         principal.require_listen(request.stream)
         info = await services.authorizer.stream(principal, request.stream)
