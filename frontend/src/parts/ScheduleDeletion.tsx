@@ -18,13 +18,14 @@ const WEEK = String(7 * DAY_S);
 interface Props {
   noun: string; // "stream"
   name: string;
+  compact?: boolean; // in a row of a table
   about: ReactNode; // the consequences
   removal: { isPending: boolean; error: unknown; reset: () => void };
   onConfirm: (grace_s: number) => Promise<unknown>;
 }
 
 /** The button that schedules a deletion, confirmed by the name, with a grace period. */
-export function ScheduleDeletion({ noun, name, about, removal, onConfirm }: Props) {
+export function ScheduleDeletion({ noun, name, compact = false, about, removal, onConfirm }: Props) {
   const [asking, { open, close }] = useDisclosure(false);
   const [typed, setTyped] = useState("");
   const [grace, setGrace] = useState(WEEK);
@@ -33,7 +34,9 @@ export function ScheduleDeletion({ noun, name, about, removal, onConfirm }: Prop
       <Button
         color="red"
         variant="light"
-        leftSection={<IconTrash size={16} />}
+        size={compact ? "compact-sm" : "sm"}
+        leftSection={compact ? undefined : <IconTrash size={16} />}
+        aria-label={compact ? `Delete the ${noun} ${name}` : undefined}
         onClick={() => {
           removal.reset();
           setTyped("");

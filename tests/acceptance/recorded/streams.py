@@ -344,6 +344,17 @@ HUB = [
     Call("operator", "PUT /v1/storage", {"quota_bytes": None}, if_match("1")),
 ]
 DELETIONS = [
+    Call("admin", "DELETE /v1/types/shop/measured?grace_s=600", None, ACTION),
+    Call("admin", "DELETE /v1/types/shop/measured"),
+    Call("admin", "PUT /v1/types/shop/measured", {"schema": {}}),
+    Call("admin", "POST /v1/types/shop/measured/restore"),
+    Call("admin", "POST /v1/types/shop/measured/restore"),
+    Call("admin", "DELETE /v1/types/shop/none"),
+    Call("admin", "DELETE /v1/channels/cpu?grace_s=600", None, ACTION),
+    Call("admin", "GET /v1/channels"),
+    Call("admin", "POST /v1/channels/cpu/restore"),
+    Call("admin", "POST /v1/channels/cpu/restore"),
+    *(Call("admin", f"DELETE /v1/channels/{name}") for name in ("default", "none")),
     Call("admin", "DELETE /v1/streams/orders?grace_s=600", None, if_match("1")),
     Call("admin", "DELETE /v1/streams/orders?grace_s=600", None, ACTION),
     Call("admin", "DELETE /v1/streams/orders"),
