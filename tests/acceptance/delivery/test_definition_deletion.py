@@ -43,10 +43,8 @@ async def test_events_of_a_deleted_type_are_undeclared_and_its_versions_remain(
         scheduled = ask(zone, "DELETE", TYPE)
         assert scheduled.status == 202
         ends = scheduled.json["deletes_at"]
-        for name, body in (
-            ("measured", {"schema": {}}),
-            ("new", {"schema": {}, "parent": "measured"}),
-        ):
+        subtype = {"schema": {}, "parent": "measured"}
+        for name, body in (("measured", {"schema": {}}), ("new", subtype)):
             problem = ask(zone, "PUT", f"types/shop/{name}", body).refused(409, "type_deleting")
             assert problem["deletes_at"] == ends
         assert zone.emit("strict", EVENT).status == 200
