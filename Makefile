@@ -124,11 +124,12 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
 	$(PYTEST) $(if $(AREA),$(wildcard tests/*/$(AREA) tests/*/eventhub/$(AREA))) $(ARGS)
 
-check: lint ## run linters, type checks and unit tests in a minute and a half
-	$(PYTEST) tests/tidy tests/unit $(ARGS)
+check: setup $(VENV)/.stamp-dev ## run linters, type checks and unit tests, but for slow ones, in a minute and a half
+	@$(MAKE) --no-print-directory -j2 lint
+	$(PYTEST) -m "not slow" tests/tidy tests/unit $(ARGS)
 
-lint-prose: setup $(VENV)/.stamp-dev ## check words and docstrings: make lint-prose ARGS=delivery/forward
-	$(BIN)/python -m tests.tidy.prose $(ARGS)
+lint-prose: setup $(VENV)/.stamp-dev ## check words and docstrings: make lint-prose WITHIN=delivery/forward
+	$(BIN)/python -m tests.tidy.prose $(WITHIN)
 
 lint: lint-console lint-types lint-python lint-prose ## run ruff, import contracts, mypy, and for the console types and ESLint
 

@@ -26,7 +26,8 @@ from eventhub.base.env import read_env
 from eventhub.base.fair_queue import Admission, Slots, WaitLimits
 from eventhub.base.task_requests import request_task
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.http.app import AsgiApp, Router, RouteServices
+from eventhub.http.app import AsgiApp, Router
+from eventhub.http.call import RouteServices
 from eventhub.http.messages import Receive, Scope, Send
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.hub import Hub, open_hub

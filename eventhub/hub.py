@@ -62,6 +62,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         closures = Closures(log, feed)
         maintenance = open_maintenance(env, log.continuity)
         log.admit = maintenance.admit
+        log.on_write_refused = maintenance.note_refused_write
         health = HealthWatch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
         log.tail.on_stored = maintenance.wake
         tasks = [

@@ -131,9 +131,9 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": (
         "Emit events, listen from a cursor, read and put the state of keys; manage zones, clients,"
         " keys, channels, streams, types, registrations, endpoints, deliveries and storage. Every"
-        " reply has the position of `system` that it reflects in `EventHub-Sequence` and"
-        " `EventHub-Segment`. A change has the events that it caused in `EventHub-Caused`, and"
-        " accepts `EventHub-Action` and `If-Match`."
+        " reply has the last event of the stream that it is about, `system` for most, in"
+        " `EventHub-Sequence` and `EventHub-Segment`. A change has the events that it caused in"
+        " `EventHub-Caused`, and accepts `EventHub-Action` and `If-Match`."
     ),
     "VERSION": VERSION,
     "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},

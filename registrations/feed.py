@@ -15,7 +15,7 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
-from eventhub.eventlog.stored import StoredEvent
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
 
@@ -49,7 +49,7 @@ class Feed:
         self._subscribers: set[Listener] = set()  # notified of some registrations: `subscription`
         self._by_registration: dict[int, set[Listener]] = {}
         self.policy_listeners: set[Callable[[], None]] = set()  # notified of streams' policies
-        self.applied = 0  # listeners were notified of `system` up to this sequence
+        self.applied = Cursor("", 0)  # listeners were notified of `system` up to this event
         self._log = hub_log
         self._waiting: list[asyncio.Future[None]] = []
         self._waker = asyncio.Event()
@@ -92,7 +92,7 @@ class Feed:
             try:
                 async with self._log.follow(SYSTEM_STREAM_ID, "now") as follower:
                     follower.ring.wakers.add(self._waker)
-                    self.applied = follower.cursor.sequence
+                    self.applied = follower.cursor
                     try:
                         self._notify(None)  # changes before `now` were not followed
                         await self._follow(follower)
@@ -131,7 +131,7 @@ class Feed:
             for stored in batch:
                 follower.took(stored)
                 self._read(stored)
-            self.applied = follower.cursor.sequence
+            self.applied = follower.cursor
 
     def _read(self, stored: StoredEvent) -> None:
         event = stored.event

@@ -23,9 +23,9 @@ hypothesis.settings.load_profile("eventhub")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files come mixed: those of one folder burden the machine in the same way, and several
-    processes would do so at once. The short ones come last, so that all processes end together, and
-    those that share a browser stay together.
+    """Mix the files: those of one folder burden the machine in the same way, and several processes
+    would run them at once. The short ones come last, so that all processes end together, and those
+    that share a browser stay together.
     """
 
     def place(item: pytest.Item) -> tuple[bool, int, str]:
@@ -55,7 +55,7 @@ def django_db_modify_db_settings() -> None:
 
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    """A running hub for the whole run, started when the first test asks for it."""
+    """Yield a running hub for the whole run, started on first use."""
     with live_hub(tmp_path_factory.mktemp("hub")) as running:
         yield running
         for process in running.web:  # a test that stops one starts it again
@@ -70,10 +70,7 @@ def _receiver() -> Iterator[Sink]:
 
 @pytest.fixture
 def sink(hub: LiveHub, _receiver: Sink) -> Sink:
-    """A receiver of callbacks, empty, with all the hub's forwarders and workers running.
-
-    Give each test's endpoints paths of their own: deliveries of an earlier test may still come.
-    """
+    """Return a receiver of callbacks, empty, with all the hub's forwarders and workers running."""
     hub.start_callbacks()
     _receiver.called.clear()
     _receiver.answer = thanks
@@ -89,5 +86,5 @@ def without_workers(hub: LiveHub) -> None:
 
 @pytest.fixture
 def zone(hub: LiveHub) -> LiveZone:
-    """A zone of its own, so that tests do not meet."""
+    """Return a zone of the test's own, so that tests do not meet."""
     return hub.new_zone()

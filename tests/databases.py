@@ -23,8 +23,9 @@ _kept = ExitStack()  # the template
 
 @contextmanager
 def new_database(prefix: str, template: str = "template1") -> Iterator[str]:
-    """The URL of a copy of a template. Its files are copied: writing all pages to the log, as is
-    usual, takes five times as long."""
+    """Yield the URL of a copy of a template. Its files are copied: writing all pages to the log, as
+    is usual, takes five times as long.
+    """
     server = os.environ["DATABASE_URL"]
     name = f"{prefix}_{secrets.token_hex(4)}"
     copy = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
@@ -38,21 +39,21 @@ def new_database(prefix: str, template: str = "template1") -> Iterator[str]:
 
 @contextmanager
 def migrated_database(prefix: str) -> Iterator[str]:
-    """The URL of a new database as `manage.py migrate` leaves it."""
+    """Yield the URL of a new database as `manage.py migrate` leaves it."""
     with new_database(prefix, migrated_template()) as url:
         yield url
 
 
 @cache
 def migrated_template() -> str:
-    """The name of what migrated databases are copies of."""
+    """Return the name of the template of migrated databases."""
     url = _kept.enter_context(new_database("template"))
     migrate(url)
     return str(conninfo_to_dict(url)["dbname"])
 
 
 def migrate(url: str, *words: str) -> None:
-    """`manage.py migrate WORDS` on a database."""
+    """Run `manage.py migrate WORDS` on a database."""
     env = {**os.environ, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
     command = [sys.executable, str(MANAGE), "migrate", *words, "--no-input", "-v", "0"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
@@ -60,6 +61,6 @@ def migrate(url: str, *words: str) -> None:
 
 
 def drop_template() -> None:
-    """At the end of the process's tests, while the server is there."""
+    """Drop the template at the end of the process's tests, while the server runs."""
     _kept.close()
     migrated_template.cache_clear()

@@ -56,7 +56,7 @@ class _ByFile(LoadFileScheduling):  # type: ignore[misc]
 
 
 def _only_hands_out(config: pytest.Config) -> bool:
-    """Other processes run the tests, and each has servers of its own."""
+    """Return whether other processes run the tests, each with servers of its own."""
     options = config.known_args_namespace
     return "PYTEST_XDIST_WORKER" not in os.environ and bool(getattr(options, "numprocesses", None))
 

@@ -54,13 +54,13 @@ class LiveProcess:
         return self._log.read_text(errors="replace")
 
     def stop(self) -> None:
-        """SIGTERM, and wait for the end."""
+        """Send SIGTERM and wait for the end."""
         if self._run is not None:
             self._run.end()
             self._run = None
 
     def kill(self) -> None:
-        """SIGKILL to the process, and wait for the end."""
+        """Send SIGKILL and wait for the end."""
         if self._run is not None:
             self._run.kill()
             self._run.wait(END_TIMEOUT_S)
@@ -90,7 +90,7 @@ class WebProcess(LiveProcess):
             self.wait_ready()
 
     def wait_ready(self, timeout_s: float = limits.READY_TIMEOUT_S_MAX) -> None:
-        """Until /readyz answers 200; fails with the end of the log when the process has ended."""
+        """Wait until /readyz answers 200; fail with the end of the log if the process ended."""
         until = time.monotonic() + timeout_s
         while not self.is_ready():
             if not self.running or time.monotonic() > until:

@@ -176,7 +176,9 @@ class Interests:
         else:
             await self._apply(lease.stream_id, entry)
         entry = self._entries[lease]
-        await entry.zone.learn([stored.event for stored in batch], through=self._feed.applied)
+        await entry.zone.learn(
+            [stored.event for stored in batch], through=self._feed.applied.sequence
+        )
         return entry.interest
 
     def report_work(self) -> None:

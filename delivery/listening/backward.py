@@ -113,9 +113,9 @@ async def _run(log: Log, stream: StreamInfo, low: Cursor, high: Cursor) -> list[
 
 
 def _items(request: EventsRequest, found: list[StoredEvent], cursor: Cursor) -> list[bytes]:
-    form = format_of(request.media_type)
+    form, signed = format_of(request.media_type), request.listen.signature
     earlier = [*(stored.sequence for stored in found[1:]), cursor.sequence]
     return [
-        form.event(EventHeader("", prev, "playback"), stored)
+        form.event(EventHeader("", prev, "playback", signature=signed), stored)
         for stored, prev in zip(found, earlier, strict=False)
     ]

@@ -36,7 +36,7 @@ def frame_plain_events(
     events, at, now_us = run
     filter, missed = state.filter, state.missed
     mask, head = filter.mask, state.started_head
-    header = EventHeader(state.name_json, state.last_reported, missed)
+    header = EventHeader(state.name_json, state.last_reported, missed, signature=state.signature)
     written = 0
     for stored in events:
         if len(frames) >= size.events_max or written > size.bytes_max:

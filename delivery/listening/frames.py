@@ -39,6 +39,7 @@ class EventHeader:
     liveness: Liveness
     registrations: Sequence[int] = ()  # those named by the listener that matched
     latest_version: str = ""  # of the event's type, if newer than the event's (FOX-20)
+    signature: bool = False  # the listener requested the signatures of events (FOX-17)
 
 
 class FrameFormat(Protocol[T]):
@@ -61,7 +62,7 @@ class JsonFrames:
     """Text frames with JSON."""
 
     def event(self, header: EventHeader, stored: StoredEvent) -> str:
-        return f'{{"op":"event",{_about(header)}{shared_json(stored)}}}'
+        return f'{{"op":"event",{_about(header, stored)}{shared_json(stored)}}}'
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> str:
         named = f'"listener":{listener},' if listener else ""
@@ -88,10 +89,11 @@ class ProtobufFrames:
         frame.prev = header.prev
         frame.liveness = _LIVENESS[header.liveness]
         frame.appended_at_us = stored.appended_at_us
-        if header.registrations or header.latest_version:
+        if header.registrations or header.latest_version or header.signature:
             frame = event_pb2.EventFrame.FromString(frame.SerializeToString())
             frame.registrations.extend(header.registrations)
             frame.latest_version = header.latest_version
+            frame.signature = stored.signature if header.signature else ""
         head, payload = frame.SerializeToString(), stored.payload
         size = varint(len(payload))
         whole = varint(len(head) + 1 + len(size) + len(payload))
@@ -146,7 +148,7 @@ class ItemFrames:
     """The items of a page as JSON."""
 
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
-        return f"{{{_about(header)}{shared_json(stored)}}}".encode()
+        return f"{{{_about(header, stored)}{shared_json(stored)}}}".encode()
 
     def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
         return _json.state(listener, key, stored).encode()
@@ -184,13 +186,14 @@ def frames_for(subprotocol: str | None) -> Frames:
     return ProtobufFrames() if subprotocol == PROTOBUF_SUBPROTOCOL else JsonFrames()
 
 
-def _about(header: EventHeader) -> str:
+def _about(header: EventHeader, stored: StoredEvent) -> str:
     named = f'"listener":{header.listener},' if header.listener else ""
     matched = ""
     if header.registrations:
         matched = f'"registrations":[{",".join(map(str, header.registrations))}],'
     latest = f'"latest_version":"{header.latest_version}",' if header.latest_version else ""
-    return f'{named}"prev":{header.prev},"liveness":"{header.liveness}",{latest}{matched}'
+    signed = f'"signature":"{stored.signature}",' if header.signature else ""
+    return f'{named}"prev":{header.prev},"liveness":"{header.liveness}",{signed}{latest}{matched}'
 
 
 def _text(text: str) -> str:

@@ -23,7 +23,7 @@ from eventhub.event.json_codec import time_text
 from eventhub.eventlog import stored as log_types
 from eventhub.eventlog.read import Start as LogStart
 from eventhub.eventlog.start_positions import parse_start
-from eventhub.http.emit import EmitServices, Sender, emit
+from eventhub.http.emit import EmitServices, Sender, emit, require_emit
 
 
 class LocalHub:
@@ -41,8 +41,10 @@ class LocalHub:
         try:
             principal = await services.authorizer.authenticate(self._credential)
             drafts = from_objects([events] if isinstance(events, dict) else list(events))
+            require_emit(principal, stream)
+            info = await services.authorizer.stream(principal, stream)
             emit_services = EmitServices(services.log, services.authorizer, services.types)
-            emitted = await emit(emit_services, Sender(principal), stream, drafts)
+            emitted = await emit(emit_services, Sender(principal), info, drafts)
         except EventHubError as error:
             raise HubProblem(error.problem()) from error
         return Receipt.of({**emitted.json()})
@@ -106,6 +108,7 @@ class _DeliveredFormat:
             orjson.loads(stored.json),
             tuple(header.registrations),
             time_text(stored.appended_at_us),
+            signature=stored.signature if header.signature else "",
         )
 
     def state(self, listener: str, key: str, stored: log_types.StoredEvent) -> Delivered:
@@ -118,7 +121,8 @@ class _DeliveredFormat:
 def _request(
     stream: str, start: Start, mask: int | list[str] | None, selection: dict[str, Any]
 ) -> ListenRequest:
-    fields = {name: value for name, value in selection.items() if name != "registrations"}
+    other = ("registrations", "signature")
+    fields = {name: value for name, value in selection.items() if name not in other}
     pairs, filter = parse_selection(fields, registrations="registrations" in selection)
     return ListenRequest(
         stream=stream,
@@ -128,6 +132,7 @@ def _request(
         filter=filter,
         registrations=tuple(selection.get("registrations", ())),
         state="never",
+        signature=bool(selection.get("signature")),
     )
 
 

@@ -53,7 +53,7 @@ class InterestWatch:
             fields = await self._fields(interest)
             if fields != self._sent:
                 self._sent = fields
-                sequence = {"sequence": interest.through}
+                sequence = {"sequence": interest.through.sequence}
                 head = {"op": "interest", "interest": self.name, "stream": self.stream}
                 await self._send({**head, **fields, **sequence})
 
@@ -99,7 +99,9 @@ class InterestWatches:
         interest = await self._closures.current(watch.scope)
         await watch.notify(interest)
         answer = {"op": "confirmed", "interest": watch.name, "id": message.id, "tag": interest.tag}
-        await self._send({**answer, "quench": interest.quench, "sequence": interest.through})
+        await self._send(
+            {**answer, "quench": interest.quench, "sequence": interest.through.sequence}
+        )
 
     async def forget(self, message: Forget) -> None:
         """End a watch. Raises UnknownInterest."""

@@ -91,7 +91,7 @@ class StreamListener:
         state = state or ListenerState("", request.stream, ListenerFilter())
         hierarchy = ZoneHierarchy(services.types, info.zone_id)
         filter = await compile_filter(services.authorizer, principal, request)
-        state.filter = filter._replace(hierarchy=hierarchy)
+        state.filter, state.signature = filter._replace(hierarchy=hierarchy), request.signature
         resumes = isinstance(request.start, Cursor) and not request.history
         if info.zone_id is not None:
             await services.types.zone(info.zone_id)
@@ -238,7 +238,7 @@ class StreamListener:
         """Load the declared types of the events, if a filter may test them."""
         if self._matcher is None and self.state.filter.tree is None:
             return
-        through = None if self._matcher is None else self._services.feed.applied
+        through = None if self._matcher is None else self._services.feed.applied.sequence
         await self._hierarchy.learn([stored.event for stored in page], through=through)
 
     def _put(self, page: list[StoredEvent], *, read: bool) -> None:

@@ -66,6 +66,7 @@ class ListenMessage(
     filter: Any = None  # in that language: text or JSON
     state: SnapshotMode = "gap"
     window: Annotated[int, Meta(ge=1, le=limits.WINDOW_EVENTS_MAX)] | None = None
+    signature: bool = False
     registrations: Registrations | None = None  # instead of a filter
     body: Any = None  # present only to be refused: the body is opaque
     body_base64: Any = None
@@ -163,6 +164,7 @@ def request_of(message: ListenMessage) -> ListenRequest:
         filter=filter,
         registrations=tuple(message.registrations or ()),
         state=message.state,
+        signature=message.signature,
         transport="websocket",
     )
 

@@ -88,6 +88,7 @@ class ListenerState:
         "missed",
         "name",
         "name_json",
+        "signature",
         "started_head",
         "stream",
         "window",
@@ -102,6 +103,7 @@ class ListenerState:
         self.missed: Liveness = "recovery"  # liveness of events from before the start
         self.filter = filter
         self.window = window
+        self.signature = False  # whether frames have the signatures of events
         self.last_reported = 0  # the last sequence reported to the reader
         self.started_head = 0  # events above it were appended after the start
         self._unacked: deque[int] = deque()
@@ -139,7 +141,9 @@ class ListenerState:
         latest version of the event's type if that is newer (FOX-20).
         """
         liveness = "live" if stored.sequence > self.started_head else self.missed
-        header = EventHeader(self.name_json, self.last_reported, liveness, registrations, latest)
+        header = EventHeader(
+            self.name_json, self.last_reported, liveness, registrations, latest, self.signature
+        )
         frame = form.event(header, stored)
         self.last_reported = stored.sequence
         if self.window is not None:

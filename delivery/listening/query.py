@@ -40,6 +40,7 @@ _NAMES = frozenset(
         "language",
         "filter",
         "registrations",
+        "signature",
         "state",
         "timeout",
         "limit",
@@ -136,6 +137,7 @@ def parse_request(stream: str, query: dict[str, str], headers: Headers) -> Event
         state=_state(query, media_type),
         passes_gaps=media_type == SSE,
         history=media_type != SSE and timeout_s == 0,
+        signature=_signature(query),
         transport=_TRANSPORTS[media_type],
     )
     backward = _backward(query, media_type)
@@ -220,6 +222,13 @@ def _registrations(query: dict[str, str]) -> tuple[int, ...]:
         message = f"A listener names at most {most} registrations; start several listeners."
         raise errors.FieldTooLong(message, field="registrations", max=most)
     return tuple(_number(text, "registrations") for text in texts)
+
+
+def _signature(query: dict[str, str]) -> bool:
+    text = query.get("signature", "false")
+    if text not in ("true", "false"):
+        raise errors.InvalidField("This is `true` or `false`.", field="signature")
+    return text == "true"
 
 
 def _state(query: dict[str, str], media_type: bytes) -> SnapshotMode:

@@ -13,7 +13,6 @@ from delivery.listening.errors import SegmentOpen, UnknownSegment
 from delivery.listening.frames import DelimitedFrames, EventHeader
 from delivery.listening.query import PROTOBUF, accepted
 from delivery.listening.reader_monitor import ReaderMonitor
-from delivery.listening.responses import position_headers
 from delivery.listening.restricted import is_restricted
 from delivery.listening.services import ListenerServices
 from delivery.listening.single_reader import SingleReader
@@ -23,11 +22,11 @@ from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Forbidden, Gone
 from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive
-from eventhub.eventlog.history import SegmentInfo, find_segment, stream_ends
+from eventhub.eventlog.history import SegmentInfo, find_segment
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
+from eventhub.http.call import Call
 from eventhub.http.messages import Headers, StreamingResponse, read_head, utf8_path
-from eventhub.http.routes import Call
 
 PARQUET = PARQUET_TYPE.encode()
 RAW_MEDIA_TYPES = (PARQUET, PROTOBUF)
@@ -51,14 +50,14 @@ class RawSegmentHandler:
         services, headers = self._services, call.scope["headers"]
         name, text = (utf8_path(raw) for raw in call.parameters)
         credential = read_head(headers).credential
-        principal = await services.authorizer.authenticate(credential)
+        principal = await call.authenticate(credential)
         _require(principal, name)
-        stream = await services.authorizer.stream(principal, name)
+        stream = await call.find_stream(principal, name)
         segment = await self._find(stream, text)
         media_type = accepted(headers, self._media_types(segment, principal))
         with self._monitor.admit(principal):
             reader = SingleReader(services.authorizer, services.clock, credential, principal)
-            more = position_headers((await stream_ends(services.log, stream)).head)
+            more: Headers = []
             body = self._events(reader, stream, segment)
             if media_type == PARQUET and self._archive is not None:
                 archived = ArchivedSegment(

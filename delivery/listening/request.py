@@ -25,6 +25,7 @@ class ListenRequest(NamedTuple):
     state: SnapshotMode = "gap"  # when a keyed stream sends its snapshot: after a gap, first, never
     passes_gaps: bool = False  # report a gap and continue after it; else the reader decides
     history: bool = False  # replay stored events on demand, regardless of the start
+    signature: bool = False  # show the signature of each event (FOX-17)
     transport: str = "local"  # for the record alone (audit_trail.py)
 
     def require_events(self, stream: StreamInfo) -> None:

@@ -2,7 +2,7 @@
 its headers. Plain module.
 """
 
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 import orjson
 from msgspec import Meta
@@ -22,7 +22,7 @@ from eventhub.event.json_types import Int64, Time
 from eventhub.eventlog.history import StreamEnds
 from eventhub.eventlog.start_positions import cursor_text
 from eventhub.eventlog.stored import Cursor, CursorJson
-from eventhub.http.messages import Headers, Response
+from eventhub.http.messages import Response
 
 
 class EventItemJson(CursorJson):
@@ -30,6 +30,7 @@ class EventItemJson(CursorJson):
 
     prev: Annotated[Int64, Meta(description="Proves that nothing is missing before it.")]
     liveness: Liveness
+    signature: NotRequired[Annotated[str, Meta(description="If it was requested.")]]
     appended_at: Time
     event: EventJson
 
@@ -71,7 +72,7 @@ def page_response(
         "head": ends.head.sequence,
         "first": ends.first,
     }
-    headers = [*position_headers(ends.head), (b"eventhub-cursor", cursor_text(cursor).encode())]
+    headers = [(b"eventhub-cursor", cursor_text(cursor).encode())]
     if request.media_type == query.CLOUDEVENTS:
         body = b"[%b]" % b",".join(items)
     elif request.media_type == query.JSON:
@@ -81,12 +82,4 @@ def page_response(
     else:
         last = format_of(request.media_type).message({"op": "end", **bounds})
         body = b"".join([*items, last])
-    return Response(200, body, headers, request.media_type)
-
-
-def position_headers(head: Cursor) -> Headers:
-    """Return the last sequence of a stream and its segment as headers."""
-    return [
-        (b"eventhub-sequence", str(head.sequence).encode()),
-        (b"eventhub-segment", head.segment.encode()),
-    ]
+    return Response(200, body, headers, request.media_type, ends.head)

@@ -94,6 +94,11 @@ _PARAMETERS = (
         enum=["gap", "always", "never"],
     ),
     query_parameter(
+        "signature",
+        "With `true`, each event has the signature of its tags, next to `liveness`.",
+        enum=["true", "false"],
+    ),
+    query_parameter(
         "timeout",
         "Seconds to wait for the first event. 0 (default): do not wait.",
         type="number",

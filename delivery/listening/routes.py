@@ -15,7 +15,7 @@ from delivery.listening.listener import StreamListener
 from delivery.listening.protocol import refusal
 from delivery.listening.query import EventsRequest
 from delivery.listening.reader_monitor import ReaderMonitor
-from delivery.listening.responses import format_of, page_response, position_headers
+from delivery.listening.responses import format_of, page_response
 from delivery.listening.services import ListenerServices
 from delivery.listening.single_reader import SingleReader, batches
 from eventhub.access.principal import Principal
@@ -23,8 +23,8 @@ from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.eventlog.history import StreamEnds, stream_ends
 from eventhub.eventlog.stored import Cursor
+from eventhub.http.call import Call
 from eventhub.http.messages import Headers, Peer, Response, StreamingResponse, utf8_path
-from eventhub.http.routes import Call
 
 _SSE_HEADERS: Headers = [(b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
@@ -68,7 +68,9 @@ class ListenHandler:
         scope, services = call.scope, self._services
         stream = utf8_path(call.parameters[0])
         credential = query.credential_of(scope["query_string"], scope["headers"])
-        principal = await services.authorizer.authenticate(credential)
+        principal = await call.authenticate(credential)
+        principal.require_listen(stream)
+        await call.find_stream(principal, stream)
         parameters = query.parse_query(scope["query_string"])
         request = query.parse_request(stream, parameters, scope["headers"])
         with self._monitor.admit(principal):
@@ -85,16 +87,17 @@ class ListenHandler:
             await self._close(served)
 
     def _stream(self, served: ServedRequest) -> StreamingResponse:
-        headers, media_type = position_headers(served.head), served.request.media_type
+        headers: Headers = []
+        media_type, position = served.request.media_type, served.head
         if media_type == query.SSE:
-            body, headers = _events(served), [*headers, *_SSE_HEADERS]
+            body, headers = _events(served), _SSE_HEADERS
         else:
             body = _lines(served, format_of(media_type))
 
         async def close() -> None:
             await self._close(served)
 
-        return StreamingResponse(200, body, headers, media_type, close)
+        return StreamingResponse(200, body, headers, media_type, close, position)
 
     async def _open(
         self, request: EventsRequest, credential: str, principal: Principal, peer: Peer

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.http import QueryDict
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
@@ -55,7 +56,11 @@ class OperatorAuthentication(SessionAuthentication):
         return found if found is not None and found[0].is_staff else None
 
     def enforce_csrf(self, request: Request) -> None:
+        """Raise CsrfFailed. The token is in a header: a form is not looked for in the body, which
+        would be parsed before the caller is known.
+        """
+        request._request._post = QueryDict()
         try:
-            super().enforce_csrf(request)
+            super().enforce_csrf(request._request)
         except exceptions.PermissionDenied as error:
             raise CsrfFailed from error

@@ -232,7 +232,9 @@ class LoginSession(ResourceView):
         status=200,
     )
     def perform_create(self, body: dict[str, Any]) -> dict[str, str]:
-        return self.state(login.log_in(request=self.request._request, **body))
+        found = self.state(login.log_in(request=self.request._request, **body))
+        self.open_reply()
+        return found
 
     @operation("Log out", errors.CsrfFailed)
     def perform_destroy(self) -> None:

@@ -19,18 +19,20 @@ from eventhub.base.errors import InvalidField
 from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.resource_changes import RecordedChanges, Resource
 from eventhub.eventlog.stored import Cursor
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
 
 _ACTION = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 
 @dataclass(slots=True)
 class Reply:
-    """The action and sequences of a reply. `position`: the last event that the reply reflects.
-    `action`: the id of the caller's action, empty if it only reads.
+    """The action and sequences of a reply. `position`: the last event that the reply reflects, of
+    the stream `stream_id`. `action`: the id of the caller's action, empty if it only reads.
     """
 
     action: str = ""
     position: Cursor | None = None
+    stream_id: int = SYSTEM_STREAM_ID
     caused: list[Appended] = field(default_factory=list)
     changes: dict[Resource, int] = field(
         default_factory=dict
@@ -56,6 +58,14 @@ class Reply:
 
 
 _CURRENT: ContextVar[Reply | None] = ContextVar("reply", default=None)
+
+
+def about(stream_id: int, position: Cursor | None) -> None:
+    """Make the current reply one about the events of a stream, at a position; the caller is known
+    to have a grant on it.
+    """
+    if reply := _CURRENT.get():
+        reply.stream_id, reply.position = stream_id, position
 
 
 def current() -> Reply | None:

@@ -4,9 +4,11 @@ Django module.
 
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
+import django.db
+import psycopg
 from django.http import HttpRequest
 from django.utils.cache import patch_vary_headers
 from drf_spectacular.utils import OpenApiParameter
@@ -17,7 +19,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from eventhub.api.announcements import raw_connection
 from eventhub.api.conditions import refuse_conditions
-from eventhub.api.replies import action_id, current, one_snapshot, replying
+from eventhub.api.replies import Reply, action_id, current, one_snapshot, replying
 from eventhub.base import limits
 from eventhub.base.errors import (
     BadRequest,
@@ -28,7 +30,6 @@ from eventhub.base.errors import (
 )
 from eventhub.base.strict_json import printable
 from eventhub.eventlog.resource_changes import position
-from eventhub.eventlog.stored import Cursor
 
 _WITH_BODY = ("PATCH", "POST", "PUT")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -89,16 +90,17 @@ class StrictView(GenericViewSet):
     def _begin(self, request: Request) -> None:
         """Open the reply: a read has one snapshot (EMC-09), a change has an action id (EMC-10)."""
         reads = request.method in ("GET", "HEAD")
-        action = "" if reads else action_id(request.headers.get("EventHub-Action"))
-        reply = self._closing.enter_context(replying(action))
         if reads:
             self._closing.enter_context(one_snapshot())
-        reply.position = position(raw_connection())
+        reply = self.open_reply()
+        if not reads:
+            reply.action = action_id(request.headers.get("EventHub-Action"))
 
-    def set_position(self, position: Cursor | None) -> None:
-        """Set the position of a reply about a stream's events, which is not in `system`."""
-        if reply := current():
-            reply.position = position
+    def open_reply(self) -> Reply:
+        """Open the reply to a caller that is known now, at the present position of `system`."""
+        reply = self._closing.enter_context(replying())
+        reply.position = position(raw_connection())
+        return reply
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
@@ -106,9 +108,21 @@ class StrictView(GenericViewSet):
         found = super().finalize_response(request, response, *args, **kwargs)
         patch_vary_headers(found, ("Authorization", "Cookie"))
         if reply := current():
-            for name, value in reply.headers(done=found.status_code < 400).items():
+            done = found.status_code < 400
+            if not done and reply.action:
+                _renew_position(reply)
+            for name, value in reply.headers(done=done).items():
                 found[name] = value
         return found
+
+
+def _renew_position(reply: Reply) -> None:
+    """Set the position of a refused change to the present one: the change that refused it may be
+    newer than the request (`changed`, `conflict`).
+    """
+    if reply.position is not None:
+        with suppress(EventHubError, django.db.Error, psycopg.Error):
+            reply.position = position(raw_connection(), reply.stream_id)
 
 
 def _measure_chunked(request: HttpRequest) -> None:

@@ -145,6 +145,7 @@ STORAGE_STREAMS_MAX = 1_000  # in a report of storage, the largest first
 # --- disk ---
 DISK_IDLE_INTERVAL_S = 5.0  # between two checks while this process stores nothing and space is free
 DISK_CHECK_INTERVAL_S = 0.25  # between two checks of the free space; a second of emits is 30 MB
+DISK_QUIET_S = 1.0  # without a write refused for lack of space, after which this is announced
 DISK_SPARE_BYTES_MIN = 24 * 1024 * 1024  # with less free space emits are refused ...
 DISK_SPARE_BYTES_MAX = 256 * 1024 * 1024  # ... and on large disks with less than this
 DISK_SPARE_SHARE = 0.02  # of the disk, between the two
@@ -171,6 +172,7 @@ HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 HEAD_IDLE_INTERVAL_S = 0.8  # while a stream has no reader; less than AUTHORISATION_FRESH_S_MAX
 HEAD_REST_INTERVAL_S = 10.0  # and while no request came either ...
 HEAD_USED_S = 10.0  # ... for this long
+HEAD_READ_S_MAX = 1.0  # for the position in a refusal; a refusal that would wait longer has none
 MARK_INTERVAL_S = 1.0  # how far the mark outside the database may lag what was acknowledged
 MARK_TIMEOUT_S_MAX = 1.0  # of Redis; the head of `system` is locked meanwhile
 READ_EVENTS_MAX = 512  # one read from the database

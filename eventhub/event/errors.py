@@ -27,7 +27,9 @@ class NotRepresentable(EventHubError):
 
 
 class ImmutableProperty(EventHubError):
-    """The event's type declares the property immutable; remove it from the transformation."""
+    """The event is a copy of another one, and its type declares the property immutable; send the
+    original value.
+    """
 
     code = "immutable_property"
     status = 422

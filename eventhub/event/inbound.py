@@ -1,6 +1,4 @@
-"""Parses and validates events that callers send as JSON (one or an array) or NDJSON. Errors have
-index and field. Plain module.
-"""
+"""Parses and validates emitted JSON (one event or an array) and NDJSON. Plain module."""
 
 import base64
 import binascii
@@ -38,19 +36,15 @@ Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class IdIn(Struct, forbid_unknown_fields=True):
-    """A producer's id (FOX-07). `sequence` ascends within an `incarnation`; duplicates within the
-    producer window are detected.
-    """
+    """A producer's id (FOX-07); repeats within the producer window are detected."""
 
     sequence: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     incarnation: Counted = 0
     timestamp: Counted = 0  # microseconds since 1970 UTC
 
 
-class EventIn(Struct, forbid_unknown_fields=True, gc=False):
-    """One event as a caller sends it. It comes from JSON, so it has no cycle that needs the
-    garbage collector.
-    """
+class EventIn(Struct, forbid_unknown_fields=True, gc=False):  # JSON has no cycles
+    """One event as a caller sends it."""
 
     domain: Named
     type: Named
@@ -186,9 +180,7 @@ def _validation_error(reason: str) -> type[errors.EventHubError]:
 
 
 def parse_mask(mask: int | str | list[str]) -> int | list[str]:
-    """Convert a mask, a number or a decimal string, to 64 unsigned bits; return a list of names
-    unchanged.
-    """
+    """Convert a number or decimal string to 64 unsigned bits; names are unchanged."""
     if isinstance(mask, list):
         if not mask:
             raise errors.InvalidMask(field="mask")
@@ -203,9 +195,7 @@ def parse_mask(mask: int | str | list[str]) -> int | list[str]:
 
 
 def event_mask(event: EventIn) -> int | list[str]:
-    """Return the channels of an event: its bits, or names to be looked up. An event without either
-    is on the channel `default`.
-    """
+    """Return an event's bits, or channel names to look up; without either, `default`."""
     if event.channels is not UNSET:
         if event.mask is not UNSET:
             raise errors.InvalidMask("Give `channels` or `mask`, not both.", field="mask")
@@ -216,9 +206,7 @@ def event_mask(event: EventIn) -> int | list[str]:
 
 
 def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
-    """Return the stored bytes of a validated event, which never change (EMC-04). The node defaults
-    to the client (SUN-01).
-    """
+    """Return an event's stored bytes (EMC-04). The node defaults to the client (SUN-01)."""
     fields: dict[str, Any] = {
         "domain": event.domain,
         "type": event.type,
@@ -324,9 +312,7 @@ def _check_json_bytes(body: bytes) -> None:
 
 
 def _microseconds(moment: datetime, field: str) -> int:
-    """Convert to microseconds since 1970. Refuse a time that is outside of the years 1 to 9999 in
-    UTC, in which readers get it.
-    """
+    """Convert to microseconds since 1970, within the years 1 to 9999 in UTC."""
     time_us = (moment - _EPOCH) // _MICROSECOND
     if not _TIME_US_MIN <= time_us <= _TIME_US_MAX:
         raise errors.InvalidField("A time must be in the years 1 to 9999 of UTC.", field=field)
@@ -353,9 +339,7 @@ def check_json(value: Any, field: str, bytes_max: int) -> bytes:
 
 
 def _check_values(attributes: dict[str, Any], text: bytes) -> None:
-    """Check the number of values. They are counted only if there may be too many: each value but
-    the first follows a comma or an opening bracket.
-    """
+    """Check the number of values; counted only if there are enough commas and brackets."""
     if text.count(b",") + text.count(b"[") + text.count(b"{") < limits.ATTRIBUTES_VALUES_MAX:
         return
     count = 0

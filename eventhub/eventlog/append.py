@@ -17,6 +17,7 @@ from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable, EventHubError, ProducerWindow, UnknownStream
 from eventhub.eventlog.drafts import Appended, AppendedBatch, NewRow, Outcome, Request
 from eventhub.eventlog.errors import Changed
+from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, bytea_array, int8_array, text_array
 from eventhub.postgresql.rows import in_order, scalars
@@ -217,6 +218,7 @@ def _batch(
     """Assign the runs of new sequences to the drafts, in their order."""
     appended: list[Appended | None] = [None] * len(drafts)
     repeated: list[tuple[int, int]] = []  # drafts that repeat an earlier one of the batch
+    heads: dict[int, Cursor] = {}  # of streams with a duplicate
     runs: dict[int, list[tuple[str, int, int]]] = {}
     at_us = 0
     for outcome, index, stream_id, uuid, first, last, appended_at_us in rows:
@@ -225,6 +227,8 @@ def _batch(
             at_us = appended_at_us
         elif outcome == "duplicate":
             appended[index] = Appended(stream_id, str(uuid), first, True)
+        elif outcome == "head":
+            heads[stream_id] = Cursor(str(uuid), last)
         else:
             repeated.append((index, first))
     skip = {index for index, _ in repeated}
@@ -238,7 +242,13 @@ def _batch(
     for at, original in repeated:
         found = appended[original]
         appended[at] = found and found._replace(duplicate=True)
+    if heads:
+        appended = [one and _with_head(one, heads) for one in appended]
     return AppendedBatch(_by_request(requests, refused, appended), new)
+
+
+def _with_head(appended: Appended, heads: dict[int, Cursor]) -> Appended:
+    return appended._replace(head=heads[appended.stream_id]) if appended.duplicate else appended
 
 
 def _numbers(runs: list[tuple[str, int, int]]) -> Iterator[tuple[str, int]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from eventhub.base.errors import EventHubError
+from eventhub.eventlog.stored import Cursor
 
 
 class DraftProducer(NamedTuple):
@@ -33,12 +34,15 @@ class Draft(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """The position of a draft in the log. `duplicate`: it was stored before."""
+    """The position of a draft in the log. `duplicate`: it was stored before, and `head` is the last
+    event of the stream.
+    """
 
     stream_id: int
     segment: str  # UUID
     sequence: int
     duplicate: bool = False
+    head: Cursor | None = None
 
 
 class NewRow(NamedTuple):

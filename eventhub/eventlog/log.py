@@ -5,17 +5,20 @@ streams in PostgreSQL and in Redis.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Protocol
 
 from eventhub.base import limits, metrics
-from eventhub.base.errors import Gone, SegmentMismatch
+from eventhub.base.errors import Gone, SegmentMismatch, UnknownStream
 from eventhub.base.fair_queue import HUB, Party
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Appended, Draft
-from eventhub.eventlog.read import Position, ReadLimits, Start, mismatch, read, resolve
+from eventhub.eventlog.errors import StorageFull
+from eventhub.eventlog.originals import Copy, Original, find_originals
+from eventhub.eventlog.read import Position, ReadLimits, Start, heads, mismatch, read, resolve
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
 from eventhub.eventlog.tail import Tail
@@ -29,6 +32,10 @@ _PAGE = ReadLimits()
 
 async def _admit_all(_drafts: list[Draft]) -> None:
     """Admit everything, where no quota and no disk is watched."""
+
+
+def _note_nothing() -> None:
+    """Note nothing, where no maintenance runs."""
 
 
 class ReadsArchive(Protocol):
@@ -55,7 +62,8 @@ class Log:
         mark_url: str,
     ) -> None:
         self.pool = reading_pool(database_url, "read", limits.READERS_PER_PROCESS_MAX)
-        # for authorization only, so that readers that catch up cannot delay it
+        # for what requests wait for (authorization, originals, positions), so that readers that
+        # catch up cannot delay it
         self.lookups = reading_pool(database_url, "lookup", limits.LOOKUPS_PER_PROCESS_MAX)
         shares: set[Ring] = set()  # all rings of the process
         self.continuity = Continuity(mark_url)
@@ -68,7 +76,10 @@ class Log:
         )
         self.transient = Transient(redis_url, shares)
         self.admit: Admit = _admit_all  # called before every append
+        # called when PostgreSQL refuses an append because its disk is full
+        self.on_write_refused: Callable[[], None] = _note_nothing
         self._archive = archive
+        self._heads: dict[int, asyncio.Future[Cursor]] = {}  # reads in progress, by stream
         self._appenders = {
             durability: Appender(database_url, durability, self.tail)
             for durability in ("sync", "async")
@@ -128,7 +139,44 @@ class Log:
         if stream is not None and durability == "transient":
             return await self.transient.append(stream, drafts)
         await self.admit(drafts)
-        return await self._appenders[durability].append(drafts, party)
+        try:
+            return await self._appenders[durability].append(drafts, party)
+        except StorageFull:
+            self.on_write_refused()
+            raise
+
+    async def originals(self, zone_id: int, copies: Sequence[Copy]) -> list[Original]:
+        """Return the stored events that new events are copies of. Raises DatabaseUnavailable."""
+        async with reading(self.lookups) as connection:
+            return await find_originals(connection, zone_id, copies)
+
+    async def head(self, stream: StreamInfo | int) -> Cursor:
+        """Return the last event of a stream. Callers at the same time share one read, so that a
+        flood of refused requests costs little.
+
+        Raises UnknownStream, DatabaseUnavailable, DatabaseBusy, TransientUnavailable.
+        """
+        stream_id = stream if isinstance(stream, int) else stream.id
+        found = self._heads.get(stream_id)
+        if found is None:
+            found = self._heads[stream_id] = asyncio.ensure_future(self._read_head(stream))
+            found.add_done_callback(partial(self._end_head, stream_id))
+        return await asyncio.shield(found)
+
+    async def _read_head(self, stream: StreamInfo | int) -> Cursor:
+        if isinstance(stream, StreamInfo) and stream.durability == "transient":
+            return (await self.transient.resolve(stream.id, "now")).cursor
+        stream_id = stream if isinstance(stream, int) else stream.id
+        async with reading(self.lookups, seconds=limits.HEAD_READ_S_MAX) as connection:
+            found = await heads(connection, [stream_id])
+        if stream_id not in found:
+            raise UnknownStream
+        return found[stream_id]
+
+    def _end_head(self, stream_id: int, done: "asyncio.Future[Cursor]") -> None:
+        del self._heads[stream_id]
+        if not done.cancelled():
+            done.exception()  # retrieved here, because its callers may be cancelled
 
     @asynccontextmanager
     async def follow(self, stream: StreamInfo | int, start: Start) -> AsyncIterator["Follower"]:

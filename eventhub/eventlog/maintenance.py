@@ -82,6 +82,9 @@ class Maintenance:
         self._disk = disk
         self.continuity = Continuity()  # of the process's log, if it has one
         self._quota_at_s = float("-inf")  # when the quota last caused a drop
+        # from the first write that PostgreSQL refused for lack of space to the last one; None if
+        # none was refused since the last announcement
+        self._refused_writes: Episode | None = None
         self._sweep_at_s = 0.0
         self._woken = asyncio.Event()
         self._busy_until_s = clock.monotonic_s() + limits.RETAIN_IDLE_AFTER_S
@@ -116,6 +119,14 @@ class Maintenance:
         if self._idle():
             self._woken.set()
         self._busy_until_s = self._clock.monotonic_s() + limits.RETAIN_IDLE_AFTER_S
+
+    def note_refused_write(self) -> None:
+        """Note that PostgreSQL refused a write because its disk is full, which is not always the
+        disk that this process watches (EMC-24).
+        """
+        now_us, before = self._clock.now_us(), self._refused_writes
+        self._refused_writes = Episode(before.since_us if before else now_us, now_us)
+        self.wake()
 
     def _idle(self) -> bool:
         """Return whether nothing was stored for a while and there is enough space."""
@@ -158,6 +169,8 @@ class Maintenance:
                         self._woken.clear()
                         await set_within(self._woken, self._pause_s())
         except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
+            if isinstance(error, psycopg.errors.DiskFull):
+                self.note_refused_write()
             throttled.info("maintenance_postponed", task=name, reason=_reason(error))
             await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
 
@@ -254,8 +267,15 @@ class Maintenance:
 
     async def _announce_disk_full(self, connection: Connection) -> None:
         """Announce ended episodes of a full disk; one of the processes that noticed an episode does
-        so.
+        so. An episode of refused writes has ended when no write was refused for a moment and the
+        announcement itself can be written.
         """
+        refused, quiet_us = self._refused_writes, limits.DISK_QUIET_S * 1_000_000
+        if refused is not None and self._clock.now_us() - refused.until_us >= quiet_us:
+            async with connection.transaction():
+                await _announce(connection, refused)
+            if self._refused_writes is refused:
+                self._refused_writes = None
         while self._disk is not None and self._disk.episodes:
             episode = self._disk.episodes[0]
             async with connection.transaction():

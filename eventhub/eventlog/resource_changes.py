@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from eventhub.base.errors import UnknownStream
 from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.errors import Changed
 from eventhub.eventlog.stored import Cursor
@@ -79,11 +80,11 @@ def require_unchanged(connection: Connection, resource: Resource, since: int | N
         raise Changed(current=current[resource.name])
 
 
-def position(connection: Connection) -> Cursor:
-    """Return the last event of `system`."""
-    found = cursor_of(connection, Cursor).execute(SQL["position"]).fetchone()
+def position(connection: Connection, stream_id: int = 1) -> Cursor:
+    """Return the last event of a stream, by default `system`. Raises UnknownStream."""
+    found = cursor_of(connection, Cursor).execute(SQL["position"], (stream_id,)).fetchone()
     if found is None:
-        raise RuntimeError("the log has no stream `system`")
+        raise UnknownStream
     return found
 
 

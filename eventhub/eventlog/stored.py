@@ -7,6 +7,7 @@ from typing import NamedTuple, TypedDict
 from eventhub.event import json_codec, protobuf_codec
 from eventhub.event.envelope import Event
 from eventhub.event.json_types import Int64, Uuid
+from eventhub.event.signature import signature
 
 
 class Cursor(NamedTuple):
@@ -59,6 +60,7 @@ class StoredEvent:
 
     __slots__ = (
         "_event",
+        "_signature",
         "appended_at_us",
         "frame_json",
         "mask",
@@ -77,6 +79,7 @@ class StoredEvent:
         self.appended_at_us = appended_at_us
         self.payload = payload
         self._event: Event | None = None
+        self._signature = ""
         self.frame_json: str | None = None  # built by the first JSON reader
         self.restricted: bool | None = None  # whether some may not see it; None: not checked yet
 
@@ -89,6 +92,15 @@ class StoredEvent:
         if self._event is None:
             self._event = protobuf_codec.decode(self.payload)
         return self._event
+
+    @property
+    def signature(self) -> str:
+        """The signature of the event's tags (FOX-17), for readers that requested it: it decodes the
+        event.
+        """
+        if not self._signature:
+            self._signature = signature(self.event.attributes)
+        return self._signature
 
     def derived(self, event: Event) -> "StoredEvent":
         """Return another event with the same position, to be delivered instead of this one."""

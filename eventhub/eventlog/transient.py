@@ -91,10 +91,13 @@ class Transient:
         ]
         for draft in drafts:
             values += _draft_values(draft)
-        segment, at_us, given = await self._submit(stream.id, values)
+        segment, at_us, given, *last = await self._submit(stream.id, values)
         if not segment:
             raise ProducerWindow(index=at_us, field="id.sequence", highest=int(given))
-        appended = [Appended(stream.id, segment.decode(), abs(n), n < 0) for n in given]
+        head = Cursor(segment.decode(), *last)
+        appended = [
+            Appended(stream.id, head.segment, abs(n), n < 0, head if n < 0 else None) for n in given
+        ]
         self._push(stream.id, _stored(drafts, appended, int(at_us)))
         return appended
 

@@ -3,15 +3,12 @@ passed to Django, with its body already read. Plain module.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
 
-from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.errors import BodyTooLarge, EventHubError, MethodNotAllowed
-from eventhub.base.fair_queue import Admission
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.log import Log
-from eventhub.http.health import Health
+from eventhub.eventlog.stored import Cursor
+from eventhub.http.call import Call, RouteServices, Subject, reply_position
 from eventhub.http.messages import (
     Disconnected,
     Headers,
@@ -24,28 +21,19 @@ from eventhub.http.messages import (
     StreamingResponse,
     content_length,
     peer_of,
+    position_headers,
     problem_response,
     read_body,
     require_one_credential,
     send_response,
     send_stream,
 )
-from eventhub.http.routes import Call, Route
-from eventhub.types.registry import TypeRegistry
+from eventhub.http.routes import Route
 
 log = get_logger(__name__)
 _CREDENTIALS = (b"authorization", b"cookie")
+_API = "/v1/"
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-
-class RouteServices(NamedTuple):
-    """What the routes of a process share."""
-
-    log: Log
-    authorizer: Authorizer
-    types: TypeRegistry
-    health: Health
-    emits: Admission  # emit requests that are parsed and appended at a time
 
 
 class Router:
@@ -63,15 +51,29 @@ class Router:
         for pattern, route in self._routes:
             if found := pattern.fullmatch(path):
                 if method == route.method:
-                    call = Call(*self._services, scope, incoming, found.groups())
+                    call = Call(*self._services, scope, incoming, found.groups(), Subject())
                     await self._answer(route, call, incoming, send)
                     return
                 allowed.append(route.method)
         if allowed:
             error = MethodNotAllowed(allow=", ".join(allowed))
-            await send_response(send, problem_response(error), incoming)
+            await self._refuse(error, scope, incoming, send)
             return
         await self._pass_on(scope, incoming, send)
+
+    async def _refuse(
+        self, error: EventHubError, scope: Scope, incoming: Incoming, send: Send
+    ) -> None:
+        """Refuse a request that has reached no route."""
+        position = await self._position(scope, error.status)
+        response = problem_response(error)._replace(position=position)
+        await send_response(send, response, incoming)
+
+    async def _position(self, scope: Scope, status: int) -> Cursor | None:
+        """Return the position of `system`, if the caller is known and the path is of the API."""
+        if not scope["path"].startswith(_API):
+            return None
+        return await reply_position(self._services, scope["headers"], status, Subject())
 
     async def _pass_on(self, scope: Scope, incoming: Incoming, send: Send) -> None:
         """Read the body within limits of size and time, then call Django, which would wait for it
@@ -82,7 +84,7 @@ class Router:
         except Disconnected:
             return
         except EventHubError as error:
-            await send_response(send, problem_response(error), incoming)
+            await self._refuse(error, scope, incoming, send)
             return
         whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -93,7 +95,13 @@ class Router:
                 pass  # discard the rest of a body that was too long, so that the answer is not lost
             return message
 
-        await self._inner(scope, receive_read, send)
+        async def send_positioned(message: Message) -> None:
+            if message["type"] == "http.response.start" and not _has_position(message["headers"]):
+                position = await self._position(scope, message["status"])
+                message["headers"] = [*message["headers"], *position_headers(position)]
+            await send(message)
+
+        await self._inner(scope, receive_read, send_positioned)
 
     async def _answer(self, route: Route, call: Call, incoming: Incoming, send: Send) -> None:
         try:
@@ -101,6 +109,11 @@ class Router:
         except Disconnected:
             return
         metrics.http_requests(route.path, answer.status).inc()
+        if answer.position is None and route.authenticates:
+            position = await reply_position(
+                self._services, call.scope["headers"], answer.status, call.subject
+            )
+            answer = answer._replace(position=position)
         if isinstance(answer, Response):
             await send_response(send, answer, incoming)
             return
@@ -108,6 +121,10 @@ class Router:
             await send_stream(send, answer, incoming, incoming.peer)
         except Exception:
             log.exception("stream_failed", route=route.path)
+
+
+def _has_position(headers: Headers) -> bool:
+    return any(name.lower() == b"eventhub-sequence" for name, _ in headers)
 
 
 async def _body_for_django(headers: Headers, incoming: Incoming) -> bytes:

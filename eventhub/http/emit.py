@@ -4,11 +4,13 @@ Plain module.
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, NamedTuple, TypedDict
 
 import orjson
 from msgspec import Meta
 
+from eventhub.access.audience import is_shown
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
@@ -19,7 +21,7 @@ from eventhub.base.errors import (
     InvalidField,
     UnknownChannel,
 )
-from eventhub.base.fair_queue import Admission
+from eventhub.event.envelope import Event
 from eventhub.event.identity import stored_incarnation
 from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
 from eventhub.event.json_types import Int64, Uuid
@@ -27,8 +29,11 @@ from eventhub.event.requests import EmitRequest, read_events
 from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
 from eventhub.eventlog.errors import StreamDeleting
 from eventhub.eventlog.log import Log
-from eventhub.http.messages import Headers, Incoming, Response, Scope, read_body, read_head
+from eventhub.eventlog.stored import Cursor, StreamInfo
+from eventhub.http.call import Call
+from eventhub.http.messages import Headers, Response, read_body, read_head, utf8_path
 from eventhub.types.cost import Budget
+from eventhub.types.originals import PossibleCopy, may_be_copy, require_kept
 from eventhub.types.registry import TypeRegistry
 
 
@@ -64,6 +69,7 @@ class Emitted(NamedTuple):
     stream: str
     ranges: list[tuple[str, int, int]]  # segment, first, last
     duplicates: list[tuple[int, str, int]]  # index in the request, segment, sequence
+    head: Cursor  # the last event of the stream, as of this request
 
     def json(self) -> EmittedJson:
         return {
@@ -74,21 +80,13 @@ class Emitted(NamedTuple):
             ],
         }
 
-    def headers(self) -> Headers:
-        """Return headers with the last position in the answer, and the numbers that the request
-        added.
-        """
-        positions = [(last, segment) for segment, _, last in self.ranges]
-        positions += [(sequence, segment) for _, segment, sequence in self.duplicates]
-        sequence, segment = max(positions)
-        found = [
-            (b"eventhub-sequence", str(sequence).encode()),
-            (b"eventhub-segment", segment.encode()),
-        ]
+    def response(self) -> Response:
+        """Return the answer, with the numbers that the request added as a header."""
+        headers: Headers = []
         if self.ranges:
             caused = f"{self.ranges[0][1]}-{self.ranges[-1][2]}"
-            found.append((b"eventhub-caused", caused.encode()))
-        return found
+            headers.append((b"eventhub-caused", caused.encode()))
+        return Response(200, orjson.dumps(self.json()), headers, position=self.head)
 
 
 class EmitServices(NamedTuple):
@@ -106,26 +104,29 @@ class Sender(NamedTuple):
     idempotency_key: str = ""
 
 
-async def emit(
-    services: EmitServices, sender: Sender, stream: str, events: Sequence[EventIn]
-) -> Emitted:
-    """Append the events of one request, all or none (EMC-03): an error refuses the whole request.
-
-    Raises Forbidden, UnknownStream, subclasses of BadRequest, TypeViolation, TypeTooCostly and
-    UndeclaredType with the event's index, and what Log.append raises.
-    """
-    principal = sender.principal
+def require_emit(principal: Principal, stream: str) -> None:
+    """Raise Forbidden unless the principal may emit into the stream."""
     if stream == "system":
         raise Forbidden(
             "Only the hub itself writes to the stream `system`; emit to another stream."
         )
     principal.require("emit", stream)
-    info = await services.authorizer.stream(principal, stream)
-    if info.deletes_at_us is not None:
-        raise StreamDeleting.of(stream, info.deletes_at_us)
+
+
+async def emit(
+    services: EmitServices, sender: Sender, info: StreamInfo, events: Sequence[EventIn]
+) -> Emitted:
+    """Append the events of one request, all or none (EMC-03): an error refuses the whole request.
+
+    Raises subclasses of BadRequest, TypeViolation, TypeTooCostly, UndeclaredType and
+    ImmutableProperty with the event's index, and what Log.append raises. Call `require_emit`
+    before.
+    """
+    principal = sender.principal
     types = await services.types.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
-    drafts = []
+    drafts: list[Draft] = []
+    possible: list[PossibleCopy] = []  # that may be copies of stored events
     async with Budget(services.types.expensive_checks) as budget:
         for index, event in enumerate(events):
             try:
@@ -138,8 +139,19 @@ async def emit(
             except EventHubError as error:
                 error.index = index
                 raise
-            drafts.append(_draft(sender, info.id, event, (index, mask, payload)))
-    return _emitted(stream, await services.log.append(drafts, info, principal.party))
+            draft = _draft(sender, info.id, event, (index, mask, payload))
+            if checker is not None and checker.immutable and may_be_copy(event, draft):
+                possible.append(PossibleCopy(index, event, draft, checker.immutable))
+            drafts.append(draft)
+    if possible:
+        copies = [one.as_copy() for one in possible]
+        found = await services.log.originals(principal.zone_id, copies)
+        require_kept(possible, found, partial(_may_see, principal))
+    return _emitted(info.name, await services.log.append(drafts, info, principal.party))
+
+
+def _may_see(principal: Principal, stream: str, event: Event) -> bool:
+    return principal.may_listen(stream) and is_shown(event, principal)
 
 
 def _draft(
@@ -188,38 +200,46 @@ def _token(sender: Sender, event: EventIn, index: int) -> bytes:
 def _emitted(stream: str, appended: list[Appended]) -> Emitted:
     ranges: list[tuple[str, int, int]] = []
     duplicates: list[tuple[int, str, int]] = []
-    for index, (_, segment, sequence, duplicate) in enumerate(appended):
+    known: Cursor | None = None
+    for index, (_, segment, sequence, duplicate, head) in enumerate(appended):
         if duplicate:
             duplicates.append((index, segment, sequence))
+            known = head
         elif ranges and ranges[-1][0] == segment and ranges[-1][2] == sequence - 1:
             ranges[-1] = (segment, ranges[-1][1], sequence)
         else:
             ranges.append((segment, sequence, sequence))
     if duplicates:
         metrics.DUPLICATES.inc(len(duplicates))
-    return Emitted(stream, ranges, duplicates)
+    if known is None:
+        segment, _, sequence = ranges[-1]
+        known = Cursor(segment, sequence)
+    return Emitted(stream, ranges, duplicates, known)
 
 
-async def emit_route(
-    services: EmitServices, admission: Admission, scope: Scope, incoming: Incoming, stream: str
-) -> Response:
+async def emit_route(call: Call) -> Response:
     """Serve the route. Credentials are checked before the body is read, so that a caller without
     any cannot make the hub read. Admission in fair order then bounds the wait for other clients'
     requests to a few.
     """
-    headers = scope["headers"]
+    stream = utf8_path(call.parameters[0])
+    headers = call.scope["headers"]
     head = read_head(headers)
-    principal = await services.authorizer.authenticate(head.credential)
-    principal.require("emit", stream)
+    principal = await call.authenticate(head.credential)
+    require_emit(principal, stream)
+    info = await call.find_stream(principal, stream)
+    if info.deletes_at_us is not None:
+        raise StreamDeleting.of(stream, info.deletes_at_us)
     key, ce_headers = _own_headers(headers)
-    body = await read_body(incoming, head.content_length)
+    body = await read_body(call.incoming, head.content_length)
     # the data of a CloudEvent keep their media type with its parameters
     media_type = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
     request = EmitRequest(body, head.content_type, ce_headers, media_type)
-    async with admission.hold(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
+    services = EmitServices(call.log, call.authorizer, call.types)
+    async with call.emits.hold(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
         events = read_events(request, stream, principal.client)
-        emitted = await emit(services, Sender(principal, key), stream, events)
-    return Response(200, orjson.dumps(emitted.json()), emitted.headers())
+        emitted = await emit(services, Sender(principal, key), info, events)
+    return emitted.response()
 
 
 def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:

@@ -19,6 +19,7 @@ from eventhub.base.errors import (
     Unauthenticated,
     UnsupportedMediaType,
 )
+from eventhub.eventlog.stored import Cursor
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -32,12 +33,15 @@ class Disconnected(Exception):
 
 
 class Response(NamedTuple):
-    """The response of a route."""
+    """The response of a route. `position`: the last event of the stream that it is about, sent in
+    headers.
+    """
 
     status: int
     body: bytes
     headers: Headers
     content_type: bytes = b"application/json"
+    position: Cursor | None = None
 
 
 async def _nothing() -> None:
@@ -54,6 +58,7 @@ class StreamingResponse(NamedTuple):
     headers: Headers
     content_type: bytes = b"application/octet-stream"
     close: Callable[[], Awaitable[None]] = _nothing
+    position: Cursor | None = None
 
 
 class Peer:
@@ -172,20 +177,34 @@ def read_head(headers: Headers) -> Head:
     for name, value in headers:
         if name == b"authorization":
             credentials += 1
-            scheme, _, text = value.partition(b" ")
-            if scheme.lower() == b"bearer":
-                credential = text.strip().decode("latin-1")
+            credential = _bearer(value)
         elif name == b"content-type":
             content_type = value.split(b";", 1)[0].strip().lower().decode("latin-1")
         elif name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
             raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
     if credentials > 1:
         raise _several_credentials()
+    return Head(_checked(credential), content_type, content_length(headers))
+
+
+def bearer_of(headers: Headers) -> str:
+    """Return the bearer credential. Raises Unauthenticated without one, InvalidField for more."""
+    require_one_credential(headers)
+    given = (_bearer(value) for name, value in headers if name == b"authorization")
+    return _checked(next(given, ""))
+
+
+def _bearer(value: bytes) -> str:
+    scheme, _, text = value.partition(b" ")
+    return text.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
+
+
+def _checked(credential: str) -> str:
     if not credential:
         raise Unauthenticated
     if len(credential) > limits.TOKEN_BYTES_MAX:
         raise Unauthenticated("The credential is too long to be a key or a token of this hub.")
-    return Head(credential, content_type, content_length(headers))
+    return credential
 
 
 def require_one_credential(headers: Headers, *, others: int = 0) -> None:
@@ -240,6 +259,16 @@ async def _read_all(incoming: Incoming, bytes_max: int) -> bytes:
             return b"".join(chunks) if len(chunks) > 1 else chunks[0]
 
 
+def position_headers(position: Cursor | None) -> Headers:
+    """Return the position of a reply as headers (EMC-09)."""
+    if position is None:
+        return []
+    return [
+        (b"eventhub-sequence", str(position.sequence).encode()),
+        (b"eventhub-segment", position.segment.encode()),
+    ]
+
+
 def utf8_path(raw: str) -> str:
     """Return a path segment. The server decoded it: U+FFFD marks bytes that are no UTF-8."""
     if "�" in raw or "\0" in raw:
@@ -271,6 +300,7 @@ async def send_response(send: Send, response: Response, incoming: Incoming) -> N
         (b"content-type", response.content_type),
         (b"content-length", str(len(response.body)).encode()),
         *response.headers,
+        *position_headers(response.position),
     ]
     lingers = response.status >= 400 and not incoming.complete
     incoming.peer.hold()
@@ -290,7 +320,11 @@ async def send_stream(
     """Send the response chunk by chunk until it ends or the client disconnects. An error aborts
     the connection, so that a truncated response does not look complete.
     """
-    headers = [(b"content-type", stream.content_type), *stream.headers]
+    headers = [
+        (b"content-type", stream.content_type),
+        *stream.headers,
+        *position_headers(stream.position),
+    ]
     try:
         async with contextlib.aclosing(stream.body) as body:
             await send({"type": "http.response.start", "status": stream.status, "headers": headers})

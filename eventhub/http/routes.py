@@ -3,42 +3,23 @@ and OpenAPI. Plain module.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from eventhub.access.authorizer import Authorizer
 from eventhub.base import errors, limits
-from eventhub.base.fair_queue import Admission
 from eventhub.event import cloudevents, fox_xml, oif
-from eventhub.event.errors import InvalidXml, MalformedXml
+from eventhub.event.errors import ImmutableProperty, InvalidXml, MalformedXml
 from eventhub.event.inbound import JSON, NDJSON, EventIn
 from eventhub.event.json_types import schema_of
 from eventhub.eventlog.errors import StorageFull, TransientUnavailable
-from eventhub.eventlog.log import Log
-from eventhub.http.emit import EmitServices, EmittedJson, emit_route
-from eventhub.http.health import Health, ReadinessJson
-from eventhub.http.messages import Incoming, Response, Scope, StreamingResponse, utf8_path
+from eventhub.http.call import Call, Handler
+from eventhub.http.emit import EmittedJson, emit_route
+from eventhub.http.health import ReadinessJson
+from eventhub.http.messages import Response
 from eventhub.http.operations import health_route, metrics_route, ready_route
 from eventhub.postgresql.errors import DatabaseBusy
 from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
-from eventhub.types.registry import TypeRegistry
-
-
-class Call(NamedTuple):
-    """One request of a route."""
-
-    log: Log
-    authorizer: Authorizer
-    types: TypeRegistry
-    health: Health
-    emits: Admission
-    scope: Scope
-    incoming: Incoming
-    parameters: tuple[str, ...]  # of the path, in order
-
-
-Handler = Callable[[Call], Awaitable[Response | StreamingResponse]]
 
 
 class ResponseSpec(NamedTuple):
@@ -85,9 +66,13 @@ class Route(NamedTuple):
         }
         if self.body is not None:
             operation["requestBody"] = {"required": True, "content": _content(self.body)}
-        authenticated = errors.Unauthenticated in self.raises
-        operation["security"] = [{"bearer": []}] if authenticated else []
+        operation["security"] = [{"bearer": []}] if self.authenticates else []
         return operation
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether the route refuses callers without a credential."""
+        return errors.Unauthenticated in self.raises
 
     def schemas(self) -> dict[str, Any]:
         """Return the JSON Schemas that the operation refers to, by name."""
@@ -136,12 +121,6 @@ def _problem_responses(refuses: tuple[type[errors.EventHubError], ...]) -> dict[
     }
 
 
-async def _emit(call: Call) -> Response:
-    stream = utf8_path(call.parameters[0])
-    services = EmitServices(call.log, call.authorizer, call.types)
-    return await emit_route(services, call.emits, call.scope, call.incoming, stream)
-
-
 async def _metrics(call: Call) -> Response:
     return await metrics_route()
 
@@ -182,6 +161,7 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     TypeViolation,
     TypeTooCostly,
     UndeclaredType,
+    ImmutableProperty,
     errors.DatabaseUnavailable,
     DatabaseBusy,
     errors.OutcomeUnknown,
@@ -219,7 +199,7 @@ HTTP_ROUTES: tuple[Route, ...] = (
         },
         responses={"200": ResponseSpec("Stored and durable.", {JSON: EmittedJson})},
         raises=EMIT_REFUSES,
-        handler=_emit,
+        handler=emit_route,
     ),
     Route(
         method="GET",

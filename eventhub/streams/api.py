@@ -21,7 +21,7 @@ from eventhub.api.permissions import IsOperator, IsZoneManager, ManagesStream
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
-from eventhub.event.errors import NotRepresentable
+from eventhub.event.errors import ImmutableProperty, NotRepresentable
 from eventhub.event.inbound import EventIn, parse
 from eventhub.eventlog.errors import DurabilityFixed, NotDeleting, OnHold, StreamDeleting
 from eventhub.eventlog.keyed_state import KeyState
@@ -53,6 +53,7 @@ _SEQUENCE = re.compile(r"[0-9]{1,18}")
 _EVENT = (
     *(errors.EmptyBatch, errors.BatchTooLarge, errors.EventTooLarge, errors.MissingField),
     *(errors.UnknownChannel, errors.InvalidMask, TypeViolation, TypeTooCostly, UndeclaredType),
+    ImmutableProperty,
 )
 _MATCH = OpenApiParameter(
     "If-Match",
@@ -170,13 +171,11 @@ class OneEvent(ResourceView):
         },
     )
     def retrieve(self, request: Request, **kwargs: Any) -> Response | HttpResponse:
-        if not _SEQUENCE.fullmatch(kwargs["sequence"]):
-            raise errors.UnknownEvent("A sequence is a number from 1.", field="sequence")
-        sequence = int(kwargs["sequence"])
+        text = kwargs["sequence"]
+        sequence = int(text) if _SEQUENCE.fullmatch(text) else None
         stream, stored = selectors.find_stored(
             actor=self.actor, name=kwargs["stream"], sequence=sequence
         )
-        self.set_position(selectors.position_of(stream))
         event = StreamEvent(stored, self.actor.zone_id, stream.name)
         media = accepted_format(request.headers.get("Accept", ""))
         if media is None:
@@ -211,9 +210,7 @@ class KeyedStates(ResourceView):
     )
     def get_object(self) -> SnapshotPage:
         page = read_page(self.request)
-        found = state.read_page(actor=self.actor, stream=self.kwargs["stream"], page=page)
-        self.set_position(found.cursor)
-        return found
+        return state.read_page(actor=self.actor, stream=self.kwargs["stream"], page=page)
 
 
 class OneKey(ResourceView):
@@ -229,9 +226,7 @@ class OneKey(ResourceView):
 
     @operation("Show the state of a key", errors.UnknownStream, NotKeyed)
     def retrieve(self, request: Request, **kwargs: Any) -> Response:
-        found, position = state.find_key(**self.target)
-        self.set_position(position)
-        return self.answer(found)
+        return self.answer(state.find_key(**self.target))
 
     @operation(
         "Put the state of a key; the event in the body is appended to the stream",

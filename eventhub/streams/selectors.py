@@ -12,6 +12,7 @@ from eventhub.access.actor import Actor
 from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
 from eventhub.api.announcements import raw_connection
+from eventhub.api.replies import about
 from eventhub.base import limits
 from eventhub.base.env import read_env
 from eventhub.base.errors import Forbidden, NotFound, UnknownEvent
@@ -78,12 +79,15 @@ def current_segment(*, actor: Actor, name: str) -> Segment:
     return found
 
 
-def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, StoredEvent]:
-    """Return an event as stored in its stream. In `system`, a manager finds only events of its own
-    zone.
+def find_stored(*, actor: Actor, name: str, sequence: int | None) -> tuple[StreamRow, StoredEvent]:
+    """Return an event as stored in its stream; `sequence` None: the caller's is no number. In
+    `system`, a manager finds only events of its own zone.
     """
     actor.require_listen(name)
     stream = streams.get_stream(raw_connection(), actor.zone_id, name)
+    about_stream(stream)
+    if sequence is None:
+        raise UnknownEvent("A sequence is a number from 1.", field="sequence")
     if stream.policy.durability == "transient":
         raise UnknownEvent(
             "The events of a transient stream are in memory; GET …/events?from=oldest lists them.",
@@ -100,6 +104,12 @@ def find_stored(*, actor: Actor, name: str, sequence: int) -> tuple[StreamRow, S
     if not is_shown(stored.event, actor.principal):
         raise UnknownEvent(stream=name)
     return stream, stored
+
+
+def about_stream(stream: StreamRow) -> None:
+    """Make the current reply one about the stream's events."""
+    [positioned] = with_positions([stream])
+    about(stream.id, position_of(positioned))
 
 
 def position_of(stream: StreamRow) -> Cursor | None:

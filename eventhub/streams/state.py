@@ -15,23 +15,26 @@ from eventhub.access.grants import SYSTEM
 from eventhub.access.selectors import channel_mask
 from eventhub.api.announcements import append_events, raw_connection
 from eventhub.api.pagination import Page
-from eventhub.api.replies import current
+from eventhub.api.replies import about, current
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import FieldTooLong, Forbidden, InvalidField
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
+from eventhub.event.errors import ImmutableProperty
 from eventhub.event.inbound import EventIn, event_mask, stored_bytes
 from eventhub.eventlog import keyed_state, streams
 from eventhub.eventlog.append import lock_head
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.errors import Changed, StreamDeleting
 from eventhub.eventlog.keyed_state import KeyState, StatePage
+from eventhub.eventlog.originals import find_originals_now
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.errors import NotKeyed, UnknownKey
-from eventhub.streams.selectors import position_of
+from eventhub.streams.selectors import about_stream, position_of
 from eventhub.types import selectors as types
+from eventhub.types.originals import PossibleCopy, may_be_copy, require_kept
 
 _NEXT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{96})")
 _NONCE_BYTES = 16
@@ -56,6 +59,7 @@ def read_page(*, actor: Actor, stream: str, page: Page) -> SnapshotPage:
     actor.require_listen(stream)
     row = _keyed(actor, stream)
     cursor, digest = _begin(row, page.after)
+    about(row.id, cursor)
     items: list[KeyState] = []
     size = 0
     keys_max = page.limit
@@ -76,14 +80,14 @@ def read_page(*, actor: Actor, stream: str, page: Page) -> SnapshotPage:
     return SnapshotPage(stream, cursor, items, _next(cursor, digest))
 
 
-def find_key(*, actor: Actor, stream: str, key: str) -> tuple[KeyState, Cursor | None]:
-    """Return the latest event of a key, and the position of its stream. Raises UnknownKey."""
+def find_key(*, actor: Actor, stream: str, key: str) -> KeyState:
+    """Return the latest event of a key. Raises UnknownKey."""
     actor.require_listen(stream)
     row = _keyed(actor, stream)
     found = keyed_state.find_state_now(raw_connection(), row.id, _valid(key))
     if found is None or not _is_shown(actor, found.stored.event):
         raise UnknownKey(field="key")
-    return found, position_of(row)
+    return found
 
 
 def put_key(
@@ -94,7 +98,7 @@ def put_key(
     `expected`: raise Changed if the key changed after that sequence or does not exist; 0: if it
     exists. No condition holds for a key whose event is for others: the actor learns that the key is
     taken, and overwrites it only without a condition. Raises what the emit route raises, including
-    TypeViolation and UndeclaredType.
+    TypeViolation, UndeclaredType and ImmutableProperty.
     """
     row, client = _writable(actor, stream)
     if event.id is not None:
@@ -116,6 +120,8 @@ def put_key(
         checker.work(event, len(payload))
         checker.check(event)
     draft = Draft(row.id, mask, payload, key=key)
+    if checker is not None and checker.immutable and may_be_copy(event, draft):
+        _require_kept(actor, PossibleCopy(0, event, draft, checker.immutable))
     with transaction.atomic():
         before, hidden = _before(actor, row, key)
         if not hidden:
@@ -127,6 +133,20 @@ def put_key(
     if found is None:
         raise UnknownKey(field="key")
     return found, before is None
+
+
+def _require_kept(actor: Actor, possible: PossibleCopy) -> None:
+    """Raise ImmutableProperty if the event is a copy that changes an immutable property."""
+
+    def may_see(stream: str, event: Event) -> bool:
+        return actor.may_listen(stream) and is_shown(event, actor.principal)
+
+    found = find_originals_now(raw_connection(), actor.zone_id, [possible.as_copy()])
+    try:
+        require_kept([possible], found, may_see)
+    except ImmutableProperty as error:
+        error.index = None
+        raise
 
 
 def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> None:
@@ -192,6 +212,7 @@ def _action() -> str:
 
 def _keyed(actor: Actor, name: str) -> StreamRow:
     row = streams.get_stream(raw_connection(), actor.zone_id, name)
+    about_stream(row)
     if not row.policy.keyed:
         raise NotKeyed(stream=name)
     return row

@@ -1,6 +1,6 @@
 """One version of a type's definition, and the check of events against it. Plain module."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import jsonschema_rs
@@ -12,7 +12,7 @@ from eventhub.base.errors import TooDeep
 from eventhub.event.inbound import EventIn
 from eventhub.types.cost import CheckCost, cost_of
 from eventhub.types.errors import InvalidSchema, TypeTooCostly, TypeViolation
-from eventhub.types.schemas import ALTERNATIVES, Schema, compiled, inlined
+from eventhub.types.schemas import ALTERNATIVES, Schema, compiled, immutable, inlined
 
 # The fields of the envelope that a type may constrain: the optional header of READY (RDY-12).
 HEADER = frozenset(
@@ -89,15 +89,21 @@ def schemas_of(definition: Definition) -> Schemas:
     return read_schemas(orjson.loads(definition.schema), header)
 
 
+def immutable_paths(schemas: Iterable[Schemas]) -> list[str]:
+    """Return the dotted paths of the immutable properties of a type and its parents (FOX-05)."""
+    return sorted({path for one in schemas for path in immutable(one.attributes)})
+
+
 class Checker:
     """Checks events of one version of a type against its definition and those of its parents."""
 
-    __slots__ = ("_attributes", "_cost", "_definition", "_header", "_header_cost")
+    __slots__ = ("_attributes", "_cost", "_definition", "_header", "_header_cost", "immutable")
 
     def __init__(self, definitions: list[Definition]) -> None:
         """Take the version itself, then the newest version of each parent, nearest first."""
         self._definition = definitions[0]
         schemas = [schemas_of(one) for one in definitions]
+        self.immutable = immutable_paths(schemas)
         self._attributes = [compiled(one.attributes, field="schema") for one in schemas]
         headers = [one.header for one in schemas if one.header is not None]
         self._header = [compiled(one, field="header") for one in headers]

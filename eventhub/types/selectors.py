@@ -8,11 +8,10 @@ from psycopg.rows import namedtuple_row
 
 from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
-from eventhub.types.definitions import Definition, schemas_of
+from eventhub.types.definitions import Definition, immutable_paths, schemas_of
 from eventhub.types.errors import UnknownType
 from eventhub.types.models import EventType
 from eventhub.types.registry import SQL, ZoneTypes
-from eventhub.types.schemas import immutable
 
 
 def list_types(after: tuple[Any, ...] | None, count: int, *, zone_id: int) -> list[Any]:
@@ -46,9 +45,8 @@ def described(versions: Sequence[EventType], version: int | None = None) -> Even
         raise UnknownType(field="version" if versions else "type")
     one = versions[number - 1]
     parents = lineage(zone_id=one.zone_id, domain=one.domain, type=one.parent)
-    schemas = [schemas_of(definition_of(each)).attributes for each in (one, *parents)]
     one.latest = len(versions)
-    one.immutable = sorted({path for schema in schemas for path in immutable(schema)})
+    one.immutable = immutable_paths(schemas_of(definition_of(each)) for each in (one, *parents))
     return one
 
 

@@ -67,7 +67,7 @@ def declare(
                 _announce_declared(actor, found[-1], resource)
             return found, False
         if live:
-            require_kept(found[-1])
+            require_not_deleting(found[-1])
         if (
             EventType.objects.filter(zone=actor.zone_id).count()
             >= limits.TYPE_VERSIONS_PER_ZONE_MAX
@@ -128,7 +128,7 @@ def withdraw_deletion(*, actor: Actor, names: Mapping[str, str]) -> Sequence[Eve
     return found
 
 
-def require_kept(type: EventType) -> None:
+def require_not_deleting(type: EventType) -> None:
     """Raise TypeDeleting if the deletion of the type is scheduled."""
     if type.deletes_at is not None:
         raise TypeDeleting(deletes_at=rfc3339(type.deletes_at))
@@ -186,7 +186,7 @@ def _check_parent(new: EventType) -> None:
         return
     supertypes = lineage(zone_id=new.zone_id, domain=new.domain, type=new.parent)
     if supertypes and not supertypes[0].deleted:
-        require_kept(supertypes[0])
+        require_not_deleting(supertypes[0])
     if not supertypes or supertypes[0].deleted:
         raise UnknownType("The zone has no such parent; declare it first.", field="parent")
     if new.type in [one.type for one in supertypes]:

@@ -30,8 +30,8 @@ from eventhub.base.errors import (
     UnsupportedMediaType,
 )
 from eventhub.event.inbound import NDJSON
+from eventhub.http.call import Call
 from eventhub.http.messages import Disconnected, Headers, StreamingResponse, read_head
-from eventhub.http.routes import Call
 from registrations.bulk.batches import BatchReader, NumberedLine
 from registrations.bulk.lines import Line, read_line
 from registrations.bulk.services import BatchResult, apply_lines
@@ -63,11 +63,14 @@ async def bulk_registrations(call: Call) -> StreamingResponse:
     and NotFound.
     """
     head = read_head(call.scope["headers"])
+    if not is_key(head.credential):
+        raise InvalidCredentials("This route accepts API keys only.")
+    principal = await call.authenticate(head.credential)
     if head.content_type != NDJSON:
         raise UnsupportedMediaType(f"Lines are sent as {NDJSON}.")
     options = _parse_options(call.scope)
     request = BulkRequest(call.authorizer, head.credential, options)
-    await _in_thread(_owner, await _authorized(request), options)
+    await _in_thread(_owner, principal, options)
     batches = BatchReader(call.incoming)
     await batches.start()  # before the answer starts: a client that waits for `100 Continue` has it
     headers: Headers = [
@@ -124,8 +127,6 @@ def _count(result: BatchResult, name: str) -> int:
 
 async def _authorized(request: BulkRequest) -> Principal:
     """Authorize the caller again for each batch: its key may expire meanwhile."""
-    if not is_key(request.credential):
-        raise InvalidCredentials("This route accepts API keys only.")
     return await request.authorizer.authenticate(request.credential)
 
 

@@ -54,10 +54,7 @@ class Explain(ResourceView):
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
         with metrics.EXPLAIN_S.labels(operation="explain").time():
-            found, head = selectors.explain_draft(actor=self.actor, body=request.data)
-        if head is not None:
-            self.set_position(head)
-        return self.answer(found)
+            return self.answer(selectors.explain_draft(actor=self.actor, body=request.data))
 
 
 class ExplainRegistration(ResourceView):
@@ -86,8 +83,6 @@ class ExplainRegistration(ResourceView):
         unknown = errors.UnknownEvent("A sequence is a number from 1 on.", field="sequence")
         sequence = parse_number(query["sequence"], error=unknown)
         with metrics.EXPLAIN_S.labels(operation="explain").time():
-            found, head = selectors.explain_registration(
+            return selectors.explain_registration(
                 actor=self.actor, id=ticket, stream=stream, sequence=sequence
             )
-        self.set_position(head)
-        return found

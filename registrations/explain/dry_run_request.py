@@ -129,17 +129,20 @@ async def bits_of(authorizer: Authorizer, zone_id: int, mask: Mask) -> int:
         raise
 
 
-async def range_of(log: Log, stream: StreamInfo, options: DryRunOptions) -> EventRange:
-    """Return the first and the last position of the run in the current log. Raises SegmentMismatch,
+async def range_of(
+    log: Log, stream: StreamInfo, options: DryRunOptions
+) -> tuple[EventRange, Cursor]:
+    """Return the range of the run, and the last event of the stream now. Raises SegmentMismatch,
     Gone, DatabaseUnavailable, TransientUnavailable.
     """
     head = (await stream_ends(log, stream)).head
     if options.start is None:
-        return EventRange(await before(log, stream, head, options.last) or head, head.sequence)
+        after = await before(log, stream, head, options.last) or head
+        return EventRange(after, head.sequence), head
     after = await _cursor(log, stream, options.start)
     if options.end is None:
-        return EventRange(after, head.sequence)
-    return EventRange(after, (await _cursor(log, stream, options.end)).sequence)
+        return EventRange(after, head.sequence), head
+    return EventRange(after, (await _cursor(log, stream, options.end)).sequence), head
 
 
 async def _cursor(log: Log, stream: StreamInfo, start: Start) -> Cursor:

@@ -25,6 +25,7 @@ from eventhub.event.audience import is_visible_in_zone
 from eventhub.event.inbound import JSON, NDJSON
 from eventhub.eventlog.stored import StoredEvent, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.http.call import Call
 from eventhub.http.messages import (
     Response,
     Scope,
@@ -33,7 +34,6 @@ from eventhub.http.messages import (
     read_head,
     utf8_path,
 )
-from eventhub.http.routes import Call
 from eventhub.types.registry import ZoneHierarchy
 from registrations.explain.conditions import EvaluatedEvent
 from registrations.explain.dry_run import DryRun, DryRunCaller, DryRunInput, DryRunJson
@@ -54,7 +54,7 @@ class ExplainRoutes:
     async def dry_run(self, call: Call) -> Response | StreamingResponse:
         """Answer POST /v1/filters/dry-run. Raises errors of filters, positions and streams."""
         head = read_head(call.scope["headers"])
-        principal = await call.authorizer.authenticate(head.credential)
+        principal = await call.authenticate(head.credential)
         if head.content_type not in ("", JSON):
             raise UnsupportedMediaType("The body is JSON.")
         body = await read_body(
@@ -62,35 +62,35 @@ class ExplainRoutes:
         )
         options = parse_dry_run(parse_object(body))
         principal.require_listen(options.stream)
-        stream = await call.authorizer.stream(principal, options.stream)
+        stream = await call.find_stream(principal, options.stream)
         mask = await bits_of(call.authorizer, principal.zone_id, options.mask)
         hierarchy = ZoneHierarchy(call.types, stream.zone_id)
         closing = ExitStack()
         closing.enter_context(self._slots.one(principal))
         try:
-            bounds = await range_of(call.log, stream, options)
+            bounds, position = await range_of(call.log, stream, options)
             caller = DryRunCaller(call.authorizer, head.credential, principal, call.incoming.peer)
             run = DryRun(call.log, caller, DryRunInput(stream, options, mask, bounds, hierarchy))
             closing.enter_context(metrics.EXPLAIN_S.labels(operation="dry_run").time())
             if _wants_lines(call.scope):
-                return _stream(run, caller, closing)
+                return _stream(run, caller, closing)._replace(position=position)
             async for _ in run.steps():
                 pass
         except BaseException:
             closing.close()
             raise
         closing.close()
-        return _answer(run.json())
+        return _answer(run.json())._replace(position=position)
 
     async def matches(self, call: Call) -> Response:
         """Answer GET /v1/streams/{stream}/events/{sequence}/matches. Raises UnknownStream,
         UnknownEvent, Gone and other errors of reading.
         """
-        principal = await call.authorizer.authenticate(read_head(call.scope["headers"]).credential)
+        principal = await call.authenticate(read_head(call.scope["headers"]).credential)
         name, text = (utf8_path(raw) for raw in call.parameters)
         after = _after(call.scope)
         principal.require_listen(name)
-        stream = await call.authorizer.stream(principal, name)
+        stream = await call.find_stream(principal, name)
         if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_CHARS_MAX):
             raise UnknownEvent(stream=name)
         with self._slots.one(principal), metrics.EXPLAIN_S.labels(operation="matches").time():

@@ -15,8 +15,7 @@ from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.inbound import event_mask, from_objects, stored_bytes
 from eventhub.event.json_codec import time_text
-from eventhub.eventlog.stored import Cursor
-from eventhub.streams.selectors import find_stored, position_of
+from eventhub.streams.selectors import find_stored
 from eventhub.types.selectors import lineage_of
 from registrations import rows
 from registrations.errors import UnknownRegistration
@@ -50,10 +49,6 @@ class EventToExplain(NamedTuple):
 
     evaluated: EvaluatedEvent
     stored: dict[str, Any] | None
-    head: Cursor | None  # of its stream
-
-
-Explanation = tuple[dict[str, Any], Cursor | None]  # an answer, and the head of its stream
 
 
 def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +81,7 @@ def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> Explanation:
+def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
     """Explain a draft on an event in the body, or on a stored one (`stream` and `sequence`). Raises
     errors of filters, of emitting an event and of reading one.
     """
@@ -114,7 +109,7 @@ def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> Explanation:
     return _explained(actor, draft.filter, subject, found)
 
 
-def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -> Explanation:
+def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -> dict[str, Any]:
     """Explain a registration on a stored event: the version that applied to it, else the current
     one. Raises UnknownRegistration, InvalidField for a stream that the registration does not name,
     and errors of reading.
@@ -132,20 +127,18 @@ def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -
         raise InvalidField(message, field="stream")
     filter = stored_filter(version.language, version.filter_json)
     zone = actor.zone if stream == SYSTEM else None
-    found, head = _explained(
-        actor, filter, subject, conditions_of(version, zone, subject.evaluated)
-    )
+    found = _explained(actor, filter, subject, conditions_of(version, zone, subject.evaluated))
     bounds = {"from": version.since, "until": version.until}
-    return {"registration": {**version_json(version), **bounds}, **found}, head
+    return {"registration": {**version_json(version), **bounds}, **found}
 
 
 def _explained(
     actor: Actor, filter: FilterSource, subject: EventToExplain, conditions: list[DeliveryCondition]
-) -> Explanation:
+) -> dict[str, Any]:
     event = subject.evaluated.event
     hierarchy = lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type).hierarchy
     tree = explain(filter.read().parsed.node, event, hierarchy)
-    body = {
+    return {
         "matches": tree.held and all(one.held for one in conditions),
         "held": tree.held,
         "language": filter.language,
@@ -154,7 +147,6 @@ def _explained(
         "conditions": [one._asdict() for one in conditions],
         "event": subject.stored,
     }
-    return body, subject.head
 
 
 def _given(actor: Actor, given: Any) -> EventToExplain:
@@ -171,9 +163,8 @@ def _given(actor: Actor, given: Any) -> EventToExplain:
         error.field = f"event.{error.field}" if error.field else "event"
         raise
     at_us = SystemClock().now_us()
-    return EventToExplain(
-        EvaluatedEvent(protobuf_codec.decode(payload), mask or DEFAULT_MASK, 0, at_us), None, None
-    )
+    evaluated = EvaluatedEvent(protobuf_codec.decode(payload), mask or DEFAULT_MASK, 0, at_us)
+    return EventToExplain(evaluated, None)
 
 
 def _stored(actor: Actor, name: str, sequence: int) -> EventToExplain:
@@ -181,7 +172,7 @@ def _stored(actor: Actor, name: str, sequence: int) -> EventToExplain:
     evaluated = EvaluatedEvent(stored.event, stored.mask, stored.sequence, stored.appended_at_us)
     position = {"stream": row.name, **stored.cursor._asdict()}
     position["appended_at"] = time_text(stored.appended_at_us)
-    return EventToExplain(evaluated, position, position_of(row))
+    return EventToExplain(evaluated, position)
 
 
 def _bits(actor: Actor, mask: int | list[str] | None) -> int | None:

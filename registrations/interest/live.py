@@ -18,6 +18,7 @@ from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable, EventHubError, Overloaded
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql.connections import reading
 from registrations.feed import CatalogChange, Feed
 from registrations.filters.closure.union import EVERYTHING, Closure, alternative_node
@@ -44,7 +45,7 @@ class StreamInterest(NamedTuple):
     supertypes: Supertypes
     quench: bool
     tag: str
-    through: int = 0  # it includes the changes in `system` up to this sequence
+    through: Cursor = Cursor("", 0)  # it includes the changes in `system` up to this event
     revision: int = 0  # later interests of a process have greater numbers
 
     @classmethod

@@ -18,6 +18,7 @@ from eventhub.base.time_slices import run_in_slices
 from eventhub.event.inbound import refuse_json
 from eventhub.event.json_types import Int64
 from eventhub.eventlog.stored import StreamInfo
+from eventhub.http.call import Call
 from eventhub.http.messages import (
     Headers,
     Response,
@@ -26,7 +27,6 @@ from eventhub.http.messages import (
     read_head,
     utf8_path,
 )
-from eventhub.http.routes import Call
 from registrations.filters.closure.shapes import (
     InterestAnswer,
     InterestCheck,
@@ -108,18 +108,15 @@ class InterestRoutes:
         stream = await self._stream(call)
         scope = InterestScope(stream.id, _queried_audience(call.scope["query_string"]))
         interest = await self._closures.current(scope)
-        headers: Headers = [
-            (b"etag", f'"{interest.tag}"'.encode()),
-            (b"eventhub-system-sequence", str(interest.through).encode()),
-        ]
+        headers: Headers = [(b"etag", f'"{interest.tag}"'.encode())]
         if _has_tag(call.scope["headers"], interest.tag):
-            return Response(304, b"", headers=headers)
+            return Response(304, b"", headers, position=interest.through)
         found: ClosureJson = {
             "stream": stream.name,
             "language": "predicate",
             **interest_json(interest),
         }
-        return Response(200, orjson.dumps(found), headers=headers)
+        return Response(200, orjson.dumps(found), headers, position=interest.through)
 
     async def interest(self, call: Call) -> Response:
         """Answer POST /v1/streams/{stream}/interest. Raises the same, and errors of the body."""
@@ -135,13 +132,13 @@ class InterestRoutes:
             "interested": await interested_in(interest, shape),
             "quench": interest.quench,
             "tag": interest.tag,
-            "sequence": interest.through,
+            "sequence": interest.through.sequence,
         }
-        return Response(200, orjson.dumps(found), headers=[])
+        return Response(200, orjson.dumps(found), [], position=interest.through)
 
     async def _stream(self, call: Call) -> StreamInfo:
         name = utf8_path(call.parameters[0])
-        principal = await self._authorizer.authenticate(read_head(call.scope["headers"]).credential)
+        principal = await call.authenticate(read_head(call.scope["headers"]).credential)
         require_producer(principal, name)
         return await self._authorizer.stream(principal, name)
 
@@ -177,7 +174,7 @@ def interest_json(interest: StreamInterest) -> StreamInterestJson:
         "supertypes": supertypes,
         "quench": interest.quench,
         "tag": interest.tag,
-        "sequence": interest.through,
+        "sequence": interest.through.sequence,
     }
 
 

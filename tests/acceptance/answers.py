@@ -12,8 +12,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import django
 
@@ -28,10 +29,20 @@ from tests.live import LiveHub, live_hub
 RECORDING = Path(__file__).parent / "recorded" / "management.jsonl"
 
 
-def recorded(hub: LiveHub) -> tuple[list[Record], list[str]]:
-    """The answers of a hub on which nothing was done before, and what in them is not documented."""
-    stage = Stage(hub)
-    return list(stage.record(CALLS)), stage.undocumented
+class Recording(NamedTuple):
+    """The answers of a hub on which nothing was done before, what in them is not documented, and
+    those whose position is not that of their stream (EMC-09).
+    """
+
+    records: list[Record]
+    undocumented: list[str]
+    misplaced: list[str]
+
+
+def recorded(hub: LiveHub) -> Recording:
+    """Make all calls on a hub."""
+    with closing(Stage(hub)) as stage:
+        return Recording(list(stage.record(CALLS)), stage.undocumented, stage.misplaced)
 
 
 def main() -> int:
@@ -45,7 +56,11 @@ def main() -> int:
     if options.compare:
         return _compare(*options.compare)
     with _hub() as hub:
-        records = _recorded_bad(hub) if options.bad else recorded(hub)[0]
+        if options.bad:
+            records = _recorded_bad(hub)
+        else:
+            records, undocumented, misplaced = recorded(hub)
+            print("\n".join((*undocumented, *misplaced)))
     comparing.write(options.file, records)
     for record in records:
         if "missing" in record:
@@ -63,7 +78,9 @@ def _compare(before: Path, after: Path) -> int:
 
 
 def _recorded_bad(hub: LiveHub) -> list[Record]:
-    """The tests of bad input read Django's routes, so Django is set up first."""
+    """Return the answers to the cases of bad input. Its tests read Django's routes, so Django is
+    set up first.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
     django.setup()
     from tests.acceptance.recorded import bad

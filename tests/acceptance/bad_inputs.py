@@ -107,7 +107,9 @@ class World:
         self.open_segment = str(opened["uuid"])
 
     def _declare(self, zone: LiveZone) -> None:
-        """A type whose events have a number, and a stream of declared types alone."""
+        """Declare a type whose events have a number, and create a stream of declared types
+        alone.
+        """
         zone.create_stream("strict", undeclared="refuse")
         schema = {"required": ["n"], "properties": {"n": {"type": "integer"}}}
         path = "/v1/types/shop/measured"
@@ -115,7 +117,9 @@ class World:
         assert answer.status == 201, answer
 
     def _interest(self, zone: LiveZone) -> None:
-        """Registrations and endpoints: of the zone's admin, of another client, of another zone."""
+        """Create registrations and endpoints: of the zone's admin, of another client, of another
+        zone.
+        """
         body = {"streams": ["orders"], "attributes": {"never": True}}
         self.marks: dict[str, str] = {}
         them = zone.key("listen:*", client="them")
@@ -135,7 +139,9 @@ class World:
             zone.register({**body, "streams": ["orders"], "group": name, "key": "taken"}, key=key)
 
     def _settle(self) -> None:
-        """Until what is to be expired is, and the maintainer has made its partition."""
+        """Wait until everything that is to expire has expired, and the maintainer has created its
+        partition.
+        """
         until = time.monotonic() + 10
         while self.hub.sql("SELECT count(*) FROM event_partitions") < [(2,)]:
             assert time.monotonic() < until
@@ -154,7 +160,7 @@ class World:
             time.sleep(0.05)
 
     def fill(self, path: str) -> str:
-        """A path with its marks replaced."""
+        """Return a path with its marks replaced."""
         marks = {
             "<key>": self.keys["listener"].split("_")[1],
             "<admin>": self.keys["admin"].split("_")[1],
@@ -178,7 +184,7 @@ class World:
         return self.hub.call(method, path, bad.body, key=key, headers=headers)
 
     def check(self, bad: Bad) -> None:
-        """The whole contract of a refusal."""
+        """Check the whole contract of a refusal."""
         answer = self.send(bad)
         problem = answer.refused(bad.status, bad.code)
         assert problem["position"] == bad.at, problem

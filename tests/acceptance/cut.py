@@ -13,7 +13,7 @@ from tests.live import LiveHub
 class Way:
     """`url` is the hub's through this way. `cut` ends what is open and refuses what comes;
     `mend` takes connections again. `swallow`: the next answer is not passed on; the hook is called
-    when it has come, then the connection is dropped.
+    when it has come, then the connection is dropped. Answers are passed on while `speaking` is set.
     """
 
     def __init__(self, hub_url: str) -> None:
@@ -23,11 +23,17 @@ class Way:
         self._port = 0
         self.swallow: Callable[[], None] | None = None
         self.swallowed = 0
+        self.speaking = asyncio.Event()
+        self.speaking.set()
         self.sent = bytearray()  # by the client, all connections together
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
+
+    def lead(self, hub_url: str) -> None:
+        """Lead new connections to another web process."""
+        self._hub = urlsplit(hub_url)
 
     async def mend(self) -> None:
         self._server = await asyncio.start_server(self._pass, "127.0.0.1", self._port)
@@ -73,6 +79,7 @@ class Way:
                 self.swallowed += 1
                 await asyncio.to_thread(hook)
                 raise ConnectionError("the answer is lost")
+            await self.speaking.wait()
             writer.write(chunk)
             await writer.drain()
         raise ConnectionError("the hub closed")
@@ -80,7 +87,7 @@ class Way:
 
 @asynccontextmanager
 async def way(hub: LiveHub, *, web: int = 0, cut: bool = False) -> AsyncIterator[Way]:
-    """A way to one web process, cut at first if asked for."""
+    """Yield a way to one web process, which is cut at first on request."""
     made = Way(hub.web[web].url)
     await made.mend()
     if cut:

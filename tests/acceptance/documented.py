@@ -41,7 +41,7 @@ def document() -> dict[str, Any]:
 
 @cache
 def operations() -> dict[Operation, dict[str, Any]]:
-    """All of the document."""
+    """Return all operations of the document."""
     return {
         Operation(method.upper(), route): operation
         for route, methods in document()["paths"].items()
@@ -54,10 +54,12 @@ def undocumented(line: str, answer: Answer) -> list[str]:
     """Describe the parts of an answer to `METHOD /path` that the document does not have; empty
     for a request that is no operation of it.
     """
-    named = [one for one in operations() if one.pattern.fullmatch(line)]
-    if not named:
+    method = line.partition(" ")[0]
+    routes = {one.route for one in operations()}
+    named = [route for route in routes if Operation(method, route).pattern.fullmatch(line)]
+    operation = Operation(method, min(named, key=lambda route: route.count("{"), default=""))
+    if operation not in operations():
         return []
-    operation = min(named, key=lambda one: one.route.count("{"))
     said = operations()[operation]["responses"].get(str(answer.status))
     if said is None:
         return [f"{line}: a status {answer.status} is not documented"]
@@ -70,7 +72,7 @@ def _of_content(said: dict[str, Any], answer: Answer) -> Iterator[str]:
         return
     if kind not in said.get("content", {}):
         yield f"a body of {kind} is not documented"
-    elif kind.endswith("json"):
+    elif kind.endswith(("/json", "+json")):
         schema = said["content"][kind]["schema"]
         for error in _validator(json.dumps(schema)).iter_errors(answer.json):
             yield f"{'.'.join(map(str, error.path))}: {error.message[:200]}"
@@ -84,7 +86,7 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _unsaid(schema: dict[str, Any], value: Any, place: str) -> Iterator[str]:
-    """Fields of objects that the schema does not name."""
+    """Yield fields of objects that the schema does not name."""
     schema = _resolved(schema)
     for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
         if _validator(json.dumps(part)).is_valid(value):

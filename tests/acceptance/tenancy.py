@@ -233,7 +233,7 @@ class Tenants:
         }
 
     def send(self, row: Row, who: str, *, zone: str = "") -> Answer:
-        """The row's request by one of `keys`, by the `owner`, or by the `operator`."""
+        """Return the row's request by one of `keys`, by the `owner`, or by the `operator`."""
         method, path, body = row.route.split()[0], self.fill(row.path), self.fill(row.body)
         if zone:
             path += ("&" if "?" in path else "?") + f"zone={zone}"
@@ -244,7 +244,7 @@ class Tenants:
         return self.hub.call(method, path, body, key=key, headers=headers)
 
     def fill(self, value: Any) -> Any:
-        """A path or a body with the owner's ids in the places of marks."""
+        """Return a path or a body with the owner's ids in the places of marks."""
         if isinstance(value, dict):
             return {name: self.fill(one) for name, one in value.items()}
         if isinstance(value, list):
@@ -258,7 +258,7 @@ class Tenants:
         return value
 
     def leaked(self, row: Row, who: str, answer: Answer) -> set[str]:
-        """The owner's markers that an answer holds, and that were not in the request. To the
+        """Return the owner's markers that an answer holds, and that were not in the request. To the
         owner's client it may say which stream's grant is missing.
         """
         sent = f"{self.fill(row.path)} {self.fill(row.body)}"

@@ -46,6 +46,7 @@ class ReceivedEvent(NamedTuple):
     segment: str
     event: dict[str, Any]
     registrations: tuple[int, ...] = ()
+    signature: str = ""
 
     @property
     def cursor(self) -> str:
@@ -83,6 +84,7 @@ def subscription(message: dict[str, Any]) -> ReceivedEvent:
         message["segment"],
         message["event"],
         tuple(message.get("registrations", ())),
+        message.get("signature", ""),
     )
 
 
@@ -94,6 +96,7 @@ def event_of_frame(frame: event_pb2.EventFrame) -> ReceivedEvent:
         frame.segment,
         json.loads(event_json(decode(frame.event))),
         tuple(frame.registrations),
+        frame.signature,
     )
 
 
@@ -240,7 +243,7 @@ async def in_process(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
             async with aclosing(local.listen(spec.stream, start=start, **interest)) as events:  # type: ignore[type-var]
                 async for one in events:
                     received = (one.sequence, one.prev, one.liveness, one.segment, one.event)
-                    yield ReceivedEvent(*received, one.registrations)
+                    yield ReceivedEvent(*received, one.registrations, one.signature)
         except HubProblem as error:
             raise Refused(error.problem) from error
         finally:
@@ -262,7 +265,7 @@ def _get(
         if name in ("mask", "registrations") and isinstance(value, list):
             query["channels" if name == "mask" else name] = ",".join(map(str, value))
         else:
-            query[name] = json.dumps(value) if isinstance(value, dict) else str(value)
+            query[name] = json.dumps(value) if isinstance(value, dict | bool) else str(value)
     return http.get(
         f"{spec.hub.web[spec.web].url}/v1/streams/{spec.stream}/events",
         params=query,

@@ -1,1 +1,3 @@
-"""Measures the product against honest baselines in the same run: `python -m tests.benchmarks`."""
+"""Benchmarks of the product against honest baselines in the same run: `python -m
+tests.benchmarks`.
+"""

@@ -1,4 +1,6 @@
-"""`python -m tests.benchmarks [NAME...] --json FILE`: measures, prints a table, writes JSON."""
+"""The command `python -m tests.benchmarks [NAME...] --json FILE`: measures, prints a table, writes
+JSON.
+"""
 
 import argparse
 import json
@@ -128,15 +130,17 @@ def run(options: argparse.Namespace) -> None:
 
 
 def run_cases(expected: list[Case], pace: Pace) -> tuple[list[Result], list[str]]:
-    """All cases; one that fails does not keep the others from their figures."""
+    """Run all cases; a failing case does not stop the others."""
     results: list[Result] = []
     failures: list[str] = []
     for case in expected:
         try:
             results.append(run_case(case, pace))
+            wrong = results[-1].misordered()
         except LoadFailed as error:
-            failures.append(f"{case.name} FAILED: {error}")
-            print(failures[-1], file=sys.stderr, flush=True)
+            wrong = [str(error)]
+        failures += (found := [f"{case.name} FAILED: {one}" for one in wrong])
+        print(*found, sep="\n", end="\n" if found else "", file=sys.stderr, flush=True)
     return results, failures
 
 

@@ -1,5 +1,5 @@
-"""`archive`: a page after the other from the archive against the same from the database; and the
-archiver against the same rows to Parquet without looking into them.
+"""`archive`: reading pages from the archive against the same pages from the database, and the
+archiver against writing the same rows to Parquet without decoding them.
 """
 
 import json
@@ -21,8 +21,8 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
     @cache
     def streams() -> dict[str, float]:
-        """Made when first needed: one stream whose events have left the database, one that has
-        them.
+        """Return two streams, created on first use: one whose events are only in the archive, and
+        one that has them in the database.
         """
         return child("prepare", pace.copy_rows)
 

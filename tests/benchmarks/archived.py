@@ -1,5 +1,6 @@
-"""`python -m tests.benchmarks.archived`: makes streams with archived segments, reads them on, or
-archives; prints figures as JSON. Runs in a process of its own, as a web process or archiver would.
+"""The command `python -m tests.benchmarks.archived`: creates streams with archived segments, reads
+them, or archives; prints figures as JSON. It runs in a process of its own, like a web process or an
+archiver.
 """
 
 import asyncio
@@ -43,14 +44,16 @@ KIB = 1024
 
 
 def event(number: int) -> bytes:
-    """Some 300 bytes with ten attributes, four of which change."""
+    """Return about 300 bytes with ten attributes, four of which change."""
     attributes: dict[str, Any] = {f"field_{at}": f"value {at}" for at in range(6)}
     attributes |= {"n": number, "load": number / 7, "site": f"site {number % 50}", "up": True}
     return encode(Event("telecom", "link.alarm", attributes, body=b"x" * 80, content_type="x/y"))
 
 
 def prepare(place: str, rows: int, names: str = "archive") -> dict[str, float]:
-    """Two streams of so many events in sealed segments; those of one are archived and gone."""
+    """Create two streams of so many events in sealed segments; the segments of one are archived and
+    dropped.
+    """
     found: dict[str, float] = {}
     for name, kept in (("archived", False), ("hot", True)):
         with psycopg.connect(read_env().database_url) as connection:
@@ -77,7 +80,7 @@ def prepare(place: str, rows: int, names: str = "archive") -> dict[str, float]:
 
 
 async def read(place: str, stream_id: int, seconds: float) -> dict[str, float]:
-    """As a follower that catches up reads: page after page, from the beginning again at the end."""
+    """Read page after page like a follower that catches up, and start again at the end."""
     url = read_env().database_url
     with psycopg.connect(url) as connection:
         [first] = connection.execute(
@@ -98,7 +101,7 @@ async def read(place: str, stream_id: int, seconds: float) -> dict[str, float]:
 
 
 def write(stream_id: int, seconds: float) -> dict[str, float]:
-    """The archiver's work on one segment after the other."""
+    """Archive one segment after the other."""
     with tempfile.TemporaryDirectory() as folder, SegmentReader(read_env().database_url) as rows:
         place = ArchiveFolder(folder)
 
@@ -109,7 +112,7 @@ def write(stream_id: int, seconds: float) -> dict[str, float]:
 
 
 def plain(stream_id: int, seconds: float) -> dict[str, float]:
-    """The four stored columns, as they come."""
+    """Write the four stored columns unchanged."""
     with tempfile.TemporaryDirectory() as folder, SegmentReader(read_env().database_url) as rows:
 
         def one(segment: DueSegment) -> int:

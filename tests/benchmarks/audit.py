@@ -1,5 +1,5 @@
-"""`audit`: a whole history audited by Spark, against one process that only reads its events and
-matches them with the same matcher, which is the most of the work.
+"""`audit`: an audit of a whole history by Spark, against one process that only reads the events and
+matches them with the same matcher, which is most of the work.
 """
 
 import shutil
@@ -25,7 +25,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 
 class _Audited:
-    """The same history, by both."""
+    """The same history, audited by both sides."""
 
     def __init__(self, folder: Path, events: int) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class _Audited:
         return Reading(events / found.seconds, {**found.figures, "deliveries": deliveries})
 
     def by_one(self) -> Reading:
-        """The first segments, as many as take some seconds."""
+        """Measure the first segments, as many as take some seconds."""
         history = self._history()
         paths = ExecutorPaths(str(history.inputs), str(self._folder / "one"), 0)
         shutil.rmtree(paths.work, ignore_errors=True)

@@ -1,5 +1,5 @@
-"""`backtest`: a filter tried by Spark on a stream that is in the archive, against the hub's own dry
-run of it over recent events.
+"""`backtest`: a backtest of a filter by Spark over an archived stream, against the hub's own dry
+run over recent events.
 """
 
 import json
@@ -32,7 +32,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 
 class _Searched:
-    """The same filter over events of the same size, by both."""
+    """The same filter over events of the same size, for both sides."""
 
     def __init__(self, world: World, pace: Pace) -> None:
         self._world = world
@@ -48,7 +48,7 @@ class _Searched:
         return Reading(events / found.seconds, {**found.figures, "matches": matches})
 
     def by_the_hub(self) -> Reading:
-        """Of as many events as it looks at within its time."""
+        """Measure as many events as the dry run examines within its time limit."""
         rows = min(self._pace.copy_rows, self._pace.searched)
         self._recent(rows)
         url = f"http://127.0.0.1:{self._world.product().port}/v1/filters/dry-run"
@@ -75,14 +75,14 @@ class _Searched:
 
     @cache  # noqa: B019 - likewise
     def _history(self) -> History:
-        """In one stream."""
+        """Create a history of one stream."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir()
         return in_one_stream(make_history(self._folder / "history", self._pace.searched))
 
 
 def in_one_stream(history: History) -> History:
-    """All its segments are those of one stream: what a back-test looks at."""
+    """Assign all segments to one stream, which is what a backtest reads."""
     [file] = (history.inputs / "segments").iterdir()
     table = pq.read_table(file)
     at = table.schema.get_field_index("stream_id")

@@ -1,8 +1,8 @@
-"""`python -m tests.benchmarks.beside COMMIT NAME...`: measures this checkout beside another commit,
-in turn, and prints the ratio of each case.
+"""The command `python -m tests.benchmarks.beside COMMIT NAME...`: measures this checkout and
+another commit in alternation, and prints the ratio of each case.
 
-Both sides are processes of their own, each with the code, packages and servers of its checkout.
-What follows the names goes to both: `beside 9fbb930 emit push --rounds 5 --seconds 4`.
+Both sides are separate processes, each with the code, packages and servers of its checkout. Further
+arguments go to both: `beside 9fbb930 emit push --rounds 5 --seconds 4`.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def checkout(commit: str) -> Path:
 
 
 def measure(tree: Path, arguments: list[str]) -> Figures:
-    """One run of the benchmarks of a checkout."""
+    """Run the benchmarks of a checkout once."""
     written = HERE / "build" / "beside" / "figures.json"
     command = [tree / ".venv/bin/python", "-m", "tests.benchmarks", *arguments, "--repeat", "1"]
     subprocess.run([*command, "--json", written], cwd=tree, check=True, stdout=subprocess.DEVNULL)
@@ -49,10 +49,11 @@ def measure(tree: Path, arguments: list[str]) -> Figures:
 
 
 def table(rounds: list[tuple[Figures, Figures]]) -> str:
-    """By case the medians of both sides and the ratio of each round; above 1 is better here.
+    """Return, by case, the medians of both sides and the ratio of each round; above 1 this checkout
+    is better.
 
     `against baselines`: the ratio of what each side reached of its own baseline in that run, which
-    a slow minute of the machine does not move.
+    a slow minute of the machine does not change.
     """
     lines = [f"{'case':30} {'before':>12} {'here':>12}  ratio (low-high)     against baselines"]
     for name in (name for name in rounds[0][1] if name != "machine" and name in rounds[0][0]):

@@ -1,5 +1,5 @@
-"""Filters that somebody sends to do harm, always the same: those that are to be refused, and the
-costliest that are allowed. Plain.
+"""Filters intended to harm, always the same: filters that must be refused, and the most expensive
+ones that are allowed. Plain.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ MEGABYTE = 1_000_000
 
 
 class Bomb(NamedTuple):
-    """A filter, and the codes of which it is refused with one, whichever route it comes to."""
+    """A filter, and the codes one of which it is refused with on every route."""
 
     name: str
     language: str
@@ -45,7 +45,7 @@ def _nested_or(depth: int) -> Any:
 
 
 def refused() -> list[Bomb]:
-    """Every one of them is."""
+    """Return the filters that must be refused."""
     size = (TOO_LARGE, "body_too_large", "field_too_long")
     deep = (TOO_LARGE, "too_deep", "malformed_json", SYNTAX)
     return [
@@ -100,8 +100,8 @@ EXPENSIVE_TESTS = 245  # as many as parts allow
 
 
 def costliest(number: int) -> str:
-    """The filter that costs the most of those that are allowed: every event has what it asks about,
-    all of its tests but the last hold, and no other filter has one of them.
+    """Return the most expensive allowed filter: every event has the fields that it reads, all of
+    its tests except the last one hold, and no other filter has one of them.
     """
     tests = [f'(not (wildcard node "*{number}*{at}*q"))' for at in range(EXPENSIVE_TESTS)]
     return _all(iter([*tests, '(wildcard node "~*~")']))

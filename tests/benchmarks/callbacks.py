@@ -1,5 +1,5 @@
-"""`callbacks`: deliveries that are written already, drained to a healthy sink, against one Celery
-task per delivery; and how much the healthy feel of endpoints that are dead, hang or drip.
+"""`callbacks`: stored deliveries drained to a healthy sink, against one Celery task per delivery;
+and how much dead, hanging and slow endpoints delay the healthy ones.
 """
 
 import json
@@ -58,7 +58,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 
 def _drained(world: World, pace: Pace, count: int) -> Measure:
-    """From the first request to the last result written."""
+    """Measure from the first request to the last result written."""
 
     def measure() -> Reading:
         expected = int(pace.seconds * EXPECTED_PER_S)
@@ -86,7 +86,7 @@ def _timed(world: World, receivers: Sink, expected: int) -> Reading:
 
 
 def _await_end(connection: Connection, endpoints: Sequence[int]) -> float:
-    """When all deliveries were finished, on the monotonic clock. Raises LoadFailed."""
+    """Return when all deliveries were finished, on the monotonic clock. Raise LoadFailed."""
     until_s = time.monotonic() + END_S
     while deliveries.pending(connection, endpoints):
         if time.monotonic() > until_s:
@@ -105,7 +105,9 @@ def _reading(receivers: Sink, ended_s: float, expected: int) -> Reading:
 
 
 def _celery(world: World, pace: Pace) -> Measure:
-    """The queue is filled before the worker starts, so that enqueueing costs it nothing."""
+    """Measure Celery with a queue that was filled before the worker starts, so enqueueing costs it
+    nothing.
+    """
     argv = ("-m", "celery", "-A", "tests.benchmarks.baselines.celery_tasks", "worker",
             "-c", str(BASELINE_PROCESSES), "-l", "INFO",
             "--without-gossip", "--without-mingle", "--without-heartbeat")  # fmt: skip
@@ -140,9 +142,9 @@ def _enqueue(world: World, keys: Sequence[tuple[int, ...]]) -> None:
 
 
 def _beside(world: World, pace: Pace, *, sick: bool) -> Measure:
-    """How long deliveries to twenty healthy endpoints take from being written to being answered
-    (p99), alone or beside one that refuses, one that hangs and one that answers a byte a second,
-    each with hundreds of deliveries due.
+    """Measure how long deliveries to twenty healthy endpoints take from their row to their response
+    (p99), alone or together with an endpoint that refuses, one that hangs and one that answers a
+    byte a second, each with hundreds of deliveries due.
     """
 
     def measure() -> Reading:

@@ -1,6 +1,6 @@
 """`churn`: a hub matches 5,000 events a second against many registrations while 1,000 changes a
-second of others go through the bulk route: each must get exactly what it requested, while it
-requested it. And what a swap of a large index costs the matching process.
+second of other registrations go through the bulk route; each must get exactly what it requested
+while it was in force. Also the cost of switching to a large index for the matching process.
 """
 
 import json
@@ -74,7 +74,7 @@ class _Sample(NamedTuple):
 
 
 class _Scene(NamedTuple):
-    """A hub with its many registrations, and the events that come."""
+    """A hub with its registrations, and the events to emit."""
 
     hub: Hub
     stream_id: int
@@ -84,7 +84,7 @@ class _Scene(NamedTuple):
 
 
 class _Runs:
-    """One run gives both figures: events matched, and changes."""
+    """A run, which gives both figures: events matched, and changes."""
 
     def __init__(self, world: World, pace: Pace) -> None:
         self._world = world
@@ -94,7 +94,7 @@ class _Runs:
         self._changes: list[Reading] = []
 
     def target(self, per_s: float) -> float:
-        """A tenth in a smoke run."""
+        """Return the target rate, a tenth of it in a smoke run."""
         return per_s / 10 if self._quick else per_s
 
     def events(self) -> Reading:
@@ -120,7 +120,7 @@ class _Runs:
         return Reading(_rate(samples, figures), shown)
 
     def changes(self) -> Reading:
-        """Of the same runs."""
+        """Return the rate of changes in the same runs."""
         if not self._changes:
             self.events()
         return self._changes.pop(0)
@@ -148,7 +148,7 @@ class _Runs:
 
 @cache
 def _scene(world: World, pace: Pace) -> _Scene:
-    """The population does not have the registrations that every event matches."""
+    """Open a scene. The registrations that every event matches are not among the population."""
     hub = world.hub("churn", pace)
     registrations = min(REGISTRATIONS, pace.registrations_max)
     stream_id = hub.stream(STREAM)
@@ -167,7 +167,7 @@ def _scene(world: World, pace: Pace) -> _Scene:
 
 
 def _coming(scene: _Scene, seen: judged.Seen) -> judged.Coming:
-    """What came, and how many of the population each event matches."""
+    """Return what was received, and how many of the population each event matches."""
     matching = [
         [fleet.matching(event, scene.registrations, fleet.DEVICES) for event in batch]
         for batch in scene.events
@@ -177,7 +177,7 @@ def _coming(scene: _Scene, seen: judged.Seen) -> judged.Coming:
 
 @contextmanager
 def _sampled(hub: Hub, stream_id: int) -> Iterator[list[_Sample]]:
-    """Looks at the forwarder's metrics, again and again."""
+    """Sample the forwarder's metrics repeatedly."""
     samples: list[_Sample] = []
     done = threading.Event()
 
@@ -205,7 +205,7 @@ def _sampled(hub: Hub, stream_id: int) -> Iterator[list[_Sample]]:
 
 @contextmanager
 def _building(hub: Hub) -> Iterator[None]:
-    """An index of the stream is built, which the forwarder takes while events and changes flow."""
+    """Build an index of the stream, which the forwarder takes while events and changes flow."""
     thread = threading.Thread(target=hub.build_index, args=(STREAM,))
     thread.start()
     try:
@@ -219,7 +219,7 @@ def _within(samples: list[_Sample], figures: dict[str, float]) -> list[_Sample]:
 
 
 def _rate(samples: list[_Sample], figures: dict[str, float]) -> float:
-    """Events that the forwarder matched in a second, while registrations changed."""
+    """Return the events per second that the forwarder matched while registrations changed."""
     within = _within(samples, figures)
     if len(within) < 2:
         raise LoadFailed("too short to be measured")
@@ -238,7 +238,7 @@ def _lag(samples: list[_Sample], figures: dict[str, float]) -> dict[str, float]:
 
 
 def _swapping(world: World, pace: Pace, what: str) -> Measure:
-    """The 99th percentile of the time that matching an event takes."""
+    """Measure the 99th percentile of the time that matching an event takes."""
     count = max(min(SIZES["1m"], pace.registrations_max), 2 * fleet.DEVICES)
 
     def measure() -> Reading:
@@ -251,7 +251,7 @@ def _swapping(world: World, pace: Pace, what: str) -> Measure:
 
 @cache
 def _swapped(world: World, count: int) -> str:
-    """The folder of an index as forwarders have it."""
+    """Return the folder of an index in the format of forwarders."""
     root = str(Path(world.data) / f"swapped-{count}")
     _child(world, swapping.Work("build", root, count, 0.0))
     return root

@@ -1,4 +1,4 @@
-"""`cursors`: a listen from the first, middle and last cursor of streams of growing length."""
+"""`cursors`: a listener from the first, middle and last cursor of streams of growing length."""
 
 import json
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 
 class _Place:
-    """One of the places in all streams, which are measured together: their listens take turns."""
+    """A position in all streams. The streams are measured together: their listeners take turns."""
 
     def __init__(self, world: World, pace: Pace, place: int) -> None:
         self._world = world
@@ -40,7 +40,7 @@ class _Place:
         self._figures: dict[str, float] = {}
 
     def of(self, at: int) -> Measure:
-        """Of one stream; the longest one comes first in each turn, and measures for all."""
+        """Measure one stream; the longest one comes first in each turn, and measures for all."""
 
         def measure() -> Reading:
             if at == len(self._pace.streams) - 1:
@@ -71,7 +71,7 @@ class _Place:
 
 @cache
 def _filled(world: World, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Made when first needed."""
+    """Create the streams on first use."""
     return [world.fill(f"held.{at}", size) for at, size in enumerate(sizes)]
 
 
@@ -80,7 +80,9 @@ COLOURS = {"first": "#0b6e99", "middle": "#b35900", "last": "#4d7c0f"}
 
 
 def plot(results: Sequence[Result], longest: int) -> str:
-    """The p50 of each place over the length of the stream, as an SVG; one step for each length."""
+    """Draw the p50 of each position over the length of the stream as an SVG; one step per
+    length.
+    """
     lines = {r.case.name.removeprefix("cursor_"): _points(r, longest) for r in results}
     top = 1.25 * max(value for points in lines.values() for _, value in points)
     sizes = [size for size, _ in next(iter(lines.values()))]

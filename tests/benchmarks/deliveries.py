@@ -1,4 +1,4 @@
-"""Endpoints, events and deliveries as a forwarder would have written them. Sql module."""
+"""Endpoints, events and deliveries in the form in which a forwarder writes them. Sql module."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -20,7 +20,7 @@ APPENDED_MAX = 2_000  # events of one transaction
 
 
 def connect(url: str) -> Connection:
-    """A connection in autocommit mode to a database in which deliveries can be written."""
+    """Open a connection in autocommit mode to a database in which deliveries can be written."""
     connection = psycopg.connect(url, autocommit=True)
     row = connection.execute("SELECT current_date, current_partition FROM log_state").fetchone()
     assert row is not None
@@ -30,7 +30,7 @@ def connect(url: str) -> Connection:
 
 
 def make_endpoints(connection: Connection, secret_key: str, urls: Sequence[str]) -> list[int]:
-    """New endpoints, one per URL; disabled, so that nothing goes to them yet."""
+    """Create endpoints, one per URL; they are disabled, so nothing is delivered yet."""
     return [
         connection.execute(
             "INSERT INTO endpoints (zone_id, client_id, url, secret, enabled)"
@@ -48,12 +48,12 @@ def enable(connection: Connection, endpoints: Sequence[int], *, on: bool = True)
 
 
 def notify(connection: Connection) -> None:
-    """Tell workers that there is something new, as a forwarder does."""
+    """Notify workers of new deliveries, as a forwarder does."""
     connection.execute("SELECT pg_notify('eventhub_deliveries', '')")
 
 
 def append(connection: Connection, stream_id: int, count: int) -> list[int]:
-    """The sequences of so many new events."""
+    """Append so many events; return their sequences."""
     found: list[int] = []
     while len(found) < count:
         drafts = [Draft(stream_id, MASK, stored())] * min(count - len(found), APPENDED_MAX)
@@ -68,7 +68,7 @@ def insert_pending(
     sequences: Sequence[int],
     endpoints: Sequence[int],
 ) -> None:
-    """Each of those events to each of those endpoints, in the log's order."""
+    """Insert a delivery of each event to each endpoint, in the log's order."""
     connection.execute(
         "INSERT INTO deliveries"
         "  (partition_id, endpoint_id, segment_id, sequence, stream_id, registrations)"
@@ -83,7 +83,9 @@ def insert_pending(
 
 
 def keys(connection: Connection, endpoints: Sequence[int]) -> list[tuple[int, ...]]:
-    """(group, endpoint, segment, sequence) of the deliveries of those endpoints, oldest first."""
+    """Return (group, endpoint, segment, sequence) of the deliveries of those endpoints, oldest
+    first.
+    """
     return connection.execute(
         "SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries"
         " WHERE endpoint_id = ANY(%s) ORDER BY sequence, endpoint_id",
@@ -92,7 +94,7 @@ def keys(connection: Connection, endpoints: Sequence[int]) -> list[tuple[int, ..
 
 
 def pending(connection: Connection, endpoints: Sequence[int]) -> int:
-    """How many deliveries of those endpoints are not finished."""
+    """Return the number of unfinished deliveries of those endpoints."""
     row = connection.execute(
         "SELECT count(*) FROM deliveries WHERE endpoint_id = ANY(%s) AND state = 'pending'",
         (list(endpoints),),
@@ -104,9 +106,9 @@ def pending(connection: Connection, endpoints: Sequence[int]) -> int:
 def latencies_ms(
     connection: Connection, endpoints: Sequence[int]
 ) -> tuple[float, dict[str, float]]:
-    """From being written to being answered: the 99th percentile, and what else there is to say.
+    """Return the 99th percentile from a delivery's row to its response, and other figures.
 
-    The first second is left out: the workers meet the endpoints for the first time.
+    The first second is left out: it includes the workers' first connections to the endpoints.
     """
     row = connection.execute(
         "WITH took AS ("

@@ -25,6 +25,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
             product=emit.latency(world, pace, target(durability)),
             baselines={"sync": emit.latency(world, pace, target("sync"))},
             lower_is_better=True,
+            order=(("value", "sync"),),
         )
         for durability in ("async", "transient")
     ]

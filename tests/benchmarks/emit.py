@@ -49,7 +49,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 
 def noop(world: World, pace: Pace) -> Measure:
-    """Requests per second of the same server with an application that does nothing."""
+    """Measure requests per second of the same server with an application that does nothing."""
     return posted(world, pace, lambda: _noop(world), 64)
 
 
@@ -66,7 +66,7 @@ def _job(target: Target, pace: Pace, body: bytes, connections: int) -> HttpJob:
 
 
 def posted(world: World, pace: Pace, target: Find, connections: int) -> Measure:
-    """Requests per second, one event each, on so many connections."""
+    """Measure requests per second, one event each, on so many connections."""
 
     def measure() -> Reading:
         job = _job(target(), pace, events.one(), connections)
@@ -86,7 +86,7 @@ def _batches(world: World, pace: Pace) -> Measure:
 
 
 def latency(world: World, pace: Pace, target: Find) -> Measure:
-    """p50 of a POST of one event on one connection."""
+    """Measure the p50 of a POST of one event on one connection."""
 
     def measure() -> Reading:
         job = _job(target(), pace, events.one(), 1)

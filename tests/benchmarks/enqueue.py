@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.enqueue`: one task of the baseline per line of standard input, each a
-JSON array of the delivery's key. Runs in a process of its own.
+"""The command `python -m tests.benchmarks.enqueue`: enqueues one task of the baseline per line of
+standard input, each a JSON array of the delivery's key. It runs in a process of its own.
 """
 
 import json

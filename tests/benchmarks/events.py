@@ -1,4 +1,4 @@
-"""The event of all benchmarks: 300 bytes of JSON as a caller sends it, and the bytes stored for it.
+"""The event of all benchmarks: 300 bytes of JSON as a caller sends it, and its stored bytes.
 Plain.
 """
 
@@ -12,7 +12,7 @@ CLIENT = "bench"
 
 
 def event() -> dict[str, Any]:
-    """Four attributes and a body, padded to the size."""
+    """Return four attributes and a body, padded to the size."""
     made: dict[str, Any] = {
         "domain": "telecom",
         "type": "link.alarm",
@@ -33,14 +33,14 @@ def batch(count: int) -> bytes:
 
 
 def numbered(incarnation: int) -> tuple[bytes, bytes]:
-    """What comes before and after the sequence of an event with a producer's id."""
+    """Return the bytes before and after the sequence of an event with a producer's id."""
     text = _compact({**event(), "id": {"incarnation": incarnation, "sequence": 0}})
     before, after = text.rsplit(b"0}}", 1)
     return before, b"}}" + after
 
 
 def stored() -> bytes:
-    """The stored bytes of the event, as the emit route makes them."""
+    """Return the stored bytes of the event, as the emit route encodes them."""
     [parsed] = parse(one(), JSON)
     mask = event_mask(parsed)
     assert isinstance(mask, int)

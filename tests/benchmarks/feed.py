@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.feed JSON`: events and their deliveries at a steady pace, as
-forwarders write them, and the notice to the workers with each. Runs in a process of its own.
+"""The command `python -m tests.benchmarks.feed JSON`: inserts events and their deliveries at a
+constant rate, as forwarders do, and notifies the workers. It runs in a process of its own.
 """
 
 import json
@@ -12,7 +12,7 @@ from tests.benchmarks import deliveries
 
 
 class Feed(NamedTuple):
-    """One event for all the endpoints every `interval_s`."""
+    """The parameters: one event for all endpoints every `interval_s`."""
 
     stream_id: int
     endpoints: list[int]

@@ -1,6 +1,6 @@
-"""`python -m tests.benchmarks.fill STREAM_ID COUNT`: appends so many events to an empty stream
-through the product's append; prints the seconds it took and cursors into the stream, as JSON. Runs
-in a process of its own.
+"""The command `python -m tests.benchmarks.fill STREAM_ID COUNT`: appends so many events to an empty
+stream through the product's append; prints the seconds it took and cursors into the stream, as
+JSON. It runs in a process of its own.
 """
 
 import json
@@ -20,7 +20,9 @@ MASK = 1 << 63
 
 
 def fill(stream_id: int, count: int) -> dict[str, object]:
-    """`cursors`: before the first event, the one in the middle and the last, as texts."""
+    """Append the events. `cursors`: before the first event, the middle one and the last, as
+    texts.
+    """
     draft = Draft(stream_id, MASK, stored())
     url = read_env().database_url
     began = time.perf_counter()
@@ -37,7 +39,7 @@ def fill(stream_id: int, count: int) -> dict[str, object]:
 
 
 def _cursor(connection: psycopg.Connection[Any], stream_id: int, sequence: int) -> str:
-    """The cursor before an event, in its own segment."""
+    """Return the cursor before an event, in its own segment."""
     [row] = connection.execute(
         "SELECT uuid::text FROM segments WHERE stream_id = %s AND first <= %s"
         " ORDER BY first DESC LIMIT 1",

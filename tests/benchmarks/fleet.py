@@ -1,11 +1,10 @@
 """A fleet of devices: many registrations, few of which an event matches, and events for them.
 Always the same for a seed. Plain.
 
-Registration n: the first DEVICES ask for a device each, and every event has one of these. Of ten of
-the others eight ask for a device of their own that never tells anything, one for a device with a
-load that is seldom reached, and one for the nodes of a group with such a load. So an event matches
-one registration, however many there are, and leads a matcher to two in 10,000 of them that it has
-to look at.
+Registration n: each of the first DEVICES filters on one device, and every event has one of these.
+Of ten of the others, eight filter on a device that never sends anything, one on a device with a
+load that is rarely reached, and one on the nodes of a group with such a load. So an event matches
+one registration, however many there are, and a matcher has to evaluate two of 10,000.
 """
 
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ SHARE = 10  # of registrations, one for each of the seldom kinds
 
 
 def filter_of(number: int) -> dict[str, Any]:
-    """The fields of a registration's filter."""
+    """Return the fields of a registration's filter."""
     if number < DEVICES or number % SHARE > 1:
         return {"domain": DOMAIN, "type": TYPE, "attributes": {"device": f"d{number}"}}
     at = number // SHARE
@@ -41,14 +40,16 @@ def key_of(stream: str, number: int) -> str:
 
 
 def lines(stream: str, numbers: Iterator[int] | range, endpoint: int) -> Iterator[bytes]:
-    """For the bulk route."""
+    """Yield lines for the bulk route."""
     for number in numbers:
         fields = {"op": "create", "key": key_of(stream, number), "endpoint": endpoint}
         yield orjson.dumps({**fields, "streams": [stream], **filter_of(number)})
 
 
 def matching(event: dict[str, Any], registrations: int, first: int = 0) -> int:
-    """How many of the registrations from `first` on an event matches, computed from the above."""
+    """Return how many of the registrations from `first` on an event matches, computed without a
+    matcher.
+    """
     attributes = event["attributes"]
     device, group = str(attributes["device"]), str(attributes["node"]).partition("-")[0]
     number = int(device[1:]) if device.startswith("d") else -1
@@ -64,7 +65,7 @@ def matching(event: dict[str, Any], registrations: int, first: int = 0) -> int:
 
 
 def events(count: int, *, hot: float = 0.0, seed: int = SEED) -> list[dict[str, Any]]:
-    """So many; the given share of them has a load above what is asked for."""
+    """Return so many events; the given share of them has a load above every threshold."""
     random = Random(seed)
     return [_event(random, hot) for _ in range(count)]
 

@@ -1,6 +1,6 @@
-"""A hub's history of any size as the Spark jobs read it, made straight into files: an archive of
-sealed segments, and the tables of a run's inputs. Everything was delivered, a few with a retry.
-Always the same for a size.
+"""A hub's history of any size as the Spark jobs read it, written directly to files: an archive of
+sealed segments, and the tables of a run's inputs. Everything was delivered, a few events with a
+retry. Always the same for a size.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ CLIENT = "plant"
 
 
 class History(NamedTuple):
-    """Where it lies, and what is in it."""
+    """The folders of a history, and its counts."""
 
     folder: Path
     events: int
@@ -51,7 +51,7 @@ class History(NamedTuple):
         return max(self.events // SEGMENT_EVENTS, 1)
 
     def order(self, job: str, params: dict[str, Any], work: str, result: str) -> JobSpec:
-        """To run a job on it."""
+        """Return the specification of a job on this history."""
         return JobSpec(
             job=job,
             run=1,
@@ -74,7 +74,7 @@ class Piece(NamedTuple):
 
     @property
     def numbers(self) -> np.ndarray[Any, Any]:
-        """Which events of all those are: streams take turns with their segments."""
+        """The numbers of its events among all: streams alternate with their segments."""
         return (self.id - 1) * SEGMENT_EVENTS + np.arange(self.last - self.first + 1)
 
     @property
@@ -83,7 +83,7 @@ class Piece(NamedTuple):
 
 
 def make_history(folder: Path, events: int, processes: int = 2) -> History:
-    """Write all of it; some seconds a million."""
+    """Write the history; takes some seconds per million events."""
     history = History(folder, events, int(DEVICES * OWED_SHARE))
     history.archive.mkdir(parents=True)
     pieces = _pieces(history)
@@ -115,7 +115,7 @@ def _pieces(history: History) -> list[Piece]:
 
 @cache
 def _templates() -> list[bytes]:
-    """The stored bytes of an event of each device, without the producer's id."""
+    """Return the stored bytes of an event of each device, without the producer's id."""
     found = []
     for number in range(DEVICES):
         [parsed] = parse(orjson.dumps(event_of(number)), JSON)
@@ -126,7 +126,9 @@ def _templates() -> list[bytes]:
 
 
 def _payloads(piece: Piece) -> Iterator[bytes]:
-    """Fields of protobuf may follow one another: the id is put behind the template."""
+    """Yield the payloads. Protobuf fields may be concatenated: the id is appended to the
+    template.
+    """
     templates = _templates()
     for number in piece.numbers.tolist():
         made = event_pb2.EventId(client=CLIENT, incarnation=piece.stream_id, sequence=number + 1)
@@ -135,7 +137,7 @@ def _payloads(piece: Piece) -> Iterator[bytes]:
 
 
 def _write_segment(archive: Path, piece: Piece) -> dict[str, Any]:
-    """The file, and the row of `segments`."""
+    """Write the file; return its row of `segments`."""
     payloads = list(_payloads(piece))
     times = piece.times_us
     table = pa.table(
@@ -231,14 +233,14 @@ def _client() -> dict[str, Any]:
 
 
 class _PendingRows(NamedTuple):
-    """Of one segment."""
+    """The pending rows of one segment."""
 
     deliveries: pa.Table
     attempts: pa.Table
 
 
 def pending_rows(history: History, piece: Piece) -> _PendingRows:
-    """A delivery for each event whose device is asked for; it took 20 to 520 ms."""
+    """Return a delivery for each event whose device has a registration; it took 20 to 520 ms."""
     devices = device_of(piece.numbers)
     at = np.flatnonzero(devices < history.asked)
     device, created = devices[at], piece.times_us[at] + 5_000
@@ -284,7 +286,7 @@ def pending_rows(history: History, piece: Piece) -> _PendingRows:
 
 
 def _table(name: str, columns: dict[str, Any]) -> pa.Table:
-    """With nulls in the columns that are not given."""
+    """Return the table, with nulls in the columns that are not given."""
     count = len(next(iter(columns.values())))
     schema = TABLES[name]
     arrays = [

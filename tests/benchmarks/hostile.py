@@ -1,5 +1,5 @@
-"""`hostile`: how soon filters that are meant to harm are refused at every route, what others feel
-of it, and what they feel of the costliest filters that are allowed.
+"""`hostile`: how soon harmful filters are refused on every route, how much they delay other
+clients, and how much the most expensive allowed filters do.
 """
 
 import json
@@ -67,7 +67,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 
 class _Scene(NamedTuple):
-    """A hub where others have registrations, and a key of who attacks."""
+    """A hub where other clients have registrations, and the attacker's key."""
 
     hub: Hub
     key: str
@@ -76,7 +76,7 @@ class _Scene(NamedTuple):
 
 
 class _Attack:
-    """Hostile filters at all routes, while others' events are timed."""
+    """Hostile filters on all routes, while the events of other clients are timed."""
 
     def __init__(self, world: World, pace: Pace) -> None:
         self._world = world
@@ -84,7 +84,7 @@ class _Attack:
         self._number = 0
 
     def refusal(self) -> Reading:
-        """The median of all; which route and filter took longest."""
+        """Return the median of all refusals; the slowest route and filter are shown."""
         _, seen = self._run()
         took: dict[str, list[float]] = defaultdict(list)
         for route, _, ms, _ in seen:
@@ -109,7 +109,7 @@ class _Attack:
         return measure
 
     def beside_expensive(self) -> Reading:
-        """Others' events beside filters of one client that are allowed and cost the most."""
+        """Measure events of others while one client has the most expensive allowed filters."""
         scene = self._scene()
         expensive = [orjson.dumps(_line(n, scene.endpoint)) for n in range(EXPENSIVE)]
         made = scene.hub.register(expensive, scene.key, some=True)
@@ -153,7 +153,7 @@ class _Attack:
 
 
 def expensive_us() -> float:
-    """What one of the costliest filters costs an event: microseconds of CPU time."""
+    """Return the cost of one of the most expensive filters per event: microseconds of CPU time."""
     matcher = FilterMatcher(new_matcher())
     matcher.add(1, specs_of(parse_predicate(bombs.costliest(1))))
     events = [event_from_dict(event) for event in fleet.events(EXPENSIVE_EVENTS)]
@@ -183,7 +183,9 @@ def _scene(world: World, pace: Pace) -> _Scene:
 
 
 def _line(number: int, endpoint: int) -> dict[str, Any]:
-    """Registers one of the costliest filters; what it matches is nothing, so it costs no output."""
+    """Return a line that registers one of the most expensive filters; it matches nothing, so it
+    costs no output.
+    """
     return {
         "op": "create",
         "key": f"expensive-{number}",
@@ -195,7 +197,7 @@ def _line(number: int, endpoint: int) -> dict[str, Any]:
 
 
 def _attacks() -> list[Attack]:
-    """Every one to every route, by turns."""
+    """Return every filter for every route, in turn."""
     return [
         Attack(route, bomb.name, _body(route, bomb), [*bomb.codes, *_of_route(route, bomb)])
         for bomb in bombs.refused()
@@ -217,7 +219,9 @@ def _body(route: str, bomb: bombs.Bomb) -> str:
 
 
 def _of_route(route: str, bomb: bombs.Bomb) -> list[str]:
-    """What a route says before it reads the filter: its message is too long, or too deep."""
+    """Return the codes of a route that refuses the message before it reads the filter: too long, or
+    too deep.
+    """
     if route == "listen":
         return ["message_too_large", TOO_BIG, CUT, "too_deep"]
     return ["body_too_large", "too_deep"]

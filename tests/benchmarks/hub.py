@@ -1,5 +1,5 @@
-"""A hub of its own for a benchmark: a database on the world's server, a web process, a forwarder, a
-worker of callbacks, and one port on which the benchmark receives them.
+"""A hub for one benchmark: a database on the world's server, a web process, a forwarder, a worker
+of callbacks, and a port on which the benchmark receives them.
 """
 
 import http.client
@@ -36,10 +36,10 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Hub:
-    """Everything through its public routes, but what is said otherwise."""
+    """A hub, used through its public routes unless stated otherwise."""
 
     def __init__(self, name: str, env: Mapping[str, str], url: str, folder: Path) -> None:
-        """`url`: of a database that was migrated."""
+        """Prepare a hub. `url`: of a migrated database."""
         folder.mkdir()
         metrics = folder / "metrics"
         metrics.mkdir()
@@ -60,7 +60,7 @@ class Hub:
         self.worker = self._process("worker", celery_worker(f"{name}@%h"), folder)
 
     def start(self) -> None:
-        """All processes. Raises LoadFailed."""
+        """Start all processes. Raise LoadFailed."""
         self.web.start(wait=False)
         self.worker.start()
         self.forwarder.start()
@@ -73,7 +73,7 @@ class Hub:
             process.stop()
 
     def manage(self, *words: str) -> str:
-        """What `manage.py WORDS` printed. Raises LoadFailed."""
+        """Return what `manage.py WORDS` printed. Raise LoadFailed."""
         command = [sys.executable, MANAGE, *words]
         done = subprocess.run(command, env=self.env, capture_output=True, text=True)
         if done.returncode != 0:
@@ -81,7 +81,7 @@ class Hub:
         return done.stdout
 
     def build_index(self, stream: str) -> bool:
-        """Whether the hub's command built the match index of a stream."""
+        """Build the match index of a stream by the hub's command; return whether it did."""
         try:
             self.manage("index", "build", "--stream", stream)
         except LoadFailed as error:
@@ -90,7 +90,7 @@ class Hub:
         return True
 
     def index_epoch(self, stream_id: int) -> float:
-        """Of the match index that the forwarder matches a stream from; 0: none."""
+        """Return the epoch of the match index that the forwarder uses for a stream; 0: none."""
         return self.metrics().get(f'eventhub_index_epoch{{stream="{stream_id}"}}', 0.0)
 
     def new_key(self, client: str, *grants: str) -> str:
@@ -98,7 +98,7 @@ class Hub:
         return self.manage("createkey", client, *words).split()[-1]
 
     def call(self, method: str, path: str, body: Any = None, key: str = "") -> Any:
-        """The JSON of an answer. Raises LoadFailed."""
+        """Return the JSON of an answer. Raise LoadFailed."""
         headers = {"Authorization": f"Bearer {key or self.key}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         with closing(http.client.HTTPConnection("127.0.0.1", self.web.port, timeout=60)) as opened:
@@ -110,13 +110,13 @@ class Hub:
         return json.loads(text) if text else None
 
     def stream(self, name: str) -> int:
-        """A new stream; its number."""
+        """Create a stream; return its number."""
         self.call("PUT", f"/v1/streams/{name}", {})
         [(found,)] = self.rows("SELECT id FROM streams WHERE name = %s", name)
         return int(found)
 
     def endpoint(self, path: str, key: str = "") -> int:
-        """A new endpoint at the receiver's port."""
+        """Create an endpoint at the receiver's port; return its id."""
         url = f"http://127.0.0.1:{self.port}/{path}"
         return int(self.call("POST", "/v1/endpoints", {"url": url}, key)["id"])
 
@@ -125,8 +125,8 @@ class Hub:
         return Target(self.web.port, f"/v1/streams/{stream}/events", headers)
 
     def register(self, lines: Iterable[bytes], key: str = "", *, some: bool = False) -> int:
-        """Make registrations by the bulk route; how many. Raises LoadFailed, if not all are made
-        and `some` are not enough.
+        """Create registrations by the bulk route; return how many. Raise LoadFailed unless all were
+        created or `some` is enough.
         """
         with closing(http.client.HTTPConnection("127.0.0.1", self.web.port, timeout=120)) as opened:
             headers = {
@@ -141,24 +141,24 @@ class Hub:
         return int(replies[-1]["created"])
 
     def rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
-        """From the database itself."""
+        """Return rows of the database."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             cursor = connection.execute(query.encode(), args)
             return cursor.fetchall() if cursor.description else []
 
     def metrics(self) -> dict[str, float]:
-        """Of all processes of the hub, by name and labels as they are shown."""
+        """Return the metrics of all processes of the hub, by name and labels as they are shown."""
         with _DIRECT.open(f"{self.web.url}/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
 
     def forwarder_mb(self) -> float:
-        """Its own memory, without what it shares with others."""
+        """Return the forwarder's private memory in MB."""
         return float(psutil.Process(self.forwarder.pid).memory_full_info().uss / MB)
 
     def settled(self, stream_id: int) -> bool:
-        """Whether all events of a stream are matched and all that is pending was delivered."""
+        """Return whether all events of a stream are matched and all pending deliveries done."""
         return settled(self.url, stream_id)
 
     def _process(self, name: str, argv: tuple[str, ...], folder: Path) -> LiveProcess:
@@ -173,7 +173,7 @@ class Hub:
 
 
 def settled(url: str, stream_id: int) -> bool:
-    """Whether all events of a stream are matched and all that is pending from it was delivered."""
+    """Return whether all events of a stream are matched and all its pending deliveries done."""
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute(
             "SELECT COALESCE((SELECT f.sequence FROM forwarding f WHERE f.stream_id = h.stream_id),"
@@ -197,7 +197,7 @@ def _pieces(lines: Iterable[bytes]) -> Iterable[bytes]:
 
 
 def migrated(env: Mapping[str, str]) -> str:
-    """The name of a database from which those of hubs are copied."""
+    """Return the name of the migrated database from which those of hubs are copied."""
     with psycopg.connect(env["DATABASE_URL"], autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
     _boot(env, make_conninfo(env["DATABASE_URL"], dbname=TEMPLATE), "--migrate")
@@ -205,7 +205,7 @@ def migrated(env: Mapping[str, str]) -> str:
 
 
 def copied(env: Mapping[str, str], template: str, name: str) -> str:
-    """The URL of a new database, whose log is checked."""
+    """Return the URL of a new database, whose log is checked."""
     server = env["DATABASE_URL"]
     words = map(sql.Identifier, (f"hub_{name}", template))
     with psycopg.connect(server, autocommit=True) as admin:

@@ -1,4 +1,4 @@
-"""`idle`: what a whole hub takes of a core while nobody asks it for anything. Plain."""
+"""`idle`: the share of a core that a whole hub takes while nothing is requested. Plain."""
 
 import asyncio
 import shutil
@@ -30,7 +30,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 
 def _idle(pace: Pace) -> Measure:
-    """By all processes together, those that came and went among them."""
+    """Measure all processes together, those that were started and ended meanwhile included."""
     seconds = 10 * pace.seconds
 
     def measure() -> Reading:
@@ -52,8 +52,8 @@ def _idle(pace: Pace) -> Measure:
 
 
 def _used_ms(supervisor: int) -> dict[str, float]:
-    """The time on cores of a hub's processes, by what they are; exact, where `times` counts ticks.
-    Of those that ended their parents know.
+    """Return the CPU time of a hub's processes, by kind; exact, where `times` counts ticks. The
+    time of ended processes is counted by their parents.
     """
     root = psutil.Process(supervisor)
     used: dict[str, float] = {}

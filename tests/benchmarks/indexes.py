@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.indexes WORK`: builds a match index, opens it, or maps it in two
-processes; prints figures as JSON. Runs in a process of its own.
+"""The command `python -m tests.benchmarks.indexes WORK`: builds a match index, opens it, or maps it
+in two processes; prints figures as JSON. It runs in a process of its own.
 """
 
 import gc
@@ -28,7 +28,7 @@ EVENTS = 2_000  # matched by each of two processes
 
 
 class Work(NamedTuple):
-    """`what`: build, open or share. `data`: pairs or predicates."""
+    """The work. `what`: build, open or share. `data`: pairs or predicates."""
 
     what: str
     root: str
@@ -54,7 +54,7 @@ def entries(work: Work) -> Iterator[IndexEntry]:
 
 
 def built(work: Work) -> dict[str, float]:
-    """CPU seconds from the first entry's drawing to the last file's name; bytes on disk."""
+    """Measure CPU seconds from the first entry to the last file, and bytes on disk."""
     began = process_time()
     manifest = build(Path(work.root), entries(work), EpochPlan(built_through_sequence=0))
     seconds = process_time() - began
@@ -62,7 +62,7 @@ def built(work: Work) -> dict[str, float]:
 
 
 def opened(root: Path) -> dict[str, float]:
-    """Milliseconds until the first answer can be given, the manifest read and headers checked."""
+    """Measure milliseconds until the first match is possible: manifest read, headers checked."""
     took = []
     for _ in range(OPENED):
         began = perf_counter()
@@ -72,7 +72,9 @@ def opened(root: Path) -> dict[str, float]:
 
 
 def shared(root: Path) -> dict[str, float]:
-    """Kilobytes of the index in memory, and the part of a process when another one has it too."""
+    """Measure kilobytes of the index in memory, and a process's share if another process has it
+    too.
+    """
     command = [sys.executable, "-m", "tests.benchmarks.indexes", json.dumps(Work("map", str(root)))]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     children = [subprocess.Popen(command, **pipes) for _ in range(2)]  # type: ignore[call-overload]
@@ -84,7 +86,9 @@ def shared(root: Path) -> dict[str, float]:
 
 
 def mapped(root: Path) -> dict[str, float]:
-    """One of the two: it has matched and read everything, and waits until the other one has."""
+    """Map the index in one of two processes: match, read everything, and wait until the other one
+    has done so.
+    """
     base = open_base(root)
     engine = answering(base, AUTO)
     for event in interest.coming(EVENTS):

@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.inprocess`: Log.append without HTTP, by emitters that wait for each
-reply; prints figures as JSON. Runs in a process of its own, as a web process would.
+"""The command `python -m tests.benchmarks.inprocess`: Log.append without HTTP, by emitters that
+wait for each reply; prints figures as JSON. It runs in a process of its own, like a web process.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ MASK = 1 << 63
 
 
 class Work(NamedTuple):
-    """`emitters` append `events` at once each, again and again."""
+    """The work: `emitters` append `events` at once each, repeatedly."""
 
     stream_id: int
     emitters: int
@@ -57,7 +57,7 @@ async def run(work: Work) -> dict[str, float]:
 
 
 async def _emit(log: Log, request: list[Draft], took: "array[int]", span: tuple[int, int]) -> None:
-    """Append until the span is over; what was replied within it counts."""
+    """Append until the span is over; replies within it count."""
     began_ns, ended_ns = span
     now = now_ns()
     while now < ended_ns:

@@ -2,7 +2,7 @@
 same for a seed. Plain.
 
 500 names x 200 values are 100,000 pairs, of any popularity each; 8 pairs of domain and type. A
-registration asks for 1 to 4 pairs, one in 2,000 for none; an event has 5 to 15.
+registration has 1 to 4 pairs, one in 2,000 none; an event has 5 to 15.
 """
 
 from bisect import bisect_left
@@ -23,14 +23,14 @@ EVENT_PAIRS = (5, 15)
 
 
 class Interest(NamedTuple):
-    """What is asked for, and what comes, as JSON objects."""
+    """Registrations and events, as JSON objects."""
 
     specs: list[Spec]
     events: list[dict[str, Any]]
 
 
 class Draws:
-    """A source of gates and pairs."""
+    """A source of types and pairs."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -44,7 +44,7 @@ class Draws:
         return f"domain{rank % 4}", f"type.{rank}"
 
     def attributes(self, count: int) -> dict[str, str]:
-        """Pairs with different names."""
+        """Return pairs with different names."""
         drawn: dict[str, str] = {}
         while len(drawn) < count:
             pair = self._by_rank[self._rank(self._pairs)]
@@ -56,17 +56,17 @@ class Draws:
 
 
 def zipf(count: int) -> list[float]:
-    """Cumulated weights of ranks 1, 2, 3, ... by Zipf's law."""
+    """Return cumulated weights of ranks 1, 2, 3, ... by Zipf's law."""
     return list(accumulate(1 / rank for rank in range(1, count + 1)))
 
 
 def interest(registrations: int, events: int) -> Interest:
-    """So many of both; the first registrations are the same for any number."""
+    """Return so many of both; the first registrations are the same for any number."""
     return Interest([*specs(registrations)], coming(events))
 
 
 def specs(count: int) -> Iterator[Spec]:
-    """One after the other: ten million are more than memory should hold."""
+    """Yield specs one after the other: ten million do not fit into memory."""
     draws = Draws(SEED + 1)
     return (_spec(draws) for _ in range(count))
 

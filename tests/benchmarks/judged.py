@@ -1,7 +1,6 @@
-"""Whether registrations that came, changed and went got exactly what they requested.
-
-It is judged from what a run of `churn` sent and received, and from where the hub says that each
-version begins and ends. Plain.
+"""Checks whether registrations that were created, changed and deleted got exactly what they
+requested, from what a run of `churn` sent and received, and from the bounds that the hub reports
+for each version. Plain.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,7 +24,7 @@ VERSIONS = """
 
 
 class Coming(NamedTuple):
-    """What was seen; the batches of events, and how many others each of them matches."""
+    """What was received; the batches of events, and how many other registrations each matches."""
 
     seen: Seen
     batches: list[list[dict[str, Any]]]
@@ -33,7 +32,7 @@ class Coming(NamedTuple):
 
 
 class Version(NamedTuple):
-    """From after a place of the stream up to another."""
+    """A version, in force after one sequence of the stream up to another."""
 
     ticket: int
     key: str
@@ -105,7 +104,7 @@ def expected_of(versions: list[Version], coming: Coming) -> dict[tuple[str, int]
 def calls_wrong(
     expected: dict[tuple[str, int], list[int]], calls: list[tuple[str, int, list[int]]]
 ) -> list[str]:
-    """What is missing, what is too much, what came twice."""
+    """Return missing, unexpected and repeated callbacks."""
     came = {(path, sequence): tickets for path, sequence, tickets in calls}
     times = Counter((path, sequence) for path, sequence, _ in calls)
     problems = [f"event {sequence} came {n} times" for (_, sequence), n in times.items() if n > 1]
@@ -120,8 +119,8 @@ def calls_wrong(
 
 
 def places_wrong(versions: list[Version], seen: Seen) -> list[str]:
-    """Every change's place is at or after what was acknowledged before its line was sent, and
-    before what was sent after it was acknowledged.
+    """Check that every change's position is at or after what was acknowledged before its line was
+    sent, and before what was sent after it was acknowledged.
     """
     by_key: dict[str, list[Version]] = defaultdict(list)
     for version in versions:
@@ -151,7 +150,7 @@ def places_wrong(versions: list[Version], seen: Seen) -> list[str]:
 
 
 def _place(versions: list[Version], op: str) -> int | None:
-    """Where a change took over."""
+    """Return the position at which a change took effect."""
     if not versions or (op == "change" and len(versions) < 2):
         return None
     if op == "create":
@@ -160,7 +159,7 @@ def _place(versions: list[Version], op: str) -> int | None:
 
 
 def _when(times: list[tuple[int, int]], line: int) -> int:
-    """When a line was sent or acknowledged: with the first that goes as far."""
+    """Return when a line was sent or acknowledged: the time of the first record that covers it."""
     return times[bisect_left(times, line, key=lambda one: one[0])][1]
 
 
@@ -172,7 +171,7 @@ def _running(values: list[int], best: Any) -> list[int]:
 
 
 def _others(coming: Coming) -> dict[int, int]:
-    """How many of the population each event matches, where any."""
+    """Return how many of the population each event matches, where any."""
     return {
         sequence: count
         for which, first, *_ in _runs(coming.seen)
@@ -182,5 +181,5 @@ def _others(coming: Coming) -> dict[int, int]:
 
 
 def _runs(seen: Seen) -> list[tuple[int, int, int, int, int]]:
-    """Batches in the stream's order: which, first, last, sent, acknowledged."""
+    """Return the batches in the stream's order: number, first, last, sent, acknowledged."""
     return sorted(seen["batches"], key=lambda one: one[1])

@@ -48,7 +48,7 @@ def _latency(world: World, pace: Pace, transport: str) -> Measure:
 
 
 def _idle(world: World, pace: Pace) -> Measure:
-    """Of a fresh server each time: memory that was used before is not asked for again."""
+    """Measure with a fresh server each time: freed memory is not requested again."""
 
     def measure() -> Reading:
         world.end_product()

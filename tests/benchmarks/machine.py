@@ -1,5 +1,5 @@
-"""What this machine gives in this run: write + fdatasync in a loop where the database's data is.
-Plain.
+"""The capacity of this machine in this run: write + fdatasync in a loop on the disk of the
+database. Plain.
 """
 
 import os
@@ -12,7 +12,7 @@ BLOCK = bytes(8_192)
 
 
 def fsync_rate(folder: Path, *, seconds: float) -> dict[str, float]:
-    """Rewrites one preallocated block again and again, as a log file is written."""
+    """Rewrite one preallocated block repeatedly, like a WAL file."""
     took: list[float] = []
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(bytes(16 * 1024 * 1024))

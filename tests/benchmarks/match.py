@@ -1,6 +1,6 @@
 """`match`: matchers on one thread, JSON bytes in and numbers out: the engines over an index and the
-matcher in memory, against SUN's counting in dictionaries and the naive scan. A child process of its
-own for each reading; an index is built once a run.
+matcher in memory, against SUN's counting in dictionaries and the naive scan. Each reading has a
+child process of its own; an index is built once a run.
 """
 
 import json
@@ -74,8 +74,8 @@ class _Sides:
         self._once: dict[str, Reading] = {}
 
     def once(self, side: str) -> Measure:
-        """For what takes long to be made and is slow by far, and for what has no bound: the first
-        reading counts.
+        """Measure once, for sides that take long to create and are slow by far, or have no bound:
+        the first reading counts.
         """
 
         def measure() -> Reading:
@@ -126,7 +126,9 @@ def _predicates(sides: _Sides, engine: str) -> Case:
 
 
 def _ranges(world: World, pace: Pace, count: int, *, churn: bool = False) -> Case:
-    """Of a forwarder's or a listener's matcher; with `churn` a change before each event."""
+    """Return the case of a forwarder's or a listener's matcher; with `churn` a change before each
+    event.
+    """
     sides = _Sides(world, pace, count, "ranges", churn=churn)
     name = f"match_ranges_{count}{'_churn' if churn else ''}"
     floor, goal = RANGE_BOUNDS.get(name, (None, None))
@@ -135,14 +137,14 @@ def _ranges(world: World, pace: Pace, count: int, *, churn: bool = False) -> Cas
 
 
 def _as_access(world: World, pace: Pace, size: str) -> Case:
-    """What equalities cost where `auto` matches them."""
+    """Return the case of equalities where `auto` matches them."""
     sides = _Sides(world, pace, SIZES[size])
     baselines = {"access": sides.of("access")}
     return Case(f"match_{size}_auto", "events/s", sides.of("auto"), baselines, 0.9, 1)
 
 
 def _memory(world: World, pace: Pace) -> Case:
-    """Of 100,000 registrations; the same every time, so it is measured once."""
+    """Return the memory of 100,000 registrations; always the same, so it is measured once."""
 
     def of(side: str) -> Measure:
         @cache
@@ -164,7 +166,7 @@ def _memory(world: World, pace: Pace) -> Case:
 
 
 def _files(world: World, pace: Pace) -> list[Case]:
-    """Size, opening and sharing of the index of the most registrations."""
+    """Return the cases of size, opening and sharing of the largest index."""
     count = min(MANY, pace.registrations_max)
 
     def size() -> Reading:
@@ -191,7 +193,7 @@ def _files(world: World, pace: Pace) -> list[Case]:
 
 
 def _costs(world: World, pace: Pace, engines: list[str]) -> list[Case]:
-    """Microseconds an event over the number of registrations, for the plot."""
+    """Return microseconds per event over the number of registrations, for the plot."""
     return [
         Case(
             name=f"match_cost_{engine}",
@@ -224,7 +226,7 @@ def _built(world: World, count: int, data: str) -> dict[str, float]:
 
 
 def _index(world: World, count: int, data: str) -> str:
-    """The folder of an index, built when it is first asked for."""
+    """Return the folder of an index, built on first use."""
     _built(world, count, data)
     return _root(world, count, data)
 

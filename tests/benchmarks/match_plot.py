@@ -1,4 +1,4 @@
-"""What an event costs over the number of registrations, as an SVG; both axes by powers of ten.
+"""The cost of an event over the number of registrations, as an SVG; both axes by powers of ten.
 Plain.
 """
 
@@ -14,7 +14,7 @@ Point = tuple[int, float]
 
 
 def plot(results: Sequence[Result], most: int) -> str:
-    """A line for each engine."""
+    """Draw a line for each engine."""
     lines = {r.case.name.removeprefix("match_cost_"): _points(r, most) for r in results}
     counts = [count for count, _ in next(iter(lines.values()))]
     values = [value for points in lines.values() for _, value in points]

@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.matching WORK`: one matcher filled and asked, JSON bytes in, numbers
-out, on one thread; prints figures as JSON. Runs in a process of its own.
+"""The command `python -m tests.benchmarks.matching WORK`: fills one matcher and matches events,
+JSON bytes in, numbers out, on one thread; prints figures as JSON. It runs in a process of its own.
 """
 
 import gc
@@ -43,9 +43,9 @@ CHANGES = 2_000  # registrations taken out and put back
 
 
 class Work(NamedTuple):
-    """`side` is a name of SIDES, INDEX and an engine, or EVALUATE_ALL; `memory` measures that
-    instead of time. `data`: pairs, predicates or ranges. `root`: of the index. `churn`: a
-    registration leaves and comes back before each event.
+    """The work. `side` is a name of SIDES, INDEX and an engine, or EVALUATE_ALL; `memory` measures
+    that instead of time. `data`: pairs, predicates or ranges. `root`: of the index. `churn`: before
+    each event a registration is removed and added again.
     """
 
     side: str
@@ -88,7 +88,7 @@ def run(work: Work) -> dict[str, float]:
 
 
 class Side(NamedTuple):
-    """What is asked; the matcher and what is in it, if registrations come and go there."""
+    """A function to measure; the matcher and its registrations, if they may change."""
 
     ask: Ask
     matcher: Matcher | None = None
@@ -117,7 +117,9 @@ def sided(work: Work) -> Side:
 
 
 def changing(filters: FilterMatcher, expected: list[Specs]) -> Ask:
-    """Asks after one filter left and came back, another one each time."""
+    """Return a function that matches after one filter was removed and added again, another one each
+    time.
+    """
     leaving = cycle(range(len(expected)))
 
     def ask(event: Event) -> list[int]:
@@ -130,7 +132,7 @@ def changing(filters: FilterMatcher, expected: list[Specs]) -> Ask:
 
 
 def answering(base: Base, engine: str) -> Engine:
-    """An engine over an index of one shard, as all are that are measured."""
+    """Return an engine over an index of one shard."""
     [shard] = base.shards
     return new_engine(engine, shard)
 
@@ -146,19 +148,19 @@ def event_of(text: bytes) -> Event:
 
 
 def matched(ask: Ask, text: bytes) -> Any:
-    """What is measured."""
+    """Match one event: the measured operation."""
     event = orjson.loads(text)
     return ask(Event(event["domain"], event["type"], event["attributes"]))
 
 
 def check(ask: Ask, events: list[bytes]) -> float:
-    """The same number from every side that finds the same."""
+    """Return a checksum that is equal for all sides that find the same."""
     found = [sorted(matched(ask, text)) for text in events]
     return float(zlib.crc32(json.dumps(found).encode()))
 
 
 def rate(ask: Ask, events: list[bytes], seconds: float) -> dict[str, float]:
-    """Events per second of CPU time (what else runs here should not count), then single ones."""
+    """Return events per second of CPU time (so other load does not count), then single ones."""
     done, found, began = 0, 0, process_time()
     while (spent := process_time() - began) < seconds:
         for _ in range(TURN):
@@ -182,7 +184,7 @@ def rate(ask: Ask, events: list[bytes], seconds: float) -> dict[str, float]:
 
 
 def changes(matcher: Matcher, specs: list[Spec]) -> dict[str, float]:
-    """Registrations that leave the full index, and come back."""
+    """Measure removals from the full index, and additions."""
     if isinstance(matcher, CountingDict):
         return {}
     leaving = Random(SEED).sample(range(len(specs)), min(CHANGES, len(specs)))
@@ -200,7 +202,7 @@ def changes(matcher: Matcher, specs: list[Spec]) -> dict[str, float]:
 
 
 def memory(work: Work, made: Interest) -> float:
-    """What the matcher holds alone, the texts of its registrations included."""
+    """Return the memory of the matcher alone, the texts of its registrations included."""
     texts = [orjson.dumps(tuple(spec)) for spec in made.specs]
     del made
     gc.collect()

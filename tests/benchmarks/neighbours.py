@@ -1,5 +1,6 @@
-"""`neighbours`: what one client feels of another that takes all it can get: emits over hundreds of
-connections, thousands of sockets that catch up at once, JSON bombs and wrong logins without a key.
+"""`neighbours`: how much one client is delayed by another that takes all it can get: emits over
+hundreds of connections, thousands of sockets that catch up at once, JSON bombs and wrong logins
+without a key.
 """
 
 import json
@@ -48,7 +49,7 @@ def _case(name: str, scene: "_Scene", one: Callable[[], NeighbourJob], crowd: Cr
 
 
 class _Scene:
-    """One web process, a client that is timed, and a crowd of another client's or of nobody's."""
+    """One web process, a client that is timed, and the load of another client or of nobody."""
 
     def __init__(self, world: World, pace: Pace) -> None:
         self._world = world

@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.people STREAM...`: migrate, then make a zone, a client, its key and
-streams, printed as JSON. Runs once, in a process of its own.
+"""The command `python -m tests.benchmarks.people STREAM...`: migrates, then creates a zone, a
+client, its key and streams, printed as JSON. It runs once, in a process of its own.
 """
 
 import json
@@ -36,7 +36,7 @@ def make(names: list[str]) -> dict[str, object]:
 
 
 def policy(name: str) -> dict[str, str]:
-    """A stream whose name ends with a durability has it."""
+    """Return the policy of a stream: a name that ends with a durability has it."""
     durability = name.rpartition(".")[2]
     return {"durability": durability} if durability in ("async", "transient") else {}
 

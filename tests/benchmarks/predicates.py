@@ -3,7 +3,7 @@ Plain.
 
 Half of the fields are numbers below 100, half are texts of three letters from eight; an event has
 30 of them. A filter is `and` of two or three comparisons, one in ten `or` of two such; one
-comparison in twenty stands behind a `not`.
+comparison in twenty is negated.
 """
 
 from random import Random
@@ -18,7 +18,7 @@ DOMAIN, TYPE = "bench", "reading"
 
 
 def filters(count: int) -> list[str]:
-    """So many, in predicate form; the first are the same for any number."""
+    """Return so many filters in predicate form; the first are the same for any number."""
     random = Random(SEED)
     return [_filter(random) for _ in range(count)]
 
@@ -29,7 +29,7 @@ def events(count: int) -> list[dict[str, Any]]:
 
 
 def ranges(count: int) -> list[str]:
-    """Narrow ranges of one number, in predicate form; about one of them is hit by an event."""
+    """Return narrow ranges of one number, in predicate form; an event is in about one of them."""
     random = Random(SEED)
     width = RANGE / count
     firsts = (random.uniform(0, RANGE - width) for _ in range(count))
@@ -37,7 +37,7 @@ def ranges(count: int) -> list[str]:
 
 
 def measured(count: int) -> list[dict[str, Any]]:
-    """Events with that number."""
+    """Return events with that number."""
     random = Random(SEED + 1)
     of = ({"x": random.uniform(0, RANGE), "node": "n1"} for _ in range(count))
     return [{"domain": DOMAIN, "type": TYPE, "attributes": attributes} for attributes in of]

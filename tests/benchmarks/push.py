@@ -9,7 +9,11 @@ from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
 EVENT_MARK = '{"op":"event"'  # how the hub's event frames begin
-LISTEN = json.dumps({"op": "listen", "listener": "bench", "stream": "push", "from": "now"})
+ORDERED = (
+    ("value", "p99_ms"),
+    ("in_hub_p50_ms", "in_hub_p99_ms"),
+    ("in_hub_p50_ms", "value"),
+)
 
 
 def cases(world: World, pace: Pace) -> list[Case]:
@@ -30,6 +34,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
             floor=5.0,
             goal=2.5,
             lower_is_better=True,
+            order=ORDERED,
         ),
         Case(
             name="latency_1_library",
@@ -39,6 +44,12 @@ def cases(world: World, pace: Pace) -> list[Case]:
             floor=5.0,
             goal=2.5,
             lower_is_better=True,
+        ),
+        Case(
+            name="latency_1_async",
+            unit="ms",
+            product=_timed(world, lambda: _product_job(world, pace, 1, stream="kept.async")),
+            order=ORDERED,
         ),
         Case(name="latency_100", unit="ms", product=_latency(world, _fewer(pace, 5), 100)),
         Case(
@@ -58,12 +69,13 @@ def _fewer(pace: Pace, times: int) -> Pace:
     return pace._replace(latency_samples=max(pace.latency_samples // times, 2))
 
 
-def _product_job(world: World, pace: Pace, sockets: int) -> SocketsJob:
+def _product_job(world: World, pace: Pace, sockets: int, stream: str = "push") -> SocketsJob:
+    listen = {"op": "listen", "listener": "bench", "stream": stream, "from": "now"}
     return SocketsJob(
-        target=world.emit_target("push"),
+        target=world.emit_target(stream),
         body=events.one().decode(),
         events_per_body=1,
-        listen=LISTEN,
+        listen=json.dumps(listen),
         mark=EVENT_MARK,
         sockets=sockets,
         connections=1,
@@ -75,8 +87,8 @@ def _product_job(world: World, pace: Pace, sockets: int) -> SocketsJob:
 
 
 def _flood(world: World, pace: Pace, sockets: int, *, per_body: int, ahead: int) -> Measure:
-    """Bodies of several events keep the server busy with frames, one frame per event all the same.
-    `ahead` is far below what the ring holds.
+    """Measure with bodies of several events, which keep the server busy with frames, one frame per
+    event. `ahead` is far below the size of the ring.
     """
 
     def measure() -> Reading:
@@ -100,7 +112,7 @@ def _group_send(world: World, pace: Pace) -> Measure:
 
 
 def _baseline_job(target: Target, pace: Pace, *, sockets: int) -> SocketsJob:
-    """What comes from a baseline is the event and nothing else."""
+    """Return a job for a baseline, which sends the event and nothing else."""
     mark = '{"'
     one = events.one().decode()
     return SocketsJob(target, one, 1, "", mark, sockets, 1, 1, pace.seconds, pace.warmup_s)

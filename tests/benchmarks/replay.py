@@ -22,7 +22,7 @@ _COPY: LiteralString = (
 def cases(world: World, pace: Pace) -> list[Case]:
     @cache
     def filled() -> float:
-        """Seconds that it took, when first needed."""
+        """Return the seconds that filling took, on first use."""
         return float(world.fill(STREAM, pace.replayed)["took_s"])
 
     def measured(listen: str) -> Measure:
@@ -51,7 +51,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 
 def raw_copy_out(url: str, stream_id: int, count: int) -> Reading:
-    """Rows per second of one COPY in the order of the table, without looking at them."""
+    """Measure rows per second of one COPY in the order of the table, without decoding."""
     query = psycopg.sql.SQL(_COPY).format(psycopg.sql.Literal(stream_id))
     with psycopg.connect(url) as connection:
         began = time.perf_counter()

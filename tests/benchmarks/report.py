@@ -17,7 +17,7 @@ LOAD_CPU_MAX = 0.9
 
 
 def as_json(results: Sequence[Result], machine: dict[str, float]) -> dict[str, Any]:
-    """One object per case; `machine` holds the no-op request and fsync rates of the run."""
+    """Return one object per case; `machine` holds the no-op request and fsync rates of the run."""
     return {**{result.case.name: _object(result) for result in results}, "machine": machine}
 
 
@@ -39,7 +39,7 @@ def _object(result: Result) -> dict[str, Any]:
 
 
 def table(results: Sequence[Result], machine: dict[str, float]) -> str:
-    """Cases, then what was measured beside them, then the machine and what to beware of."""
+    """Return the cases, other measured values, the machine and warnings."""
     rows: list[tuple[str, ...]] = [
         ("name", "median", "low", "high", "unit", "ratio", "(low-high)", "floor", "goal", "")
     ]

@@ -8,7 +8,7 @@ from tests.benchmarks.shape import Case, Pace, Reading, Result
 
 
 def run_case(case: Case, pace: Pace) -> Result:
-    """Alternate the sides, so that a slow minute of the machine meets all of them."""
+    """Alternate the sides, so that a slow minute of the machine affects all of them."""
     sides = {"": case.product, **case.baselines}
     readings: dict[str, list[Reading]] = {side: [] for side in sides}
     for turn in range(pace.repeat):

@@ -1,5 +1,6 @@
-"""`python -m tests.benchmarks.sampler OUT script.py WORD...`: run a script and sample where its
-main thread is, every few milliseconds of CPU time, from SIGUSR1 to SIGUSR2; then write OUT.
+"""The command `python -m tests.benchmarks.sampler OUT script.py WORD...`: runs a script and samples
+the position of its main thread, every few milliseconds of CPU time, from SIGUSR1 to SIGUSR2; then
+writes OUT.
 
 A sample is taken between two bytecodes. Time in native code called by a function counts for that
 function; time in the event loop's own native code shows as the first function called after it,
@@ -62,7 +63,7 @@ def main() -> None:
 
 
 def table(out: Path, title: str) -> str:
-    """A written profile for people: the functions with the most time of their own, and in all."""
+    """Return a profile for people: the functions with the most time of their own, and in all."""
     count, own, total = json.loads(out.read_text())
     inside = [(place, found) for place, found in total if found < EVERYWHERE * count]
     lines = [f"profile of {title}: {count} samples of CPU time"]

@@ -1,18 +1,18 @@
-"""The words of a benchmark: a case, one reading of it, and the pace of a run. Plain."""
+"""The terms of a benchmark: a case, a reading, and the pace of a run. Plain."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 
 class Reading(NamedTuple):
-    """What one repetition of one side gave; `also` is shown beside it and never judged."""
+    """The result of one repetition of one side; `also` is shown but never judged."""
 
     value: float
     also: dict[str, float] = {}  # noqa: RUF012 - a NamedTuple's default, never written to
 
 
 class Pace(NamedTuple):
-    """How long and how often is measured."""
+    """The length and number of measurements."""
 
     seconds: float = 4.0  # measured time of one reading, after warm-up
     repeat: int = 5  # readings of each side, alternating
@@ -65,6 +65,8 @@ class Case(NamedTuple):
     floor: float | None = None
     goal: float | None = None
     lower_is_better: bool = False
+    # names of figures, the smaller one of each pair first; in another order they fail the run
+    order: tuple[tuple[str, str], ...] = ()
 
 
 class Result(NamedTuple):
@@ -84,7 +86,18 @@ class Result(NamedTuple):
         return self.value / first if first else None
 
     def reaches(self, bound: float | None) -> bool | None:
-        """Whether the ratio keeps a bound; None when there is none."""
+        """Return whether the ratio is within a bound; None when there is none."""
         if bound is None or self.ratio is None:
             return None
         return self.ratio <= bound if self.case.lower_is_better else self.ratio >= bound
+
+    def misordered(self) -> list[str]:
+        """Return the pairs of `case.order` that are in the other order. The names are those of
+        `also` and of the baselines; `value` is the case's own.
+        """
+        figures = {"value": self.value, **self.baseline, **self.also}
+        return [
+            f"{low} {figures[low]:,.4g} is above {high} {figures[high]:,.4g}"
+            for low, high in self.case.order
+            if figures[low] > figures[high]
+        ]

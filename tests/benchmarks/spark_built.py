@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.spark_built WORK`: writes inputs of the job `match_index` with many
-registrations, or builds their index as the hub does. Runs in a process of its own.
+"""The command `python -m tests.benchmarks.spark_built WORK`: writes inputs of the job `match_index`
+with many registrations, or builds their index as the hub does. It runs in a process of its own.
 """
 
 import json
@@ -25,7 +25,7 @@ _ROWS = 100_000  # of a row group
 
 
 class Work(NamedTuple):
-    """`what`: inputs or build."""
+    """The work. `what`: inputs or build."""
 
     what: str
     inputs: str
@@ -45,7 +45,7 @@ def make_inputs(work: Work) -> None:
 
 
 def _versions(first: int, count: int) -> pa.Table:
-    """One of each registration of the fleet (fleet.py), none of which ended."""
+    """Return a version of each registration of the fleet (fleet.py), all in force."""
     found = [_written(number) for number in range(first, first + count)]
     ids = np.arange(first + 1, first + count + 1)
     given = {
@@ -65,7 +65,7 @@ def _versions(first: int, count: int) -> pa.Table:
 
 
 def _written(number: int) -> tuple[str, str]:
-    """A language, and the filter as it is stored."""
+    """Return a language, and the filter as it is stored."""
     fields = fleet.filter_of(number)
     if "language" in fields:
         return fields["language"], orjson.dumps(fields["filter"]).decode()
@@ -73,7 +73,7 @@ def _written(number: int) -> tuple[str, str]:
 
 
 def build_here(work: Work) -> None:
-    """As registrations/match_index/epochs/build.py, with files in the place of the database."""
+    """Build like registrations/match_index/epochs/build.py, with files instead of the database."""
     build(Path(work.root), _entries(Path(work.inputs)), EpochPlan(0, extra=COLUMNS))
 
 

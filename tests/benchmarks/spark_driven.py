@@ -1,4 +1,4 @@
-"""One job's driver on a made history, started as the hub starts it."""
+"""One job's driver on a generated history, started as the hub starts it."""
 
 import os
 import time
@@ -19,8 +19,8 @@ MEMORY = "2g"
 
 
 class Driven(NamedTuple):
-    """`seconds`: from the start of its process to its end, the session of some seconds too;
-    `peak_mb`: of driver, JVM and Python workers together.
+    """The cost of a run. `seconds`: from the start of its process to its end, including some
+    seconds for the session; `peak_mb`: of driver, JVM and Python workers together.
     """
 
     seconds: float
@@ -34,7 +34,7 @@ class Driven(NamedTuple):
 
 
 def driven(history: History, job: str, params: dict[str, Any], folder: Path) -> Driven:
-    """Raises SparkFailed."""
+    """Run a job. Raise SparkFailed."""
     run = RunFolder(folder / "run")
     run.create()
     order = history.order(job, params, str(run.work), str(run.unfinished))

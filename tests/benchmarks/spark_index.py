@@ -40,7 +40,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 
 class _Built:
-    """Indexes of the same registrations, however they are built."""
+    """Indexes of the same registrations, by each builder."""
 
     def __init__(self, world: World, count: int) -> None:
         self._world = world
@@ -66,8 +66,8 @@ class _Built:
         return self._read(root, lambda: self._child("spark_built", work))
 
     def opened(self) -> Reading:
-        """In a process that opens it as the hub's processes do; and what two of them share. That of
-        Spark, if it has built one.
+        """Measure opening in a process like the hub's, and the memory that two of them share: of
+        Spark's index if it has built one.
         """
         root = self._folder / "spark"
         if not root.exists():
@@ -99,7 +99,9 @@ class _Built:
     def _read(
         self, root: Path, build: Callable[[], object], beside: tuple[int, ...] = ()
     ) -> Reading:
-        """Seconds from the inputs to the published index, and what its processes took."""
+        """Return seconds from the inputs to the published index, and the resources of its
+        processes.
+        """
         shutil.rmtree(root, ignore_errors=True)
         with watched(beside) as took:
             began = time.monotonic()

@@ -1,5 +1,6 @@
-"""`python -m tests.benchmarks.spark_scale --plot FILE`: how audit and back-test grow with the
-events, in time and memory; the plot of docs/jobs.md. Some minutes for every ten million.
+"""The command `python -m tests.benchmarks.spark_scale --plot FILE`: the growth of audit and
+backtest with the number of events, in time and memory; the plot of docs/jobs.md. It takes some
+minutes for every ten million.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""`python -m tests.benchmarks.swapping WORK`: one thread matches events that are due at a steady
-rate, as a forwarder does, while indexes are opened in another one and taken between two events, or
-built by another process; prints figures as JSON. Runs in a process of its own.
+"""The command `python -m tests.benchmarks.swapping WORK`: one thread matches events that are due at
+a constant rate, as a forwarder does, while another thread opens indexes that it takes between two
+events, or another process builds indexes; prints figures as JSON. It runs in a process of its own.
 """
 
 import gc
@@ -45,8 +45,8 @@ SEQUENCE = 100  # of all events
 
 
 class Work(NamedTuple):
-    """`what`: build, calm (nothing beside), builds (another process builds an index, again and
-    again) or swaps (this, and indexes are taken). `root`: of the index.
+    """The work. `what`: build, calm (nothing else), builds (another process builds an index
+    repeatedly) or swaps (the same, and indexes are taken). `root`: of the index.
     """
 
     what: str
@@ -56,7 +56,9 @@ class Work(NamedTuple):
 
 
 class Taking:
-    """Indexes that are opened in a thread and taken by who matches, a step between two events."""
+    """Indexes that are opened in a thread and taken by the matching thread, a step between two
+    events.
+    """
 
     def __init__(self, interest: CallbackInterest, work: Work, ended: dict[int, int]) -> None:
         self._interest = interest
@@ -71,7 +73,7 @@ class Taking:
 
     @property
     def is_never(self) -> bool:
-        """No index is ever taken."""
+        """Whether no index is ever taken."""
         return self._next_ns is None
 
     @property
@@ -79,7 +81,7 @@ class Taking:
         return self._opening is not None or self._steps is not None
 
     def look(self, now_ns: int) -> None:
-        """Between two events: the matching process waits for it."""
+        """Take a step between two events: the matching thread waits for it."""
         if self._steps is not None:
             self._step()
         elif self._opening is not None:
@@ -133,7 +135,7 @@ def built(work: Work) -> dict[str, float]:
 
 
 def run(work: Work) -> dict[str, float]:
-    """Of swaps only what was matched while one was under way counts."""
+    """Run the work. Of swaps, only events matched during one count."""
     if work.what == "build":
         return built(work)
     interest, ended = filled(work)
@@ -155,7 +157,7 @@ def run(work: Work) -> dict[str, float]:
 
 
 def filled(work: Work) -> tuple[CallbackInterest, dict[int, int]]:
-    """An interest over the index, with what changed since; and which versions ended."""
+    """Return an interest over the index, with later changes, and the versions that ended."""
     interest, changed = CallbackInterest(0), min(CHANGED, work.registrations // 10)
     interest.indexed = _opened(Path(work.root))
     numbers = range(work.registrations, work.registrations + changed)
@@ -165,8 +167,8 @@ def filled(work: Work) -> tuple[CallbackInterest, dict[int, int]]:
 
 
 def paced(interest: CallbackInterest, events: list[bytes], taking: Taking, seconds: float) -> Took:
-    """This thread never sleeps, so what wakes it late does not count. What is behind a step of a
-    swap in the queue waits for it, which `since_due` shows.
+    """Match events at their times. The thread never sleeps, so wake-up delays do not count. Events
+    that are queued after a step of a swap wait for it, which `since_due` shows.
     """
     took, due_ns, at = Took(array("q"), array("q"), []), perf_counter_ns(), 0
     until_ns = due_ns + int(seconds * SECOND_NS)
@@ -188,7 +190,7 @@ def paced(interest: CallbackInterest, events: list[bytes], taking: Taking, secon
 
 @contextmanager
 def building(work: Work) -> Iterator[None]:
-    """Another process that builds an index of as many registrations, elsewhere."""
+    """Build an index of as many registrations in another process, elsewhere."""
     with tempfile.TemporaryDirectory(prefix="eventhub-bench-") as folder:
         words = json.dumps(work._replace(what="build", root=folder))
         command = [sys.executable, "-m", "tests.benchmarks.swapping", words]

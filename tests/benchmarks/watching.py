@@ -1,4 +1,4 @@
-"""What processes take while something is measured: memory together, and CPU."""
+"""The resources of processes during a measurement: memory together, and CPU."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ MB = 1e6
 
 
 class Took:
-    """What processes took, as it was seen twice a second."""
+    """The resources of processes, sampled twice a second."""
 
     def __init__(self) -> None:
         self.peak = 0  # bytes of all of them at once; what is shared counts once (PSS)
@@ -20,7 +20,7 @@ class Took:
 
 @contextmanager
 def watched(beside: tuple[int, ...]) -> Iterator[Took]:
-    """Processes that begin in the block, and those beside with what is below them."""
+    """Watch processes that start in the block, and the given ones with their children."""
     own = psutil.Process()
     others = {process.pid for process in own.children(recursive=True)}
     took, over = Took(), threading.Event()

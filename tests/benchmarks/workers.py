@@ -19,7 +19,7 @@ READY = "ready."  # the end of the line with which a Celery worker begins to con
 
 
 class Took(NamedTuple):
-    """What the sink took: requests, and the time from the first to the last."""
+    """The requests at the sink, and the time from the first to the last."""
 
     requests: int
     first_s: float
@@ -37,7 +37,7 @@ class Sink:
         return f"http://127.0.0.1:{self.ports[kind]}/{path}"
 
     def took(self) -> Took:
-        """Since the last time this was asked."""
+        """Return the requests since the last call."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
@@ -68,7 +68,7 @@ def sink() -> Iterator[Sink]:
 def workers(
     argvs: Sequence[Sequence[str]], env: Mapping[str, str], log: Path, *, wait: bool = True
 ) -> Iterator[None]:
-    """Celery workers with those arguments for Python; all ready when the block begins."""
+    """Run Celery workers with those arguments for Python; all are ready when the block starts."""
     log.unlink(missing_ok=True)
     own = Identity("self", os.getuid(), os.getgid(), (), (os.getuid(), os.getgid()), "")
     running = []

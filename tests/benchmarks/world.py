@@ -42,7 +42,7 @@ PROFILE_S = 10.0
 
 
 class ServerFailed(Exception):
-    """A server did not become ready; where its output is."""
+    """A server did not become ready; the message names its output."""
 
 
 class Server:
@@ -59,7 +59,7 @@ class Server:
             self._process = Guarded(command, own, output=output)
 
     def wait_ready(self, path: str) -> "Server":
-        """Until a request is answered with less than 500. Raises ServerFailed."""
+        """Wait until a request is answered with less than 500. Raise ServerFailed."""
         until = time.monotonic() + READY_S
         while not self._answers(path):
             if self._process.poll() is not None or time.monotonic() > until:
@@ -75,13 +75,13 @@ class Server:
         return self._child().pid
 
     def cpu_s(self) -> float:
-        """CPU time that the server has used so far."""
+        """Return the CPU time that the server has used."""
         used = self._child().cpu_times()
         return float(used.user + used.system)
 
     @contextmanager
     def sampled(self, title: str) -> Iterator[None]:
-        """Sample the server, which runs under the sampler, and print where its time went."""
+        """Sample the server, which runs under the sampler, and print its profile."""
         child = self._child()
         self.profile.unlink(missing_ok=True)
         child.send_signal(signal.SIGUSR1)
@@ -108,7 +108,7 @@ class Server:
 
 
 class World:
-    """Starts each server when it is first asked for."""
+    """Servers, each started on first use."""
 
     def __init__(self, data: Path, env: dict[str, str], *, profile: bool) -> None:
         self.data = data
@@ -125,22 +125,22 @@ class World:
 
     @property
     def env(self) -> dict[str, str]:
-        """The variables that every process of the hub needs."""
+        """The environment that every process of the hub needs."""
         return self._env
 
     def product(self) -> Server:
-        """`manage.py web`, one process; under the sampler with --profile."""
+        """Return `manage.py web`, one process; under the sampler with --profile."""
         sampled = ["-m", "tests.benchmarks.sampler", str(self.data / "product.profile")]
         before = sampled if self.profile else []
         return self._server("product", [*before, "manage.py", "web", "--port"], "/readyz")
 
     def end_product(self) -> None:
-        """The next one is a fresh process."""
+        """End the product; the next one is a fresh process."""
         if "product" in self._servers:
             self._servers.pop("product").end()
 
     def hub(self, name: str, pace: Pace) -> Hub:
-        """A hub with a forwarder and a worker, its own for each benchmark if the pace says so."""
+        """Return a hub with a forwarder and a worker, one per benchmark if the pace says so."""
         name = name if pace.own_hubs else "all"
         if name not in self._hubs:
             self._template = self._template or migrated(self._env)
@@ -150,7 +150,7 @@ class World:
         return self._hubs[name]
 
     def baseline(self, app: str) -> Server:
-        """`module:app` of tests.benchmarks.baselines."""
+        """Return the server of `module:app` of tests.benchmarks.baselines."""
         argv = ["-m", "tests.benchmarks.baselines.serve", app]
         return self._server(app.replace(":", "-"), argv, "/")
 
@@ -164,8 +164,8 @@ class World:
     def load(self, title: str, job: Job) -> dict[str, float]:
         """Run a load job against one of the servers.
 
-        To its figures comes `cpu_us`: the server's CPU time per request or frame, which says more
-        than a rate when the machine is busy with other things.
+        Its figures get `cpu_us`: the server's CPU time per request or frame, which says more than a
+        rate when the machine has other load.
         """
         [server] = (s for s in self._servers.values() if s.port == job.target.port)
         sampled = self.profile and server.name == "product"
@@ -177,17 +177,17 @@ class World:
         return figures
 
     def sampled(self, title: str) -> AbstractContextManager[None]:
-        """With --profile, print where the time of the product goes until the end of the block."""
+        """Print, with --profile, the profile of the product during the block."""
         return self.product().sampled(title) if self.profile else nullcontext()
 
     def fill(self, stream: str, count: int) -> dict[str, Any]:
-        """Append so many events to an empty stream: how long it took, and cursors (fill.py)."""
+        """Append so many events to an empty stream; return the seconds, and cursors (fill.py)."""
         output = self._run("-m", "tests.benchmarks.fill", str(self.streams[stream]), str(count))
         found: dict[str, Any] = json.loads(output)
         return found
 
     def new_key(self, client: str, *grants: str) -> str:
-        """A key of another client of the same zone."""
+        """Return a key of another client of the same zone."""
         words = [word for grant in grants for word in ("--grant", grant)]
         return self._run("manage.py", "createkey", client, "--zone", "bench", *words).split()[-1]
 
@@ -198,7 +198,9 @@ class World:
             server.end()
 
     def run_child(self, *words: str) -> str:
-        """Output of one of our modules in a process of its own. Raises CalledProcessError."""
+        """Return the output of one of our modules in a process of its own. Raise
+        CalledProcessError.
+        """
         return self._run("-m", *words)
 
     def _server(self, name: str, argv: list[str], path: str) -> Server:
@@ -222,7 +224,7 @@ class World:
 
 @contextmanager
 def world(*, profile: bool = False) -> Iterator[World]:
-    """A world with empty data, removed afterwards; servers of the environment are not used."""
+    """Open a world with empty data, removed afterwards; servers of the environment are not used."""
     for name in EMBEDDED_VARIABLES:
         os.environ.pop(name, None)
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)

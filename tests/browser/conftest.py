@@ -19,7 +19,7 @@ from tests.live import LiveHub, LiveZone
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests; it ends before others run event loops of their own."""
+    """Yield one browser for all tests; it ends before others run event loops of their own."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.fail("Chromium is needed: as root, .ci/run installs it with apt-get")
@@ -34,13 +34,13 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def shared(chromium: Browser) -> Iterator[Page]:
-    """One window for most tests: one that is new reads and compiles the whole console first."""
+    """Yield one window for most tests: a new one compiles the whole console first."""
     with window(chromium) as page:
         yield page
 
 
 @pytest.fixture
 def desk(shared: Page, hub: LiveHub, zone: LiveZone) -> Iterator[Desk]:
-    """An operator at a browser, in a zone of the test's own."""
+    """Yield an operator at a browser, in a zone of the test's own."""
     with Desk.at(shared, hub, zone) as opened:
         yield opened

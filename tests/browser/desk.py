@@ -17,7 +17,9 @@ expect.set_options(timeout=WAIT_MS)
 
 @contextmanager
 def window(browser: Browser, **options: Any) -> Iterator[Page]:
-    """Nothing moves by itself: a busy machine presses a button where it was a moment before."""
+    """Open a window without animations: a busy machine would press a button where it was a moment
+    before.
+    """
     context = browser.new_context(**{"reduced_motion": "reduce", "viewport": SIZE, **options})
     context.set_default_timeout(WAIT_MS)
     try:
@@ -41,8 +43,8 @@ class Desk:
     def opened(
         cls, browser: Browser, hub: LiveHub, zone: LiveZone, **options: Any
     ) -> Iterator["Desk"]:
-        """In a window of its own. `options` are those of a browser's context: `color_scheme`,
-        `viewport`.
+        """Open a desk in a window of its own. `options` are those of a browser's context:
+        `color_scheme`, and so on.
         """
         with window(browser, **options) as page, cls.at(page, hub, zone) as desk:
             yield desk
@@ -50,7 +52,9 @@ class Desk:
     @classmethod
     @contextmanager
     def at(cls, page: Page, hub: LiveHub, zone: LiveZone) -> Iterator["Desk"]:
-        """In a window that others have used; it is left like a new one, but for its cache."""
+        """Open a desk in a window that others have used; it is left like a new one, but for its
+        cache.
+        """
         desk = cls(page, hub, zone)
         page.on("pageerror", desk._fail)
         page.on("console", desk._hear)
@@ -63,13 +67,13 @@ class Desk:
             desk._leave()
 
     def sign_in(self) -> None:
-        """With the cookies of the hub's operator, as a login leaves them."""
+        """Sign in with the cookies of the hub's operator, as a login leaves them."""
         cookies = self.hub.operator()["Cookie"].split("; ")
         pairs = [cookie.split("=", 1) for cookie in cookies]
         self.context.add_cookies([{"name": n, "value": v, "url": self.hub.url} for n, v in pairs])
 
     def open(self, page: str, heading: str) -> Page:
-        """A page by its path in the zone, once its heading is there."""
+        """Return a page by its path in the zone, once its heading is there."""
         self.sign_in()
         self.page.goto(f"{self.hub.url}/console/zones/{self.zone.name}/{page}")
         expect(self.heading(heading)).to_be_visible()

@@ -31,7 +31,7 @@ PAGE = """
 
 @pytest.fixture
 def page(chromium: Browser, hub: LiveHub) -> Iterator[Page]:
-    """An empty page of the hub's origin."""
+    """Yield an empty page of the hub's origin."""
     context = chromium.new_context()
     opened = context.new_page()
     opened.set_default_timeout(WAIT_MS)

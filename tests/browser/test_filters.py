@@ -21,9 +21,7 @@ def editor(page: Page, language: str) -> Locator:
 
 
 def write(text: Locator, filter: str) -> None:
-    """In an empty editor: what a browser puts over coloured text it styles like that, which the
-    page's policy forbids; keys do not.
-    """
+    """Write in an empty editor."""
     text.press("ControlOrMeta+a")
     text.press("Delete")
     text.fill(filter)

@@ -19,7 +19,7 @@ def rows(desk: Desk) -> Locator:
 
 
 def shows(desk: Desk, *sequences: int) -> None:
-    """Exactly these, the newest first."""
+    """Check that exactly these events are shown, the newest first."""
     numbers = rows(desk).locator("xpath=./span[1]")
     expect(numbers).to_have_text([f"{sequence:,}" for sequence in sequences])
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.desk import Desk
@@ -58,7 +59,7 @@ CUT_OFF = """() => [...document.querySelectorAll("button, input, a, label")].fil
 
 
 def fill(zone: LiveZone) -> None:
-    """Something on every page."""
+    """Create something for every page."""
     zone.create_stream("orders")
     zone.emit("orders", [{"domain": "shop", "type": "order.placed", "attributes": {"n": 1}}] * 5)
     registration = {
@@ -79,7 +80,9 @@ def fill(zone: LiveZone) -> None:
 
 
 def violations(page: Page, *more: str) -> list[str]:
-    """What axe finds against WCAG 2.1 AA, and more rules, with the element."""
+    """Return the violations of WCAG 2.1 AA and of further rules that axe finds, with the
+    element.
+    """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
     options = {"runOnly": [*WCAG, *more], "resultTypes": ["violations"]}
@@ -91,6 +94,7 @@ def violations(page: Page, *more: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_page_and_form_is_accessible_and_fits(
     chromium: Browser, hub: LiveHub, zone: LiveZone
 ) -> None:

@@ -143,7 +143,7 @@ def test_the_quota_is_changed_and_what_is_used_is_drawn(desk: Desk) -> None:
 
 @pytest.fixture
 def quota(desk: Desk) -> Iterator[None]:
-    """It is the whole hub's: put back what it was."""
+    """Restore the quota afterwards: it is the whole hub's."""
     before = desk.hub.operate("GET", f"/v1/storage?zone={desk.zone.name}").json["quota_bytes"]
     yield
     assert desk.hub.operate("PUT", "/v1/storage", {"quota_bytes": before}).status == 200

@@ -9,7 +9,7 @@ from tests.browser.desk import Desk
 
 @pytest.fixture
 def beside(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process may build in the hub's place: its workers do not run."""
+    """Permit this process to build in the hub's place: the hub's workers do not run."""
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL", "EVENTHUB_DATA"):
         monkeypatch.setenv(name, desk.hub.env[name])
 

@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [KIND]`, of which `log` is the first; see docs/chaos.md."""
+"""The command `python -m tests.chaos [KIND]`; the default kind is `log`. See docs/chaos.md."""
 
 import argparse
 import asyncio
@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 
 
 def arguments() -> tuple[Kind, argparse.Namespace]:
-    """The kind is the first word; without one it is `log`."""
+    """Parse the command line. The first word is the kind; the default is `log`."""
     words = sys.argv[1:]
     name = words.pop(0) if words and not words[0].startswith("-") else "log"
     parser = argparse.ArgumentParser(prog=f"python -m tests.chaos {name}", description=__doc__)
@@ -51,7 +51,7 @@ def arguments() -> tuple[Kind, argparse.Namespace]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of the fault runs of the log."""
+    """Add the options of the fault runs of the log."""
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--rate", type=float, default=1_050.0, help="events offered per second")
     parser.add_argument("--seconds-per-round", type=float, default=6.0, help="beside the fault")
@@ -60,12 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def log(options: argparse.Namespace, data: Path) -> int:
-    """Slow readers, or faults."""
+    """Run slow readers (`--soak`) or faults."""
     return await (soak(options, data) if options.soak else chaos(options, data))
 
 
 async def chaos(options: argparse.Namespace, data: Path) -> int:
-    """All rounds, or until one fails. Returns the exit status."""
+    """Run all rounds, or until one fails. Return the exit status."""
     dice = random.Random(options.seed)
     rounds: list[Round] = []
     print(f"seed {options.seed}, data {data}", flush=True)
@@ -112,8 +112,9 @@ KINDS = {
 
 
 async def perform(kind: Kind, options: argparse.Namespace, data: Path) -> int:
-    """Without collections of garbage: they stop the emitters for seconds when a run is long, and
-    what a run remembers is kept anyway."""
+    """Run without garbage collection: it stops the emitters for seconds in a long run, and the
+    objects are kept anyway.
+    """
     gc.disable()
     sys.setswitchinterval(SWITCH_S)
     return await kind.run(options, data)

@@ -1,5 +1,6 @@
-"""`python -m tests.chaos disk`: a small disk that holds data and WAL is filled for real, until
-PostgreSQL panics, and emptied again; nobody helps the hub meanwhile."""
+"""The command `python -m tests.chaos disk`: a small disk with data and WAL is filled until
+PostgreSQL panics, and emptied again, without any manual action on the hub.
+"""
 
 import argparse
 import asyncio
@@ -35,7 +36,7 @@ SYSTEM = (
 
 
 class Found(NamedTuple):
-    """What a run showed; times in seconds."""
+    """The measurements of a run; times in seconds."""
 
     acknowledged: int
     refused_507: int
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
-    """All of it. Returns the exit status."""
+    """Run everything. Return the exit status."""
     found = await scenario(options, data)
     for name, value in found._asdict().items():
         print(name, value if not isinstance(value, float) else round(value, 2))
@@ -65,7 +66,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
 
 
 async def scenario(options: argparse.Namespace, data: Path) -> Found:
-    """`options`: as on the command line. Raises MountRefused."""
+    """Fill the disk and empty it. `options`: as on the command line. Raise MountRefused."""
     with mounted(data / "hub", options.disk_mib):
         async with World.open(data, Load(options.rate), random.Random(options.seed)) as world:
             found = await _fill_and_empty(world, options)
@@ -116,7 +117,7 @@ async def _fill_and_empty(world: World, options: argparse.Namespace) -> Found:
 
 
 def wrong(world: World, known: int, warnings: list[dict[str, Any]], emptied_at: float) -> list[str]:
-    """What the emitters met and should not have, and what was not reported."""
+    """Return unexpected answers to emitters, and missing reports."""
     failures = world.journal.failures[known:]
     problems = list(world.journal.problems)
     problems += [
@@ -135,7 +136,7 @@ def wrong(world: World, known: int, warnings: list[dict[str, Any]], emptied_at: 
 
 
 def fill(path: Path) -> None:
-    """Write until the disk takes nothing more."""
+    """Write until the disk is full."""
     with path.open("wb", buffering=0) as file, suppress(OSError):
         while True:
             if not file.write(CHUNK):
@@ -146,7 +147,7 @@ def fill(path: Path) -> None:
 
 
 def panic(hub: HubUnderTest) -> None:
-    """Have PostgreSQL write its log until it cannot."""
+    """Make PostgreSQL write WAL until it panics."""
     ended, until_s = _ends(hub), time.monotonic() + PANIC_S_MAX
     while _ends(hub) == ended and time.monotonic() < until_s:
         with suppress(psycopg.Error), hub.connect_plainly() as connection:
@@ -155,7 +156,7 @@ def panic(hub: HubUnderTest) -> None:
 
 
 async def disk_warnings(hub: HubUnderTest) -> list[dict[str, Any]]:
-    """The attributes of `storage.disk_full`, once there is one."""
+    """Return the attributes of `storage.disk_full` as soon as there is one."""
     deadline = time.monotonic() + RECOVERY_S_MAX
     while True:
         with hub.connect_plainly() as connection:
@@ -168,7 +169,7 @@ async def disk_warnings(hub: HubUnderTest) -> list[dict[str, Any]]:
 
 
 def _refused(world: World) -> list[float]:
-    """When emits were answered 507."""
+    """Return the times at which emits were answered with 507."""
     return [failure.at for failure in world.journal.failures if failure.status == 507]
 
 
@@ -177,12 +178,12 @@ def _ends(hub: HubUnderTest) -> int:
 
 
 class MountRefused(Exception):
-    """This machine does not let us mount."""
+    """The machine does not permit a mount."""
 
 
 @contextmanager
 def mounted(folder: Path, mib: int) -> Iterator[None]:
-    """A disk in memory at a new folder. Raises MountRefused."""
+    """Mount a disk in memory on a new folder. Raise MountRefused."""
     folder.mkdir(parents=True)
     words = ["mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=0700", "tmpfs", str(folder)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

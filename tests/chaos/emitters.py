@@ -1,7 +1,7 @@
-"""Emitters over HTTP at an offered rate that does not wait for the hub: what fell due while it was
-away is sent when it is back.
+"""Emitters over HTTP at a rate that does not depend on the hub: events that fell due while it was
+unavailable are sent when it is back.
 
-They tell the journal what they tried, what they were promised, and how each attempt failed.
+They record in the journal every attempt, every promise, and every failure.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ STORED_NOTHING = ("database_unavailable", "overloaded", "storage_full", "unavail
 
 
 class Habit(NamedTuple):
-    """How an emitter goes about it. `share`: of the whole rate; `in_flight`: requests at once."""
+    """The behaviour of an emitter. `share`: of the whole rate; `in_flight`: concurrent requests."""
 
     stream: str
     share: float
@@ -60,7 +60,7 @@ class Clock:
 
 
 class Target(NamedTuple):
-    """What all emitters of a run share. `rate`: events a second, of all."""
+    """What all emitters of a run share. `rate`: events per second, of all."""
 
     url: str
     key: str
@@ -70,7 +70,7 @@ class Target(NamedTuple):
 
 
 class Emitter:
-    """One producer on one stream. `run` goes on until cancelled."""
+    """One producer on one stream. `run` continues until cancelled."""
 
     def __init__(self, name: str, habit: Habit, target: Target, dice: random.Random) -> None:
         self.name = name
@@ -86,7 +86,7 @@ class Emitter:
 
     @property
     def idle(self) -> bool:
-        """True when everything that fell due has been tried and answered."""
+        """Whether every event that fell due was sent and answered."""
         return not self._sending and self._due() <= 0
 
     def _due(self) -> int:
@@ -118,8 +118,8 @@ class Emitter:
         self._slots.release()
 
     def _is_ahead(self) -> bool:
-        """Whether the next numbers might push out of the hub's window what is still to be sent
-        again, as a producer must not.
+        """Return whether the next numbers could push events that must be repeated out of the hub's
+        window, which a producer must avoid.
         """
         ours = [
             one.number for one in self._sending.values() if one.incarnation == self._incarnation
@@ -127,7 +127,7 @@ class Emitter:
         return self._number - min(ours, default=self._number) > limits.PRODUCER_WINDOW // 2
 
     def _take(self, count: int) -> list[Name]:
-        """The next names; sometimes of a new life, as a producer that was started again."""
+        """Return the next names; sometimes of a new incarnation, like a restarted producer."""
         lives_s = self.habit.lives_s
         if lives_s and time.monotonic() - self._born > lives_s * self._dice.uniform(0.5, 1.5):
             self._incarnation, self._number = time.time_ns() // 1000, 0
@@ -173,7 +173,9 @@ class Emitter:
     async def _attempt(
         self, http: aiohttp.ClientSession, names: Sequence[Name], body: bytes
     ) -> bool:
-        """One request; True when the hub promised. After a failure it pauses as the hub says."""
+        """Send one request; return whether the hub promised the events. Pause after a failure as
+        the hub requests.
+        """
         journal, began = self._target.journal, time.monotonic()
         journal.attempts += 1
         url = f"{self._target.url}/v1/streams/{self.habit.stream}/events"

@@ -1,4 +1,4 @@
-"""The events of a fault run: everything about one follows from its name, so a judge needs no copy.
+"""The events of a fault run. All content follows from the name, so a judge needs no copy.
 
 A name is `emitter.incarnation.number`. Plain.
 """
@@ -15,7 +15,7 @@ PADDING = "x" * 160
 
 
 class Name(NamedTuple):
-    """Who made an event, in which life, and its number there, from 1."""
+    """The emitter of an event, its incarnation, and the event's number in it, from 1."""
 
     emitter: str
     incarnation: int
@@ -31,7 +31,7 @@ class Name(NamedTuple):
 
 
 def mask_of(number: int) -> int:
-    """One of four channel bits."""
+    """Return one of four channel bits."""
     return 1 << number % 4
 
 
@@ -40,12 +40,12 @@ def color_of(number: int) -> str:
 
 
 def type_of(number: int) -> str:
-    """Two of three events are ticks."""
+    """Return the type: two of three events are ticks."""
     return "tick" if number % PERIOD < TICKS else "noise"
 
 
 def facts_of(number: int) -> dict[str, Any]:
-    """The attributes of an event that registrations filter on."""
+    """Return the attributes that registrations filter on."""
     return {
         "color": color_of(number),
         "size": number % SIZES,
@@ -54,8 +54,9 @@ def facts_of(number: int) -> dict[str, Any]:
 
 
 def event_of(name: Name, *, at: float, with_id: bool) -> dict[str, Any]:
-    """The event as the emit route takes it. `at`: when it was first tried, by this process's clock;
-    `with_id`: as a producer that may repeat it."""
+    """Return the event as the emit route accepts it. `at`: the time of the first attempt by this
+    process's clock; `with_id`: with a producer's id, so that it may be repeated.
+    """
     event: dict[str, Any] = {
         "domain": DOMAIN,
         "type": type_of(name.number),
@@ -69,7 +70,7 @@ def event_of(name: Name, *, at: float, with_id: bool) -> dict[str, Any]:
 
 
 class Interest(NamedTuple):
-    """What a reader wants of a stream; None: all."""
+    """The interest of a reader in a stream; None: all events."""
 
     mask: int | None = None
     color: str | None = None
@@ -80,7 +81,7 @@ class Interest(NamedTuple):
         return self.color is None or self.color == color_of(number)
 
     def fields(self) -> dict[str, Any]:
-        """As fields of a listen message."""
+        """Return the fields of a listen message."""
         fields: dict[str, Any] = {}
         if self.mask is not None:
             fields["mask"] = str(self.mask)

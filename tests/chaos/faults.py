@@ -1,7 +1,7 @@
-"""The faults: what each does to which process, and what emitters may notice of it.
+"""The faults: what each does to which process, and what emitters may notice.
 
-A fault returns when it is over (killed; or stopped and continued); that the hub recovers is the
-caller's to see. Waiting inside a fault is its length, drawn from the dice.
+A fault returns when it is over (the process was killed, or stopped and continued); the caller
+checks that the hub recovers. The length of a fault is drawn from the dice.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ BACKENDS: LiteralString = """
 
 
 class Done(NamedTuple):
-    """What a fault did. `restarted`: parts that the supervisor starts again."""
+    """The result of a fault. `restarted`: parts that the supervisor starts again."""
 
     victim: str
     restarted: tuple[str, ...] = ()
@@ -38,10 +38,11 @@ class Done(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """`cuts`: connections break. `resets`: requests may get no answer, but sockets stay: a process
-    that wakes up takes connections for idle whose next request it has not read yet, and closes
-    them. `refuses`: emitters may be answered 503. `away_s_min`: the database is away for at least
-    so long, which open sockets must be notified of."""
+    """A fault and its permitted effects. `cuts`: connections break. `resets`: requests may get no
+    answer, but sockets stay: a process that continues considers connections idle whose next request
+    it has not read yet, and closes them. `refuses`: emitters may be answered 503. `away_s_min`: the
+    database is unavailable for at least so long, and open sockets must be notified.
+    """
 
     run: Callable[[HubUnderTest, random.Random], Awaitable[Done]]
     cuts: bool = False
@@ -95,12 +96,12 @@ async def _lose_postgres(hub: HubUnderTest, dice: random.Random) -> Done:
 
 
 def postgres_pids(hub: HubUnderTest) -> list[int]:
-    """The postmaster, then all its children."""
+    """Return the postmaster, then all its children."""
     return [*hub.pids(["postgres"]), *hub.backends()]
 
 
 def stop_part(part: str, for_s: float) -> Fault:
-    """One part stopped for exactly so long."""
+    """Return a fault that stops one part for a given time."""
 
     async def run(hub: HubUnderTest, _dice: random.Random) -> Done:
         return await _stop(part, hub.pids([part]), for_s)
@@ -133,7 +134,7 @@ async def _stop_backend(hub: HubUnderTest, dice: random.Random) -> Done:
 
 
 async def _backend(hub: HubUnderTest, dice: random.Random) -> tuple[str, int]:
-    """A session of the hub: half of the time one that appends."""
+    """Return a session of the hub; every second time one that appends."""
     name = dice.choice(("append", "append", "append", "read", "heads", "listen", "notify"))
     found = await hub.rows(BACKENDS, f"%{name}") or await hub.rows(BACKENDS, "%append")
     return name, int(dice.choice(found)[0])
@@ -142,8 +143,8 @@ async def _backend(hub: HubUnderTest, dice: random.Random) -> tuple[str, int]:
 async def _commit_without_reply(hub: HubUnderTest, _dice: random.Random) -> Done:
     """Kill both web processes after PostgreSQL has committed their appends, and before they know.
 
-    A lock on the table holds up the INSERT; the COMMIT is behind it in the same network packet. The
-    web processes are stopped, the lock is released, the commit happens, they are killed.
+    A lock on the table delays the INSERT; the COMMIT follows it in the same network packet. The web
+    processes are stopped, the lock is released, the commit happens, they are killed.
     """
     async with await hub.connect() as holder:
         waiting: list[int] = []
@@ -190,14 +191,15 @@ FAULTS: dict[str, Fault] = {
 
 
 def choose(dice: random.Random, only: list[str]) -> str:
-    """One of the faults by weight, or of those asked for."""
+    """Draw a fault by weight, all or those given."""
     names = only or list(FAULTS)
     return dice.choices(names, [FAULTS[name].weight for name in names])[0]
 
 
 async def restarted(hub: HubUnderTest, done: Done, before: dict[str, int]) -> None:
-    """Wait until the supervisor has said that what was killed is ready again. `before`: how often
-    it had said so before the fault."""
+    """Wait until the supervisor has reported the killed parts as ready again. `before`: the number
+    of its reports before the fault.
+    """
     for part in done.restarted:
         await hub.part_ready(part, before[part] + 1)
     for part in ("postgres", "redis", *WEB_PARTS):

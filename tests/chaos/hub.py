@@ -1,5 +1,6 @@
 """The hub under test: `manage.py up` with its own data, its processes by name, and its tables by
-raw SQL."""
+plain SQL.
+"""
 
 import asyncio
 import contextlib
@@ -27,7 +28,9 @@ SQL_TIMEOUT_S = 30.0
 
 
 class Crew(NamedTuple):
-    """What `manage.py up` runs beside the servers. The log alone needs no one but the web."""
+    """The processes that `manage.py up` runs in addition to the servers. The log alone needs only
+    the web processes.
+    """
 
     web: int = len(WEB_PARTS)
     forwarders: int = 0
@@ -38,7 +41,7 @@ LOG_CREW = Crew()
 
 
 class HubUnderTest:
-    """One `manage.py up`, started in the constructor. `given` are environment variables."""
+    """A `manage.py up`, started in the constructor. `given`: environment variables."""
 
     def __init__(
         self, data: Path, crew: Crew = LOG_CREW, port: int = 0, home: Path = HOME, **given: str
@@ -62,60 +65,60 @@ class HubUnderTest:
         return self._hub.process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
-        """To the supervisor."""
+        """Send a signal to the supervisor."""
         self._hub.process.send_signal(number)
 
     def interrupt(self) -> None:
-        """Ctrl-C."""
+        """Press Ctrl-C."""
         self._hub.interrupt()
 
     def wait_end(self) -> int:
-        """The exit status, with all output read."""
+        """Return the exit status when all output was read."""
         return self._hub.wait_end()
 
     def leftovers(self) -> list[str]:
-        """Every process that belongs to the data folder."""
+        """Return every process that belongs to the data folder."""
         return self._hub.leftovers()
 
     def kill_leftovers(self) -> None:
-        """End what nobody looks after any more."""
+        """Kill the processes that have no guardian any more."""
         send_signal((int(line.partition(":")[0]) for line in self.leftovers()), signal.SIGKILL)
 
     def output(self) -> str:
-        """Everything the hub has printed."""
+        """Return everything that the hub has printed."""
         return self._hub.text
 
     def lines(self) -> list[str]:
-        """The same, line by line."""
+        """Return the output line by line."""
         return self._hub.lines
 
     async def ready(self) -> None:
-        """Raises NeverCame; a busy machine may take long."""
+        """Wait until the hub is ready. Raise NeverCame; a busy machine may take long."""
         await until(lambda: READY in self.output(), f"{READY!r} in the output", START_PATIENCE_S)
 
     def stop(self) -> None:
-        """Ctrl-C, and wait for the end; the output is kept beside the journal."""
+        """Press Ctrl-C and wait for the end; keep the output next to the journal."""
         if self._hub.process.poll() is None:
             self._hub.interrupt()
             self._hub.wait_end()
         (self.data / "hub.log").write_text(self.output())
 
     def create_key(self, client: str) -> str:
-        """A client with every grant, made by the hub's own command."""
+        """Create a client with every grant by the hub's own command; return its key."""
         grants = [w for action in ("emit", "listen", "manage") for w in ("--grant", f"{action}:*")]
         done = self.manage("createkey", client, *grants)
         done.check_returncode()
         return done.stdout.split()[-1]
 
     def manage(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """`manage.py WORDS` on this hub, ended."""
+        """Run `manage.py WORDS` on this hub to its end."""
         command = [sys.executable, str(self._home / "manage.py"), *words]
         env = {**self.env, "PYTHONPATH": str(self._home)}
         return subprocess.run(command, env=env, capture_output=True, text=True)
 
     @property
     def env(self) -> dict[str, str]:
-        """What a command needs to work on this hub, as its banner says."""
+        """The environment that a command needs to work on this hub, as the banner prints it."""
         return {
             **os.environ,
             "DATABASE_URL": self._database,
@@ -128,13 +131,13 @@ class HubUnderTest:
 
     @property
     def archive(self) -> Path:
-        """Where sealed segments go."""
+        """The folder of archived segments."""
         return self.data / "archive"
 
     # --- processes ---
 
     def pid(self, part: str) -> int | None:
-        """The process of a part; None while it is being started again."""
+        """Return the process of a part; None while it is being started again."""
         with contextlib.suppress(AssertionError, IndexError, psutil.Error):
             return int(self._hub.part(part).pid)
         return None
@@ -143,7 +146,7 @@ class HubUnderTest:
         return [pid for part in parts if (pid := self.pid(part)) is not None]
 
     def guardians(self, parts: Iterable[str]) -> list[int]:
-        """Of parts that have one at the moment."""
+        """Return the guardians of those parts that have one now."""
         found = []
         for part in parts:
             with contextlib.suppress(AssertionError, psutil.Error):
@@ -151,7 +154,7 @@ class HubUnderTest:
         return found
 
     def backends(self) -> list[int]:
-        """The children of the postmaster."""
+        """Return the children of the postmaster."""
         postmaster = self.pid("postgres")
         if postmaster is None:
             return []
@@ -160,7 +163,7 @@ class HubUnderTest:
         return []
 
     def readiness(self, part: str) -> int:
-        """How often the supervisor has said that a part is ready."""
+        """Return how often the supervisor has reported a part as ready."""
         return self.output().count(f"{part} is ready")
 
     async def part_ready(self, part: str, times: int) -> None:
@@ -169,13 +172,13 @@ class HubUnderTest:
     # --- tables ---
 
     async def connect(self) -> psycopg.AsyncConnection[Any]:
-        """A connection of the judge's own, in autocommit mode."""
+        """Open a connection for the judge, in autocommit mode."""
         return await psycopg.AsyncConnection.connect(
             self._database, autocommit=True, connect_timeout=5, application_name="chaos"
         )
 
     def connect_plainly(self) -> psycopg.Connection[Any]:
-        """The same for a thread: so much is read that the event loop must not do it."""
+        """Open a blocking connection, for a thread: large reads must not block the event loop."""
         return psycopg.connect(
             self._database, autocommit=True, connect_timeout=5, application_name="chaos"
         )
@@ -186,7 +189,7 @@ class HubUnderTest:
 
 
 def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
-    """To each process that is still there."""
+    """Send a signal to each process that still exists."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)

@@ -1,7 +1,5 @@
-"""What the emitters were promised, kept outside the hub: in memory, and in a file that is only
-appended to, so that it can be judged again after the run.
-
-Knows nothing of the hub's tables.
+"""The promises that emitters received, kept outside the hub: in memory, and in an append-only file
+that can be judged after the run. It does not depend on the hub's tables.
 """
 
 import time
@@ -17,7 +15,7 @@ from tests.chaos.events import Name
 
 
 class Promise(NamedTuple):
-    """Where the hub said that an event is."""
+    """The position that the hub promised for an event."""
 
     stream: str
     segment: str
@@ -32,7 +30,7 @@ class Answer(NamedTuple):
 
     @classmethod
     def of_json(cls, answer: dict[str, Any]) -> "Answer":
-        """From the emit route's JSON."""
+        """Read the JSON of the emit route."""
         return cls(
             [[run["segment"], run["first"], run["last"]] for run in answer["ranges"]],
             [[item["index"], item["segment"], item["sequence"]] for item in answer["duplicates"]],
@@ -40,7 +38,7 @@ class Answer(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """One attempt that was not answered with 200."""
+    """An attempt that was not answered with 200."""
 
     at: float
     emitter: str
@@ -51,8 +49,9 @@ class Failure(NamedTuple):
 
 
 class Journal:
-    """Promises by event name. An event is promised, absent (the hub said that nothing was stored)
-    or unknown (nobody answered, and the emitter did not ask again)."""
+    """Promises by event name. An event is promised, absent (the hub answered that nothing was
+    stored) or unknown (there was no answer, and the emitter did not repeat it).
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,12 +82,12 @@ class Journal:
         self._file.close()
 
     def tried(self, stream: str, names: Sequence[Name]) -> None:
-        """These events are offered now, for the first time."""
+        """Record events that are offered for the first time."""
         self.offered += len(names)
         self._write("tried", stream=stream, names=[str(name) for name in names])
 
     def promise(self, stream: str, names: Sequence[Name], answer: Answer, sent_at: float) -> None:
-        """The hub answered 200 to the request with these events."""
+        """Record that the hub answered 200 to the request with these events."""
         self._write(
             "promised",
             stream=stream,
@@ -112,18 +111,20 @@ class Journal:
         self.longest_attempt_s = max(self.longest_attempt_s, now - sent_at)
 
     def gave_up(self, names: Sequence[Name], *, stored: bool | None) -> None:
-        """The emitter does not ask again. `stored` False: the hub said that it stored nothing."""
+        """Record that the emitter does not repeat these events. `stored` False: the hub answered
+        that it stored nothing.
+        """
         (self.absent if stored is False else self.unknown).update(str(name) for name in names)
         self._write("gave_up", stored=stored, names=[str(name) for name in names])
 
     def failed(self, failure: Failure) -> None:
-        """An attempt failed; the emitter may go on trying."""
+        """Record a failed attempt; the emitter may repeat it."""
         self.failures.append(failure)
         self.longest_attempt_s = max(self.longest_attempt_s, failure.took_s)
         self._write("failed", **failure._asdict())
 
     def note(self, kind: str, **fields: object) -> None:
-        """Anything else worth finding in the file: faults, judgements."""
+        """Record anything else that helps to read the file: faults, judgements."""
         self._write(kind, **fields)
 
     def problem(self, text: str) -> None:
@@ -136,8 +137,9 @@ class Journal:
 
 
 def places_of(answer: Answer, count: int) -> list[tuple[str, int]]:
-    """(segment, sequence) of each event of a request; ValueError if the answer does not name as
-    many places as there were events."""
+    """Return (segment, sequence) of each event of a request. Raise ValueError unless the answer has
+    one position per event.
+    """
     found = {index: (segment, sequence) for index, segment, sequence in answer.duplicates}
     fresh = [
         (segment, sequence)
@@ -151,7 +153,7 @@ def places_of(answer: Answer, count: int) -> list[tuple[str, int]]:
 
 
 def read_promises(path: Path) -> dict[str, Promise]:
-    """All promises of a journal's file, for a judgement that trusts nothing in memory."""
+    """Read all promises of a journal's file, for a judgement that does not depend on memory."""
     promised: dict[str, Promise] = {}
     with path.open("rb") as file:
         for line in file:

@@ -1,6 +1,7 @@
-"""Compares what was promised, what is stored and what was seen, while nobody emits.
+"""Compares promised, stored and received events while nothing is emitted.
 
-Judgements go on from the last one; `last_judgement` begins again, with the journal's file.
+Each judgement continues from the previous one; `last_judgement` starts from the beginning with the
+journal's file.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ SHOWN_MAX = 5  # pieces of evidence of one kind
 
 
 class Judge:
-    """Knows how far each stream and each reader were found right."""
+    """The judge. It remembers up to where each stream and reader was found right."""
 
     def __init__(self, hub: HubUnderTest, key: str, streams: Iterable[str]) -> None:
         self._hub = hub
@@ -41,7 +42,7 @@ class Judge:
         self._judged: dict[str, int] = {}  # by reader: the last sequence
 
     async def judge(self, journal: Journal, readers: list[Seen]) -> list[str]:
-        """What is wrong since the last judgement."""
+        """Return the problems since the previous judgement."""
         problems = await self.read_on()
         problems += self.promises_wrong(journal.promised)
         problems += self._unpromised_wrong(journal)
@@ -51,7 +52,7 @@ class Judge:
         return problems
 
     async def read_on(self) -> list[str]:
-        """Read what is new in the tables."""
+        """Read new rows of the tables."""
         problems: list[str] = []
         for stream in self.streams.values():
             known = stream.head
@@ -63,7 +64,9 @@ class Judge:
         return problems
 
     def note_places(self, stream: str, known: int) -> list[str]:
-        """Remember where the events after the first `known` are; says which were there before."""
+        """Remember the positions of the events after the first `known`; return duplicates of
+        earlier ones.
+        """
         problems = []
         for sequence, name in enumerate(self.streams[stream].names[known:], known + 1):
             before = self._places.setdefault(name, (stream, sequence))
@@ -72,7 +75,7 @@ class Judge:
         return shorten(problems)
 
     def promises_wrong(self, promised: dict[str, Promise]) -> list[str]:
-        """Every promised event is in the log, with the place that the answer named."""
+        """Check that every promised event is in the log at the promised position."""
         problems = []
         for name, promise in promised.items():
             place = self._places.get(name)
@@ -85,7 +88,7 @@ class Judge:
         return shorten(problems)
 
     def _unpromised_wrong(self, journal: Journal) -> list[str]:
-        """What the hub said it did not store is not there; what is there was tried."""
+        """Check that refused events are not stored, and that every stored event was offered."""
         problems = [
             f"{name} is stored as {self._places[name]}, but the hub said that nothing was"
             for name in journal.absent
@@ -101,7 +104,9 @@ class Judge:
         return shorten(problems)
 
     async def _reader_wrong(self, seen: Seen) -> list[str]:
-        """It has seen each event it wants exactly once, in order, since it was judged last."""
+        """Check that a reader received each matching event exactly once, in order, since it was
+        last judged.
+        """
         stream = self.streams[seen.stream]
         first = self._judged.get(seen.name, 0) + 1
         due = [
@@ -114,8 +119,9 @@ class Judge:
         return [*late, *_taken(seen.problems), *differs(seen.name, due, found)]
 
     async def fresh_reader_wrong(self, *, whole: bool = False) -> list[str]:
-        """A reader that nobody knew before sees the log as the tables have it: from `oldest` while
-        that is little or `whole` is asked, else from the cursor judged last."""
+        """Check that a new reader receives the log as it is in the tables: from `oldest` while that
+        is little or if `whole`, otherwise from the cursor judged last.
+        """
         problems: list[str] = []
         headers = {"Authorization": f"Bearer {self._key}"}
         async with aiohttp.ClientSession(headers=headers) as http:
@@ -145,7 +151,7 @@ FROM_OLDEST_MAX = 10_000
 
 
 async def last_judgement(hub: HubUnderTest, key: str, journal: Journal) -> list[str]:
-    """The whole log once more against the journal's file, with nothing remembered."""
+    """Judge the whole log once more against the journal's file, without remembered results."""
     streams = [name for (name,) in await hub.rows("SELECT name FROM streams WHERE id <> 1")]
     judge = Judge(hub, key, streams)
     problems = await judge.read_on()
@@ -160,7 +166,7 @@ async def last_judgement(hub: HubUnderTest, key: str, journal: Journal) -> list[
 
 
 async def _await_count(seen: Seen, count: int) -> list[str]:
-    """Wait as long as the reader makes progress; says how late it is when it does not."""
+    """Wait as long as the reader makes progress; return how late it is if it stops."""
     try:
         while len(seen.unjudged) < count:
             before = len(seen.unjudged)
@@ -175,7 +181,7 @@ async def _await_count(seen: Seen, count: int) -> list[str]:
 
 
 def differs(who: str, expected: list[Sight], found: list[Sight]) -> list[str]:
-    """The first place where a reader saw something else than it had to."""
+    """Return the first difference between expected and received events."""
     if expected == found:
         return []
     for index, (right, seen) in enumerate(zip(expected, found, strict=False)):
@@ -190,6 +196,6 @@ def _taken(problems: list[str]) -> list[str]:
 
 
 def shorten(problems: list[str]) -> list[str]:
-    """Enough of them to understand."""
+    """Return enough problems to understand the cause."""
     more = len(problems) - SHOWN_MAX
     return problems if more <= 0 else [*problems[:SHOWN_MAX], f"... and {more} more like these"]

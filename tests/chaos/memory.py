@@ -1,4 +1,4 @@
-"""Watches the private memory of every process of a hub, and says how fast it grows."""
+"""Measures the private memory of every process of a hub, and how fast it grows."""
 
 import json
 import time
@@ -14,14 +14,14 @@ COVERED_MIN = 0.9  # a process must live through so much of the window to be jud
 
 
 class Sample(NamedTuple):
-    """Bytes at a time in seconds since the beginning."""
+    """Bytes at a time in seconds since the start."""
 
     at_s: float
     uss: int
 
 
 class Growth(NamedTuple):
-    """What the samples of one process say. `slope`: MiB a minute; None: it did not live long."""
+    """The growth of one process. `slope`: MiB per minute; None: it was too short-lived."""
 
     name: str
     samples: list[Sample]
@@ -39,7 +39,7 @@ class Watch:
         self._samples: dict[int, list[Sample]] = {}
 
     def sample(self) -> None:
-        """Look at all processes now."""
+        """Sample all processes."""
         at_s = time.monotonic() - self._began
         self.looks_s.append(at_s)
         self._look(self._supervisor, "supervisor", at_s)
@@ -57,7 +57,7 @@ class Watch:
             self._samples.setdefault(process.pid, []).append(Sample(at_s, uss))
 
     def growth(self, after_s: float) -> list[Growth]:
-        """How each process grew since then, the fastest first."""
+        """Return the growth of each process since then, the fastest first."""
         looks = [at_s for at_s in self.looks_s if at_s >= after_s]
         found = [
             Growth(self._names[pid], samples, slope_of(samples, looks[0], looks[-1]))
@@ -67,8 +67,9 @@ class Watch:
 
 
 def private_bytes(process: psutil.Process, *, shares: bool) -> int:
-    """The unique set size. Of a process that shares memory (PostgreSQL's buffers), a page of it
-    that only one process has touched so far is not counted: it is the server's, and bounded."""
+    """Return the unique set size. A page of shared memory (PostgreSQL's buffers) that only this
+    process has touched is not counted: it belongs to the server, and is bounded.
+    """
     uss = int(process.memory_full_info().uss)
     if not shares:
         return uss
@@ -86,7 +87,7 @@ def _name(process: psutil.Process, part: str) -> str:
 
 
 def slope_of(samples: Sequence[Sample], after_s: float, until_s: float) -> float | None:
-    """Linear regression over the samples since then, in MiB a minute."""
+    """Return the slope of a linear regression over the samples since then, in MiB per minute."""
     window = [sample for sample in samples if sample.at_s >= after_s]
     if len(window) < 3 or window[-1].at_s - window[0].at_s < COVERED_MIN * (until_s - after_s):
         return None
@@ -98,7 +99,7 @@ def slope_of(samples: Sequence[Sample], after_s: float, until_s: float) -> float
 
 
 def plot(growth: Growth, width: int = 50) -> str:
-    """A line of text: the slope, the smallest and the largest size, and the curve."""
+    """Return a line of text: slope, smallest and largest size, and the curve."""
     sizes = [sample.uss for sample in growth.samples]
     low, high = min(sizes), max(sizes)
     step = max(1, len(sizes) // width)

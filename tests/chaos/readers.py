@@ -1,7 +1,7 @@
-"""Listeners over /v1/ws that check what they see and remember it for the judge.
+"""Listeners over /v1/ws that check the frames they receive and remember them for the judge.
 
-`Seen` is the memory and the rules; the readers are three ways to be connected: by the client
-library, by a plain session that stays, and by one that goes away and resumes at random.
+`Seen` has the memory and the rules. There are three readers: by the client library, by a plain
+session that stays connected, and by one that disconnects and resumes at random.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ HEARTBEAT_S = 25.0
 
 
 class Sight(NamedTuple):
-    """One event as a reader saw it."""
+    """An event as a reader received it."""
 
     segment: str
     sequence: int
@@ -34,8 +34,9 @@ class Sight(NamedTuple):
 
 
 class Seen:
-    """What one reader of one stream has seen since the stream's beginning, over all its
-    connections."""
+    """The events that one reader of one stream received since the stream's start, over all its
+    connections.
+    """
 
     def __init__(self, name: str, stream: str, interest: Interest) -> None:
         self.name = name
@@ -56,7 +57,7 @@ class Seen:
         return self.cursor if self.cursor is not None else "oldest"
 
     def request(self, window: int | None = None) -> dict[str, Any]:
-        """The listen message that begins or resumes."""
+        """Return the listen message that starts or resumes."""
         start = self.start
         fields: dict[str, Any] = {
             "op": "listen",
@@ -70,7 +71,7 @@ class Seen:
         return fields
 
     def event(self, cursor: Cursor, prev: int, attributes: dict[str, Any]) -> None:
-        """An event frame: it must follow the last number this reader received."""
+        """Record an event frame; it must follow the last sequence that this reader received."""
         self._follows(prev)
         if cursor.sequence <= prev:
             self.problems.append(f"{self.name}: {cursor.sequence} follows {prev}")
@@ -81,7 +82,7 @@ class Seen:
             self.latencies_s.append(time.monotonic() - attributes["at"])
 
     def message(self, message: dict[str, Any]) -> None:
-        """Any other frame."""
+        """Record any other frame."""
         op = message["op"]
         if op == "listening":
             cursor = Cursor(**message["cursor"])
@@ -108,11 +109,11 @@ class Seen:
 
 
 class Refused(Exception):
-    """The hub could not begin the listen now."""
+    """The hub could not start the listener now."""
 
 
 def decode(data: str | bytes) -> tuple[dict[str, Any] | None, event_pb2.EventFrame | None]:
-    """A frame of either subprotocol: (message, None), or (None, binary event)."""
+    """Decode a frame of either subprotocol: (message, None), or (None, binary event)."""
     if isinstance(data, str):
         return orjson.loads(data), None
     frame = event_pb2.ServerFrame.FromString(data)
@@ -122,7 +123,7 @@ def decode(data: str | bytes) -> tuple[dict[str, Any] | None, event_pb2.EventFra
 
 
 def take(seen: Seen, data: str | bytes) -> int | None:
-    """Hand a frame to the memory; returns the sequence if it was an event."""
+    """Record a frame; return the sequence if it was an event."""
     message, binary = decode(data)
     if binary is not None:
         event = event_pb2.Event.FromString(binary.event)
@@ -139,7 +140,7 @@ def take(seen: Seen, data: str | bytes) -> int | None:
 
 
 class Manner(NamedTuple):
-    """How a plain reader is connected."""
+    """How a plain reader connects."""
 
     subprotocol: str = JSON
     stays_s: float | None = None  # about so long, then it goes away; None: for ever
@@ -149,7 +150,7 @@ class Manner(NamedTuple):
 async def read_plainly(
     http: aiohttp.ClientSession, url: str, seen: Seen, manner: Manner, dice: random.Random
 ) -> None:
-    """Read until cancelled, connecting again and again from the cursor."""
+    """Read until cancelled, and reconnect again and again from the cursor."""
     while True:
         leave_at = None
         if manner.stays_s is not None:
@@ -199,14 +200,14 @@ async def _read_once(
 
 
 def _cut(socket: aiohttp.ClientWebSocketResponse) -> None:
-    """Drop the connection without a goodbye, as a network does."""
+    """Drop the connection without a close frame, as a network does."""
     connection = socket._response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
 
 
 async def read_by_client(client: HubClient, seen: Seen) -> None:
-    """Read with the client library's own resuming, until cancelled."""
+    """Read with the client library, which resumes by itself, until cancelled."""
     interest = seen.interest
     color = interest.color
     pairs: dict[str, Any] = {} if color is None else {"attributes": {"color": color}}
@@ -221,7 +222,9 @@ async def read_by_client(client: HubClient, seen: Seen) -> None:
 
 
 def expected(seen: Seen, names: list[str], first: int) -> Iterator[tuple[int, str]]:
-    """(sequence, name) of what a reader has to see, of the stream's events from `first` on."""
+    """Yield (sequence, name) of the events that a reader must receive, of the stream's events from
+    `first` on.
+    """
     for sequence, name in enumerate(names, first):
         if seen.interest.wants(Name.parse(name).number):
             yield sequence, name

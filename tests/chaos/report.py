@@ -1,4 +1,4 @@
-"""What a run prints and writes: a line per round, a table by what was done, the problems, JSON."""
+"""The output of a run: a line per round, a table by fault, the problems, JSON."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_K
 
 
 class Column(NamedTuple):
-    """Of a table: what it says of all rounds of one kind."""
+    """A column of a table, computed from all rounds of one kind."""
 
     title: str
     width: int
@@ -20,8 +20,9 @@ class Column(NamedTuple):
 
 
 def table(kind: str, rounds: Mapping[str, Sequence[Any]], columns: Iterable[Column]) -> str:
-    """A header and a line for each kind of which there are rounds; `kind` heads the first column,
-    and the number of rounds and of problems are columns of every table."""
+    """Return a header and a line for each kind that has rounds. `kind` heads the first column;
+    every table has columns for the number of rounds and of problems.
+    """
     shown = [
         Column("rounds", 8, lambda those: str(len(those))),
         *columns,
@@ -37,7 +38,7 @@ def table(kind: str, rounds: Mapping[str, Sequence[Any]], columns: Iterable[Colu
 
 
 def seconds(title: str, of: Callable[[Any], float]) -> list[Column]:
-    """Two columns: the median and the longest time."""
+    """Return two columns: the median and the longest time."""
 
     def at(share: float) -> Callable[[Sequence[Any]], str]:
         return lambda those: f"{sorted(map(of, those))[int((len(those) - 1) * share + 0.5)]:.2f} s"
@@ -46,17 +47,17 @@ def seconds(title: str, of: Callable[[Any], float]) -> list[Column]:
 
 
 def total(title: str, of: Callable[[Any], int]) -> Column:
-    """The sum over all rounds."""
+    """Return a column with the sum over all rounds."""
     return Column(title, max(len(title) + 2, 9), lambda those: str(sum(map(of, those))))
 
 
 def verdict(problems: Sequence[str]) -> str:
-    """For the end of a line."""
+    """Return the verdict at the end of a line."""
     return "ok" if not problems else f"{len(problems)} PROBLEMS"
 
 
 def line(found: Round) -> str:
-    """A round as it ends."""
+    """Return the line of a round."""
     return (
         f"{found.number:>3}  {found.fault:<21} offered {found.offered_per_s:>6.0f}/s  "
         f"acknowledged {found.acknowledged:>6} {found.acknowledged_per_s:>6.0f}/s  "
@@ -67,7 +68,7 @@ def line(found: Round) -> str:
 
 
 def by_fault(rounds: Sequence[Round]) -> str:
-    """How often each fault, and the slowest recovery."""
+    """Return how often each fault occurred, and its slowest recovery."""
     faults = sorted({found.fault for found in rounds})
     those = {fault: [found for found in rounds if found.fault == fault] for fault in faults}
     columns = [
@@ -80,8 +81,9 @@ def by_fault(rounds: Sequence[Round]) -> str:
 
 
 def end(path: Path | None, summary: Mapping[str, object], problems: Sequence[str]) -> int:
-    """The last of a run: `summary` and the problems go to the file, if one is asked for, and the
-    problems are printed. Returns the exit status."""
+    """Print the problems; write them and `summary` to the file if one is given. Return the exit
+    status.
+    """
     if path is not None:
         path.write_bytes(orjson.dumps({**summary, "problems": problems}, option=OPTIONS))
     for problem in problems:

@@ -1,4 +1,4 @@
-"""One round: load, a fault at a random moment, recovery, quiet, judgement."""
+"""A round: load, a fault at a random moment, recovery, silence, judgement."""
 
 import asyncio
 import random
@@ -21,7 +21,7 @@ PARTS = ("postgres", "redis", *WEB_PARTS)
 
 
 class Marks(NamedTuple):
-    """Counters of the journal and the readers when a round began."""
+    """Counters of the journal and the readers at the start of a round."""
 
     at: float
     offered: int
@@ -35,7 +35,7 @@ class Marks(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a round showed. Rates in events a second."""
+    """The measurements of a round. Rates in events per second."""
 
     number: int
     fault: str
@@ -53,7 +53,7 @@ class Round(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A round before it is run. `seconds`: of load, beside the fault and the recovery."""
+    """The plan of a round. `seconds`: of load, in addition to the fault and the recovery."""
 
     number: int
     name: str
@@ -62,7 +62,7 @@ class Plan(NamedTuple):
 
 
 async def run_round(world: World, plan: Plan, dice: random.Random) -> Round:
-    """Run it, and judge it when everything is quiet."""
+    """Run a round and judge it when all is quiet."""
     number, name, fault, seconds = plan
     marks = mark(world)
     problems: list[str] = []
@@ -123,7 +123,7 @@ def mark(world: World) -> Marks:
 
 
 async def recovery(world: World, fault_ended_at: float) -> float:
-    """Seconds from the end of the fault to the first answer to an attempt made after it."""
+    """Return the seconds from the end of the fault to the first answer to a later attempt."""
     known = len(world.journal.ack_sent)
 
     def answered() -> bool:
@@ -135,13 +135,13 @@ async def recovery(world: World, fault_ended_at: float) -> float:
 
 
 def silence(ack_times: Sequence[float], began: float, ended: float) -> float:
-    """The longest time without an answer."""
+    """Return the longest time without an answer."""
     times = [began, *ack_times[bisect_right(ack_times, began) :], ended]
     return max(after - before for before, after in pairwise(times))
 
 
 def misbehaved(world: World, marks: Marks, fault: Fault, done: Done) -> list[str]:
-    """What emitters and open sockets noticed and should not have."""
+    """Return what emitters and open sockets noticed beyond the permitted effects."""
     journal = world.journal
     failures = journal.failures[marks.failures :]
     problems = [journal.problems.pop() for _ in range(len(journal.problems))]
@@ -175,7 +175,7 @@ def _sockets_lost(world: World, marks: Marks) -> list[str]:
 
 def _sockets_untold(world: World, marks: Marks) -> list[str]:
     """Check that each open socket was notified that the hub waits for its database, and that it
-    goes on.
+    continues.
     """
     problems = []
     for seen in world.stayers:

@@ -1,7 +1,7 @@
-"""Readers that do not read, on raw sockets with the smallest receive buffer the kernel gives.
+"""Readers that do not read, on raw sockets with the smallest receive buffer of the kernel.
 
-When the hub has given one up, it reads what is left: the last frames must be the word to resume and
-the close code 4408. Then it resumes from its cursor, and stalls again.
+When the hub has closed the connection, the reader reads the rest: the last frames must be the
+request to resume and the close code 4408. Then it resumes from its cursor, and stalls again.
 """
 
 import asyncio
@@ -25,8 +25,9 @@ TEXT, CLOSE = 1, 8
 
 
 class SlowReader:
-    """One client that stalls again and again. `drip_s`: seconds between two single bytes; None:
-    it reads nothing at all."""
+    """A client that stalls again and again. `drip_s`: seconds between two single bytes; None: it
+    reads nothing.
+    """
 
     def __init__(self, hub: HubUnderTest, seen: Seen, drip_s: float | None) -> None:
         self.seen = seen
@@ -86,7 +87,7 @@ class SlowReader:
             await asyncio.sleep(self._drip_s)
 
     async def _given_up(self) -> None:
-        """Wait until the hub's log says that this reader is slow."""
+        """Wait until the hub's log reports this reader as slow."""
         line = f"client={self.seen.name}"
         known = self._notice_lines(line)
         await until(lambda: self._notice_lines(line) > known, "the hub to give up", GIVEN_UP_S_MAX)
@@ -95,7 +96,9 @@ class SlowReader:
         return sum(1 for said in self._hub.lines() if DISCONNECTED in said and line in said)
 
     async def _drain(self, connection: socket.socket) -> None:
-        """Read the rest as fast as can be; it ends with the word to resume and the close."""
+        """Read the rest as fast as possible; check that it ends with the request to resume and the
+        close.
+        """
         loop = asyncio.get_running_loop()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         code, resumed = 0, False
@@ -118,7 +121,7 @@ class SlowReader:
 
 
 def frames(buffer: bytearray) -> list[tuple[int, bytes]]:
-    """The whole frames (opcode, payload) at the beginning of the buffer, which are removed."""
+    """Remove and return the whole frames (opcode, payload) at the start of the buffer."""
     found = []
     at = 0
     while len(buffer) - at >= 2:
@@ -140,7 +143,7 @@ def frames(buffer: bytearray) -> list[tuple[int, bytes]]:
 
 
 def masked(opcode: int, payload: bytes) -> bytes:
-    """A client's frame, with the mask of zeros."""
+    """Return a client's frame, with a mask of zeros."""
     size = len(payload)
     head = struct.pack("!BB", 0x80 | opcode, 0x80 | size) if size < 126 else b""
     if size >= 126:

@@ -1,5 +1,6 @@
-"""`python -m tests.chaos --soak SECONDS`: memory stays level, healthy readers stay fast and
-callbacks are made while others read nothing, or a byte a second."""
+"""The command `python -m tests.chaos --soak SECONDS`: memory stays constant, healthy readers stay
+fast and callbacks are delivered while other readers read nothing, or one byte a second.
+"""
 
 import argparse
 import asyncio
@@ -74,7 +75,7 @@ class Scene(NamedTuple):
 
 
 async def soak(options: argparse.Namespace, data: Path, crew: Crew = CREW) -> int:
-    """Run, judge, print. Returns the exit status."""
+    """Run, judge and print. Return the exit status."""
     async with _scene(options, data, crew) as scene:
         world, arrivals = scene.world, scene.receivers.arrivals
         watch = memory.Watch(world.hub.supervisor)
@@ -104,7 +105,7 @@ async def soak(options: argparse.Namespace, data: Path, crew: Crew = CREW) -> in
 
 @asynccontextmanager
 async def _scene(options: argparse.Namespace, data: Path, crew: Crew) -> AsyncIterator[Scene]:
-    """Everything is there, and nothing is offered yet."""
+    """Open a scene in which nothing is offered yet."""
     async with AsyncExitStack() as stack:
         sink = stack.enter_context(closing(SinkProcess(data / "sink.ndjson", options.seed)))
         load = Load(options.rate, HEALTHY, crew, {"EVENTHUB_CALLBACK_ALLOW": SINKS})
@@ -129,7 +130,7 @@ async def _scene(options: argparse.Namespace, data: Path, crew: Crew) -> AsyncIt
 
 
 async def _load(scene: Scene, watch: memory.Watch, for_s: float) -> float:
-    """Offer events and look at the memory. Returns the seconds it took."""
+    """Offer events and sample memory. Return the seconds it took."""
     began = time.monotonic()
     scene.world.clock.start()
     while time.monotonic() - began < for_s or len(watch.looks_s) < SAMPLES_MIN:
@@ -141,7 +142,7 @@ async def _load(scene: Scene, watch: memory.Watch, for_s: float) -> float:
 
 
 async def _judged(scene: Scene) -> list[str]:
-    """Judge the log, its readers and the deliveries, when all answers are in."""
+    """Judge the log, its readers and the deliveries when all answers have arrived."""
     world = scene.world
     await world.settle()
     await close_quietly(scene.stalling)
@@ -170,28 +171,29 @@ def too_fast(growths: list[memory.Growth]) -> list[str]:
 
 
 def parts_of(crew: Crew) -> list[str]:
-    """The names of all parts of a hub."""
+    """Return the names of all parts of a hub."""
     kinds = {"web": crew.web, "forward": crew.forwarders, "worker": crew.workers}
     many = [f"{kind}-{number + 1}" for kind, count in kinds.items() for number in range(count)]
     return ["supervisor", "postgres", "redis", "beat", *many]
 
 
 def unwatched(growths: list[memory.Growth], parts: list[str]) -> list[str]:
-    """Every part has a process that lived through the whole window."""
+    """Check that every part has a process that lived through the whole window."""
     watched = {growth.name.split()[0] for growth in growths if growth.slope is not None}
     return [f"{part} did not run all the time" for part in parts if part not in watched]
 
 
 def _ill_treated(slow: list[SlowReader], for_s: float) -> list[str]:
-    """Each slow reader was asked to resume, more than once in a long run, and saw its events in
-    order."""
+    """Check that each slow reader was asked to resume, more than once in a long run, and received
+    its events in order.
+    """
     problems = [problem for reader in slow for problem in (*reader.problems, *reader.seen.problems)]
     rarely = [reader for reader in slow if reader.reported < min(TOLD_MIN, for_s // NOTICED_S)]
     return problems + [f"{r.seen.name} was asked to resume {r.reported} times" for r in rarely]
 
 
 def _latency(seen: Seen) -> dict[str, float]:
-    """From an event's first attempt to its receipt, in seconds."""
+    """Return the seconds from an event's first attempt to its receipt."""
     found = sorted(seen.latencies_s) or [float("inf")]
     at = {"p50": 0.5, "p99": 0.99, "max": 1.0}
     return {name: found[min(int(len(found) * part), len(found) - 1)] for name, part in at.items()}

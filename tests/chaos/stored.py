@@ -1,7 +1,5 @@
-"""One stream as its tables have it, read from outside the hub with plain SQL: every number, every
-segment, every event's name.
-
-It shares no code with the hub's own reader.
+"""One stream as its tables have it, read from outside the hub with plain SQL: every sequence, every
+segment, every event's name. It shares no code with the hub's own reader.
 """
 
 import asyncio
@@ -49,7 +47,7 @@ class StoredStream:
         return len(self.names)
 
     async def read_on(self, hub: HubUnderTest) -> list[str]:
-        """Read what is new, while nobody emits; returns what is wrong with it."""
+        """Read new rows, while nothing is emitted; return the problems."""
         [(stream_id, events_max)] = await hub.rows(STREAM, self.name)
         segments = await hub.rows(SEGMENTS, stream_id)
         [head] = await hub.rows(HEAD, stream_id)
@@ -96,7 +94,7 @@ def _event_wrong(event: event_pb2.Event, mask: int, name: Name) -> str:
 
 
 def segments_wrong(segments: list[tuple[Any, ...]], events_max: int) -> list[str]:
-    """Where the rows (id, uuid, first, last) of a stream do not join."""
+    """Return where the rows (id, uuid, first, last) of a stream are not contiguous."""
     problems = []
     for (_, uuid, first, last), following in itertools.pairwise(segments):
         if last is None:
@@ -120,5 +118,5 @@ def _head_wrong(segments: list[tuple[Any, ...]], head: tuple[Any, ...]) -> list[
 
 
 def doubled(names: list[str]) -> list[str]:
-    """Names that occur more than once."""
+    """Return names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]

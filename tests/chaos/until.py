@@ -1,4 +1,4 @@
-"""Waits for a condition, with a bound and a reason: nothing here sleeps and hopes."""
+"""Waits for a condition, with a bound and a reason, instead of sleeping."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ class NeverCame(Exception):
 
 
 async def until(holds: Callable[[], bool], what: str, patience_s: float) -> float:
-    """Wait until it holds; returns the seconds it took. Raises NeverCame."""
+    """Wait until the condition holds; return the seconds it took. Raise NeverCame."""
     began = time.monotonic()
     while not holds():
         if time.monotonic() - began > patience_s:
@@ -22,7 +22,7 @@ async def until(holds: Callable[[], bool], what: str, patience_s: float) -> floa
 
 
 async def until_true(asked: Callable[[], Awaitable[bool]], what: str, patience_s: float) -> None:
-    """The same for a question that must be awaited."""
+    """Wait until an awaitable condition holds; see `until`."""
     began = time.monotonic()
     while not await asked():
         if time.monotonic() - began > patience_s:

@@ -1,4 +1,4 @@
-"""A hub under load with everybody around it: emitters, readers, the journal and the judge."""
+"""A hub under load: emitters, readers, the journal and the judge."""
 
 import asyncio
 import random
@@ -32,7 +32,7 @@ HABITS: dict[str, Habit] = {
 
 
 class Reader(NamedTuple):
-    """A reader in words; `manner` None: by the client library."""
+    """The description of a reader; `manner` None: by the client library."""
 
     name: str
     stream: str
@@ -54,8 +54,9 @@ READERS = (
 
 
 class Load(NamedTuple):
-    """The hub's processes, and who is around it. `rate`: events offered in a second, of all
-    emitters; `given`: environment variables of the hub."""
+    """The hub's processes and its emitters and readers. `rate`: events offered per second, by all
+    emitters; `given`: environment variables of the hub.
+    """
 
     rate: float
     readers: tuple[Reader, ...] = READERS
@@ -64,7 +65,7 @@ class Load(NamedTuple):
 
 
 class World:
-    """Open it with `World.open`. The load begins paused: `clock.start()`."""
+    """A hub under load. Open it with `World.open`; it starts paused: `clock.start()`."""
 
     def __init__(self, hub: HubUnderTest, key: str, journal: Journal, plan: "Load") -> None:
         self.hub = hub
@@ -83,7 +84,9 @@ class World:
     @classmethod
     @asynccontextmanager
     async def open(cls, data: Path, plan: "Load", dice: random.Random) -> AsyncIterator["World"]:
-        """Start a hub on an empty folder and all around it; everything is stopped at the end."""
+        """Start a hub on an empty folder, and its emitters and readers; stop everything at the
+        end.
+        """
         async with AsyncExitStack() as stack:
             journal = stack.enter_context(Journal(data / "journal.ndjson"))
             hub = HubUnderTest(data / "hub", plan.crew, 0, **plan.given)
@@ -103,14 +106,14 @@ class World:
 
     @property
     def stayers(self) -> list[Seen]:
-        """Plain readers that never leave by themselves."""
+        """Plain readers that stay connected."""
         names = [
             r.name for r in self.plan.readers if r.manner is not None and r.manner.stays_s is None
         ]
         return [self.readers[name] for name in names]
 
     async def settle(self) -> None:
-        """Stop offering, and wait until every emitter has its answers."""
+        """Stop offering events, and wait until every emitter has its answers."""
         self.clock.pause()
         await until(
             lambda: all(emitter.idle for emitter in self._emitters) or self._broken(),
@@ -120,7 +123,7 @@ class World:
         self.raise_broken()
 
     def raise_broken(self) -> None:
-        """An emitter or reader that ended is a mistake of this harness: show it."""
+        """Raise the error of an emitter or reader that ended: a mistake of this harness."""
         for task in self._tasks:
             if task.done():
                 task.result()

@@ -1,4 +1,6 @@
-"""The benchmarks still run: one tiny reading of one case of each. The figures mean nothing."""
+"""The benchmarks still run: one tiny reading of one case of each. The figures mean nothing, but
+those in a case's `order` are in it, or the run fails.
+"""
 
 import json
 import math
@@ -36,6 +38,8 @@ RUN_TIMEOUT_S = 420  # of which most goes into starting servers of its own
 FIELDS = {"value", "unit", "low", "high", "baseline", "ratio", "floor", "goal"}
 
 
+@pytest.mark.req("EMC-29", "EMC-33")
+@pytest.mark.slow
 @pytest.mark.timeout(RUN_TIMEOUT_S + 10)
 def test_every_benchmark_gives_figures(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
@@ -57,6 +61,12 @@ def test_every_benchmark_gives_figures(tmp_path: Path) -> None:
         assert math.isfinite(figure["value"]) and figure["value"] > 0, name
         assert (figure["floor"], figure["goal"]) == CASES[name]
         assert not figure["also"].get("lost_frames"), name
+    push, whole_ms = figures["latency_1"]["also"], figures["latency_1"]["value"]
+    assert 0 < push["in_hub_p50_ms"] <= push["in_hub_p99_ms"]
+    assert push["in_hub_p50_ms"] <= whole_ms <= push["p99_ms"]
+    assert figures["emit_1_async"]["value"] <= figures["emit_1_async"]["baseline"]["sync"]
+    for name in ("in_hub_p50_ms", "in_hub_p99_ms", "p99_ms"):
+        assert name in run.stdout
 
 
 def _result(case: Case, value: float, other: float) -> Result:
@@ -75,7 +85,6 @@ def test_a_missed_floor_and_a_weak_baseline_are_reported() -> None:
 def test_a_latency_is_better_when_it_is_lower() -> None:
     case = Case(
         "latency_1",
-        "latency_1_library",
         "ms",
         lambda: Reading(0),
         floor=5,
@@ -85,3 +94,14 @@ def test_a_latency_is_better_when_it_is_lower() -> None:
     assert _result(case, 4, 1).reaches(case.floor)
     assert not _result(case, 4, 1).reaches(case.goal)
     assert as_json([_result(case, 4, 1)], {})["latency_1"]["ratio"] == 4
+
+
+def test_figures_that_are_not_in_their_order_fail_the_run() -> None:
+    order = (("value", "p99_ms"), ("p99_ms", "sync"))
+    case = Case("emit_1_async", "ms", lambda: Reading(0), order=order)
+    result = Result(case, 2, 2, 2, {"sync": 3}, [], {"p99_ms": 3})
+    assert result.misordered() == []
+    assert result._replace(value=4, baseline={"sync": 2.5}).misordered() == [
+        "value 4 is above p99_ms 3",
+        "p99_ms 3 is above sync 2.5",
+    ]

@@ -20,7 +20,19 @@ from eventhub.supervisor.postgres import Postgres
 HOME = Path(__file__).resolve().parents[2]
 STAND_IN = Path(__file__).with_name("up_stand_in.py")
 PATIENCE_S = 90.0  # machines under load are slow; most faults show at once
+EXPORT = re.compile(r"^\s*export (\w+)=(\S+)$", re.MULTILINE)  # in the hub's banner
 EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
+
+
+def manage(*words: str, **given: str) -> str:
+    """Run `manage.py WORDS` and return its output."""
+    inherited = {k: v for k, v in os.environ.items() if k not in EMBEDDED_VARIABLES}
+    command = [sys.executable, str(HOME / "manage.py"), *words]
+    done = subprocess.run(
+        command, env={**inherited, **given}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def wait_until(happened: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:

@@ -22,7 +22,7 @@ from tests.live import LiveHub, LiveZone
 
 
 def draft_for(hub: LiveHub, zone: LiveZone) -> Draft:
-    """An event for a new stream of the zone."""
+    """Return an event for a new stream of the zone."""
     name = zone.create_stream("background")
     [(stream_id,)] = hub.sql(
         "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"

@@ -25,7 +25,7 @@ LEAVE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 
 
 @contextmanager
 def away(hub: LiveHub) -> Iterator[None]:
-    """Nobody gets into the hub's database."""
+    """Refuse all connections to the hub's database."""
     name = conninfo_to_dict(hub.database_url)["dbname"]
     allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
     admin_url = make_conninfo(hub.database_url, dbname="postgres")
@@ -40,7 +40,7 @@ def away(hub: LiveHub) -> Iterator[None]:
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[LiveHub]:
-    """One of its own: whose database was away refuses for a moment longer."""
+    """Yield a hub of its own: one whose database was away refuses requests for a moment longer."""
     with live_hub(tmp_path) as hub:
         yield hub
 

@@ -46,7 +46,7 @@ async def world() -> AsyncIterator[World]:
 
 
 async def run(world: World, name: str, fault: Fault) -> Round:
-    """A round that must show nothing wrong, at the offered rate."""
+    """Return a round that must show nothing wrong, at the offered rate."""
     found = await run_round(world, Plan(0, name, fault, SECONDS), random.Random(name))
     assert found.problems == []
     assert found.offered_per_s >= OFFERED_PER_S

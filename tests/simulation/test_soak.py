@@ -30,6 +30,7 @@ def test_a_worker_that_grows_and_one_that_did_not_live_are_found() -> None:
     assert unwatched([*level[:-1], died], parts) == ["worker-2 did not run all the time"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 async def test_a_short_soak_makes_all_callbacks_and_looks_at_every_process() -> None:
     data = Path(tempfile.mkdtemp(prefix="eventhub-soak-", dir="/tmp"))  # sockets' names are short

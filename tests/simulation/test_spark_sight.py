@@ -19,7 +19,7 @@ STREAM = 7
 
 
 def result_in(data: Path, run: int, text: str = "a") -> Path:
-    """A whole result, as a run leaves it."""
+    """Return a whole result, as a run leaves it."""
     folder = data / "jobs" / "audit" / f"{run:08}" / "result"
     folder.mkdir(parents=True)
     (folder / "plan.csv").write_text(text)
@@ -29,7 +29,7 @@ def result_in(data: Path, run: int, text: str = "a") -> Path:
 
 
 def index_in(data: Path) -> Path:
-    """The file of an index."""
+    """Return the file of an index."""
     root = index_root(data, STREAM)
     spec = spec_of(parse_pairs({"attributes": {"a": 1}}))
     build(root, [IndexEntry(1, (spec,))], EpochPlan(durable=False))

@@ -23,6 +23,7 @@ OPTIONS = argparse.Namespace(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_a_hub_starts_after_any_leftovers_and_has_all_that_it_acknowledged() -> None:
     data = Path(tempfile.mkdtemp(prefix="eventhub-starts-", dir="/tmp"))  # sockets' names are short

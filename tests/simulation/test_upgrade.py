@@ -9,6 +9,7 @@ import pytest
 from tests.chaos.upgrade.run import Drill
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 @pytest.mark.timeout(400)
 async def test_an_upgrade_and_its_way_back_cost_reconnections_alone() -> None:

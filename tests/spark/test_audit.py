@@ -32,6 +32,7 @@ TABLES = ("findings", "streams", "producers", "registrations_hourly", "clients",
 HOUR_US = 3_600_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)  # two audits, and Spark is cold
 def test_each_planted_fault_is_reported_and_nothing_else(
     spark: SparkSession, history: JobHistory

@@ -13,7 +13,7 @@ CLIENT = Path("clients/python")
 
 @functools.cache
 def tracked() -> tuple[Path, ...]:
-    """Every file of the repository, relative to its folder, as far as it is there."""
+    """Return every file of the repository, relative to its folder, that exists."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=HOME, capture_output=True, check=True, text=True
     )
@@ -23,7 +23,7 @@ def tracked() -> tuple[Path, ...]:
 
 @functools.cache
 def modules() -> tuple[Path, ...]:
-    """Python written by hand: neither generated nor a migration."""
+    """Return Python written by hand: neither generated nor a migration."""
     return tuple(
         file
         for file in tracked()
@@ -34,13 +34,13 @@ def modules() -> tuple[Path, ...]:
 
 
 def product() -> tuple[Path, ...]:
-    """The modules of the product, without its tests."""
+    """Return the modules of the product, without its tests."""
     return tuple(file for file in modules() if module_name(file).split(".")[0] in PACKAGES)
 
 
 def for_each(files: Sequence[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
-    """One test of many files, which names all that are wrong: a test for each would cost more than
-    looking at it.
+    """Return one test of many files, which names all that are wrong: a test for each would cost
+    more than looking at it.
     """
 
     def over(test: Callable[[Path], None]) -> Callable[[], None]:
@@ -71,7 +71,7 @@ def functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 
 def module_name(file: Path) -> str:
-    """`eventhub/event/__init__.py` is `eventhub.event`."""
+    """Return the name of a module: `eventhub/event/__init__.py` is `eventhub.event`."""
     file = file.relative_to(CLIENT) if file.is_relative_to(CLIENT) else file
     parts = file.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -50,13 +50,13 @@ def page(name: str) -> str:
 
 
 def rows(name: str) -> set[str]:
-    """The code words in the first column of a page's tables, several in a cell too."""
+    """Return the code words in the first column of a page's tables, several in a cell too."""
     cells = re.findall(r"^\| (`[^|]*) \|", page(name), re.M)
     return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
 
 
 def settings_row(name: str) -> str:
-    """A setting's row in the table of docs/settings.md."""
+    """Return a setting's row in the table of docs/settings.md."""
     setting = SETTINGS[name]
     default = getattr(Env(), name)
     text = f"{default:,}" if type(default) is int else f"`{as_variable(default)}`"

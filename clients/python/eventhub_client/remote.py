@@ -106,6 +106,7 @@ class HubClient:
 
         `mask`: 64 channel bits, or channels by name; `filter`: domain, type, attributes,
         application; or instead of them a language and a filter in it; or registrations (their ids).
+        With `signature=True`, each event has the signature of its tags.
         Raises GapError and SegmentMismatchError unless `on_gap` handles them, LossDetected, and
         other HubProblem (`unknown_stream`, ...).
         """

@@ -16,13 +16,10 @@ from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-import orjson
-
 from eventhub.base.errors import InvalidField
-from eventhub.event.errors import ImmutableProperty
+from eventhub.event.immutable import MISSING, require_unchanged, value_at
 
 ANY = "*"
-_MISSING = object()
 
 Attributes = dict[str, Any]
 Step = Callable[[Attributes], None]
@@ -51,9 +48,7 @@ class Switch(NamedTuple):
         after = deepcopy(before)
         for step in steps:
             step(after)
-        for path in immutable:
-            if _text(_get(before, path)) != _text(_get(after, path)):
-                raise ImmutableProperty(field=f"attributes.{path}")
+        require_unchanged(before, after, immutable)
         return {**event, "attributes": after}
 
     def _chosen(self, applications: Collection[str]) -> list[Step]:
@@ -96,18 +91,13 @@ def _rename_all(attributes: Attributes, paths: Mapping[str, str]) -> None:
     """Rename paths; all are removed before any is set, so that two can be exchanged."""
     taken = {new: _take(attributes, old) for old, new in paths.items()}
     for path, value in taken.items():
-        if value is not _MISSING:
+        if value is not MISSING:
             _set(attributes, path, value)
 
 
 def _remove_all(attributes: Attributes, paths: Collection[str]) -> None:
     for path in paths:
         _take(attributes, path)
-
-
-def _text(value: Any) -> bytes:
-    """Return a value as JSON for comparison, since in Python true equals 1."""
-    return b"" if value is _MISSING else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def _set(attributes: Attributes, path: str, value: Any) -> None:
@@ -121,17 +111,8 @@ def _set(attributes: Attributes, path: str, value: Any) -> None:
     inner[name] = value
 
 
-def _get(attributes: Attributes, path: str) -> Any:
-    found: Any = attributes
-    for step in path.split("."):
-        if not isinstance(found, dict) or step not in found:
-            return _MISSING
-        found = found[step]
-    return found
-
-
 def _take(attributes: Attributes, path: str) -> Any:
     """Remove a value and return it."""
     *way, name = path.split(".")
-    inner = _get(attributes, ".".join(way)) if way else attributes
-    return inner.pop(name, _MISSING) if isinstance(inner, dict) else _MISSING
+    inner = value_at(attributes, ".".join(way)) if way else attributes
+    return inner.pop(name, MISSING) if isinstance(inner, dict) else MISSING

@@ -120,6 +120,7 @@ class Delivered(NamedTuple):
     registrations: tuple[int, ...] = ()  # the listener's registrations that matched
     appended_at: str = ""  # RFC 3339, the hub's clock; empty in-process
     latest_version: str = ""  # of the event's type, where it is newer than the event's (FOX-20)
+    signature: str = ""  # of the event's tags, if `listen` requested it (FOX-17)
 
     @classmethod
     def of(cls, message: dict[str, Any]) -> "Delivered":
@@ -134,6 +135,7 @@ class Delivered(NamedTuple):
             tuple(message.get("registrations", ())),
             message.get("appended_at", ""),
             message.get("latest_version", ""),
+            message.get("signature", ""),
         )
 
     @property

@@ -1,7 +1,8 @@
 -- ARGV[2..6]: the most events, the most bytes, the producer window, its lifetime in seconds, the channel to publish to; then for
 -- each draft: mask, payload, producer (client:incarnation, or empty), its number and the number's slot in the window, token.
 -- All drafts are stored (or found to be duplicates), or none. Numbers are compared as texts: Lua's are exact only up to 2^53.
--- Returns {uuid, microseconds, sequence of each, negative for a duplicate}, or {'', index of the refused draft, highest}.
+-- Returns {uuid, microseconds, sequence of each, negative for a duplicate, last sequence}, or {'', index of the refused draft,
+-- highest}.
 local events_max, bytes_max, window = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local given, earlier, highest, next = {}, {}, {}, last
 
@@ -64,4 +65,4 @@ end
 redis.call('HSET', KEYS[1], 'first', first, 'last', next, 'bytes', bytes)
 redis.call('EXPIRE', KEYS[3], ARGV[5])
 if next > last then redis.call('PUBLISH', ARGV[6], next) end
-return {uuid, now, given}
+return {uuid, now, given, next}

@@ -10,5 +10,5 @@ SELECT %s, %s, v.name, %s, v.sequence FROM unnest(%s::text[], %s::bigint[]) AS v
 SELECT name, sequence FROM resource_changes WHERE kind = %s AND zone_id = %s AND name = ANY (%s::text[])
 
 -- name: position
--- The last event of `system`.
-SELECT segment::text, sequence FROM heads WHERE stream_id = 1
+-- The last event of a stream.
+SELECT segment::text, sequence FROM heads WHERE stream_id = %s

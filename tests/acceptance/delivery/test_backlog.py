@@ -18,6 +18,7 @@ LARGE = {**EVENT, "body": secrets.token_urlsafe(15_000)}  # 20 KB that no compre
 PENDING_MAX = 40
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_disabled_endpoint_does_not_block_emits_and_later_gets_a_notice_and_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

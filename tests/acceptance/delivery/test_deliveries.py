@@ -141,7 +141,7 @@ def test_failed_deliveries_of_all_endpoints_are_listed(zone: LiveZone, sink: Sin
         dead_letter(hub, endpoint, [1, 3])
 
     def listed(query: str, key: str = zone.admin) -> list[tuple[str, int, int]]:
-        """All pages."""
+        """Return all pages."""
         found, after = [], ""
         while True:
             page = hub.call("GET", f"/v1/deliveries?{query}{after}", key=key)

@@ -85,6 +85,7 @@ async def test_an_event_with_destinations_reaches_only_these_clients(
     assert sequences(sink, f"/{orders.name}/c8") == [2, 4]
 
 
+@pytest.mark.req("EMC-35")
 def test_a_transient_stream_refuses_callbacks(hub: LiveHub, zone: LiveZone, sink: Sink) -> None:
     """On a transient stream a registration with an endpoint is refused, with the reason."""
     zone.create_stream("beats", durability="transient")

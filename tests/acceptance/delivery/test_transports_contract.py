@@ -87,7 +87,7 @@ async def test_every_event_is_delivered_once_in_order_across_segments(
     assert len({received.segment for received in found}) == 4
 
 
-@pytest.mark.req("EMC-16")
+@pytest.mark.req("EMC-08")
 @each_transport
 async def test_a_listener_resumes_after_the_cursor_of_the_last_event(
     zone: LiveZone, transport: Transport
@@ -130,7 +130,40 @@ async def test_unmatched_events_are_skipped_and_prev_accounts_for_them(
         )
 
 
-@pytest.mark.req("FOX-02", "FOX-17")
+@pytest.mark.req("FOX-17")
+@each_transport
+async def test_an_event_missed_is_delivered_with_its_whole_type(
+    zone: LiveZone, transport: Transport
+) -> None:
+    """Its type is (signature, version, liveness); version 2 is declared while nobody reads."""
+    zone.create_stream("orders")
+    declare(zone, {})
+    tags: tuple[dict[str, Any], ...] = ({"n": 1, "m": 1}, {"m": "x", "n": 2}, {"n": 3}, {})
+    for attributes in tags:
+        sent = {**EVENT, "version": "1", "attributes": attributes}
+        assert zone.emit("orders", sent).status == 200
+    [first] = await take(transport, listener_spec(zone), 1)
+    assert first.signature == "", "a listener that does not request it gets none"
+    declare(zone, {"properties": {"n": {"type": "integer"}}})
+    found = await take(transport, listener_spec(zone, first.cursor, signature=True), 3)
+    shown = [
+        zone.hub.call("GET", f"/v1/streams/orders/events/{n}", key=zone.admin).json["signature"]
+        for n in (1, 2, 3, 4)
+    ]
+    assert [received.signature for received in found] == shown[1:]
+    assert shown[0] == shown[1] and len({*shown}) == 3, "equal tags, equal signatures"
+    assert {received.event["version"] for received in found} == {"1"}
+    missed = "playback" if transport is transports.history else "recovery"
+    assert {received.liveness for received in found} == {missed}
+
+
+def declare(zone: LiveZone, schema: dict[str, Any]) -> None:
+    path = "/v1/types/shop/order.placed"
+    answer = zone.hub.call("PUT", path, {"schema": schema}, key=zone.admin)
+    assert answer.status == 201, answer
+
+
+@pytest.mark.req("FOX-02")
 @each_transport
 async def test_liveness_separates_live_recovery_and_playback(
     zone: LiveZone, transport: Transport
@@ -168,7 +201,7 @@ async def _until_live(transport: Transport, spec: ListenerSpec) -> list[Received
     return found
 
 
-@pytest.mark.req("EMC-08")
+@pytest.mark.req("EMC-23")
 @each_transport
 async def test_a_gap_is_reported_with_the_first_available_event(
     zone: LiveZone, transport: Transport
@@ -186,7 +219,6 @@ async def test_a_gap_is_reported_with_the_first_available_event(
     assert chain(await take(transport, listener_spec(zone), 1)) == [(6, 7)]
 
 
-@pytest.mark.req("EMC-15")
 @each_transport
 async def test_a_cursor_of_another_log_is_a_mismatch_at_once(
     zone: LiveZone, transport: Transport

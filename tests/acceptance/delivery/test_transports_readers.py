@@ -28,7 +28,7 @@ def sockets(hub: LiveHub) -> int:
 
 
 def connect(hub: LiveHub, key: str, query: str, accept: str) -> socket.socket:
-    """A reader with a small buffer, that has spec."""
+    """Return a reader with a small buffer, that has spec."""
     host, port = hub.web[0].url.removeprefix("http://").split(":")
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)

@@ -85,7 +85,9 @@ def test_a_relay_stores_the_events_before_a_refused_one(
 
 
 def declare(zone: LiveZone, type: str) -> None:
-    """Until the web process that is asked knows the type; `probe` takes declared types alone."""
+    """Wait until the web process that is asked knows the type; `probe` takes declared types
+    alone.
+    """
     path = f"/v1/types/shop/{type}"
     assert zone.hub.call("PUT", path, {"schema": {}}, key=zone.admin).status == 201
     while zone.emit("probe", {**EVENT, "type": type}).status != 200:

@@ -33,7 +33,7 @@ _CASES: tuple[tuple[Bad, ...], ...] = (
 
 
 def recorded(hub: LiveHub) -> list[dict[str, Any]]:
-    """The answers on a new world of the tests."""
+    """Return the answers to the tests of bad input on a new world."""
     world = World(hub)
     placeholders = Placeholders(world.keys.values())
     found: list[dict[str, Any]] = []

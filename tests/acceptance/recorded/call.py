@@ -21,12 +21,12 @@ class Call(NamedTuple):
 
 
 def sql(statement: str) -> Call:
-    """Rows that workers or forwarders would write."""
+    """Return rows that workers or forwarders would write."""
     return Call("sql", statement)
 
 
 def file(path: str, content: bytes) -> Call:
-    """A file below the hub's data folder."""
+    """Return a file below the hub's data folder."""
     return Call("file", path, content)
 
 
@@ -35,7 +35,7 @@ def gets(who: str, *paths: str) -> list[Call]:
 
 
 def sends(who: str, line: str, *bodies: Any) -> list[Call]:
-    """The same request with one body after the other."""
+    """Return the same request with one body after the other."""
     return [Call(who, line, body) for body in bodies]
 
 

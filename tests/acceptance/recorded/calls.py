@@ -1,6 +1,15 @@
 """All calls, in the order in which they are made."""
 
-from tests.acceptance.recorded import access, delivered, endpoints, every, interest, streams, wrong
+from tests.acceptance.recorded import (
+    access,
+    delivered,
+    endpoints,
+    every,
+    hot,
+    interest,
+    streams,
+    wrong,
+)
 from tests.acceptance.recorded.call import sql
 
 CALLS = [
@@ -13,5 +22,6 @@ CALLS = [
     *every.OTHERS,
     sql("DELETE FROM job_runs WHERE state = 'waiting'"),
     *wrong.calls(),
+    *hot.CALLS,
     *interest.ENDED,
 ]

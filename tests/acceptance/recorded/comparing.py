@@ -21,7 +21,9 @@ def write(file: Path, records: list[Record]) -> None:
 
 
 def differences(before: list[Record], now: list[Record]) -> list[str]:
-    """Each call whose answers differ, in a readable form; calls that only one of them has, too."""
+    """Return each call whose answers differ, in a readable form, and calls that only one side
+    has.
+    """
     old, new = _by_call(before), _by_call(now)
     both = [_differing(old[name], new[name]) for name in old if name in new]
     gone = [f"{_title(old[name])}\n    is not made any more" for name in old if name not in new]
@@ -30,7 +32,9 @@ def differences(before: list[Record], now: list[Record]) -> list[str]:
 
 
 def _by_call(records: list[Record]) -> dict[str, Record]:
-    """By what was asked, and how often it was before: a call that is added moves no others."""
+    """Return the records by call and number of earlier equal calls: an added call moves no
+    others.
+    """
     seen: Counter[str] = Counter()
     found = {}
     for record in records:

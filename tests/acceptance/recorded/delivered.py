@@ -152,7 +152,7 @@ _RESULT: dict[str, Any] = {
 
 
 def _run(job: str, state: str, **more: str) -> Call:
-    """A run as a worker leaves it."""
+    """Return a run as a worker leaves it."""
     given = {"requested_by": "'timetable'", "params": "'{}'", **more}
     names, values = ", ".join(given), ", ".join(given.values())
     return sql(
@@ -197,7 +197,7 @@ _ACT: dict[str, Any] = {
 
 
 def _plan() -> bytes:
-    """A retention plan: what it drops is gone already."""
+    """Return a retention plan: what it drops is gone already."""
     out = io.BytesIO()
     pq.write_table(pa.Table.from_pylist([_ACT, {**_ACT, "action": "keep"}]), out)
     return out.getvalue()

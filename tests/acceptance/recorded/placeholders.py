@@ -24,7 +24,9 @@ _KEY = re.compile(_KINDS["key"])
 _EXAMPLE = "2026-11-21T08:00:00"  # of texts that show how a time is written
 _NEAR = timedelta(days=366)  # times that are further away stand in the calls
 # Figures of the machine and its moment, by the name of their field.
-_MEASURED = frozenset(("used_bytes", "held", "free_bytes", "total_bytes", "java"))
+_MEASURED = frozenset(
+    ("used_bytes", "held", "free_bytes", "total_bytes", "java", "series", "rate_per_hour", "took_s")
+)
 
 
 class Placeholders:
@@ -39,7 +41,7 @@ class Placeholders:
             self._know(key)
 
     def replaced(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """The status, headers and body of an answer."""
+        """Return the status, headers and body of an answer."""
         self._know(repr(answer))
         return {name: self._value(value) for name, value in answer.items()}
 
@@ -77,7 +79,9 @@ class Placeholders:
         return text if _is_far(text) else self._time(text)
 
     def _time(self, text: str) -> str:
-        """Its form is kept. Times of whole seconds may be equal by chance: they get no number."""
+        """Return a placeholder of the time's form. Times of whole seconds may be equal by chance:
+        they get no number.
+        """
         form = re.sub(r"\d", "0", text[19:])
         fraction = re.sub(r"\D", "", text[19:26])
         number = f" {self._number('time', text)}" if fraction.strip("0") else ""
@@ -99,14 +103,14 @@ def _is_far(text: str) -> bool:
 
 
 def _measured(value: Any) -> Any:
-    """Only of which type it is."""
+    """Return only the type of a measured value."""
     if isinstance(value, dict):
         return {name: _measured(one) for name, one in value.items()}
     return None if value is None else f"<{type(value).__name__}>"
 
 
 def _shape(value: Any) -> Any:
-    """Only which fields there are, and names: what the hub's health is changes with time."""
+    """Return only the fields and names: the values of the hub's health change with time."""
     if isinstance(value, dict):
         return {name: one if name == "name" else _shape(one) for name, one in value.items()}
     return [_shape(one) for one in value] if isinstance(value, list) else "<any>"

@@ -1,5 +1,6 @@
 """The hub on which the calls are made: two zones, keys of all kinds, and the marks so far."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -7,9 +8,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psycopg
+
 from tests.acceptance.documented import undocumented
 from tests.acceptance.recorded.call import Call
 from tests.acceptance.recorded.placeholders import Placeholders
+from tests.acceptance.recorded.positions import Heads, Position, fault_of
 from tests.live import Answer, LiveHub
 
 _MARK = re.compile(r"<[a-z0-9_]+>")
@@ -22,6 +26,14 @@ _USUAL_HEADERS = {  # of every answer; recorded where they are others, or missin
     "x-frame-options": "DENY",
 }
 _SENT_CHARS_MAX = 100
+# The last event is in its own segment, and at the end before the first of a new one.
+_HEADS = (
+    "SELECT s.name, h.sequence::text, g.uuid::text FROM streams s"
+    " LEFT JOIN heads h ON h.stream_id = s.id LEFT JOIN zones z ON z.id = s.zone_id"
+    " LEFT JOIN segments g ON g.stream_id = s.id"
+    " AND h.sequence BETWEEN g.first - 1 AND COALESCE(g.last, h.sequence)"
+    " WHERE z.name = %s OR s.id = 1"
+)
 
 
 class Stage:
@@ -59,7 +71,13 @@ class Stage:
             "<revokedkey>": _public_id(self.keys["revoked"]),
         }
         self.undocumented: list[str] = []  # in the answers so far
+        self.misplaced: list[str] = []  # answers without the position that they must have
+        self._zones = {"stranger": other.name, "operator": "default"}
         self._placeholders = Placeholders(self.keys.values())
+        self._log = psycopg.connect(hub.database_url, autocommit=True)
+
+    def close(self) -> None:
+        self._log.close()
 
     def record(self, calls: Iterable[Call]) -> Iterator[dict[str, Any]]:
         """Make the calls one after the other, and give the record of each."""
@@ -71,7 +89,7 @@ class Stage:
                 self._write(call)
             else:
                 number += 1
-                answer = self._send(call)
+                answer = self._checked(call)
                 self.undocumented += undocumented(call.line, answer)
                 kept = self._keep(call, answer)
                 found = self._placeholders.replaced(shown(answer))
@@ -88,8 +106,31 @@ class Stage:
         path, body = str(self._filled(path)), self._filled(call.body)
         return self.hub.call(method, quote(path, safe="/?&=%:,"), body, key=key, headers=filled)
 
+    def _checked(self, call: Call) -> Answer:
+        """Send a call and check the position in its answer."""
+        asked = call._replace(line=str(self._filled(call.line)), body=self._filled(call.body))
+        zone = self._zones.get(call.who, str(self.marks["<zone>"]))
+        if "zone=" in asked.line:
+            zone = asked.line.rpartition("zone=")[2].partition("&")[0]
+        before = self._heads(zone) if "/bulk" in call.line else None  # it answers while it changes
+        answer = self._send(call)
+        if fault := fault_of(asked, answer, before or self._heads(zone)):
+            self.misplaced.append(fault)
+        return answer
+
+    def _heads(self, zone: str) -> Heads:
+        found: Heads = {}
+        for name, *position in self._log.execute(_HEADS, (zone,)).fetchall():
+            found.setdefault(name, []).append(Position(*position))
+        for name in (name for name, [head, *_] in found.items() if head.segment is None):
+            shown = self.hub.call("GET", f"/v1/streams/{name}", key=self.keys["admin"]).json
+            found[name] = [Position(str(shown["last"]), shown["segment"]["uuid"])]  # transient
+        return found
+
     def _filled(self, value: Any) -> Any:
-        """A value with its marks replaced; a text that is only a mark becomes the mark's value."""
+        """Return a value with its marks replaced; a text that is only a mark becomes the mark's
+        value.
+        """
         if isinstance(value, dict):
             return {name: self._filled(one) for name, one in value.items()}
         if isinstance(value, list):
@@ -116,7 +157,7 @@ class Stage:
 
 
 def shown(answer: Answer) -> dict[str, Any]:
-    """The status, headers and body of an answer, as they came."""
+    """Return the status, headers and body of an answer, as they came."""
     given: dict[str, str | None] = {**dict.fromkeys(_USUAL_HEADERS), **answer.headers}
     headers = {
         name: value
@@ -124,8 +165,13 @@ def shown(answer: Answer) -> dict[str, Any]:
         if name not in _HEADERS_LEFT_OUT and value != _USUAL_HEADERS.get(name, "")
     }
     body: Any = answer.body.decode("utf-8", "backslashreplace")
+    if answer.headers.get("content-type") == "application/x-protobuf":
+        body = "<bytes>"  # numbers in them differ in length
     with suppress(ValueError):
-        body = answer.json if body else ""
+        if answer.headers.get("content-type") == "application/x-ndjson":
+            body = [json.loads(line) for line in answer.body.splitlines()]
+        else:
+            body = answer.json if body else ""
     return {"status": answer.status, "headers": headers, "body": body}
 
 
@@ -134,7 +180,7 @@ def _public_id(key: str) -> str:
 
 
 def _at(answer: Answer, place: str) -> Any:
-    """The value at a path into the body; None if it has none."""
+    """Return the value at a path into the body; None if it has none."""
     try:
         body = answer.json
         for step in place.split("."):

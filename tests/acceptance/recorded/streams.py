@@ -71,7 +71,7 @@ _STREAM_ID = (
 
 
 def stream_id(name: str) -> str:
-    """An expression of SQL."""
+    """Return an expression of SQL."""
     return _STREAM_ID.format(name)
 
 
@@ -200,7 +200,11 @@ EVENTS = [
         "/v1/streams/fast/segments/current",
         "/v1/streams/nowhere/segments/current",
     ),
-    Call("admin", "GET /v1/streams/old/segments?limit=2", keep={"<next>": "next"}),
+    Call(
+        "admin",
+        "GET /v1/streams/old/segments?limit=2",
+        keep={"<next>": "next", "<segment>": "items.1.uuid"},
+    ),
     Call("admin", "GET /v1/streams/old/segments?limit=2&after=<next>", keep={"<next>": "next"}),
     Call("admin", "GET /v1/streams/old/segments?limit=2&after=<next>"),
     *gets("listener", "/v1/streams/orders/segments", "/v1/streams/old/segments"),

@@ -174,7 +174,7 @@ _EVENT_FIELDS = {
 
 
 def calls() -> Iterator[Call]:
-    """Each field with null and another value of its kind, in turn."""
+    """Yield each field with null and another value of its kind, in turn."""
     turns = {kind: cycle(values) for kind, values in WRONG.items()}
     for who, line, body, fields in BODIES:
         for name, kind in fields.items():

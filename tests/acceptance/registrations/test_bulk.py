@@ -34,7 +34,7 @@ class Bulk:
         self._connection.send(b"0\r\n\r\n")
 
     def hear(self) -> dict[str, Any]:
-        """The next line of the answer."""
+        """Return the next line of the answer."""
         if self._response is None:
             self._response = self._connection.getresponse()
         assert self._response.status == 200, self._response.read()

@@ -27,7 +27,7 @@ def of(*pairs: tuple[str, object]) -> Spec:
 
 
 def filled(matcher: Matcher) -> None:
-    """The registrations of FIG. 6."""
+    """Add the registrations of FIG. 6."""
     for id in (EV1, EV2, EV3):
         matcher.add(id, of(*NV[:id]))
 

@@ -295,7 +295,7 @@ def test_declared_subtypes_count_as_they_do_in_matching(orders: LiveZone) -> Non
 
 
 def begin(zone: LiveZone, **body: Any) -> http.client.HTTPConnection:
-    """A dry run in lines whose answer has started."""
+    """Return a dry run in lines whose answer has started."""
     address = urlsplit(zone.hub.url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
     headers = {

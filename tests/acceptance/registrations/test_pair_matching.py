@@ -38,7 +38,7 @@ def cluster(zone: LiveZone) -> LiveZone:
 
 
 async def delivered(reader: Session, count: int) -> list[tuple[int, list[int]]]:
-    """Exactly so many events: their sequences and the registrations that they name."""
+    """Return exactly so many events: their sequences and the registrations that they name."""
     events = await reader.events(count)
     assert await reader.nothing_waits()
     return [(event["sequence"], event["registrations"]) for event in events]

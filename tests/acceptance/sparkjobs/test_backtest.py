@@ -66,6 +66,7 @@ def back_test(zone: LiveZone, **params: Any) -> dict[str, Any]:
     return dict(shown["details"])
 
 
+@pytest.mark.slow
 def test_a_backtest_and_a_dry_run_find_the_same(hub: LiveHub, zone: LiveZone) -> None:
     fill(zone)
     filter = {

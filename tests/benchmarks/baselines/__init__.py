@@ -1,1 +1,1 @@
-"""What the product is compared with: stock ways to do the same, under the same server options."""
+"""The baselines of the product: stock ways to do the same, under the same server options."""

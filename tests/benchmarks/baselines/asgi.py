@@ -1,4 +1,4 @@
-"""The little ASGI that the baselines share. Plain."""
+"""ASGI helpers that the baselines share. Plain."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -1,5 +1,5 @@
-"""The usual way: one Celery task per delivery, as a project would write it. It reads what it needs,
-posts over a kept connection, signs, and writes the state and the attempt in one transaction.
+"""The usual way: one Celery task per delivery, as a project would write it. The task reads what it
+needs, posts over a persistent connection, signs, and writes state and attempt in one transaction.
 
 Run as `python -m celery -A tests.benchmarks.baselines.celery_tasks worker`.
 """

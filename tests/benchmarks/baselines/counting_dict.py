@@ -1,6 +1,7 @@
-"""SUN's counting index in plain dictionaries, as fast as it gets without leaving its steps. Plain.
+"""SUN's counting index in plain dictionaries, optimized within its steps. Plain.
 
-Nothing can be removed, values are compared as Python does, and there are no gates that match any.
+Nothing can be removed, values are compared as Python does, and a registration always has domain and
+type.
 """
 
 from eventhub.event.envelope import Event
@@ -9,7 +10,9 @@ from registrations.matching.spec import Spec
 
 
 class CountingDict:
-    """Lists of numbers by domain, type, name and value; counters and totals in two lists."""
+    """The index: lists of numbers by domain, type, name and value; counters and totals in two
+    lists.
+    """
 
     def __init__(self) -> None:
         self.counters = Counters()

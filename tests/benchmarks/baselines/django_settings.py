@@ -1,5 +1,5 @@
-"""What `django-admin startproject` gives, but no middleware; DEBUG off, PostgreSQL, channels in
-memory.
+"""The settings of `django-admin startproject` without middleware; DEBUG off, PostgreSQL, channels
+in memory.
 """
 
 from psycopg.conninfo import conninfo_to_dict

@@ -1,5 +1,5 @@
-"""Every filter against every event, each compiled to a Python function of its own: what one would
-write by hand for values whose types are known. Plain.
+"""Every filter against every event, each compiled to a Python function of its own, like code
+written by hand for values of known types. Plain.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Test = Callable[[dict[str, Any]], bool]
 
 
 class EvaluateAll:
-    """Functions in a list; their places are the numbers."""
+    """The functions in a list; their indexes are the registrations' numbers."""
 
     def __init__(self, texts: list[str]) -> None:
         source = ",".join(f"lambda e: {written(parse_predicate(text))}" for text in texts)
@@ -25,7 +25,7 @@ class EvaluateAll:
 
 
 def written(node: Node) -> str:
-    """The filter in Python; a comparison with what is missing is false."""
+    """Return the filter as Python source; a comparison with a missing value is false."""
     match node:
         case And(items):
             return f"({' and '.join(map(written, items))})"

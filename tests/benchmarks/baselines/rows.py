@@ -26,13 +26,13 @@ CHUNK = 1024 * 1024
 
 
 def make_table(url: str) -> None:
-    """A table equal to a partition of the log, its primary key included."""
+    """Create a table equal to a partition of the log, its primary key included."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(_MAKE)
 
 
 def copy_buffer(payload: bytes, count: int) -> bytes:
-    """All rows in PostgreSQL's binary COPY format."""
+    """Return all rows in PostgreSQL's binary COPY format."""
     row = struct.Struct(f"!hiqiqiqiqiii{len(payload)}s")
     sizes = len(payload)
     rows = (
@@ -43,7 +43,7 @@ def copy_buffer(payload: bytes, count: int) -> bytes:
 
 
 def raw_copy(url: str, payload: bytes, pace: Pace) -> Measure:
-    """Rows per second of one COPY in one transaction, commit included."""
+    """Measure rows per second of one COPY in one transaction, commit included."""
     buffer = memoryview(copy_buffer(payload, pace.copy_rows))
 
     def measure() -> Reading:
@@ -61,7 +61,7 @@ def raw_copy(url: str, payload: bytes, pace: Pace) -> Measure:
 
 
 def insert_per_commit(url: str, payload: bytes, pace: Pace) -> Measure:
-    """Rows per second of one client that commits each row, prepared."""
+    """Measure rows per second of one client that commits each row, prepared."""
 
     def measure() -> Reading:
         with psycopg.connect(url, autocommit=True, prepare_threshold=0) as connection:

@@ -1,5 +1,5 @@
-"""`python -m tests.benchmarks.baselines.serve module:app PORT`: a baseline under the very server
-options of `manage.py web`.
+"""The command `python -m tests.benchmarks.baselines.serve module:app PORT`: serves a baseline with
+the server options of `manage.py web`.
 """
 
 import logging

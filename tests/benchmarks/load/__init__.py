@@ -1,1 +1,1 @@
-"""The load generator: a process of its own that speaks to a server and prints figures."""
+"""The load generator: a process that sends load to a server and prints figures."""

@@ -1,4 +1,6 @@
-"""`python -m tests.benchmarks.load < job.json`: run one job, print its figures as JSON."""
+"""The command `python -m tests.benchmarks.load < job.json`: runs one job and prints its figures as
+JSON.
+"""
 
 import asyncio
 import gc

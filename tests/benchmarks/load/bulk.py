@@ -1,4 +1,4 @@
-"""One request to the bulk route that stays open: lines go out while the answer comes in. Plain."""
+"""One request to the bulk route that stays open: lines are sent while the answer arrives. Plain."""
 
 import asyncio
 
@@ -11,7 +11,9 @@ PATH = "/v1/registrations/bulk"
 
 
 class Bulk:
-    """`sent` and `acknowledged`: (line, when) after which so many lines were sent, or stored."""
+    """The request. `sent` and `acknowledged`: (line, time) at which so many lines were sent, or
+    stored.
+    """
 
     def __init__(self, target: Target) -> None:
         self.sent: list[tuple[int, int]] = []
@@ -43,7 +45,7 @@ class Bulk:
         await self._writer.drain()
 
     async def hear(self) -> None:
-        """Until the answer's last line. Raises RequestFailed."""
+        """Read the answer up to its last line. Raise RequestFailed."""
         head = await self._reader.readuntil(b"\r\n\r\n")
         if not head.startswith(b"HTTP/1.1 200"):
             raise RequestFailed(head[:400].decode("latin-1"))

@@ -1,6 +1,7 @@
-"""Events at a steady rate in batches, while registrations come, change and go at another. Plain.
+"""Events at a constant rate in batches, while registrations are created, changed and deleted at
+another. Plain.
 
-Nothing is judged here: what was sent, what was answered and what was received goes into a file.
+Nothing is judged here: everything sent, answered and received goes into a file.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ class Run:
         self.steady = 0  # lines that were sent at the rate; the others end what is left
 
     async def emit(self) -> None:
-        """Batches in turn until stopped; late ones are sent at once."""
+        """Send batches in turn until stopped; late ones are sent at once."""
         slots, due_s, at = asyncio.Semaphore(IN_FLIGHT), time.monotonic(), 0
         url = f"http://{HOST}:{self._job.target.port}{self._job.target.path}"
         async with (
@@ -66,8 +67,8 @@ class Run:
                 await asyncio.sleep(due_s - time.monotonic())
 
     async def change(self) -> None:
-        """A third of the lines creates, a third changes and a third ends, tick after tick; then
-        everything that is left ends.
+        """Send lines, tick after tick: a third creates, a third changes and a third deletes; then
+        delete everything that is left.
         """
         await self.bulk.open()
         hearing = asyncio.create_task(self.bulk.hear())
@@ -94,7 +95,7 @@ class Run:
         await hearing
 
     def changes_per_s(self) -> float:
-        """Of the steady ones, until the last was acknowledged."""
+        """Return the rate of the steady changes, until the last was acknowledged."""
         _, began_ns = self.bulk.sent[0]
         ended_ns = next(at for through, at in self.bulk.acknowledged if through >= self.steady)
         return self.steady / (ended_ns - began_ns) * 1e9
@@ -106,7 +107,7 @@ class Run:
             number += 1
 
     def _line(self, op: str, key: str) -> bytes:
-        """What it asks for follows from its number."""
+        """Return a line; its filter follows from its number."""
         self.ops.append((op, key))
         job, number = self._job, int(key.removeprefix(self._job.prefix))
         asked: dict[str, object] = {"op": op, "key": key}
@@ -132,7 +133,7 @@ class Run:
 
 
 async def run(job: ChurnJob) -> dict[str, float]:
-    """Rates, and how busy this process was; what happened is in the job's file."""
+    """Return rates, and how busy this process was; the events of the run are in the job's file."""
     made = Run(job)
     server = await receive(job.port, made.received)
     emitting = asyncio.create_task(made.emit())

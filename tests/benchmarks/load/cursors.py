@@ -1,4 +1,4 @@
-"""A socket that listens from a cursor again and again, until the first event each time. Plain."""
+"""A socket that listens from a cursor again and again, each time until the first event. Plain."""
 
 import asyncio
 from array import array
@@ -13,7 +13,7 @@ _STOP = frame(TEXT, b'{"op":"stop","listener":"bench"}')
 
 
 class Repeating(Socket):
-    """Knows when a listen's first event came, and when it has ended."""
+    """A socket that knows when a listener's first event arrived, and when the listener ended."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target, "", '{"op":"event"', self._received_events)
@@ -22,7 +22,7 @@ class Repeating(Socket):
         self.first_ns = 0
 
     def begin(self, listen: bytes) -> int:
-        """Listen; when."""
+        """Listen; return the time."""
         loop = asyncio.get_running_loop()
         self.first, self.stopped = loop.create_future(), loop.create_future()
         began_ns = now_ns()
@@ -42,8 +42,8 @@ class Repeating(Socket):
 
 
 async def run(job: CursorJob) -> dict[str, float]:
-    """Time from the message that begins a listen to its first event: `p50_ms.0` of the first one,
-    and so on. Taking turns, they all meet the same moments of the machine.
+    """Return the time from the message that starts a listener to its first event: `p50_ms.0` of the
+    first one, and so on. They take turns, so they all meet the same conditions of the machine.
     """
     loop = asyncio.get_running_loop()
     _, socket = await loop.create_connection(lambda: Repeating(job.target), HOST, job.target.port)

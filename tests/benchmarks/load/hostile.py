@@ -24,7 +24,9 @@ TIMEOUT_S = 30.0
 
 
 class Attacker:
-    """Over one connection, and one websocket. `seen`: route, name, milliseconds, code."""
+    """An attacker with one connection and one websocket. `seen`: route, name, milliseconds,
+    code.
+    """
 
     def __init__(self, job: HostileJob, http: aiohttp.ClientSession) -> None:
         self.seen: list[tuple[str, str, float, str]] = []
@@ -34,7 +36,7 @@ class Attacker:
         self._socket: aiohttp.ClientWebSocketResponse | None = None
 
     async def once(self) -> None:
-        """All of them."""
+        """Send every request once."""
         due_s = time.monotonic()
         for attack in self._job.attacks:
             await asyncio.sleep(due_s - time.monotonic())
@@ -67,7 +69,9 @@ class Attacker:
 
 
 async def run(job: HostileJob) -> dict[str, float]:
-    """Others' figures while the attack goes on, again and again until they have been measured."""
+    """Return the figures of other clients while the attack continues until they have been
+    measured.
+    """
     others = LatencyJob(*job.others)
     others = others._replace(target=Target(*others.target))
     attacks = [Attack(*attack) for attack in job.attacks]

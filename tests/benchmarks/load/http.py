@@ -1,5 +1,5 @@
-"""Requests over keep-alive connections with next to no parsing: bytes made in advance, a status and
-a length looked for in the answer. Plain.
+"""Requests over keep-alive connections with minimal parsing: the bytes are prepared, and only the
+status and length of an answer are read. Plain.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ now_ns = time.perf_counter_ns
 
 
 class RequestFailed(Exception):
-    """An answer that is not 200, or a connection that ended."""
+    """The answer is not 200, or the connection ended."""
 
 
 def request_head(target: Target, length: int) -> bytes:
@@ -30,7 +30,7 @@ def request_head(target: Target, length: int) -> bytes:
 
 
 def get_head(target: Target, query: str, accept: str) -> bytes:
-    """A GET of the target's path with a query."""
+    """Return a GET of the target's path with a query."""
     lines = [
         f"GET {target.path}{query} HTTP/1.1",
         f"host: {HOST}:{target.port}",
@@ -41,7 +41,7 @@ def get_head(target: Target, query: str, accept: str) -> bytes:
 
 
 def requests(job: HttpJob) -> Callable[[], bytes]:
-    """Gives the next request's bytes."""
+    """Return a function that returns the next request's bytes."""
     body = job.body.encode()
     if job.after is None:
         request = request_head(job.target, len(body)) + body
@@ -59,7 +59,7 @@ def requests(job: HttpJob) -> Callable[[], bytes]:
 
 
 def answer_length(data: bytes) -> int | None:
-    """Bytes of the first answer in the data, None while it is incomplete."""
+    """Return the length of the first answer in the data, None while it is incomplete."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
         return None
@@ -73,7 +73,7 @@ def answer_length(data: bytes) -> int | None:
 
 
 class Connection(asyncio.Protocol):
-    """One connection. `answered` is called for every answer and may send the next request."""
+    """A connection. `answered` is called for every answer and may send the next request."""
 
     def __init__(self, answered: Callable[["Connection"], None], failed: Callable[..., None]):
         self._answered = answered
@@ -112,7 +112,9 @@ class Connection(asyncio.Protocol):
 
 
 async def run(job: HttpJob) -> dict[str, float]:
-    """Requests per second, latencies in ms, and how busy this process was (1.0: one core)."""
+    """Return requests per second, latencies in ms, and how busy this process was (1.0: one
+    core).
+    """
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
     request = requests(job)
@@ -156,7 +158,7 @@ def cpu_time_s() -> float:
 
 
 def percentiles_ms(took_ns: "array[int]") -> dict[str, float]:
-    """p50 and p99 of nanoseconds; empty without samples."""
+    """Return p50 and p99 of nanoseconds; empty without samples."""
     ordered = sorted(took_ns)
     if not ordered:
         return {}

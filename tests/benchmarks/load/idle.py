@@ -1,4 +1,4 @@
-"""Long polls that wait, and what they cost the server in memory. Plain."""
+"""Waiting long polls, and their memory in the server. Plain."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ class Polls:
         self._all: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self, count: int) -> None:
-        """So many that wait for an event."""
+        """Open so many polls that wait for an event."""
         loop, port = asyncio.get_running_loop(), self._job.target.port
         request = get_head(self._job.target, f"?from=now&timeout={POLL_S}", "application/json")
         self._answered, self._all, self._open = 0, loop.create_future(), []
@@ -37,7 +37,7 @@ class Polls:
             self._open.append(poll)
 
     async def end(self) -> None:
-        """One event ends them all: each must have waited for it."""
+        """End all polls by one event; check that each waited for it."""
         body = self._job.body.encode()
         _, producer = await asyncio.get_running_loop().create_connection(
             lambda: Connection(lambda _: None, self._receipt.fail), HOST, self._job.target.port
@@ -56,7 +56,7 @@ class Polls:
 
 
 async def run(job: IdleJob) -> dict[str, float]:
-    """KB of the server's own memory per poll, beside what it held before the first one."""
+    """Return KB of the server's private memory per poll, above its memory before the first one."""
     server, polls = psutil.Process(job.pid), Polls(job)
     await polls.open(WARMUP)
     await _quiet(server)
@@ -74,7 +74,7 @@ async def run(job: IdleJob) -> dict[str, float]:
 
 
 async def _quiet(server: psutil.Process) -> None:
-    """Until the server has nothing more to do."""
+    """Wait until the server is idle."""
     for _ in range(QUIET_TRIES):
         before = server.cpu_times()
         await asyncio.sleep(QUIET_S)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """Where events are posted, and with which headers; listeners use the same path."""
+    """The path to which events are posted, and the headers; listeners use the same path."""
 
     port: int
     path: str
@@ -12,7 +12,7 @@ class Target(NamedTuple):
 
 
 class HttpJob(NamedTuple):
-    """POST the same body over and over, one request at a time on each connection.
+    """POST the same body repeatedly, one request at a time on each connection.
 
     With `after`, a rising number is put between `body` and `after` in every request.
     """
@@ -48,7 +48,7 @@ class SocketsJob(NamedTuple):
 
 
 class TransportJob(NamedTuple):
-    """Time events one at a time from POST to receipt, by one reader that waits at a transport."""
+    """Time events one at a time from POST to receipt, by one reader that waits on a transport."""
 
     target: Target
     body: str
@@ -58,7 +58,7 @@ class TransportJob(NamedTuple):
 
 
 class IdleJob(NamedTuple):
-    """Let so many long polls wait, weigh the server, and end them all with one event."""
+    """Let so many long polls wait, measure the server's memory, and end them all with one event."""
 
     target: Target
     body: str
@@ -75,7 +75,9 @@ class ReplayJob(NamedTuple):
 
 
 class CursorJob(NamedTuple):
-    """Send these listens on one socket in turn, again and again; time the first event of each."""
+    """Send these listen messages on one socket in turn, repeatedly; time the first event of
+    each.
+    """
 
     target: Target
     listens: list[str]
@@ -84,7 +86,7 @@ class CursorJob(NamedTuple):
 
 class ChurnJob(NamedTuple):
     """Post these bodies in turn, `rate` events a second, while lines go through the bulk transport,
-    `changes` a second; then wait until all is delivered. What happened is written to `file`.
+    `changes` a second; then wait until all is delivered. The record is written to `file`.
     """
 
     target: Target
@@ -107,7 +109,7 @@ class ChurnJob(NamedTuple):
 class LatencyJob(NamedTuple):
     """Post these bodies in turn, one event each; each is pending to one callback and one websocket.
 
-    `rate` events a second, steadily; 0: as many as come back, at most `ahead` under way.
+    `rate` events a second, constantly; 0: as many as are delivered, at most `ahead` in flight.
     """
 
     target: Target
@@ -122,7 +124,7 @@ class LatencyJob(NamedTuple):
 
 
 class Attack(NamedTuple):
-    """What is sent to a route, and of which codes one is to be the answer's."""
+    """A hostile request to a route, and the codes one of which the answer must have."""
 
     route: str  # register, check, dry-run or listen
     name: str
@@ -131,8 +133,8 @@ class Attack(NamedTuple):
 
 
 class HostileJob(NamedTuple):
-    """Send hostile requests at a steady rate, one after the other, while others' events are timed.
-    What was answered is written to `file`.
+    """Send hostile requests at a constant rate, one after the other, while events of others are
+    timed. The answers are written to `file`.
     """
 
     target: Target
@@ -144,8 +146,8 @@ class HostileJob(NamedTuple):
 
 
 class NeighbourJob(NamedTuple):
-    """Send the same request steadily, `per_s` times a second over a few connections, and time each
-    from when it was due, for any answer.
+    """Send the same request constantly, `per_s` times a second over a few connections, and time
+    each from when it was due, for any answer.
     """
 
     target: Target
@@ -159,8 +161,8 @@ class NeighbourJob(NamedTuple):
 
 
 class CrowdJob(NamedTuple):
-    """Send the same request over and over on each connection, for any answer; with `listen`,
-    connect so many websockets at once and read what they are sent.
+    """Send the same request repeatedly on each connection, for any answer; with `listen`, connect
+    so many websockets at once and read what arrives.
     """
 
     target: Target

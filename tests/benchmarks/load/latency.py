@@ -1,5 +1,5 @@
-"""Events that are each pending to one callback and to one websocket: how many a second at most, and
-how long each takes from when it was due to be sent. Plain.
+"""Events that are each pending to one callback and one websocket: the highest rate, and the time of
+each from when it was due to be sent. Plain.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ SLEEP_MIN_S = 0.001
 
 
 class Numbered(Socket):
-    """Tells the sequence of each event frame."""
+    """A socket that reports the sequence of each event frame."""
 
     def __init__(self, job: LatencyJob, came: "Came") -> None:
         super().__init__(job.target, job.listen, MARK, lambda _: None)
@@ -43,7 +43,7 @@ class Numbered(Socket):
 
 
 class Came:
-    """When each event came, by sequence; what is not known yet waits for its POST's answer."""
+    """The arrival of each event, by sequence; events whose POST is unanswered wait for it."""
 
     def __init__(self) -> None:
         self.callbacks: dict[int, int] = {}
@@ -51,7 +51,7 @@ class Came:
         self.doubled = 0
 
     def callback(self, path: str, body: bytes) -> None:
-        """The fields before the event come first."""
+        """Record a callback; the fields before the event come first."""
         found = _SEQUENCE.search(body)
         if found is not None:
             sequence = int(found[1])
@@ -94,7 +94,7 @@ class Producer:
         return len(self.due) == self.posted
 
     def post(self, due_ns: int) -> None:
-        """As soon as a connection is free."""
+        """Post as soon as a connection is free."""
         self.posted += 1
         self._waiting.append(due_ns)
         self._send()
@@ -125,8 +125,8 @@ class Producer:
 
 
 async def run(job: LatencyJob) -> dict[str, float]:
-    """With a rate: latencies. Without one: as many as the hub takes, while no more than `ahead` are
-    under way.
+    """Return latencies if a rate is given; otherwise the rate that the hub handles while no more
+    than `ahead` are in flight.
     """
     came, producer = Came(), Producer(job)
     server = await receive(job.port, came.callback)
@@ -179,7 +179,7 @@ async def _flood(job: LatencyJob, producer: Producer, came: Came, end_ns: int) -
 
 
 async def _drained(producer: Producer, came: Came) -> None:
-    """Until all that was posted came, or much too long."""
+    """Wait until all that was posted has arrived, or far too long."""
     until_ns = now_ns() + int(DRAIN_S * 1e9)
     while now_ns() < until_ns and not producer.failed.done():
         there = min(len(came.callbacks), len(came.frames))

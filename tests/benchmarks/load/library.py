@@ -1,5 +1,6 @@
-"""One socket and one producer through an ordinary client library (aiohttp): what a caller in Python
-sees, where `sockets.py` sees the server alone."""
+"""One socket and one producer through an ordinary client library (aiohttp): the view of a caller in
+Python, where `sockets.py` measures the server alone.
+"""
 
 from array import array
 
@@ -13,7 +14,7 @@ TIMEOUT_S = 10.0
 
 
 async def run(job: SocketsJob) -> dict[str, float]:
-    """Latency from just before a POST to its event frame parsed; one event at a time."""
+    """Return the latency from just before a POST to its parsed event frame; one event at a time."""
     base = f"http://{HOST}:{job.target.port}"
     took = array("q")
     warmup = max(job.samples // 10, 1)

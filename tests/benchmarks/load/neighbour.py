@@ -1,6 +1,6 @@
-"""One client's paced requests, and the load of another that must not delay them. Plain.
+"""One client's paced requests, and the load of another client that must not delay them. Plain.
 
-Each runs in a process of its own; the requests of both are made in advance, and any answer counts.
+Each runs in a process of its own; the requests of both are prepared, and any answer counts.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
 def request_of(target: Target, method: str, body: str) -> bytes:
-    """A whole request."""
+    """Return a whole request."""
     lines = [
         f"{method} {target.path} HTTP/1.1",
         f"host: {HOST}:{target.port}",
@@ -32,7 +32,7 @@ def request_of(target: Target, method: str, body: str) -> bytes:
 
 
 class Caller(asyncio.Protocol):
-    """One connection that takes any answer: `answered(caller, status)`."""
+    """A connection that accepts any answer: `answered(caller, status)`."""
 
     def __init__(self, answered: Callable[["Caller", int], None]) -> None:
         self._answered = answered
@@ -64,7 +64,7 @@ class Caller(asyncio.Protocol):
 
 
 class Taker(Socket):
-    """Once it is listening it takes what it is sent unread, so that the hub is what is busy."""
+    """A listener that reads its frames without parsing, so that the hub is the busy side."""
 
     taken_bytes = 0
 
@@ -105,7 +105,7 @@ class Paced:
 
 
 async def run(job: NeighbourJob) -> dict[str, float]:
-    """Latencies from when each request was due; `refused`: answers that were no success."""
+    """Return latencies from when each request was due; `refused`: answers that were no success."""
     due_ns, step_ns = now_ns(), int(1e9 / job.per_s)
     warm_ns = due_ns + int(job.warmup_s * 1e9)
     end_ns = warm_ns + int(job.seconds * 1e9)
@@ -132,8 +132,8 @@ async def run(job: NeighbourJob) -> dict[str, float]:
 
 
 async def crowd(job: CrowdJob) -> dict[str, float]:
-    """As many connections as are asked for, each with the next request after an answer; or, with
-    `listen`, as many sockets at once that listen and read. Ends after `seconds`.
+    """Open the given number of connections, each with the next request after an answer; or, with
+    `listen`, so many sockets at once that listen and read. End after `seconds`.
     """
     if job.listen:
         return await _sockets(job)

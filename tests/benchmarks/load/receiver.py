@@ -1,4 +1,4 @@
-"""A receiver of callbacks that answers at once and hands on what came. Plain."""
+"""A receiver of callbacks that answers at once and passes on their content. Plain."""
 
 import asyncio
 from collections.abc import Callable

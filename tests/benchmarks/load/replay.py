@@ -1,4 +1,4 @@
-"""A reader that takes everything a stream holds, in protobuf, and only counts. Plain."""
+"""A reader that reads a whole stream in protobuf, and only counts. Plain."""
 
 import asyncio
 from collections.abc import Callable
@@ -50,7 +50,9 @@ class Lengths(asyncio.Protocol):
         return end + 4 if self._begun else len(data)
 
     def _chunks(self, data: bytes, at: int) -> int:
-        """Count in the whole chunks from a place on; where the first incomplete one begins."""
+        """Count in the whole chunks from an offset on; return the offset of the first incomplete
+        one.
+        """
         events = 0
         while (line := data.find(b"\r\n", at)) >= 0:
             begin = line + 2
@@ -66,7 +68,7 @@ class Lengths(asyncio.Protocol):
 
 
 def count_events(data: bytes, at: int, end: int) -> int:
-    """Frames of events between two places; each frame comes behind its length as a varint."""
+    """Count the event frames between two offsets; each frame follows its length as a varint."""
     events = 0
     while at < end:
         length = data[at]
@@ -82,7 +84,7 @@ def count_events(data: bytes, at: int, end: int) -> int:
 
 
 async def run(job: ReplayJob) -> dict[str, float]:
-    """Events per second from the request to the last event."""
+    """Return events per second from the request to the last event."""
     loop, port = asyncio.get_running_loop(), job.target.port
     done: asyncio.Future[None] = loop.create_future()
     count = 0

@@ -1,6 +1,6 @@
-"""`python -m tests.benchmarks.load.sink`: receivers of callbacks that cost next to nothing. Prints
-their ports as JSON, and at every line on standard input how many requests the healthy one took and
-when it took the first and the last.
+"""The command `python -m tests.benchmarks.load.sink`: cheap receivers of callbacks. Prints their
+ports as JSON, and for every line on standard input how many requests the healthy one received and
+when it received the first and the last.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ DRIP_S = 1.0
 
 
 class Count:
-    """What came in since the last report; times of the monotonic clock."""
+    """The requests since the last report; times of the monotonic clock."""
 
     requests = 0
     first_s = 0.0
@@ -36,11 +36,11 @@ class Count:
 
 
 class Hanging(asyncio.Protocol):
-    """Takes everything and says nothing."""
+    """A receiver that reads everything and never answers."""
 
 
 class Dripping(asyncio.Protocol):
-    """Answers a byte a second."""
+    """A receiver that answers a byte a second."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._drip(cast(asyncio.Transport, transport), b"HTTP/1.1 200 OK\r\nx-slow: " + b"x" * 600)

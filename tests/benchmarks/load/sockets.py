@@ -1,8 +1,11 @@
-"""Sockets that count event frames, and a producer that posts what they are to receive. Plain."""
+"""Sockets that count event frames, and a producer that posts the events. Plain."""
 
 import asyncio
+import re
+import time
 from array import array
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from tests.benchmarks.load.http import (
@@ -16,9 +19,32 @@ from tests.benchmarks.load.http import (
 from tests.benchmarks.load.jobs import SocketsJob
 from tests.benchmarks.load.wire import Socket
 
+_APPENDED = re.compile(rb'"appended_at":\s?"([^"]+)"')
 READY_TIMEOUT_S = 30.0
 OPENING_MAX = 50  # sockets that shake hands at once
 DRAIN_TIMEOUT_S = 10.0
+
+
+class StampedSocket(Socket):
+    """A socket that notes when each event arrives, and the time at which it was appended."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.arrived: list[tuple[int, bytes]] = []  # nanoseconds since 1970; the event's own time
+
+    def took_ns(self) -> "array[int]":
+        """Return the time of each event from the assignment of its sequence to its arrival."""
+        return array("q", (at_ns - _time_ns(appended) for at_ns, appended in self.arrived))
+
+    def _frames(self, data: bytes, at: int) -> int:
+        now_ns = time.time_ns()
+        end = super()._frames(data, at)
+        self.arrived += [(now_ns, found[1]) for found in _APPENDED.finditer(data, at, end)]
+        return end
+
+
+def _time_ns(text: bytes) -> int:
+    return int(datetime.fromisoformat(text.decode()).timestamp() * 1e6) * 1_000
 
 
 class Fanout:
@@ -39,12 +65,13 @@ class Fanout:
         self._due = 0  # frames and answers that the one event still misses
 
     async def open(self) -> None:
-        """Connect all; a socket counts once its listen has begun."""
+        """Connect all sockets; a socket counts once its listener has started."""
         job, loop = self._job, asyncio.get_running_loop()
         received = self._timed if job.samples else self._counted
+        kind = StampedSocket if job.samples and job.sockets == 1 else Socket
         for _ in range(job.sockets):
             _, socket = await loop.create_connection(
-                lambda: Socket(job.target, job.listen, job.mark, received), HOST, job.target.port
+                lambda: kind(job.target, job.listen, job.mark, received), HOST, job.target.port
             )
             self.sockets.append(socket)
             if len(self.sockets) % OPENING_MAX == 0:
@@ -60,7 +87,9 @@ class Fanout:
             self._producers.append(producer)
 
     async def flood(self) -> dict[str, float]:
-        """Frames per second of all sockets together while the producers keep the server busy."""
+        """Return frames per second of all sockets together while the producers keep the server
+        busy.
+        """
         job = self._job
         self._posting = True
         self._post_more()
@@ -78,7 +107,9 @@ class Fanout:
         return {**figures, "all": self.frames, "lost_frames": lost}
 
     async def one_by_one(self) -> dict[str, float]:
-        """Latency of each receipt from just before its POST; the next event waits for all."""
+        """Return the latency of each receipt from just before its POST; the next event waits for
+        all.
+        """
         warmup = max(self._job.samples // 10, 1)
         for sample in range(warmup + self._job.samples):
             if sample == warmup:
@@ -92,7 +123,12 @@ class Fanout:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if self.failed.done():
                 self.failed.result()
-        return {"all": warmup + self._job.samples, **percentiles_ms(self.took)}
+        figures = {"all": warmup + self._job.samples, **percentiles_ms(self.took)}
+        for socket in self.sockets:
+            if isinstance(socket, StampedSocket):
+                within = percentiles_ms(socket.took_ns()[-self._job.samples :])
+                figures |= {f"in_hub_{name}": value for name, value in within.items()}
+        return figures
 
     def _post_more(self) -> None:
         job = self._job
@@ -123,7 +159,7 @@ class Fanout:
             self._one_done.set()
 
     async def _drain(self) -> None:
-        """Wait for what was posted, so that a frame that never comes shows as lost."""
+        """Wait for everything posted, so that a frame that never arrives shows as lost."""
         deadline_ns = now_ns() + int(DRAIN_TIMEOUT_S * 1e9)
         while self.frames < self.posted * self._job.sockets and now_ns() < deadline_ns:
             await asyncio.sleep(0.05)

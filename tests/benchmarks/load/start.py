@@ -17,13 +17,13 @@ PAUSE_S = 0.5
 
 
 class LoadFailed(Exception):
-    """The load generator gave up; its last words."""
+    """The load generator failed; the message has its last output."""
 
 
 def run_load(job: Job) -> dict[str, float]:
-    """Run one job to its end. Raises LoadFailed.
+    """Run one job to its end. Raise LoadFailed.
 
-    Tried again while the server still counts the sockets of the job before among the client's.
+    It is repeated while the server still counts the sockets of the previous job for the client.
     """
     for _ in range(TRIES):
         done = _run(job)
@@ -38,7 +38,7 @@ def run_load(job: Job) -> dict[str, float]:
 
 @contextmanager
 def running_load(job: Job) -> Iterator[dict[str, float]]:
-    """A job in the background; its figures are there after the block. Raises LoadFailed."""
+    """Run a job in the background; its figures are available after the block. Raise LoadFailed."""
     figures: dict[str, float] = {}
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(_run, job)

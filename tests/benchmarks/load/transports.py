@@ -1,5 +1,5 @@
-"""One reader that waits at a transport, and a producer that posts one event at a time: when the
-event is there. Plain.
+"""One reader that waits on a transport, and a producer that posts one event at a time: when the
+event arrives. Plain.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Fail = Callable[[BaseException], None]
 
 
 class Receipt:
-    """When the one event that is under way came, and when its POST was answered."""
+    """The arrival of the one event in flight, and the answer to its POST."""
 
     def __init__(self) -> None:
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -88,7 +88,7 @@ class Events(asyncio.Protocol):
 
 
 async def run(job: TransportJob) -> dict[str, float]:
-    """Latency from just before a POST to its event; the next one waits for it."""
+    """Return the latency from just before a POST to its event; the next one waits for it."""
     loop, receipt, port = asyncio.get_running_loop(), Receipt(), job.target.port
     request = request_head(job.target, len(job.body.encode())) + job.body.encode()
     _, producer = await loop.create_connection(
@@ -128,7 +128,7 @@ async def _open_events(job: TransportJob, receipt: Receipt) -> Callable[[], None
 
 
 async def _open_poll(job: TransportJob, receipt: Receipt) -> Callable[[], None]:
-    """The next poll goes on from the cursor of the last answer."""
+    """Open the next poll from the cursor of the last answer."""
     _, poll = await asyncio.get_running_loop().create_connection(
         lambda: Connection(lambda _: receipt.received(), receipt.fail), HOST, job.target.port
     )
@@ -145,7 +145,7 @@ OPEN = {"websocket": _open_socket, "sse": _open_events, "poll": _open_poll}
 
 
 async def first_of(expected: "asyncio.Future[None]", failed: "asyncio.Future[None]") -> None:
-    """Until what is expected is there. Raises what failed, TimeoutError."""
+    """Wait for the expected result. Raise the failure, or TimeoutError."""
     async with asyncio.timeout(RECEIPT_TIMEOUT_S):
         await asyncio.wait({expected, failed}, return_when=asyncio.FIRST_COMPLETED)
     if failed.done():

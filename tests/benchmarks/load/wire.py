@@ -1,4 +1,4 @@
-"""The client's side of a websocket, as little of it as counting frames takes. Plain."""
+"""The client's side of a websocket, as little of it as counting frames needs. Plain."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ TEXT, PING, PONG, CLOSE = 0x1, 0x9, 0xA, 0x8
 
 
 def handshake(target: Target) -> bytes:
-    """An upgrade without permessage-deflate: frames come uncompressed."""
+    """Return an upgrade request without permessage-deflate: frames arrive uncompressed."""
     headers = {
         "host": f"{HOST}:{target.port}",
         "upgrade": "websocket",
@@ -29,7 +29,7 @@ def handshake(target: Target) -> bytes:
 
 
 def frame(opcode: int, payload: bytes) -> bytes:
-    """A client's frame, masked with zeros."""
+    """Return a client's frame, masked with zeros."""
     size = len(payload)
     short = bytes((0x80 | opcode, 0x80 | size)) if size < 126 else b""
     head = short or bytes((0x80 | opcode, 0xFE)) + size.to_bytes(2, "big")
@@ -37,7 +37,7 @@ def frame(opcode: int, payload: bytes) -> bytes:
 
 
 class Socket(asyncio.Protocol):
-    """One listening socket. `received(count)` is called with the event frames of every chunk."""
+    """A listening socket. `received(count)` is called with the event frames of every chunk."""
 
     def __init__(
         self, target: Target, listen: str, mark: str, received: Callable[[int], None]
@@ -86,7 +86,9 @@ class Socket(asyncio.Protocol):
         return end + 4
 
     def _frames(self, data: bytes, at: int) -> int:
-        """Count the event frames from a place on; returns where the first incomplete one begins."""
+        """Count the event frames from an offset on; return the offset of the first incomplete
+        one.
+        """
         size, events, mark = len(data), 0, self._mark
         while size - at >= 2:
             length, begin = data[at + 1], at + 2

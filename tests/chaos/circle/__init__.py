@@ -1,2 +1,3 @@
-"""The whole circle: events are emitted, sealed, archived and matched, the index is built by Spark
-while they flow, and the audit finds nothing; then faults are planted, and it finds just these."""
+"""The whole circle: events are emitted, sealed, archived and matched while Spark builds the index,
+and the audit finds nothing. Then faults are planted, and the audit finds exactly these.
+"""

@@ -1,4 +1,4 @@
-"""Events of a known kind, emitted as fast as the hub takes them, and who was which."""
+"""Events of a known shape, emitted as fast as the hub accepts them, and the device of each."""
 
 import asyncio
 from array import array
@@ -17,12 +17,12 @@ _KINDS = ("reading", "alarm", "state")
 
 
 def device_of(number: int) -> int:
-    """Whose event it is."""
+    """Return the device of an event."""
     return number * _STEP % DEVICES
 
 
 def event_of(number: int) -> dict[str, Any]:
-    """5 to 15 attributes, and at least EVENT_BYTES_MIN bytes of JSON."""
+    """Return an event with 5 to 15 attributes and at least EVENT_BYTES_MIN bytes of JSON."""
     made: dict[str, Any] = {
         "domain": "plant",
         "type": f"device.{_KINDS[number % len(_KINDS)]}",
@@ -43,7 +43,7 @@ def event_of(number: int) -> dict[str, Any]:
 
 
 class Flow:
-    """One producer, without ids. `numbers[s - 1]` is the event of sequence s."""
+    """A producer without ids. `numbers[s - 1]` is the event of sequence s."""
 
     def __init__(self, url: str, key: str, stream: str) -> None:
         self.stream = stream
@@ -52,7 +52,7 @@ class Flow:
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
     async def emit(self, first: int, count: int) -> None:
-        """So many, from this number on. Raises RuntimeError if one is refused."""
+        """Emit `count` events from number `first` on. Raise RuntimeError if one is refused."""
         waiting = asyncio.Queue[int]()
         for at in range(first, first + count, BATCH):
             waiting.put_nowait(at)

@@ -1,5 +1,6 @@
-"""Faults, planted behind the hub's back: in the files of the archive, their manifests rewritten so
-that every checksum is right, and in the tables."""
+"""Faults that the hub does not know of: in archive files, with manifests rewritten so that every
+checksum is right, and in the tables.
+"""
 
 import hashlib
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from eventhub.eventlog.archive.write import PayloadSum
 
 
 class Fault(NamedTuple):
-    """What the audit has to name: the kind of finding, and where."""
+    """The finding that the audit has to report, and its position."""
 
     kind: str
     stream: str
@@ -36,7 +37,7 @@ class Sealed(NamedTuple):
 
 
 def sealed_of(connection: psycopg.Connection[Any], archive: Path) -> list[Sealed]:
-    """All that are archived, by stream."""
+    """Return all archived segments, by stream."""
     query: LiteralString = (
         "SELECT g.uuid::text, s.name, g.first, g.last, g.archive_path FROM segments g"
         " JOIN streams s ON s.id = g.stream_id WHERE g.archive_path IS NOT NULL ORDER BY s.name,"
@@ -49,13 +50,13 @@ def sealed_of(connection: psycopg.Connection[Any], archive: Path) -> list[Sealed
 
 
 def lose(segment: Sealed, sequence: int) -> Fault:
-    """A row leaves the file."""
+    """Remove a row from the file."""
     rewrite(segment, lambda table: table.filter(pc.not_equal(table["sequence"], sequence)))
     return Fault("missing", segment.stream, segment.uuid, sequence, sequence)
 
 
 def repeat(segment: Sealed, sequence: int) -> Fault:
-    """A row is there twice."""
+    """Repeat a row in the file."""
 
     def doubled(table: pa.Table) -> pa.Table:
         row = table.slice(sequence - segment.first, 1)
@@ -67,15 +68,16 @@ def repeat(segment: Sealed, sequence: int) -> Fault:
 
 
 def cut(segment: Sealed) -> Fault:
-    """The file loses its end; the manifest stays as it was."""
+    """Truncate the file; the manifest stays unchanged."""
     file = segment.path.parent / manifests.load(segment.path.read_bytes(), segment.path.name).file
     file.write_bytes(file.read_bytes()[:-1_000])
     return Fault("truncated", segment.stream, segment.uuid, segment.first, segment.last)
 
 
 def rewrite(segment: Sealed, changed: Callable[[pa.Table], pa.Table]) -> None:
-    """The file with other rows, and a manifest that agrees with it in everything that it says of
-    bytes."""
+    """Write the file with other rows, and a manifest that agrees with it in every checksum and
+    size.
+    """
     found = manifests.load(segment.path.read_bytes(), segment.path.name)
     before = segment.path.parent / found.file
     table = changed(pq.read_table(before))
@@ -102,7 +104,7 @@ def rewrite(segment: Sealed, changed: Callable[[pa.Table], pa.Table]) -> None:
 
 
 def forget_attempts(connection: psycopg.Connection[Any], sealed: Sealed, sequence: int) -> Fault:
-    """A delivery says that it was delivered, and no attempt says so."""
+    """Delete the attempts of a delivery that is marked as delivered."""
     where = _row(connection, sealed, sequence)
     gone = connection.execute(
         "DELETE FROM attempts WHERE endpoint_id = %s AND segment_id = %s AND sequence = %s", where
@@ -112,7 +114,7 @@ def forget_attempts(connection: psycopg.Connection[Any], sealed: Sealed, sequenc
 
 
 def forget_delivery(connection: psycopg.Connection[Any], sealed: Sealed, sequence: int) -> Fault:
-    """Nothing says that the event was ever expected to anybody."""
+    """Delete a delivery and every trace of it."""
     where = _row(connection, sealed, sequence)
     for table in ("attempts", "deliveries"):
         statement = psycopg.sql.SQL(
@@ -125,7 +127,7 @@ def forget_delivery(connection: psycopg.Connection[Any], sealed: Sealed, sequenc
 def _row(
     connection: psycopg.Connection[Any], sealed: Sealed, sequence: int
 ) -> tuple[int, int, int]:
-    """The delivery of an event that has one."""
+    """Return the delivery of an event that has one."""
     [row] = connection.execute(
         "SELECT d.endpoint_id, d.segment_id, d.sequence FROM deliveries d"
         " JOIN segments g ON g.id = d.segment_id"

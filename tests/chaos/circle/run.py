@@ -1,5 +1,6 @@
-"""`python -m tests.chaos circle`: emit, seal, archive, build the index by Spark, swap, deliver,
-audit; plant faults; audit again."""
+"""The command `python -m tests.chaos circle`: emit, seal, archive, build the index by Spark, switch
+to it, deliver, audit; plant faults; audit again.
+"""
 
 import argparse
 import asyncio
@@ -56,7 +57,7 @@ class Scene(NamedTuple):
 
 
 class Clock:
-    """What took how long."""
+    """The seconds of each step."""
 
     def __init__(self) -> None:
         self.took_s: dict[str, float] = {}
@@ -74,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
-    """Returns the exit status."""
+    """Return the exit status."""
     clock, problems = Clock(), list[str]()
     async with scene_of(data, options) as scene:
         clock.lap("start")
@@ -106,7 +107,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
 
 @asynccontextmanager
 async def scene_of(data: Path, options: argparse.Namespace) -> AsyncIterator[Scene]:
-    """All is stopped at the end."""
+    """Open a scene; stop everything at the end."""
     each = options.events // len(STREAMS)
     async with AsyncExitStack() as stack:
         await asyncio.to_thread(data.mkdir, parents=True, exist_ok=True)
@@ -130,7 +131,7 @@ async def scene_of(data: Path, options: argparse.Namespace) -> AsyncIterator[Sce
 async def register(
     http: aiohttp.ClientSession, url: str, endpoints: list[int]
 ) -> dict[tuple[str, int], tuple[int, int]]:
-    """Each stream has a registration for each of the devices that are asked for."""
+    """Create one registration per stream and requested device."""
     tickets: dict[tuple[str, int], tuple[int, int]] = {}
     for stream in STREAMS:
         for first in range(0, ASKED, 500):
@@ -150,8 +151,8 @@ async def register(
 
 
 async def flow(scene: Scene, clock: Clock) -> None:
-    """Emit; while more events flow build every stream's index by Spark; then the rest flows, which
-    is matched from these.
+    """Emit; while more events are emitted, build every stream's index by Spark; then emit the rest,
+    which is matched from the indexes.
     """
     before = int(scene.events * BEFORE)
     await emit(scene, 0, before)
@@ -169,7 +170,7 @@ async def flow(scene: Scene, clock: Clock) -> None:
 
 
 async def emit(scene: Scene, first: int, count: int) -> None:
-    """To all streams at once."""
+    """Emit to all streams at once."""
     await asyncio.gather(*(flow.emit(first, count) for flow in scene.flows))
 
 
@@ -189,7 +190,7 @@ def build_indexes(hub: HubUnderTest) -> None:
 
 
 async def settle(scene: Scene) -> None:
-    """Until all is sealed, archived, matched and delivered."""
+    """Wait until all events are sealed, archived, matched and delivered."""
 
     async def is_quiet() -> bool:
         await asyncio.sleep(1)
@@ -206,7 +207,7 @@ def _sealed() -> int:
 
 
 def doubled_or_missed(scene: Scene) -> list[str]:
-    """The deliveries against what the events and registrations amount to."""
+    """Compare the deliveries with those that follow from events and registrations."""
     expected: dict[tuple[str, int], tuple[int, list[int]]] = {}
     for flow in scene.flows:
         for sequence, number in enumerate(flow.numbers, 1):
@@ -230,7 +231,7 @@ def doubled_or_missed(scene: Scene) -> list[str]:
 
 
 def audit(hub: HubUnderTest, status: int, problems: list[str]) -> StoredResult:
-    """The result of an audit that must end with the status."""
+    """Return the result of an audit, which must end with the given status."""
     done = hub.manage("sparkjob", "audit")
     if done.returncode != status:
         said = f"{done.stdout[-2_000:]} {done.stderr[-2_000:]}"
@@ -244,7 +245,7 @@ def _last_run(hub: HubUnderTest) -> Path:
 
 
 def findings(hub: HubUnderTest, stored: StoredResult) -> list[Fault]:
-    """As the audit's table has them."""
+    """Return the rows of the audit's table of findings."""
     with (_last_run(hub) / "findings.csv").open(newline="") as file:
         return [
             Fault(row["kind"], row["stream"], row["segment"], int(row["first"]), int(row["last"]))
@@ -253,7 +254,7 @@ def findings(hub: HubUnderTest, stored: StoredResult) -> list[Fault]:
 
 
 def plant_all(scene: Scene, dice: random.Random) -> list[Fault]:
-    """One of each kind, each in a segment of its own."""
+    """Plant one fault of each kind, each in a segment of its own."""
     with scene.hub.connect_plainly() as connection:
         sealed = plant.sealed_of(connection, scene.hub.archive)
         assert len(sealed) == _sealed(), sealed
@@ -270,14 +271,14 @@ def plant_all(scene: Scene, dice: random.Random) -> list[Fault]:
 
 
 def _pending_in(scene: Scene, segment: Sealed, dice: random.Random) -> int:
-    """The sequence of an event of the segment that somebody asked for."""
+    """Return the sequence of an event of the segment that a registration matches."""
     [numbers] = [flow.numbers for flow in scene.flows if flow.stream == segment.stream]
     within = range(segment.first, segment.last + 1)
     return dice.choice([at for at in within if device_of(numbers[at - 1]) < ASKED])
 
 
 def compared(planted: list[Fault], found: list[Fault]) -> list[str]:
-    """The audit names what was planted, and nothing else."""
+    """Check that the audit reports the planted faults, and nothing else."""
     for fault in planted:
         print(f"planted {'and found' if fault in found else 'NOT FOUND'}: {fault}", flush=True)
     missing = [f"the audit does not name {fault}" for fault in planted if fault not in found]

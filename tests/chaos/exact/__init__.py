@@ -1,2 +1,3 @@
-"""Runs of exactness: registrations that come, change and go while thousands of events a second
-flow."""
+"""Exactness runs: registrations are created, changed and deleted while thousands of events a second
+flow.
+"""

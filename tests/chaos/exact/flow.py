@@ -1,4 +1,4 @@
-"""A stream on which thousands of events a second really flow, in batches, and who was which."""
+"""A stream with thousands of events a second, emitted in batches, and the content of each event."""
 
 import asyncio
 import time
@@ -16,9 +16,10 @@ CATCH_UP_EVENTS_MAX = 20_000  # what a slow moment may leave to be sent faster
 
 
 class Flow:
-    """One producer without ids; every request is answered, as nothing is done to the web. `events[n
-    - 1]` is the remainder of sequence n (-1: not acknowledged yet), `segments` by first sequence of
-    an answer."""
+    """A producer without ids; every request is answered, because the web processes suffer no fault.
+    `events[n - 1]` is the remainder of sequence n (-1: not acknowledged yet); `segments` by the
+    first sequence of an answer.
+    """
 
     def __init__(self, url: str, key: str, rate: float) -> None:
         self.events = array("b")
@@ -32,7 +33,7 @@ class Flow:
         self._slots = asyncio.Semaphore(IN_FLIGHT)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Emit until cancelled."""
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         async with (
             aiohttp.ClientSession(headers=headers) as http,

@@ -1,4 +1,4 @@
-"""One websocket listen that names a registration, from a cursor before its beginning to its end."""
+"""A websocket listener that names a registration, from a cursor before its start to its end."""
 
 import asyncio
 from typing import Any
@@ -12,8 +12,9 @@ RECONNECT_S = 0.05
 
 
 class Listening:
-    """`run` returns when the hub says that the registration has ended. `seen`: sequences in the
-    order of their frames."""
+    """A listener. `run` returns when the hub reports the end of the registration. `seen`: sequences
+    in the order of their frames.
+    """
 
     def __init__(self, url: str, registration: int, place: tuple[str, int]) -> None:
         self.seen: list[int] = []
@@ -40,7 +41,7 @@ class Listening:
             await asyncio.sleep(RECONNECT_S)
 
     async def drop(self) -> None:
-        """End the connection; `run` resumes from the cursor, and then `began` is set again."""
+        """End the connection; `run` resumes from the cursor and then sets `began` again."""
         self.began.clear()
         if self._socket is not None:
             await self._socket.close()

@@ -1,4 +1,4 @@
-"""`python -m tests.chaos exact`: see docs/chaos.md, "Exactness"."""
+"""The command `python -m tests.chaos exact`: see docs/chaos.md, "Exactness"."""
 
 import argparse
 import asyncio
@@ -35,7 +35,7 @@ PENDING: LiteralString = "SELECT count(*) FROM deliveries WHERE state <> 'delive
 
 
 class Outcome(NamedTuple):
-    """What a run showed."""
+    """The result of a run."""
 
     found: list[Found]
     flow_per_s: float
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
-    """All times. Returns the exit status."""
+    """Run all trials. Return the exit status."""
     async with scene_of(data, options.rate, options.seed) as scene:
         outcome = await exact(options.times, options.seed, scene)
     harmed = [one for one in outcome.found if one.script.harmed]
@@ -75,7 +75,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
 
 
 async def exact(times: int, seed: int, scene: Scene) -> Outcome:
-    """Run so many trials, some at a time, while events flow; then judge all of them together."""
+    """Run the trials, some concurrently, while events flow; then judge all of them."""
     dice = random.Random(seed)
     flowing = asyncio.create_task(scene.flow.run())
     tailing = asyncio.create_task(_tail(scene.arrivals))
@@ -101,8 +101,9 @@ async def exact(times: int, seed: int, scene: Scene) -> Outcome:
 
 
 async def judged(scene: Scene, found: Sequence[Found]) -> list[str]:
-    """When all is delivered: nothing is missing, nothing is too much, at the sink and in the
-    tables."""
+    """Check, when everything is delivered, that nothing is missing or in excess at the sink and in
+    the tables.
+    """
     problems: list[str] = []
 
     async def delivered() -> bool:
@@ -125,7 +126,7 @@ async def judged(scene: Scene, found: Sequence[Found]) -> list[str]:
 
 
 def sink_wrong(expected_rows: dict[Key, list[int]], arrivals: Arrivals) -> list[str]:
-    """Where what arrived is not what was asked for."""
+    """Return where arrivals differ from the expected ones."""
     problems = [f"{key} never arrived" for key in expected_rows.keys() - arrivals.taken]
     problems += [
         f"{key} was not asked for" for key in arrivals.firsts.keys() - expected_rows.keys()
@@ -140,7 +141,7 @@ def sink_wrong(expected_rows: dict[Key, list[int]], arrivals: Arrivals) -> list[
 
 @asynccontextmanager
 async def scene_of(data: Path, rate: float, seed: int) -> AsyncIterator[Scene]:
-    """A hub with one stream and endpoints at a sink; all is stopped at the end."""
+    """Open a hub with one stream and endpoints at a sink; stop everything at the end."""
     async with AsyncExitStack() as stack:
         await asyncio.to_thread(data.mkdir, parents=True, exist_ok=True)
         sink = SinkProcess(data / "sink.ndjson", seed)
@@ -156,7 +157,7 @@ async def scene_of(data: Path, rate: float, seed: int) -> AsyncIterator[Scene]:
 async def scene_at(
     hub: HubUnderTest, key: str, sink: SinkProcess, rate: float
 ) -> AsyncIterator[Scene]:
-    """The same of a hub that runs, at a sink that nobody else uses."""
+    """Open a scene on a running hub, with a sink of its own."""
     async with AsyncExitStack() as stack:
         headers = {"Authorization": f"Bearer {key}"}
         http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))

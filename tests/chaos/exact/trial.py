@@ -1,5 +1,6 @@
-"""One registration while events flow: made, often changed, ended; what it was promised, and what it
-saw."""
+"""One registration while events flow: created, usually changed, deleted; its promised bounds, and
+the deliveries.
+"""
 
 import asyncio
 import random
@@ -42,8 +43,9 @@ class Scene(NamedTuple):
 
 
 class Script(NamedTuple):
-    """What is done in a trial. `endpoint`: its name; `change`: what a PATCH gives, None for no
-    change."""
+    """The steps of a trial. `endpoint`: its name; `change`: the body of a PATCH, None for no
+    change.
+    """
 
     number: int
     endpoint: str
@@ -54,7 +56,7 @@ class Script(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What came of a trial."""
+    """The result of a trial."""
 
     script: Script
     versions: list[Version]
@@ -64,8 +66,9 @@ class Found(NamedTuple):
 
 
 def script_of(number: int, dice: random.Random) -> Script:
-    """Two of four are harmed; most are changed: to less, to more, to elsewhere. One of five goes to
-    a lane, which takes one at a time, and so wants little."""
+    """Draw a script: two of four suffer a fault; most are changed to fewer, more or other events.
+    One of five has an ordered lane, which delivers one event at a time and so gets few.
+    """
     here, there = PARALLEL[:: 1 if number % 2 else -1]
     everything: dict[str, Any] = {"domain": DOMAIN}
     narrow = {"attributes": {"size": dice.randrange(SIZES)}}
@@ -88,7 +91,7 @@ def script_of(number: int, dice: random.Random) -> Script:
 
 
 class Trial:
-    """Run it once."""
+    """One trial, to be run once."""
 
     def __init__(self, scene: Scene, script: Script, dice: random.Random) -> None:
         self._scene = scene
@@ -124,7 +127,7 @@ class Trial:
         return Found(script, self._versions, expected_rows, self._victim, self._problems)
 
     async def _live(self, made: dict[str, Any], since: int, listening: Listening) -> None:
-        """From the answer to its end, in one version or two."""
+        """Follow the registration from its creation to its end, in one version or two."""
         script, endpoint = self._script, made["endpoint"]
         filter, number = script.filter, 1
         await asyncio.sleep(self._dice.uniform(*LIFE_S))
@@ -164,7 +167,7 @@ class Trial:
             self._victim = await kill(part)(self._scene.hub, self._dice)
 
     async def _arrived(self, since: int) -> dict[Key, list[int]]:
-        """Wait until everything is there."""
+        """Wait until every expected delivery has arrived."""
         end = max(version.bounds[STREAM][1] or 0 for version in self._versions)
         flow, firsts = self._scene.flow, self._scene.arrivals.firsts
 
@@ -184,7 +187,9 @@ class Trial:
         return expected_keys(self._versions, self._scene)
 
     def _bound(self, answer: dict[str, Any], before: int) -> int:
-        """The sequence after which a version holds; what was acknowledged before lies before."""
+        """Return the sequence after which a version is in force; check that it is not below what
+        was acknowledged before.
+        """
         sequence = int(answer["from"][STREAM]["sequence"])
         if sequence < before:
             self._problems.append(f"it holds from {sequence}, but {before} was known before")
@@ -197,7 +202,7 @@ class Trial:
 
 
 def expected_keys(versions: Sequence[Version], scene: Scene) -> dict[Key, list[int]]:
-    """What the versions ask for, as the sink sees it."""
+    """Return the deliveries that follow from the versions, in the sink's form."""
     names = {id: name for name, id in scene.endpoints.items()}
     begin = min((version.bounds[STREAM][0] for version in versions), default=0)
     end = max((version.bounds[STREAM][1] or 0 for version in versions), default=0)

@@ -1,4 +1,4 @@
-"""The events of a quota run, and where the hub said that they are."""
+"""The events of a quota run, and their acknowledged positions."""
 
 import asyncio
 import random
@@ -17,14 +17,14 @@ PAUSE_S = 0.05
 
 
 class Place(NamedTuple):
-    """Of one acknowledged event."""
+    """The position of an acknowledged event."""
 
     segment: str
     number: int
 
 
 class Flow:
-    """Emits to one stream at a rate, as a producer that repeats until it is answered."""
+    """Emits to one stream at a given rate, and repeats a request until it is answered."""
 
     def __init__(self, stream: str, rate: float, dice: random.Random) -> None:
         self.stream = stream
@@ -36,7 +36,7 @@ class Flow:
         self._body = "".join(dice.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=BODY_CHARS))
 
     async def run(self, urls: list[str], key: str, seconds: float) -> None:
-        """Emit for so long; events fall due by the clock, whether the hub is there or not."""
+        """Emit for so long; events fall due by the clock, even while the hub is unavailable."""
         headers = {"Authorization": f"Bearer {key}"}
         timeout = aiohttp.ClientTimeout(total=ANSWER_TIMEOUT_S)
         began = time.monotonic()
@@ -59,7 +59,7 @@ class Flow:
     async def _store(
         self, http: aiohttp.ClientSession, urls: list[str], batch: list[dict[str, Any]]
     ) -> None:
-        """Until the hub says where all of them are."""
+        """Repeat until the hub has acknowledged every position."""
         for attempt in range(1_000_000):
             url = f"{urls[attempt % len(urls)]}/v1/streams/{self.stream}/events"
             try:

@@ -1,5 +1,5 @@
-"""What a quota run must show, from the readers' journals, the emitters' receipts and the rows of
-`segments`, which are never deleted.
+"""The conditions of a quota run, checked with the readers' journals, the emitters' receipts and the
+rows of `segments`, which are never deleted.
 """
 
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ class Segment(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Of one reader."""
+    """The judgement of one reader."""
 
     expected: int
     seen: int
@@ -30,8 +30,8 @@ class Verdict(NamedTuple):
 
 
 def judge(journal: Journal, flow: Flow, segments: list[Segment]) -> Verdict:
-    """Every event that the reader wants was seen once, in order, or lies in a gap that was
-    announced; each gap is exactly what was dropped.
+    """Check that the reader received every matching event once, in order, or that it lies in an
+    announced gap, and that each gap is exactly what was dropped.
     """
     problems = list(journal.problems)
     numbers = [sequence for _, sequence in journal.seen]
@@ -61,7 +61,9 @@ def judge(journal: Journal, flow: Flow, segments: list[Segment]) -> Verdict:
 
 
 def _gap_problems(gap: Any, segments: list[Segment]) -> list[str]:
-    """A gap ends where a segment that was held begins, and all that it covers was dropped."""
+    """Check that a gap ends at the start of a retained segment, and that all segments in it were
+    dropped.
+    """
     said = f"gap {gap.first}-{gap.last}"
     problems = []
     for segment in segments:

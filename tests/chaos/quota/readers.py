@@ -1,5 +1,5 @@
-"""Twenty readers over four transports, that go away at random and resume from their cursors; each
-keeps a journal of what it received. Written against the documented transports, not with the client.
+"""Twenty readers over four transports that disconnect at random and resume from their cursors; each
+records in a journal what it received. They use the documented transports, not the client library.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ BROKEN = (aiohttp.ClientError, ConnectionError, TimeoutError, asyncio.Incomplete
 
 
 class Gap(NamedTuple):
-    """A gap that a reader was notified of, and when."""
+    """A gap that was announced to a reader, and its time."""
 
     first: int
     last: int
@@ -33,7 +33,7 @@ class Gap(NamedTuple):
 
 
 class Journal:
-    """The interest of one reader, its position, and all that it received."""
+    """The interest of one reader, its position, and everything that it received."""
 
     def __init__(self, name: str, stream: str, interest: Interest) -> None:
         self.name = name
@@ -48,7 +48,7 @@ class Journal:
 
     @property
     def start(self) -> str:
-        """As a query's `from`."""
+        """The cursor as the query parameter `from`."""
         cursor = self.cursor
         return "oldest" if cursor is None else f"{cursor['segment']}:{cursor['sequence']}"
 
@@ -59,7 +59,7 @@ class Journal:
         self._last = cursor["sequence"]
 
     def event(self, frame: dict[str, Any]) -> None:
-        """`prev` chains the frames of one connection."""
+        """Record an event; `prev` chains the frames of one connection."""
         if self._last >= 0 and frame["prev"] != self._last:
             self.problems.append(f"{frame['sequence']} follows {frame['prev']}, not {self._last}")
         self.seen.append((frame["segment"], frame["sequence"]))
@@ -70,7 +70,7 @@ class Journal:
         self._last = cursor["sequence"]
 
     def gap(self, problem: dict[str, Any]) -> None:
-        """Go on where the hub says."""
+        """Record a gap and continue where the hub says."""
         if problem["code"] != "gap":
             self.problems.append(f"refused: {problem}")
             return
@@ -129,7 +129,7 @@ async def sse(http: aiohttp.ClientSession, url: str, journal: Journal) -> None:
 async def _server_sent(
     answer: aiohttp.ClientResponse,
 ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-    """The named events of a stream, with their data."""
+    """Yield the named events of a server-sent stream, with their data."""
     name, data = "message", b""
     async for line in answer.content:
         field, _, value = line.rstrip(b"\r\n").partition(b":")
@@ -194,7 +194,7 @@ TRANSPORTS: dict[str, Transport] = {
 
 
 class Reader:
-    """One reader: there for a while, away for a while, until it is asked to finish."""
+    """A reader: connected for a while, disconnected for a while, until it is asked to finish."""
 
     def __init__(self, journal: Journal, transport: Transport, dice: random.Random) -> None:
         self.journal = journal
@@ -204,7 +204,7 @@ class Reader:
         self._called = asyncio.Event()
 
     def finish(self, head: int) -> None:
-        """Stay until everything up to a sequence was considered."""
+        """Stay connected until everything up to a sequence was considered."""
         self._finish = head
         self._called.set()
 

@@ -1,4 +1,4 @@
-"""`python -m tests.chaos quota`: see docs/chaos.md, "Quota"."""
+"""The command `python -m tests.chaos quota`: see docs/chaos.md, "Quota"."""
 
 import argparse
 import asyncio
@@ -45,14 +45,14 @@ USED: LiteralString = """
 
 
 class Samples(NamedTuple):
-    """What was looked at while events flowed."""
+    """Samples taken while events flow."""
 
     used_bytes: list[int]
     dropped: list[int]
 
 
 class Course(NamedTuple):
-    """What a run did."""
+    """The course of a run."""
 
     seconds: float
     flows: list[Flow]
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
-    """Flow, judge, print. Returns the exit status."""
+    """Run, judge and print. Return the exit status."""
     dice = random.Random(options.seed)
     hub = HubUnderTest(data, EVENTHUB_QUOTA_BYTES=str(QUOTA_BYTES))
     try:
@@ -124,7 +124,7 @@ async def quota(
 
 
 def _readers(dice: random.Random) -> list[Reader]:
-    """So many over all transports and streams."""
+    """Create readers for all transports and streams."""
     made = []
     for number in range(READERS):
         transport = list(TRANSPORTS)[number % len(TRANSPORTS)]
@@ -146,7 +146,7 @@ async def _create(url: str, key: str, name: str, policy: dict[str, Any]) -> None
 
 
 async def _kill(hub: HubUnderTest, dice: random.Random) -> None:
-    """kill -9 of a web process, again and again."""
+    """Kill a web process with SIGKILL, again and again."""
     while True:
         await asyncio.sleep(KILL_EVERY_S)
         part = dice.choice(("web-1", "web-2"))
@@ -155,7 +155,7 @@ async def _kill(hub: HubUnderTest, dice: random.Random) -> None:
 
 
 async def _sample(hub: HubUnderTest, samples: Samples) -> None:
-    """What the tables take, every second, while it is being changed."""
+    """Sample the size of the tables every second."""
     while True:
         [(used,)] = await hub.rows(USED)
         [(dropped,)] = await hub.rows("SELECT count(*) FROM segments WHERE tier = 'dropped'")

@@ -1,2 +1,3 @@
-"""Jobs on a standalone cluster while their processes are killed at random: no half artefact is
-ever seen, the next run completes, and its results are those of an undisturbed one."""
+"""Spark jobs on a standalone cluster while their processes are killed at random: no partial
+artefact is ever visible, the next run completes, and its results equal those of an undisturbed one.
+"""

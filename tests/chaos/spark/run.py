@@ -1,5 +1,6 @@
-"""`python -m tests.chaos spark`: all jobs on a master and two workers; then, as often as asked for,
-one process of a run is killed at a random moment."""
+"""The command `python -m tests.chaos spark`: all jobs on a master and two workers; then, for each
+trial, one process of a run is killed at a random moment.
+"""
 
 import argparse
 import asyncio
@@ -53,7 +54,7 @@ class Scene(NamedTuple):
 
 
 class Killed(NamedTuple):
-    """One run of which a process was killed."""
+    """A run of which one process was killed."""
 
     job: str
     after_s: float
@@ -71,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
-    """Returns the exit status."""
+    """Return the exit status."""
     dice = random.Random(options.seed)
     print(f"seed {options.seed}, data {data}", flush=True)
     async with scene_of(data, options) as scene:
@@ -86,8 +87,8 @@ async def run(options: argparse.Namespace, data: Path) -> int:
 def trials(
     scene: Scene, options: argparse.Namespace, dice: random.Random
 ) -> tuple[list[Killed], list[str]]:
-    """Each job undisturbed, then rounds until enough processes were killed; and what was seen
-    meanwhile that is not whole.
+    """Run each job undisturbed, then trials until enough processes were killed. Return them, and
+    every partial artefact that was visible meanwhile.
     """
     jobs = options.only or list(JOBS)
     whole: dict[str, tuple[dict[str, Any], float]] = {}
@@ -115,7 +116,9 @@ def trials(
 def trial(
     scene: Scene, job: str, whole: tuple[dict[str, Any], float], dice: random.Random
 ) -> Killed:
-    """Kill one process of a run; then the next run must complete, with the results of before."""
+    """Kill one process of a run; then the next run must complete with the results of the
+    undisturbed one.
+    """
     expected, usual_s = whole
     after_s = dice.uniform(0, usual_s)
     process = started(scene, job)
@@ -140,7 +143,7 @@ def trial(
 
 
 def complete(scene: Scene, job: str) -> dict[str, Any]:
-    """A run that nobody disturbs. It begins when the lease of the one before has run out."""
+    """Run a job undisturbed. It starts when the lease of the previous run has expired."""
     until_s = time.monotonic() + LEASE_S_MAX
     while True:
         process = started(scene, job)
@@ -174,7 +177,7 @@ def started(scene: Scene, job: str) -> subprocess.Popen[str]:
 
 
 def last(scene: Scene, job: str) -> tuple[int, str]:
-    """The newest run: its number and state."""
+    """Return the number and state of the newest run."""
     with scene.hub.connect_plainly() as connection:
         [row] = connection.execute(LAST, (job,)).fetchall()
     return int(row[0]), str(row[1])
@@ -182,7 +185,7 @@ def last(scene: Scene, job: str) -> tuple[int, str]:
 
 @asynccontextmanager
 async def scene_of(data: Path, options: argparse.Namespace) -> AsyncIterator[Scene]:
-    """All is stopped at the end."""
+    """Open a scene; stop everything at the end."""
     async with AsyncExitStack() as stack:
         await asyncio.to_thread(data.mkdir, parents=True, exist_ok=True)
         cluster = stack.enter_context(standalone(data / "cluster"))
@@ -212,7 +215,7 @@ async def scene_of(data: Path, options: argparse.Namespace) -> AsyncIterator[Sce
 
 
 async def register(http: aiohttp.ClientSession, url: str, count: int) -> None:
-    """Nobody delivers: there is no forwarder."""
+    """Create registrations; without a forwarder nothing is delivered."""
     made = await ask(http, "POST", f"{url}/v1/endpoints", {"url": "https://example.org/hook"})
     for first in range(0, count, BULK):
         requested = [

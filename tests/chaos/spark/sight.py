@@ -1,4 +1,4 @@
-"""What anybody can see of jobs and indexes: looked at all the time, it must be whole."""
+"""What is visible of jobs and indexes: checked continuously, it must always be whole."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ _MOVING = ("epoch", "freed_bytes", "partitions.csv")
 
 @contextmanager
 def watched(data: Path, stream_id: int) -> Iterator[list[str]]:
-    """Look until the block is left; problems, each once."""
+    """Check until the block ends; yield the problems, each once."""
     over, problems = threading.Event(), list[str]()
     known: set[Path] = set()
 
@@ -41,13 +41,15 @@ def watched(data: Path, stream_id: int) -> Iterator[list[str]]:
 
 
 def leftovers(data: Path, job: str) -> list[str]:
-    """What of a job's runs, which are over, should be gone. The timetable may have begun others."""
+    """Return remains of a job's finished runs that should not exist. The schedule may have started
+    other runs.
+    """
     folders = [path for path in (data / ROOT / job).glob("*/*") if path.is_dir()]
     return [str(path.relative_to(data)) for path in folders if path.name != "result"]
 
 
 def fingerprint(stored: StoredResult, folder: Path) -> dict[str, Any]:
-    """What must be the same of every run: figures, and tables for people."""
+    """Return what must be equal for every run: figures, and tables for people."""
     found: dict[str, Any] = {n: v for n, v in stored.result.figures.items() if n not in _MOVING}
     for file in stored.files:
         if file.name.endswith(".csv") and file.name not in _MOVING:
@@ -56,14 +58,14 @@ def fingerprint(stored: StoredResult, folder: Path) -> dict[str, Any]:
 
 
 def postings(data: Path, stream_id: int) -> list[str]:
-    """The bytes of a stream's index, read whole."""
+    """Return digests of a stream's index, read whole."""
     base = open_base(index_root(data, stream_id))
     base.verify()
     return [hashlib.sha256(shard.path.read_bytes()).hexdigest() for shard in base.shards]
 
 
 def _results(data: Path, known: set[Path]) -> Iterator[str]:
-    """Results that came into sight since."""
+    """Yield the results that became visible since."""
     for folder in (data / ROOT).glob("*/*/result"):
         if folder in known:
             continue

@@ -1,5 +1,6 @@
-"""A run of a job as processes, and who of them dies: the runner, the driver's JVM, an executor's
-JVM, or a worker of Python."""
+"""A run of a job as processes, and the choice of one to kill: the runner, the driver's JVM, an
+executor's JVM, or a Python worker.
+"""
 
 import os
 import random
@@ -23,7 +24,9 @@ _MARKS = {
 def kill_one(
     run: subprocess.Popen[str], cluster: Sequence[int], after_s: float, dice: random.Random
 ) -> str:
-    """Wait, then kill -9 one process of the run. Its kind; "" if the run was over before."""
+    """Wait, then kill one process of the run with SIGKILL. Return its kind; "" if the run was over
+    before.
+    """
     with suppress(subprocess.TimeoutExpired):
         run.wait(after_s)
     expected = dice.choice(KINDS)
@@ -38,7 +41,9 @@ def kill_one(
 
 
 def drivers(order: str) -> list[int]:
-    """Drivers of a run, by the file of its order: of a runner that is gone there are none soon."""
+    """Return the drivers of a run, found by the file of its order; a runner that ended has none
+    soon after.
+    """
     return [
         process.pid
         for process in psutil.process_iter(["cmdline"])
@@ -47,7 +52,7 @@ def drivers(order: str) -> list[int]:
 
 
 def _found(kind: str, roots: Sequence[int]) -> list[int]:
-    """Processes of a kind below the roots."""
+    """Return processes of a kind below the roots."""
     found: list[int] = []
     for root in roots:
         with suppress(psutil.Error):

@@ -1,4 +1,4 @@
-"""The ways in which a hub ends: asked to, killed in part, or killed whole."""
+"""The ways in which a hub ends: on request, killed in part, or killed whole."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ END_PATIENCE_S = 120.0  # of a hub that was asked to stop; it promises 10, on a 
 
 
 class Ended(NamedTuple):
-    """How it went. `seconds` until the supervisor had ended."""
+    """The course of an end. `seconds` until the supervisor had ended."""
 
     seconds: float
     problems: list[str]
@@ -29,53 +29,56 @@ Ending = Callable[[HubUnderTest, random.Random], Awaitable[Ended]]
 
 
 async def interrupted(hub: HubUnderTest, _dice: random.Random) -> Ended:
-    """Ctrl-C."""
+    """Press Ctrl-C."""
     return await _stop(hub)
 
 
 async def interrupted_twice(hub: HubUnderTest, dice: random.Random) -> Ended:
-    """Ctrl-C, and once more soon."""
+    """Press Ctrl-C, and once more shortly after."""
     hub.interrupt()
     await asyncio.sleep(dice.uniform(0.0, 1.0))
     return await _stop(hub)
 
 
 async def stuck(hub: HubUnderTest, _dice: random.Random) -> Ended:
-    """Ctrl-C while PostgreSQL can do nothing: it does not end within its grace and is killed."""
+    """Press Ctrl-C while PostgreSQL is stopped: it does not end within its grace period and is
+    killed.
+    """
     send_signal([*hub.backends(), *hub.pids(["postgres"])], signal.SIGSTOP)
     return await _stop(hub)
 
 
 async def postgres_killed(hub: HubUnderTest, _dice: random.Random) -> Ended:
-    """kill -9 of the postmaster, then Ctrl-C."""
+    """Kill the postmaster with SIGKILL, then press Ctrl-C."""
     send_signal(hub.pids(["postgres"]), signal.SIGKILL)
     return await _stop(hub)
 
 
 async def guardian_killed(hub: HubUnderTest, _dice: random.Random) -> Ended:
-    """kill -9 of PostgreSQL's guardian, then Ctrl-C."""
+    """Kill PostgreSQL's guardian with SIGKILL, then press Ctrl-C."""
     send_signal(hub.guardians(["postgres"]), signal.SIGKILL)
     return await _stop(hub)
 
 
 async def supervisor_killed(hub: HubUnderTest, _dice: random.Random) -> Ended:
-    """kill -9 of the supervisor; the guardians stop the parts."""
+    """Kill the supervisor with SIGKILL; the guardians stop the parts."""
     return await _killed(hub, [hub.supervisor])
 
 
 async def guardians_killed(hub: HubUnderTest, dice: random.Random) -> Ended:
-    """kill -9 of the supervisor and of all guardians."""
+    """Kill the supervisor and all guardians with SIGKILL."""
     return await _killed(hub, [hub.supervisor, *_children(hub)], dice)
 
 
 async def all_killed(hub: HubUnderTest, dice: random.Random) -> Ended:
-    """kill -9 of everything that the hub started."""
+    """Kill everything that the hub started with SIGKILL."""
     return await _killed(hub, [hub.supervisor, *_children(hub, below=True)], dice)
 
 
 async def all_but_backends_killed(hub: HubUnderTest, dice: random.Random) -> Ended:
-    """kill -9 of everything but PostgreSQL's backends, half of which are stopped: they have no
-    postmaster and may not notice."""
+    """Kill everything except PostgreSQL's backends with SIGKILL; half of the backends are stopped,
+    so they may not notice that the postmaster is gone.
+    """
     backends = hub.backends()
     send_signal(backends[::2], signal.SIGSTOP)
     others = [pid for pid in _children(hub, below=True) if pid not in backends]
@@ -97,7 +100,7 @@ ENDINGS: dict[str, Ending] = {
 
 
 async def _stop(hub: HubUnderTest) -> Ended:
-    """Ctrl-C; then the hub has to end with status 0, and nothing of it may be left."""
+    """Press Ctrl-C; check that the hub ends with status 0 and leaves nothing."""
     began = time.monotonic()
     hub.interrupt()
     await until(lambda: not hub.running, "the end of the hub", END_PATIENCE_S)
@@ -111,7 +114,9 @@ async def _stop(hub: HubUnderTest) -> Ended:
 
 
 async def _killed(hub: HubUnderTest, pids: list[int], dice: random.Random | None = None) -> Ended:
-    """kill -9 in any order, the supervisor among them; nobody waits for what is left."""
+    """Kill processes with SIGKILL in any order, the supervisor among them, without waiting for the
+    others.
+    """
     began = time.monotonic()
     if dice is not None:
         dice.shuffle(pids)

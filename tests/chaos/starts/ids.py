@@ -1,5 +1,6 @@
-"""What else a machine does to a hub: it is busy, and process ids that the hub wrote down are given
-to others."""
+"""Other load of a machine: it is busy, and process ids that the hub wrote down are given to
+others.
+"""
 
 import ctypes
 import os
@@ -26,7 +27,7 @@ CLONE3 = 435  # of every architecture
 
 @contextmanager
 def busy(processes: int) -> Iterator[None]:
-    """So many processes compute, and so high is the load at least."""
+    """Compute in so many processes; wait until the load is at least that high."""
     words = [sys.executable, "-I", "-S", "-c", BURN, str(os.getpid())]
     burning = [subprocess.Popen(words) for _ in range(processes)]
     try:
@@ -40,9 +41,10 @@ def busy(processes: int) -> Iterator[None]:
 
 @contextmanager
 def occupied(data: Path) -> Iterator[list[str]]:
-    """The process ids that the stopped hub wrote into files belong to something else inside: to a
-    process that really has that id, or, where the system does not let us choose, the file names a
-    thread of ours. Yields what was done for each file."""
+    """Give the process ids that the stopped hub wrote into files to other processes: to a process
+    with really that id, or, where the system does not permit the choice, write the id of one of our
+    threads into the file. Yield a description per file.
+    """
     run, postgres = data / "run", data / "postgres"
     with ExitStack() as stack:
         done = []
@@ -82,7 +84,7 @@ def _taken(file: Path, id: int) -> Iterator[str]:
 
 @contextmanager
 def a_thread() -> Iterator[int]:
-    """The id of a thread of this process, which is no process's."""
+    """Yield the id of a thread of this process, which is no process's."""
     over = threading.Event()
     thread = threading.Thread(target=over.wait)
     thread.start()
@@ -94,7 +96,9 @@ def a_thread() -> Iterator[int]:
 
 
 def become(expected: int) -> None:
-    """Start a child with that id, which ends with us; say so, and wait. Raises OSError."""
+    """Start a child with that id, which ends with this process; print it, and wait. Raise
+    OSError.
+    """
     ids = (ctypes.c_int * 1)(expected)
     words = struct.pack("11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(ids), 1, 0)
     libc = ctypes.PyDLL(None, use_errno=True)  # it keeps the interpreter's lock, for the child

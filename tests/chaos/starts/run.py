@@ -1,5 +1,7 @@
-"""`python -m tests.chaos starts`: one data folder, a busy machine, and a hub that is started again
-and again after every kind of end, with kills in between; every start has to become ready."""
+"""The command `python -m tests.chaos starts`: one data folder, a busy machine, and a hub that is
+started again and again after every kind of end, with kills in between. Every start has to become
+ready.
+"""
 
 import argparse
 import asyncio
@@ -37,7 +39,7 @@ ENDED_S_MAX = 120.0  # for guardians to stop all parts of a hub that was killed
 
 
 class Start(NamedTuple):
-    """One start, and the end before it. Times in seconds."""
+    """A start, and the end before it. Times in seconds."""
 
     number: int
     ending: str
@@ -61,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
-    """All starts, or until one fails. Returns the exit status."""
+    """Run all starts, or until one fails. Return the exit status."""
     print(f"seed {options.seed}, data {data}", flush=True)
     starts, problems, acknowledged = await scenario(options, data)
     print(table(starts))
@@ -74,7 +76,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
 async def scenario(
     options: argparse.Namespace, data: Path, crew: Crew = CREW
 ) -> tuple[list[Start], list[str], int]:
-    """Every start, what is wrong, and how many events were acknowledged."""
+    """Return every start, the problems, and the number of acknowledged events."""
     starts: list[Start] = []
     with busy(options.load):
         async with Scene.open(options, data, crew) as scene:
@@ -91,7 +93,7 @@ async def scenario(
 
 
 class Deck:
-    """Each name once, in any order, before one comes again."""
+    """A shuffled sequence: each name once, in any order, before one is repeated."""
 
     def __init__(self, names: list[str], dice: random.Random) -> None:
         self._names, self._dice = names, dice
@@ -104,7 +106,7 @@ class Deck:
 
 
 class Scene:
-    """The hub of the moment, and the emitters that outlive it. Open it with `Scene.open`."""
+    """The present hub, and the emitters, which outlive it. Open it with `Scene.open`."""
 
     def __init__(
         self, options: argparse.Namespace, data: Path, crew: Crew, journal: Journal
@@ -126,7 +128,7 @@ class Scene:
     async def open(
         cls, options: argparse.Namespace, data: Path, crew: Crew
     ) -> AsyncIterator["Scene"]:
-        """The first start, on an empty folder."""
+        """Start a hub on an empty folder."""
         async with AsyncExitStack() as stack:
             journal = stack.enter_context(Journal(data / "journal.ndjson"))
             scene = cls(options, data, crew, journal)
@@ -140,7 +142,7 @@ class Scene:
             yield scene
 
     async def start_again(self, number: int, ending: str) -> Start:
-        """Load, perhaps a kill, an end, and the next start."""
+        """Offer load, perhaps kill, end the hub, and start it again."""
         before = len(self.journal.promised)
         self.clock.start()
         await asyncio.sleep(self.dice.uniform(0.3, 1.0) * self.options.seconds)
@@ -176,7 +178,7 @@ class Scene:
         )
 
     async def judge(self) -> list[str]:
-        """When all emitters have their answers: the tables against what was promised."""
+        """Compare the tables with the promises when all emitters have their answers."""
         await until(
             lambda: all(one.idle for one in self._emitters) or any(t.done() for t in self._tasks),
             "the emitters' answers",
@@ -187,7 +189,7 @@ class Scene:
         return problems + await last_judgement(self.hub, self._key, self.journal)
 
     def _harm(self) -> str:
-        """kill -9 of one part, in half of the starts."""
+        """Kill one part with SIGKILL, in half of the starts."""
         if self.dice.random() < 0.5:
             return ""
         part = self.dice.choice(PARTS)
@@ -195,7 +197,7 @@ class Scene:
         return part
 
     async def _cut_short(self) -> int:
-        """In a third of the starts one before is killed as it begins."""
+        """Kill, in a third of the cases, one start shortly after its beginning."""
         if self.dice.random() > 1 / 3:
             return 0
         self.hub = self._hub()
@@ -216,7 +218,7 @@ class Scene:
         return HubUnderTest(self._data, self._crew, port=self._port)
 
     async def _ready(self) -> float:
-        """Seconds until the banner. Raises NeverCame, also if the hub ended."""
+        """Return the seconds until the banner. Raise NeverCame, also if the hub ended."""
         hub = self.hub
         took_s = await until(
             lambda: READY in hub.output() or not hub.running, READY, self.options.patience
@@ -255,7 +257,7 @@ def line(start: Start) -> str:
 
 
 def table(starts: list[Start]) -> str:
-    """By ending: how often, and how long the next start took."""
+    """Return, by kind of end, how often it occurred and how long the next start took."""
     endings = sorted({start.ending for start in starts})
     those = {ending: [start for start in starts if start.ending == ending] for ending in endings}
     columns = [

@@ -1,1 +1,1 @@
-"""An upgrade to the next release and back, while everything goes on."""
+"""An upgrade to the next release and back under load."""

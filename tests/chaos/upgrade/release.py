@@ -1,6 +1,7 @@
 """Two releases on the disk: this one, and a next one, which is this one with migrations of every
 kind: a column of a table that every request locks, one of a partitioned table that is written all
-the time, another append function, and in the second half what the release before could not bear.
+the time, another append function, and, in the second half, changes that the previous release could
+not bear.
 """
 
 import shutil
@@ -73,7 +74,7 @@ _FILES: dict[str, dict[str, object]] = {
 
 
 def install(folder: Path) -> Path:
-    """Copy this release into a folder; returns it."""
+    """Copy this release into a folder; return the folder."""
     folder.mkdir(parents=True)
     for name in PARTS:
         copy = shutil.copytree if (HOME / name).is_dir() else shutil.copy
@@ -82,7 +83,7 @@ def install(folder: Path) -> Path:
 
 
 def upgrade(folder: Path) -> None:
-    """Make the next release of what is in the folder."""
+    """Turn the release in the folder into the next one."""
     for pattern, stated in _FILES.items():
         latest = _latest(folder / pattern.rpartition("/")[0])
         file = folder / pattern.format(number=int(latest[:4]) + 1)
@@ -106,7 +107,7 @@ def upgrade(folder: Path) -> None:
 
 
 def replace(folder: Path, release: Path) -> None:
-    """Put the files of a release into the place of another's, as an installer does."""
+    """Replace the files of a release by those of another, as an installer does."""
     for name in PARTS[1:]:
         shutil.rmtree(folder / name)
         shutil.copytree(release / name, folder / name)

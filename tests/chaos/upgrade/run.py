@@ -1,4 +1,4 @@
-"""`python -m tests.chaos upgrade`: see docs/chaos.md, "Upgrades"."""
+"""The command `python -m tests.chaos upgrade`: see docs/chaos.md, "Upgrades"."""
 
 import argparse
 import asyncio
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
-    """Up and back again. Returns the exit status."""
+    """Upgrade and return to the first release. Return the exit status."""
     async with Drill.open(data, options.rate, options.seed, options.events) as drill:
         await drill.go(options.seconds)
         problems = drill.problems
@@ -52,7 +52,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
 
 
 class Drill:
-    """A hub of this release under load, on a folder whose files are replaced while it runs."""
+    """A hub of this release under load, in a folder whose files are replaced while it runs."""
 
     def __init__(self, world: CallbackWorld, home: Path, old: Path, new: Path) -> None:
         self.problems: list[str] = []
@@ -69,7 +69,7 @@ class Drill:
     @classmethod
     @asynccontextmanager
     async def open(cls, data: Path, rate: float, seed: int, events: int) -> AsyncIterator["Drill"]:
-        """The load begins paused. `events`: so many are there before."""
+        """Open a drill whose load is paused. `events`: the number stored before it starts."""
         home, old, new = (release.install(data / name) for name in ("home", "old", "new"))
         release.upgrade(new)
         async with CallbackWorld.open(data, rate, seed, home=home) as world:
@@ -87,7 +87,7 @@ class Drill:
                     await close_quietly(reading)
 
     async def go(self, seconds: float) -> None:
-        """Everything, with so much load between two steps."""
+        """Perform every step, with load between two steps."""
         world = self._world
         before = await world.hub.rows(TOUCHED)
         world.go()
@@ -139,7 +139,7 @@ class Drill:
         }
 
     async def _fill(self, events: int) -> None:
-        """Events that were there before, in a stream that nobody judges one by one."""
+        """Store events before the drill, in a stream that is not judged event by event."""
         world = self._world
         headers = {"Authorization": f"Bearer {world.key}"}
         url = f"{world.hub.url}/v1/streams/{PAST}"
@@ -188,7 +188,7 @@ class Drill:
             self.problems.append(f"{' '.join(words)}: {done.stdout}{done.stderr}")
 
     async def _replace(self, folder: Path) -> None:
-        """The files, and then the processes, one by one."""
+        """Replace the files, and then the processes, one by one."""
         hub = self._world.hub
         release.replace(self._home, folder)
         times = hub.output().count(REPLACED)
@@ -196,7 +196,7 @@ class Drill:
         await until(lambda: hub.output().count(REPLACED) > times, REPLACED, REPLACED_S_MAX)
 
     def _longest_wait(self, since: float) -> float:
-        """Of an answered emit that ended since then."""
+        """Return the longest wait of an answered emit that ended since then."""
         journal = self._world.journal
         pairs = zip(reversed(journal.ack_times), reversed(journal.ack_sent), strict=True)
         longest = 0.0

@@ -19,7 +19,7 @@ ORDER = {"streams": ["orders"], "domain": "shop", "type": "order.placed"}
 
 
 def world(*names: str) -> ApiCaller:
-    """A manager's caller_with in a zone with the streams `orders` and `returns`."""
+    """Return a manager's caller_with in a zone with the streams `orders` and `returns`."""
     manager = caller_with(*EVERYTHING)
     for name in names or ("orders", "returns"):
         manager.put(f"/v1/streams/{name}")

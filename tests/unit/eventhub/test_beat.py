@@ -36,7 +36,7 @@ def started(app: Celery, folder: Path) -> SteadyScheduler:
 
 
 def set_clock_back(beat: SteadyScheduler, by: timedelta) -> None:
-    """Simulate it: every time that beat recorded was later by this."""
+    """Simulate a clock set back: every time that beat recorded was later by this."""
     for entry in beat.schedule.values():
         entry.last_run_at += by
     beat._heap = [

@@ -7,8 +7,9 @@
 -- the caller tries again without those requests.
 --
 -- Rows: `run` (stream, segment, first and last assigned sequence, in the order of the drafts), `duplicate` (draft, stream,
--- segment, sequence in `first`), `again` (draft, stream, the earlier draft of this batch in `first`),
--- `unknown_stream` and `producer_window` (draft, stream; the producer's highest number in `first`).
+-- segment, sequence in `first`), `again` (draft, stream, the earlier draft of this batch in `first`), `head` (stream, segment, last
+-- sequence; only if some draft was stored before), `unknown_stream` and `producer_window` (draft, stream; the producer's highest
+-- number in `first`).
 CREATE OR REPLACE FUNCTION append_events(
     streams bigint[], masks bigint[], payloads bytea[],
     clients bigint[], incarnations bigint[], numbers bigint[],
@@ -154,6 +155,9 @@ BEGIN
         END LOOP;
     END IF;
     IF cardinality(skipped) = cardinality(streams) THEN
+        RETURN QUERY
+            SELECT 'head', NULL::integer, h.stream_id, h.segment, NULL::bigint, h.sequence, NULL::bigint
+              FROM heads h WHERE h.stream_id = ANY (locked);
         RETURN;
     END IF;
 
@@ -319,6 +323,11 @@ BEGIN
             ON CONFLICT (stream_id, digest) DO UPDATE
            SET segment = EXCLUDED.segment, sequence = EXCLUDED.sequence,
                mask = NULL, appended_at = NULL, payload = NULL;
+    END IF;
+    IF skipped <> '{}' THEN
+        RETURN QUERY
+            SELECT 'head', NULL::integer, h.stream_id, h.segment, NULL::bigint, h.sequence, NULL::bigint
+              FROM heads h WHERE h.stream_id = ANY (locked);
     END IF;
 END
 $$;

@@ -24,7 +24,7 @@ class Login(NamedTuple):
 
 @pytest.fixture
 def login(hub: LiveHub) -> Iterator[Login]:
-    """A user of its own, with the password of the hub's operator."""
+    """Yield a user of its own, with the password of the hub's operator."""
     name = f"op-{secrets.token_hex(4)}"
     hub.sql(
         "INSERT INTO auth_user (username, password, is_superuser, is_staff, is_active, first_name,"

@@ -26,7 +26,7 @@ def put_into(zone: LiveZone, client: str, *groups: str) -> Answer:
 
 
 def two_clients(zone: LiveZone) -> tuple[str, str]:
-    """The keys of a client in the group `ops`, and of one in another group."""
+    """Return the keys of a client in the group `ops`, and of one in another group."""
     keys = [zone.key("listen:*", client=name) for name in ("insider", "outsider")]
     put_into(zone, "insider", "ops", "night")
     put_into(zone, "outsider", "dev")

@@ -18,7 +18,7 @@ ROW = re.compile(r'href="(/admin/[a-z]+/[a-z]+/[^"/]+/change/)')
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    """One of its own, as rows are planted in it."""
+    """Yield a hub of its own, as rows are planted in it."""
     with live_hub(tmp_path_factory.mktemp("office")) as running:
         yield running
 
@@ -61,7 +61,7 @@ def zone(hub: LiveHub) -> Iterator[LiveZone]:
 
 
 def look(hub: LiveHub, path: str) -> Answer:
-    """A page, as the operator sees it."""
+    """Return a page, as the operator sees it."""
     answer = hub.operate("GET", path)
     assert answer.status == 200, (path, answer.body[:500])
     assert answer.headers["content-type"].startswith("text/html")
@@ -69,7 +69,7 @@ def look(hub: LiveHub, path: str) -> Answer:
 
 
 def lists_of(hub: LiveHub) -> list[str]:
-    """The paths of all lists."""
+    """Return the paths of all lists."""
     index = look(hub, "/admin/").body.decode()
     return sorted(set(re.findall(r'href="(/admin/[a-z]+/[a-z]+/)"', index)))
 

@@ -59,7 +59,7 @@ NOT_TRIED = {
     "segment_unreadable",
     "type_too_costly",  # see test_types.py
     "transient_stream",  # see test_recipients.py
-    "immutable_property",  # the relay's, see test_transform.py
+    "immutable_property",  # see test_types.py
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many
     "listener_exists",  # see test_listen_of_a_name_that_is_taken

@@ -23,7 +23,7 @@ def nested(depth: int) -> Any:
 
 
 def bad(name: str, status: int, code: str, at: str = "", body: Any = EVENT, **more: Any) -> Bad:
-    """`at`: `index field`, `index` or nothing."""
+    """Return a bad emit. `at`: `index field`, `index` or nothing."""
     index, _, field = at.partition(" ")
     place: dict[str, Any] = {"index": int(index)} if index else {}
     if field:
@@ -32,7 +32,7 @@ def bad(name: str, status: int, code: str, at: str = "", body: Any = EVENT, **mo
 
 
 def field(name: str, code: str, value: Any, *, where: str = "", status: int = 400) -> Bad:
-    """One field of the second of three events is bad."""
+    """Return a request of three events, the second of which has a bad field."""
     body = [EVENT, event(**{name: value}), EVENT]
     shown = repr(value)[:40]
     return bad(f"{name} {shown}", status, code, f"1 {where or name}", body)

@@ -15,7 +15,7 @@ PATH = "/v1/streams/orders/events"
 
 
 def query(name: str, text: str, code: str, field: str = "", **more: Any) -> Bad:
-    """A listen to `orders` with a query; most are 400."""
+    """Return a listen to `orders` with a query; most are 400."""
     at = {"field": field} if field else {}
     return Bad(name, LISTEN, f"{PATH}?{text}", more.pop("status", 400), code, at, **more)
 

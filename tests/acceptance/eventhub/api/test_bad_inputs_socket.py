@@ -76,7 +76,7 @@ def bad(name: str, op: str, message: Any, code: str, at: str = "", **more: Any) 
 
 
 def listen(name: str, code: str, at: str = "", *, seen: bool = True, **fields: Any) -> BadMessage:
-    """A bad listen; `seen`: it was understood far enough to know its name."""
+    """Return a bad listen. `seen`: it was parsed far enough to know its name."""
     more = {name: fields.pop(name) for name in ("key", "answer") if name in fields}
     called = fields.get("listener", "a") if seen else None
     return bad(name, "listen", {**LISTEN, **fields}, code, at, listener=called, **more)

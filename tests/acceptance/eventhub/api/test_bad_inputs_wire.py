@@ -38,7 +38,7 @@ def request(line: bytes, *headers: bytes, body: bytes = b"") -> bytes:
 
 
 def chunked(total: int) -> bytes:
-    """A body of so many spaces without Content-Length, in chunks of 64 KiB."""
+    """Return a body of so many spaces without Content-Length, in chunks of 64 KiB."""
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     return chunk * (total // 0x10000 + 1) + b"0\r\n\r\n"
 

@@ -1,8 +1,9 @@
 """The answers of the management API are those on record: status, headers and body of each call."""
 
 import os
-from pathlib import Path
+from collections.abc import Iterator
 
+import pytest
 import redis
 
 from tests.acceptance import answers
@@ -13,23 +14,41 @@ from tests.live import live_hub
 SHOWN_MAX = 20
 
 
-def test_answers_of_the_management_api_are_those_on_record(tmp_path: Path) -> None:
-    """Redis is shared with hubs of tests before, whose transient streams have the same numbers."""
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[answers.Recording]:
+    """Make all calls on a hub of its own. Redis is shared with hubs of tests before, whose
+    transient streams have the same numbers.
+    """
     with redis.Redis.from_url(os.environ["REDIS_URL"]) as client:
         for key in [*client.scan_iter("eventhub:{t*}:*")]:
             client.delete(key)
-    with live_hub(tmp_path) as hub:
-        now, undocumented = answers.recorded(hub)
-    shown = "\n".join(undocumented[:SHOWN_MAX])
-    assert not undocumented, f"The OpenAPI document does not say what was answered:\n{shown}"
-    found = comparing.differences(comparing.read(answers.RECORDING), now)
+    with live_hub(tmp_path_factory.mktemp("recorded")) as hub:
+        yield answers.recorded(hub)
+
+
+def test_answers_are_those_on_record(recording: answers.Recording) -> None:
+    found = comparing.differences(comparing.read(answers.RECORDING), recording.records)
     shown = "\n".join(found[:SHOWN_MAX])
     assert not found, (
-        f"{len(found)} of {len(now)} answers are not those on record:\n{shown}\n"
+        f"{len(found)} of {len(recording.records)} answers are not those on record:\n{shown}\n"
         "If this is what you want, record again: python -m tests.acceptance.answers"
     )
 
 
+def test_answers_are_those_that_the_openapi_document_describes(
+    recording: answers.Recording,
+) -> None:
+    assert not recording.undocumented, "\n".join(recording.undocumented[:SHOWN_MAX])
+
+
+@pytest.mark.req("EMC-09")
+def test_every_reply_good_or_refused_has_the_last_sequence_of_its_stream(
+    recording: answers.Recording,
+) -> None:
+    assert not recording.misplaced, "\n".join(recording.misplaced[:SHOWN_MAX])
+
+
+@pytest.mark.req("EMC-09")
 def test_every_operation_is_on_record_with_a_success_and_a_refusal() -> None:
     patterns = {operation: operation.pattern for operation in operations()}
     outcomes: dict[str, set[bool]] = {str(operation): set() for operation in patterns}

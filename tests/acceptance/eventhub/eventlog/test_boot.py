@@ -1,4 +1,6 @@
-"""Starts of the hub: the marker, restated keys, and new segments after a restore."""
+"""`manage.py boot`: the marker, restated keys, and new segments after a restore. A whole hub is
+restarted in test_restarts.py.
+"""
 
 import subprocess
 import sys
@@ -48,24 +50,6 @@ def restated(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if one["event"].get("environment", {}).get("reason") == "restart"]  # fmt: skip
 
 
-@pytest.mark.req("EMC-17")
-def test_a_listener_from_boot_begins_with_the_start_marker(shop: LiveZone) -> None:
-    shop.create_stream("orders")
-    shop.emit("orders", {"domain": "d", "type": "before"})
-    shop.hub.manage("boot")
-    shop.emit("orders", {"domain": "d", "type": "after"})
-    start = ask(shop, "boot")
-    assert start["stream"] == "system"
-    for begin in ("boot", f"{start['segment']}:{start['sequence']}"):
-        first = events_from(shop, "system", begin)[0]
-        assert (first["event"]["domain"], first["event"]["type"]) == ("eventhub", "hub.started")
-        assert first["sequence"] == start["sequence"] + 1
-        assert "zone" not in first["event"]["attributes"]
-    assert [one["event"]["type"] for one in events_from(shop, "orders", "boot")] == ["after"]
-    assert ask(shop, "streams/orders")["boot"]["sequence"] == 1
-
-
-@pytest.mark.req("EMC-17")
 def test_a_start_is_visible_to_the_managers_of_all_zones(shop: LiveZone) -> None:
     other = shop.hub.new_zone()
     shop.hub.manage("boot")
@@ -75,33 +59,6 @@ def test_a_start_is_visible_to_the_managers_of_all_zones(shop: LiveZone) -> None
     listener = shop.key("listen:*")
     refusal = shop.hub.call("GET", f"/v1/streams/system/events/{sequence}", key=listener)
     refusal.refused(403, "forbidden")
-
-
-@pytest.mark.req("EMC-18")
-def test_the_state_of_three_applications_follows_the_start_marker(shop: LiveZone) -> None:
-    shop.create_stream("apps", keyed=True, restate=True)
-    for key in ("a", "b", "c", "gone"):
-        for number in range(2):
-            event = {**APP, "key": key, "attributes": {"n": number}, "id": f"{key}{number}"}
-            shop.emit("apps", {**event, "environment": {"rack": "7"}})
-    shop.emit("apps", {**APP, "key": "gone", "tombstone": True})
-    shop.emit("apps", {"domain": "d", "type": "keyless"})
-    shop.hub.manage("boot")
-    marker, *state = [one["event"] for one in events_from(shop, "apps", "boot")]
-    assert marker["type"] == "hub.started"
-    assert {one["key"] for one in state} == {"a", "b", "c"}
-    assert len(state) == 3
-    for one in state:
-        assert one["environment"] == {"rack": "7", "reason": "restart"}
-        assert (one["attributes"], one["source"]) == ({"n": 1}, "tester")
-        assert "id" not in one  # it is another event ...
-        segment, sequence = one["cause"].split(":")  # ... caused by the first
-        was = ask(shop, f"streams/apps/events/{sequence}")
-        assert (was["segment"], was["key"], was["attributes"]) == (segment, one["key"], {"n": 1})
-    shown = ask(shop, "streams/apps/state")["items"]
-    assert {item["key"]: item["event"]["environment"]["reason"] for item in shown} == dict.fromkeys(
-        ["a", "b", "c"], "restart"
-    )
 
 
 @pytest.mark.req("EMC-18")
@@ -128,7 +85,6 @@ def test_a_start_that_is_killed_is_completed_by_the_next(shop: LiveZone) -> None
     assert last["attributes"] == {"new": True}
 
 
-@pytest.mark.req("EMC-18")
 def test_a_stream_without_restate_gets_no_events_at_a_start(shop: LiveZone) -> None:
     shop.create_stream("apps", keyed=True)
     shop.emit("apps", {**APP, "key": "a"})

@@ -28,7 +28,8 @@ from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.protobuf_codec import encode_fields
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
-from eventhub.http.app import Router, RouteServices
+from eventhub.http.app import Router
+from eventhub.http.call import RouteServices
 from eventhub.http.messages import Message, Receive, Scope, Send
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.types.registry import TypeRegistry

@@ -160,6 +160,43 @@ async def test_a_value_out_of_its_declared_range_is_refused(hub: LiveHub, zone: 
         assert emit(zone, given).status == status, value
 
 
+@pytest.mark.req("FOX-05")
+async def test_a_copy_that_changes_an_immutable_property_is_refused(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """A copy names its original: by its cause, or by an id that the stream has stored."""
+    for name in ("alarms", "state"):
+        zone.create_stream(name, keyed=name == "state")
+    await declared(zone, "MyAlarm", ALARM)
+    sent = {**event("MyAlarm", Priority=3, origin="Basel"), "id": {"incarnation": 1, "sequence": 1}}
+    named = {**sent, "id": "alarm 17"}
+    first = emit(zone, sent, named).json["ranges"][0]
+    cause = f"alarms:{first['segment']}:{first['first']}"
+    blind = zone.key("emit:*", client="blind")
+
+    def copied(base: dict[str, Any], key: str = "", **changed: Any) -> Answer:
+        attributes = {**base["attributes"], **changed}
+        attributes = {name: value for name, value in attributes.items() if value is not None}
+        copy = {**base, "attributes": attributes}
+        return zone.hub.call("POST", "/v1/streams/alarms/events", [copy], key=key or zone.admin)
+
+    for base in (sent, named, {**event("MyAlarm", **sent["attributes"]), "cause": cause}):
+        for origin in ("Bern", None):
+            problem = copied(base, origin=origin).refused(422, "immutable_property")
+            assert problem["position"] == {"index": 0, "field": "attributes.origin"}
+    state = {**event("MyAlarm", Priority=3, origin="Bern"), "cause": cause}
+    put = zone.hub.call("PUT", "/v1/streams/state/state/a", state, key=zone.admin)
+    assert put.refused(422, "immutable_property")["position"] == {"field": "attributes.origin"}
+    assert last(zone) == 2, "nothing was stored"
+
+    assert copied(sent, Priority=4).json["duplicates"], "a mutable one may differ in a repeat"
+    assert copied({**state, "attributes": sent["attributes"]}, Priority=4).status == 200
+    assert copied(state, blind).status == 200, "who may not see the original learns nothing of it"
+    effect = {**state, "type": "OtherAlarm"}
+    assert copied(effect).status == 200, "the effect of an event is no copy of it"
+    assert copied({**state, "cause": cause[:-1] + "9"}).status == 200, "there is no such event"
+
+
 @pytest.mark.req("FOX-20")
 async def test_listeners_are_notified_of_a_newer_version(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("alarms")

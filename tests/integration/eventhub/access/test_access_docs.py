@@ -66,7 +66,7 @@ def test_the_document_is_of_version_3_1_throughout() -> None:
 
 
 def keys_of(value: Any) -> set[str]:
-    """The names of all objects in it."""
+    """Return the names of all objects in it."""
     if isinstance(value, dict):
         return set(map(str, value)).union(*map(keys_of, value.values()))
     return set().union(*map(keys_of, value)) if isinstance(value, list) else set()

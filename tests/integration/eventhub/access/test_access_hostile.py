@@ -105,7 +105,7 @@ FIELDS = (
 
 
 def routes(patterns: Any = None, prefix: str = "/") -> Iterator[str]:
-    """Every route of the URL configuration below /v1, none left out."""
+    """Yield every route of the URL configuration below /v1, none left out."""
     for pattern in get_resolver().url_patterns if patterns is None else patterns:
         if isinstance(pattern, URLResolver):
             yield from routes(pattern.url_patterns, prefix + str(pattern.pattern))
@@ -114,7 +114,7 @@ def routes(patterns: Any = None, prefix: str = "/") -> Iterator[str]:
 
 
 def paths(value: str) -> Iterator[str]:
-    """Every route with one parameter replaced by the value, the others harmless."""
+    """Yield every route with one parameter replaced by the value, the others harmless."""
     good = {"client": "tester", "channel": "disk", "stream": "orders", "sequence": "1"}
     for route in routes():
         names = [part[5:-1] for part in route.split("/") if part.startswith("<str:")]
@@ -138,7 +138,7 @@ def digest() -> str:
 
 
 def check(response: Any, what: str) -> str:
-    """A refusal in the right form; its code."""
+    """Check the form of a refusal; return its code."""
     assert 400 <= response.status_code < 500, (what, response.status_code, response.content)
     assert response["Content-Type"] == "application/problem+json", (what, response.content)
     problem = json.loads(response.content)

@@ -36,7 +36,7 @@ def operator() -> ApiCaller:
 
 
 def log_in(browser: ApiCaller) -> dict[str, str]:
-    """The headers that a logged-in browser's page sends with a write."""
+    """Return the headers that a logged-in browser's page sends with a write."""
     response = browser.post("/v1/session", LOGIN)
     assert response.status_code == 200
     return {"X-CSRFToken": response.json()["csrf_token"]}

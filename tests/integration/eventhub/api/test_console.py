@@ -17,7 +17,7 @@ SCRIPT = b"console.log('it is there')"
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A console as the build leaves it, with a secret beside it."""
+    """Yield a console as the build leaves it, with a secret beside it."""
     (tmp_path / "secret.js").write_text("secret")
     dist = tmp_path / "dist"
     (dist / "assets").mkdir(parents=True)

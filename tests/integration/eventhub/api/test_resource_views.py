@@ -19,7 +19,7 @@ PARAMETERS = {"job": "audit", "run": "1"}
 
 
 def operations() -> list[tuple[str, str, dict[str, Any]]]:
-    """Those of the management API: method, path, and what the document says."""
+    """Return those of the management API: method, path, and what the document says."""
     return [
         (method.upper(), path, operation)
         for path, item in openapi.document()["paths"].items()

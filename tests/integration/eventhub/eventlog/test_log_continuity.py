@@ -8,7 +8,6 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -197,34 +196,3 @@ def test_all_streams_can_be_rolled_manually(server: str) -> None:
         assert continuity.roll_all(connection) == len(before)
         after = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
     assert not set(before) & set(after)
-
-
-async def flushed_after_append(
-    connection: psycopg.Connection[Any], log: Log, stream: StreamInfo
-) -> bool:
-    """Return whether the server flushed its WAL between a checkpoint and the answer to an
-    append.
-    """
-    connection.execute("CHECKPOINT")
-    [(before,)] = connection.execute("SELECT pg_current_wal_insert_lsn()").fetchall()
-    await append(log, stream, 1)
-    [(flushed,)] = connection.execute(
-        "SELECT pg_current_wal_flush_lsn() > %s", (before,)
-    ).fetchall()
-    return bool(flushed)
-
-
-@pytest.mark.req("EMC-29")
-async def test_a_sync_append_is_flushed_when_it_is_answered_and_an_async_one_is_not(
-    server: str, log: Log
-) -> None:
-    """Measured by the server's own position of its flushed WAL. Its WAL writer sleeps here, and
-    other writes of the server may fall between the two measurements.
-    """
-    waits, runs_on = new_stream(server, "waits", "sync"), new_stream(server, "runs-on", "async")
-    await append(log, waits, 1)
-    await append(log, runs_on, 1)
-    with psycopg.connect(server, autocommit=True) as connection:
-        for stream, flushed in ((waits, True), (runs_on, False)):
-            found = [await flushed_after_append(connection, log, stream) for _ in range(5)]
-            assert found.count(flushed) >= 3, found

@@ -18,7 +18,6 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import AtTime, Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.eventlog.streams import StreamPolicy
-from eventhub.eventlog.transient import positions
 from tests.integration.eventlog_world import execute, log_database, payload
 
 pytestmark = pytest.mark.req("EMC-37")
@@ -220,8 +219,6 @@ async def test_a_cursor_of_another_segment_or_ahead_of_the_stream_is_refused_at_
         }
 
 
-@pytest.mark.req("EMC-15")
-@pytest.mark.req("EMC-16")
 async def test_reassigned_sequences_are_of_a_new_segment_and_old_cursors_get_a_mismatch(
     backend: Backend,
 ) -> None:
@@ -250,37 +247,6 @@ async def test_a_time_resolves_to_the_first_event_of_then_or_later(backend: Back
         [first] = await take(backend.log, stream, AtTime(expected.appended_at_us), 1)
         assert first.appended_at_us == expected.appended_at_us
     assert numbers(await take(backend.log, stream, AtTime(0), 1)) == [1]
-
-
-@pytest.mark.req("EMC-35")
-async def test_a_transient_stream_keeps_its_last_events_in_redis_and_nothing_in_the_database(
-    database: str,
-) -> None:
-    async with Log.open(database_url=database, redis_url=REDIS_URL) as log:
-        with psycopg.connect(database) as connection:
-            made = streams.create_stream(
-                connection, 1, "counters", StreamPolicy(durability="transient")
-            )
-        assert made is not None
-        stream = StreamInfo(made.id, 1, "counters", "transient", retain_events=10)
-        async with log.follow(stream, "now") as live:
-            places = await append(log, stream, 5)
-            seen: list[StoredEvent] = []
-            async for stored in live:
-                seen.append(stored)
-                if len(seen) == 5:
-                    break
-            assert numbers(seen) == [1, 2, 3, 4, 5]
-            await append(log, stream, 20)
-        assert numbers(await take(log, stream, "oldest", 10)) == list(range(16, 26))
-    assert positions(REDIS_URL, [made.id]) == {made.id: (places[0].segment, 16, 25)}
-    with psycopg.connect(database) as connection:
-        rows = connection.execute(
-            "SELECT (SELECT count(*) FROM segments WHERE stream_id = %(id)s)"
-            " + (SELECT count(*) FROM heads WHERE stream_id = %(id)s)",
-            {"id": made.id},
-        ).fetchall()
-    assert rows == [(0,)]  # and events are found through segments only
 
 
 async def test_many_small_segments_are_read_by_few_queries(database: str) -> None:

@@ -29,7 +29,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
 
 
 async def emitted(transient: Transient) -> str:
-    """`stored`, or the code of the refusal."""
+    """Return `stored`, or the code of the refusal."""
     try:
         await transient.append(STREAM, [Draft(7, 1, b"x")])
     except EventHubError as error:

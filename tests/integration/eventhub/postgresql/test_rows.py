@@ -124,7 +124,9 @@ class Mapped(NamedTuple):
 
 
 def mapped() -> Iterator[Mapped]:
-    """Every call of `execute` on a cursor of a kind, or of scalars, with a named statement."""
+    """Yield every call of `execute` on a cursor of a kind, or of scalars, with a named
+    statement.
+    """
     for file in sorted(file for folder in FOLDERS for file in (HOME / folder).rglob("*.py")):
         if "eventhub.postgresql.rows import" in file.read_text():
             yield from _calls(file)
@@ -221,7 +223,7 @@ def _read_by_position(tree: ast.Module) -> Iterator[int]:
 
 
 def _is_plain(executed: ast.expr) -> bool:
-    """True for `connection.execute(…)`, awaited or not."""
+    """Return whether the call is `connection.execute(…)`, awaited or not."""
     match executed:
         case ast.Await(inner):
             return _is_plain(inner)

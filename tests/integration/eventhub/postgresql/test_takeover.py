@@ -15,9 +15,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from eventhub.supervisor.embedded import embedded
 from tests.databases import migrated_database, new_database
-from tests.integration.eventhub.eventlog.test_restores_up import EXPORT, manage
 from tests.integration.eventhub.postgresql.test_models import described
-from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
+from tests.integration.up_process import EMBEDDED_VARIABLES, EXPORT, HOME, Hub, manage
 from tests.live import Answer, call
 from tests.unit.eventhub.supervisor import test_commands
 

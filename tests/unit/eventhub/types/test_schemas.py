@@ -15,7 +15,7 @@ def check(schema: Any, value: Any) -> bool:
 
 
 def doubling(levels: int) -> dict[str, Any]:
-    """Each definition refers twice to the next."""
+    """Return a schema each of whose definitions refers twice to the next."""
     definitions: dict[str, Any] = {
         f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(levels)
     }

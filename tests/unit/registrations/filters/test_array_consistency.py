@@ -201,7 +201,7 @@ allowed = st.one_of(
 
 
 def objects(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
-    """An object, or a list of two or three; most have all fields."""
+    """Return an object, or a list of two or three; most have all fields."""
     one = st.one_of(st.fixed_dictionaries(fields), st.fixed_dictionaries({}, optional=fields))
     return st.one_of(one, st.lists(one, min_size=2, max_size=3))
 

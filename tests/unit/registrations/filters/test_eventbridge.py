@@ -158,7 +158,7 @@ def test_errors_name_the_field(
 
 
 def nested(depth: int) -> dict[str, Any]:
-    """`$or` in `$or`."""
+    """Return `$or` nested in `$or`."""
     pattern: dict[str, Any] = {"source": ["a"]}
     for _ in range(depth):
         pattern = {"$or": [pattern, {"domain": ["b"]}]}

@@ -113,6 +113,6 @@ events = st.builds(
 
 
 def event(attributes: dict[str, Any] | None = None, **fields: Any) -> Event:
-    """One event with defaults for what a test does not speak of."""
+    """Return an event with defaults for the rest."""
     fields = {"domain": "d", "type": "t", **fields}
     return Event(attributes=attributes or {}, **fields)

@@ -57,6 +57,7 @@ def test_engines_agree_with_the_trees(engine: str, seed: int) -> None:
     assert met.matched / met.pairs >= MATCHED_SHARE_MIN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [EpochPlan(), EpochPlan(hash_mask=WEAK), EpochPlan(hash_mask=0)])
 def test_built_indexes_agree_with_any_hash(tmp_path: Path, plan: EpochPlan) -> None:
     """If the hash has no bits, all names collide, and only their comparison separates them."""
@@ -71,6 +72,7 @@ def test_built_indexes_agree_with_any_hash(tmp_path: Path, plan: EpochPlan) -> N
                 assert found(base, name, still.events, hierarchy) == expected, name
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=programs())
 def test_engines_agree_on_random_programs(steps: list[Step]) -> None:

@@ -298,6 +298,7 @@ def wrong_anywhere(root: Path) -> bool:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_the_compiled_engine_is_correct_without_a_mistake_and_wrong_with_each(
     plant: Callable[[int], None], tmp_path: Path

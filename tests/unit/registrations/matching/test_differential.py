@@ -68,6 +68,7 @@ def test_enough_of_the_seeded_events_match(seed: int) -> None:
         assert found.matched / found.events >= MATCHED_SHARE_MIN
 
 
+@pytest.mark.slow
 def test_strategies_agree_on_random_programs() -> None:
     met: list[Share] = []
 

@@ -45,6 +45,7 @@ def test_strategies_agree_with_the_trees(make: MatcherFactory, seed: int) -> Non
     assert met.matched / met.pairs >= MATCHED_SHARE_MIN
 
 
+@pytest.mark.slow
 def test_strategies_agree_with_random_trees() -> None:
     found: list[Met] = []
 

@@ -268,7 +268,7 @@ def test_the_answer_for_a_shape_holds_for_each_of_its_events() -> None:
 
 
 def _part_of(random: Random, event: Event) -> tuple[Shape, list[Event]]:
-    """Something that is known of an event, and others of which it is true too."""
+    """Return something that is known of an event, and others of which it is true too."""
     known = {name for name in ("domain", "type", "attributes") if random.random() < 0.6}
     if not event.domain:
         known.discard("domain")

@@ -39,12 +39,12 @@ VALUES: tuple[Any, ...] = (
 
 
 def hierarchy(event: Event) -> tuple[str, ...]:
-    """The type and the declared ones above it."""
+    """Return the type and the declared ones above it."""
     return (event.type, *PARENTS.get(event.type, ()))
 
 
 def filter_of(random: Random, depth: int = 2) -> Node:
-    """Any filter."""
+    """Return any filter."""
     dice = random.random()
     if depth and dice < 0.45:
         made = And if dice < 0.3 else Or
@@ -55,7 +55,7 @@ def filter_of(random: Random, depth: int = 2) -> Node:
 
 
 def alike(random: Random) -> tuple[Node, Node]:
-    """Two tests of one kind, of the same field."""
+    """Return two tests of one kind, of the same field."""
     path, dice = random.choice(PATHS), random.random()
     return test_of(random, path, dice), test_of(random, path, dice)
 
@@ -94,7 +94,7 @@ def _in_objects(random: Random, const: Const) -> Node:
 
 
 def events() -> Iterator[Event]:
-    """All of them: about 1,900."""
+    """Yield all events: about 1,900."""
     for x, y, type in product(VALUES, VALUES[::3], TYPES):
         attributes = {n: v for n, v in (("x", x), ("y", y)) if v is not _MISSING}
         yield Event("d", type, attributes, priority=len(attributes) + 1)
@@ -102,7 +102,7 @@ def events() -> Iterator[Event]:
 
 
 def closure_of(forms: Iterable[NormalForm], bounds: ClosureBounds | None = None) -> Closure:
-    """The union of filters in normal form."""
+    """Return the union of filters in normal form."""
     union = Union(bounds or ClosureBounds())
     for form in forms:
         union.add(form)
