@@ -19,7 +19,7 @@ export function ChannelDeletion({ zone, channel }: { zone: string; channel: Chan
     onSuccess,
   });
   const restoring = useMutation({
-    mutationFn: () => done(api.POST("/v1/channels/{channel}/restore", { params, body: {} })),
+    mutationFn: () => done(api.POST("/v1/channels/{channel}/restore", { params })),
     onSuccess,
   });
   if (channel.name === "default") return null;

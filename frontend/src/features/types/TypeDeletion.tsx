@@ -28,7 +28,7 @@ export function DeleteType({ zone, type }: Props) {
 export function TypeDeletionBanner({ zone, type }: Props) {
   const queries = useQueryClient();
   const restoring = useMutation({
-    mutationFn: () => done(api.POST("/v1/types/{domain}/{type}/restore", { params: { path: pathOf(type), query: { zone } }, body: {} })),
+    mutationFn: () => done(api.POST("/v1/types/{domain}/{type}/restore", { params: { path: pathOf(type), query: { zone } } })),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["types", zone] }),
   });
   if (type.deletes_at === null) return null;
