@@ -1,6 +1,6 @@
-"""The task that deletes types, channels and streams at the end of their grace period, and removes
-what streams stored: registrations, events, copies in the archive, state, deliveries, match indexes.
-SQL module.
+"""The task that deletes types, channels, streams and zones at the end of their grace period, and
+removes what streams stored: registrations, events, copies in the archive, state, deliveries, match
+indexes. SQL module.
 
 One process at a time does it, under an advisory lock of its session. Every step is a transaction of
 its own and finds its work in the tables, so a run continues where a killed one ended.
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from delivery import zone_deletion as zones
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
@@ -57,10 +58,13 @@ class Deletion:
             with blocking(database_url, name="deletion") as connection:
                 if not scalars(connection).execute(SQL["lead"]).fetchone():
                     return False
-                for kind in definitions.delete_due(connection):
+                for kind in (*definitions.delete_due(connection), *zones.delete_due(connection)):
                     metrics.DELETIONS.labels(kind=kind).inc()
                 for stream in log_deletion.due_streams(connection):
                     if not self._delete(connection, stream, stores, until_s):
+                        return True
+                for _ in zones.erase_emptied(connection):
+                    if self._clock.monotonic_s() >= until_s:
                         return True
         except DatabaseUnavailable as error:
             log.info("deletion_postponed", reason=error.code)

@@ -15,13 +15,11 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
-from registrations import models, rows
+from registrations import rows
 from registrations.announcements import RegistrationChanged
-from registrations.endpoints import rows as endpoint_rows
 from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.expensive import EvaluationBudget
-from registrations.groups import rows as group_rows
 from registrations.owners import Owner, scope
 from registrations.representation import represent
 from registrations.requests import NewRegistration, RegistrationChange
@@ -158,33 +156,6 @@ def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -
         plan.ends.append(found)
         plan.store(names)
         plan.announce()
-
-
-def end_client(*, client_id: int, client: str) -> list[Announcement]:
-    """End the registrations, groups and endpoints of a client whose row is locked, at one barrier.
-    The heads stay locked, so the caller only appends the returned announcements after it.
-    """
-    connection = raw_connection()
-    session = rows.lock_session(connection, client_id)
-    if session is None:
-        return []
-    announcements: list[Announcement] = []
-    barrier = rows.new_barrier(connection)
-    live = models.Registration.objects.live().filter(client_id=client_id)
-    ids = [*live.values_list("pk", flat=True)]
-    streams = rows.end_versions(connection, ids, barrier)
-    if ids:
-        rows.end(connection, ids)
-        rows.count_session(connection, session, -len(ids))
-        several = {"registration": None, "registrations": len(ids), "barrier": barrier}
-        announcements.append(Announcement("registration.deleted", {"client": client, **several}))
-    group_rows.delete_of_client(connection, client_id)
-    endpoints = endpoint_rows.delete_of_client(connection, client_id)
-    if endpoints:
-        attributes = {"client": client, "endpoint": None, "endpoints": endpoints}
-        announcements.append(Announcement("endpoint.deleted", attributes))
-    rows.raise_barrier(connection, barrier, streams)
-    return announcements
 
 
 def lock_session_with_room(client_id: int, count: int) -> rows.SessionRow:

@@ -12,7 +12,11 @@ from eventhub.base import limits
 class Zone(models.Model):
     """A tenant. No data crosses zones."""
 
+    # for ever: events of `system` name the zone, and a new one of the name would see them
     name = models.CharField(max_length=limits.NAME_CHARS_MAX, unique=True)
+    deletes_at = models.DateTimeField(null=True)  # end of the grace period of its deletion, if any
+    deleted_at = models.DateTimeField(null=True)
+    erased_at = models.DateTimeField(null=True)  # when the last of its data was removed
 
     class Meta:
         db_table = "zones"

@@ -16,8 +16,13 @@ NO_CLIENT = (
 )
 
 
+def list_zones() -> "models.QuerySet[Zone]":
+    """Select the zones that are not deleted."""
+    return Zone.objects.filter(deleted_at__isnull=True)
+
+
 def find_zone(*, name: str) -> Zone:
-    found = Zone.objects.filter(name=name).first()
+    found = list_zones().filter(name=name).first()
     if found is None:
         raise NotFound("There is no such zone.", field="zone")
     return found

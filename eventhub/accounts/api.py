@@ -24,7 +24,7 @@ from eventhub.api.permissions import AllowAnyone, IsOperator, IsZoneManager
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
-from eventhub.eventlog.errors import NotDeleting
+from eventhub.eventlog.errors import NotDeleting, OnHold
 
 
 class Zones(ResourceView):
@@ -35,10 +35,35 @@ class Zones(ResourceView):
     queryset = Zone.objects.all()
     serializer_class = serializers.ZoneSerializer
     ordering = ("name",)
+    lookup_field = lookup_url_kwarg = "name"
+
+    def get_queryset(self) -> QuerySet[Zone]:
+        return selectors.list_zones()
 
     @operation("Create a zone", errors.Conflict, body=serializers.NewZoneSerializer)
     def perform_create(self, body: dict[str, Any]) -> Zone:
         return services.create_zone(**body)
+
+    @operation(
+        "Schedule the deletion of a zone, after a grace period",
+        *(errors.InvalidField, OnHold),
+        parameters=(GRACE,),
+        response=serializers.ZoneSerializer,
+        status=202,
+    )
+    def destroy(self, request: Request, **kwargs: Any) -> Response:
+        grace_s = read_grace(request)
+        return self.answer(services.schedule_zone_deletion(name=self.key, grace_s=grace_s))
+
+
+class RestoredZone(Zones):
+    """A zone whose scheduled deletion is withdrawn."""
+
+    @operation(
+        "Withdraw the scheduled deletion of a zone", NotDeleting, body=EmptySerializer, status=200
+    )
+    def perform_create(self, body: dict[str, Any]) -> Zone:
+        return services.withdraw_zone_deletion(name=self.key)
 
 
 class Clients(ResourceView):

@@ -13,10 +13,16 @@ from django.utils import timezone
 from eventhub.access import credentials
 from eventhub.access.actor import Actor
 from eventhub.access.credentials import DemoAccess
-from eventhub.access.grants import ACTIONS, Grant
+from eventhub.access.grants import ACTIONS, SYSTEM, Grant
 from eventhub.access.keys import digest_of
 from eventhub.access.models import Channel, Client, Zone
-from eventhub.access.selectors import DEFAULT_CHANNEL, live_clients, lock_client
+from eventhub.access.selectors import (
+    DEFAULT_CHANNEL,
+    find_zone,
+    list_zones,
+    live_clients,
+    lock_client,
+)
 from eventhub.accounts import keys
 from eventhub.api.announcements import announce_all, change_of, raw_connection
 from eventhub.api.conditions import require_unchanged
@@ -25,7 +31,8 @@ from eventhub.base import limits
 from eventhub.base.errors import ChannelConflict, Conflict, Forbidden, LimitReached, NotFound
 from eventhub.base.task_requests import DELETE_DUE, request_task
 from eventhub.eventlog import streams
-from eventhub.eventlog.errors import NotDeleting
+from eventhub.eventlog.errors import NotDeleting, OnHold, ZoneDeleting
+from eventhub.eventlog.models import Stream
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import Announcement
@@ -51,6 +58,45 @@ def create_zone(*, name: str) -> Zone:
     return zone
 
 
+def schedule_zone_deletion(*, name: str, grace_s: int | None) -> Zone:
+    """Schedule the deletion of a zone with everything in it. Repeated without a time it changes
+    nothing. Raises NotFound, OnHold with the `streams` under a hold.
+    """
+    with transaction.atomic():
+        zone = _lock_zone_by_name(name)
+        streams.lock_system(raw_connection())  # no hold is set meanwhile
+        held = [*Stream.objects.filter(zone=zone, deleted_at=None).exclude(hold=None)]
+        if held:
+            raise OnHold(streams=sorted(one.name for one in held))
+        if zone.deletes_at is None or grace_s is not None:
+            zone.deletes_at = end_of_grace(grace_s)
+            zone.save(update_fields=["deletes_at"])
+            ends = {"deletes_at": rfc3339(zone.deletes_at)}
+            scheduled = Announcement("zone.deletion.scheduled", ends)
+            announce_all(zone=name, announcements=[scheduled])
+    if grace_s == 0:
+        request_task(DELETE_DUE)
+    return zone
+
+
+def withdraw_zone_deletion(*, name: str) -> Zone:
+    """Withdraw the scheduled deletion of a zone. Raises NotFound, NotDeleting."""
+    with transaction.atomic():
+        zone = _lock_zone_by_name(name)
+        if zone.deletes_at is None or zone.deletes_at <= timezone.now():
+            raise NotDeleting(field="name")
+        zone.deletes_at = None
+        zone.save(update_fields=["deletes_at"])
+        announce_all(zone=name, announcements=[Announcement("zone.deletion.withdrawn", {})])
+    return zone
+
+
+def _lock_zone_by_name(name: str) -> Zone:
+    if name in ("default", SYSTEM):
+        raise Forbidden("The zone `default` and the stream `system` cannot be deleted.")
+    return lock_zone(zone_id=find_zone(name=name).pk)
+
+
 def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Client:
     """Create a client. Raises Conflict if the name is taken, LimitReached.
 
@@ -58,6 +104,7 @@ def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Cli
     """
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
+        require_kept(zone)
         clients = live_clients(zone_id=zone.pk)
         if clients.filter(name=name).exists():
             raise Conflict(
@@ -131,6 +178,7 @@ def define_channel(
         if other is not None and other.name != name:
             state = "has" if other.deleted_at is None else "is deleted, and stored events carry"
             raise ChannelConflict(f"The channel `{other.name}` {state} this mask.", field="mask")
+        require_kept(zone)
         channel = found or Channel(zone=zone, name=name, bit=bit)
         channel.deletes_at = channel.deleted_at = None
         channel.save()
@@ -184,10 +232,17 @@ def _lock_channel(zone_id: int, name: str) -> tuple[Zone, Channel]:
 
 def lock_zone(*, zone_id: int) -> Zone:
     """Return the zone, locked until the end of the transaction, so that counts in it are exact."""
-    zone = Zone.objects.select_for_update(no_key=True).filter(pk=zone_id).first()
+    zones = list_zones().select_for_update(no_key=True)
+    zone = zones.filter(pk=zone_id).first()
     if zone is None:
         raise NotFound("There is no such zone.", field="zone")
     return zone
+
+
+def require_kept(zone: Zone) -> None:
+    """Raise ZoneDeleting if the deletion of the zone is scheduled: it gets nothing new."""
+    if zone.deletes_at is not None:
+        raise ZoneDeleting(zone=zone.name, deletes_at=rfc3339(zone.deletes_at))
 
 
 def ensure_demo(credentials_file: Path) -> DemoAccess:

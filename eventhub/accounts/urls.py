@@ -9,12 +9,15 @@ from eventhub.accounts.api import (
     Keys,
     LoginSession,
     RestoredChannel,
+    RestoredZone,
     Zones,
 )
-from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE
+from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE, ONE
 
 urlpatterns = [
     path("zones", Zones.as_view(LIST_AND_CREATE)),
+    path("zones/<str:name>", Zones.as_view({**ONE, "delete": "destroy"})),
+    path("zones/<str:name>/restore", RestoredZone.as_view({"post": "create"})),
     path("clients", Clients.as_view(LIST_AND_CREATE)),
     path("clients/<str:client>", Clients.as_view(CHANGE_AND_DELETE)),
     path("clients/<str:client>/keys", Keys.as_view(LIST_AND_CREATE)),

@@ -38,7 +38,8 @@ class TransientUnavailable(EventHubError):
 
 class StreamDeleting(Conflict):
     """The stream is to be deleted at `deletes_at`: it can be read, but takes no events, policies
-    and registrations. POST /v1/streams/{stream}/restore withdraws the deletion until then.
+    and registrations. POST /v1/streams/{stream}/restore withdraws the deletion until then, or POST
+    /v1/zones/{name}/restore that of its zone.
     """
 
     code = "stream_deleting"
@@ -49,6 +50,14 @@ class StreamDeleting(Conflict):
         return cls(stream=stream, deletes_at=time_text(deletes_at_us), **position)
 
 
+class ZoneDeleting(Conflict):
+    """The zone is to be deleted at `deletes_at`, so it gets nothing new. An operator withdraws the
+    deletion until then with POST /v1/zones/{name}/restore.
+    """
+
+    code = "zone_deleting"
+
+
 class NotDeleting(Conflict):
     """No deletion is scheduled, or its grace period has ended."""
 
@@ -56,7 +65,9 @@ class NotDeleting(Conflict):
 
 
 class OnHold(Conflict):
-    """The stream is under a legal hold, so it cannot be deleted; set `hold` to null first."""
+    """A stream is under a legal hold, so neither it nor its zone can be deleted; set `hold` to null
+    first.
+    """
 
     code = "on_hold"
 

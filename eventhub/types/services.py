@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from eventhub.access.actor import Actor
-from eventhub.accounts.services import lock_zone
+from eventhub.accounts.services import lock_zone, require_kept
 from eventhub.api.announcements import announce
 from eventhub.api.conditions import require_unchanged
 from eventhub.api.grace import end_of_grace, rfc3339
@@ -53,7 +53,7 @@ def declare(
     read_schemas(definition["schema"], definition["header"])
     resource = resource_of(actor.zone_id, **names)
     with transaction.atomic():
-        lock_zone(zone_id=actor.zone_id)
+        zone = lock_zone(zone_id=actor.zone_id)
         found = [*versions_of(zone_id=actor.zone_id, **names)]
         live = bool(found) and not found[-1].deleted
         require_unchanged(resource, since, exists=live, version=len(found))
@@ -66,6 +66,7 @@ def declare(
                 _revive(found)
                 _announce_declared(actor, found[-1], resource)
             return found, False
+        require_kept(zone)
         if live:
             require_not_deleting(found[-1])
         if (

@@ -14,9 +14,10 @@ SELECT id, client_id, registrations FROM sessions WHERE client_id = %s AND name 
 UPDATE sessions SET registrations = registrations + %s WHERE id = %s
 
 -- name: streams_by_name
-SELECT id, name, durability = 'transient' AS transient, matching, (extract(epoch FROM deletes_at) * 1000000)::bigint AS deletes_at_us
-  FROM streams
- WHERE (zone_id = %s OR zone_id IS NULL) AND name = ANY (%s) AND deleted_at IS NULL
+SELECT s.id, s.name, s.durability = 'transient' AS transient, s.matching,
+       (extract(epoch FROM least(s.deletes_at, z.deletes_at)) * 1000000)::bigint AS deletes_at_us
+  FROM streams s LEFT JOIN zones z ON z.id = s.zone_id
+ WHERE (s.zone_id = %s OR s.zone_id IS NULL) AND s.name = ANY (%s) AND s.deleted_at IS NULL
 
 -- name: stream_names
 SELECT id, name FROM streams WHERE id = ANY (%s)
@@ -84,6 +85,9 @@ SELECT client_id FROM registrations
 
 -- name: lock_registrations
 SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NULL ORDER BY id FOR UPDATE
+
+-- name: live_of_client
+SELECT id FROM registrations WHERE client_id = %s AND deleted_at IS NULL
 
 -- name: end_versions
 -- Also deletes their costs from the client's budget.

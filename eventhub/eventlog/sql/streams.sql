@@ -35,10 +35,10 @@ UPDATE streams
 -- null.
 SELECT s.id, s.zone_id, s.name, {policy},
        (extract(epoch FROM s.created_at) * 1000000)::bigint AS created_at_us, s.boot_segment::text, s.boot_sequence,
-       (extract(epoch FROM s.deletes_at) * 1000000)::bigint AS deletes_at_us,
+       (extract(epoch FROM least(s.deletes_at, z.deletes_at)) * 1000000)::bigint AS deletes_at_us,
        h.segment::text, h.first AS segment_first, h.sequence,
        COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first) AS first
-  FROM streams s LEFT JOIN heads h ON h.stream_id = s.id
+  FROM streams s LEFT JOIN heads h ON h.stream_id = s.id LEFT JOIN zones z ON z.id = s.zone_id
  WHERE (s.zone_id = %(zone_id)s OR s.zone_id IS NULL) AND s.deleted_at IS NULL
    AND (%(name)s::text IS NULL OR s.name = %(name)s) AND s.name > %(after)s
  ORDER BY s.name

@@ -348,6 +348,17 @@ HUB = [
     Call("operator", "PUT /v1/storage", {"quota_bytes": None}, if_match("1")),
 ]
 DELETIONS = [
+    *(
+        Call("operator", f"{method} /v1/zones/{path}")
+        for name in ("default", "nowhere")
+        for method, path in (("GET", name), ("DELETE", name), ("POST", f"{name}/restore"))
+    ),
+    Call("operator", "DELETE /v1/zones/<zone>?grace_s=600", None, ACTION),
+    Call("operator", "GET /v1/zones/<zone>"),
+    Call("admin", "POST /v1/clients", {"name": "late"}),
+    Call("admin", "PUT /v1/streams/late", {}),
+    Call("operator", "POST /v1/zones/<zone>/restore"),
+    Call("admin", "DELETE /v1/zones/<zone>"),
     Call("admin", "DELETE /v1/types/shop/measured?grace_s=600", None, ACTION),
     Call("admin", "DELETE /v1/types/shop/measured"),
     Call("admin", "PUT /v1/types/shop/measured", {"schema": {}}),

@@ -253,6 +253,14 @@ OF_ONE_ROUTE = (
           ("no manager", "orders", "403 forbidden", "emitter"))),
     bad("no deletion", "POST /v1/streams/{stream}/restore", f"{STREAM}/restore",
         "409 not_deleting"),
+    *(bad(name, f"{method} /v1/zones/{{name}}{after}", f"/v1/zones/{zone}{after}", outcome, at,
+          key="operator")
+      for method, after in (("DELETE", ""), ("POST", "/restore"))
+      for name, zone, outcome, at in (
+          ("default", "default", "403 forbidden", None),
+          ("no zone", "nowhere", "404 not_found", "zone"))),
+    bad("no zone", "GET /v1/zones/{name}", "/v1/zones/nowhere", "404 not_found", "name",
+        key="operator"),
     bad("no deletion", "POST /v1/channels/{channel}/restore", "/v1/channels/disk/restore",
         "409 not_deleting"),
     bad("no deletion", "POST /v1/types/{domain}/{type}/restore", "/v1/types/shop/measured/restore",
