@@ -79,7 +79,7 @@ $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-package
 payloads: $(VENV)/.stamp-node
 	@cmp -s eventhub/demo/package-lock.json $(PAYLOADS)/.stamp || { \
 		mkdir -p $(PAYLOADS) && cp eventhub/demo/package.json eventhub/demo/package-lock.json $(PAYLOADS)/ && \
-		echo "fetching the demo's payloads" && \
+		echo "Fetching the demo's payloads" && \
 		( cd $(PAYLOADS) && PATH="$(CURDIR)/$(BIN):$$PATH" NODE_OPTIONS=--use-system-ca \
 			npm ci --ignore-scripts --no-audit --no-fund --fetch-retries 1 --no-update-notifier ) && \
 		cp eventhub/demo/package-lock.json $(PAYLOADS)/.stamp || \
@@ -90,12 +90,12 @@ payloads: $(VENV)/.stamp-node
 console: $(CONSOLE)
 
 $(PACKAGES): frontend/package.json frontend/package-lock.json | $(VENV)/.stamp-node
-	@echo "fetching the console's packages"
+	@echo "Fetching the console's packages (about twenty seconds)"
 	@cd frontend && $(NPM) ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 $(CONSOLE): $(PACKAGES) $(CONSOLE_SOURCES)
-	@echo "building the console"
+	@echo "Building the console (about twenty seconds)"
 	@cd frontend && $(NPM) run --silent build
 	@touch $@
 

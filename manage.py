@@ -20,16 +20,16 @@ def main() -> None:
     # what is loaded stays: to look through it again and again takes a fourth of a start
     gc.set_threshold(limits.GC_THRESHOLD)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
-    from django.core.management import execute_from_command_line
+    from django.core.management import CommandError, execute_from_command_line
 
     from eventhub.base.env import require_env
-    from eventhub.supervisor.command_env import NoDatabaseUrl, refuse_other_schema, require_database
+    from eventhub.management.command import refuse_other_schema, require_database
 
     require_env()
     try:
         if sys.argv[1:2] and sys.argv[1] in NEED_DATABASE and "--help" not in sys.argv:
             require_database()
-    except NoDatabaseUrl as error:
+    except CommandError as error:
         sys.exit(f"manage.py {sys.argv[1]}: {error}")
     if sys.argv[1:2] and sys.argv[1] in USE_TABLES and "--help" not in sys.argv:
         refuse_other_schema()

@@ -19,10 +19,10 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.eventlog import deletion as log_deletion
 from eventhub.eventlog import transient
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.removal import remove_copies
 from eventhub.eventlog.deletion import DELETED, DueStream, announcing
+from eventhub.eventlog.errors import ArchiveUnavailable
 from eventhub.eventlog.streams import lock_system
 from eventhub.eventlog.system import Announcement
 from eventhub.postgresql import queries

@@ -7,5 +7,3 @@ class UnknownDelivery(NotFound):
     """This client has no such delivery, or it is no longer stored. List deliveries with GET
     /v1/deliveries.
     """
-
-    code = "unknown_delivery"

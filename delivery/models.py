@@ -131,7 +131,7 @@ class Delivery(models.Model):
     version_ids = ArrayField(
         BigIntegerField(),
         null=True,
-        db_comment="versions whose reports derive the event; null: the event as it is",
+        db_comment="versions whose reports and variables count; null: none",
     )
     state = TextField(choices=State, db_default=State.PENDING)
     attempts = IntegerField(db_default=0)
@@ -308,7 +308,7 @@ class Fanout(models.Model):
     version_ids = ArrayField(
         TextField(),
         db_default=[],
-        db_comment="version ids of each endpoint, as arrays; empty: no report derives the event",
+        db_comment="version ids of each endpoint, as arrays; empty: none",
     )
     total = IntegerField(db_comment="number of endpoints")
     done = IntegerField(

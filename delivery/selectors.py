@@ -12,8 +12,7 @@ from django.db.models.functions import Coalesce
 
 from delivery.errors import UnknownDelivery
 from delivery.models import PENDING, Attempt, Delivery, Listener
-from eventhub.access.actor import Actor
-from eventhub.access.audience import is_shown
+from eventhub.access.principal import Actor, is_shown
 from eventhub.api.announcements import raw_connection
 from eventhub.api.pagination import Page, PreparedPage, text_of, values_of
 from eventhub.base import limits

@@ -19,19 +19,18 @@ from starlette.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from eventhub.base import limits
-from eventhub.base.background import run_forever
-from eventhub.base.broker import send_task
+from eventhub.base.broker import request_task, send_task
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
+from eventhub.base.event_loop import run_forever
 from eventhub.base.fair_queue import Admission, Slots, WaitLimits
-from eventhub.base.task_requests import request_task
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.http.app import AsgiApp, Router
 from eventhub.http.call import RouteServices
 from eventhub.http.messages import Receive, Scope, Send
 from eventhub.http.routes import HTTP_ROUTES
-from eventhub.hub import Hub, open_hub
 from eventhub.types.paths import EncodedTypePaths
+from eventhub.web.hub import Hub, open_hub
 
 _django: Any = EncodedTypePaths(get_asgi_application())
 _proxies = read_env().trusted_proxies

@@ -18,16 +18,26 @@ from delivery.deletion import DataStores, Deletion
 from delivery.health.heartbeat import HeartbeatWriter
 from delivery.partitions.retire import run_retirement
 from eventhub.base import limits, logs
-from eventhub.base.broker import DELIVER, QUEUES, SLOTS, UPKEEP, broker_url, threads
+from eventhub.base.broker import (
+    ARCHIVE,
+    BUILD_INDEXES,
+    DELETE_DUE,
+    DELIVER,
+    QUEUES,
+    RUN_JOBS,
+    SLOTS,
+    UPKEEP,
+    broker_url,
+    threads,
+)
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env, refuse, require_env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, DELETE_DUE, RUN_JOBS
-from eventhub.eventlog.archive.job import ArchiveJob
-from eventhub.schedule import TIMETABLE
-from eventhub.tasks import HubTask, progress
-from eventhub.units import Unit
-from eventhub.worker import attach
+from eventhub.eventlog.archive.process import ArchiveProcess
+from eventhub.worker.beat import TIMETABLE
+from eventhub.worker.delivery_task import DeliverTask
+from eventhub.worker.steps import attach
+from eventhub.worker.task_base import HubTask, progress
 from registrations.match_index.builds.task import IndexBuildJob
 from registrations.purge import VersionPurge
 from sparkjobs.runs.task import RunJob, request_scheduled_run
@@ -51,13 +61,13 @@ app.conf.update(
     worker_pool="threads",
     worker_concurrency=threads(SLOTS),
     worker_prefetch_multiplier=1,
-    worker_consumer="eventhub.consumer:SteadyConsumer",
+    worker_consumer="eventhub.worker.celery_consumer:SteadyConsumer",
     worker_redirect_stdouts=False,
     beat_schedule=TIMETABLE,
     beat_max_loop_interval=limits.HEALTH_HEARTBEAT_INTERVAL_S,
-    beat_scheduler="eventhub.beat:SteadyScheduler",
+    beat_scheduler="eventhub.worker.beat:SteadyScheduler",
 )
-_archiving = ArchiveJob()
+_archiving = ArchiveProcess()
 _indexing = IndexBuildJob(SystemClock())
 _purging = VersionPurge(SystemClock())
 _deletion = Deletion(SystemClock())
@@ -79,7 +89,7 @@ def _configure_logs(**_: Any) -> None:
 
 @app.task(  # type: ignore[untyped-decorator]
     name=DELIVER,
-    base=Unit,
+    base=DeliverTask,
     bind=True,
     autoretry_for=(Exception,),
     throws=(DatabaseUnavailable,),
@@ -88,7 +98,7 @@ def _configure_logs(**_: Any) -> None:
     retry_backoff_max=limits.CALLBACK_UNIT_RETRY_S_MAX,
     retry_jitter=False,
 )
-def deliver(self: Unit) -> int:
+def deliver(self: DeliverTask) -> int:
     """Claim due deliveries, post them concurrently, and write the results; return the number
     claimed.
 
@@ -97,7 +107,7 @@ def deliver(self: Unit) -> int:
     those of a unit that failed because the database was unavailable.
     """
     by = "worker" if self.request.is_eager else "broker"
-    return self.units.run(by) if self.units else 0
+    return self.runner.run(by) if self.runner else 0
 
 
 attach(app)
@@ -196,5 +206,5 @@ def _stop_work(**_: Any) -> None:
     _archiving.stop()
     _indexing.stop()
     _running.stop()
-    if Unit.units is not None:
-        Unit.units.drain.leave()
+    if DeliverTask.runner is not None:
+        DeliverTask.runner.drain.leave()

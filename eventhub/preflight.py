@@ -31,7 +31,7 @@ WORKS = "emit, listen, registrations, callbacks, retention of streams"
 REFUSED = "transient streams, jobs, builds of match indexes, the timetable with archive and upkeep"
 
 
-def require_flight(*, secret: bool = True) -> Env:
+def settings_or_exit(*, secret: bool = True) -> Env:
     """Return the settings of a process that serves or works, or end it with the status EX_CONFIG
     and the reason on standard error.
 
@@ -43,7 +43,7 @@ def require_flight(*, secret: bool = True) -> Env:
                "the running hub (manage.py up), or set that of your own PostgreSQL.")  # fmt: skip
     if secret and not env.secret_key:
         refuse(UNSIGNED)
-    require_fit(env)
+    exit_if_unusable(env)
     if not env.redis_url:
         log.warning("without_redis", works=WORKS, refused=REFUSED)
     move_file_into_environment()  # for the archiver, builders and jobs
@@ -52,7 +52,7 @@ def require_flight(*, secret: bool = True) -> Env:
     return env
 
 
-def require_fit(env: Env) -> None:
+def exit_if_unusable(env: Env) -> None:
     """End a process whose settings are valid but unusable; warn of unknown names."""
     if env.store_dir and not Path(env.store_dir).is_dir():
         refuse(

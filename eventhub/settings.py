@@ -119,8 +119,8 @@ REST_FRAMEWORK = {
         "eventhub.access.authentication.OperatorAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["eventhub.api.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["eventhub.api.renderers.FastJSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["eventhub.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["eventhub.api.json.FastJSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["eventhub.api.json.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "eventhub.api.schema.AutoSchema",
     "EXCEPTION_HANDLER": "eventhub.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
@@ -142,5 +142,5 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "GET_LIB_DOC_EXCLUDES": "eventhub.api.serializers.undocumented",
-    "POSTPROCESSING_HOOKS": ["eventhub.openapi.add_routes"],
+    "POSTPROCESSING_HOOKS": ["eventhub.web.openapi.add_routes"],
 }

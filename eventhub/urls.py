@@ -6,10 +6,10 @@ The hot routes never reach Django.
 from django.contrib import admin
 from django.urls import include, path
 
-from eventhub import console, openapi
 from eventhub.api import back_office
 from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE, ONE, PUT
 from eventhub.streams import api as streams_api
+from eventhub.web import console, openapi
 from registrations import api as registrations_api
 from registrations.endpoints.api import Endpoints
 from registrations.groups.api import RegistrationGroups

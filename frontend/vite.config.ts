@@ -11,7 +11,7 @@ const APART = /node_modules\/(?!uplot|@codemirror|@lezer|@marijn|style-mod|w3c-k
 export default defineConfig({
   base: "/console/",
   plugins: [react(), packed()],
-  // eventhub/console.py puts a fresh nonce in its place into every page it serves
+  // eventhub/web/console.py puts a fresh nonce in its place into every page it serves
   html: { cspNonce: "__CSP_NONCE__" },
   build: {
     target: "es2023",

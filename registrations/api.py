@@ -8,8 +8,8 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from eventhub.api.json import StrictJSONListParser
 from eventhub.api.pagination import Listing, WholeList
-from eventhub.api.parsers import StrictJSONListParser
 from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors
 from registrations import services
@@ -18,6 +18,7 @@ from registrations.errors import (
     FiltersTooCostly,
     KeyTaken,
     RefusedAddress,
+    SignatureMismatch,
     TooManyRegistrations,
     TransientStream,
     UnknownEndpoint,
@@ -43,6 +44,7 @@ from registrations.serializers import (
 _DEFINITION_ERRORS = (
     *(errors.BodyNotFilterable, errors.UnknownStream, UnknownEndpoint, UnknownGroup),
     *(UnknownLanguage, FilterSyntax, FilterTooLarge, FiltersTooCostly, TransientStream),
+    SignatureMismatch,
 )
 
 
@@ -87,7 +89,7 @@ class Registrations(ResourceView):
         response=CREATED_ONE_OR_MORE,
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
-        new, several = parse_new(request.data, callback_addresses())
+        new, several = parse_new(request.data, callback_addresses(self.actor.zone))
         client = owner(actor=self.actor, name=new[0].client)
         try:
             created = services.create_registrations(actor=self.actor, owner=client, items=new)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.base.time_slices import run_in_slices
+from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
 from registrations.compiled import COMPILED_FILTERS
@@ -46,6 +46,7 @@ class StoredVersion(NamedTuple):
     suspended: bool
     group: int | None
     report: str | None
+    variable: str | None
     client_id: int
 
     def version(self, specs: Specs) -> StreamVersion:
@@ -62,6 +63,7 @@ class StoredVersion(NamedTuple):
             self.suspended,
             self.group,
             self.report,
+            self.variable,
         )
 
 

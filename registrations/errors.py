@@ -9,11 +9,9 @@ from eventhub.base.errors import BadRequest, Conflict, EventHubError, NotFound
 
 
 class RefusedAddress(BadRequest):
-    """The URL leads to a private or local address; to allow it, an operator adds it to
-    EVENTHUB_CALLBACK_ALLOW.
+    """The URL leads to a private or local address; to allow it for callbacks of a zone, an operator
+    adds `ZONE=ADDRESS` to EVENTHUB_CALLBACK_ALLOW.
     """
-
-    code = "refused_address"
 
 
 class UnknownRegistration(NotFound):
@@ -21,19 +19,13 @@ class UnknownRegistration(NotFound):
     /v1/registrations.
     """
 
-    code = "unknown_registration"
-
 
 class UnknownEndpoint(NotFound):
     """This client has no such endpoint, or it was deleted; list them with GET /v1/endpoints."""
 
-    code = "unknown_endpoint"
-
 
 class EndpointInUse(Conflict):
     """Registrations name the endpoint; end them or give them another endpoint first."""
-
-    code = "endpoint_in_use"
 
 
 class TransientStream(EventHubError):
@@ -41,14 +33,12 @@ class TransientStream(EventHubError):
     listen to the stream, or register without an endpoint.
     """
 
-    code = "transient_stream"
     status = 422
 
 
 class TooManyRegistrations(EventHubError):
     """The request has more registrations than the hub accepts at once; split it."""
 
-    code = "too_many_registrations"
     status = 413
 
 
@@ -57,8 +47,6 @@ class FiltersTooCostly(Conflict):
     attribute's value, prefix or range to each filter, remove others, or spread them over clients or
     sockets.
     """
-
-    code = "filters_too_costly"
 
     def __init__(self, *, cost: int, used: int, stream: str | None = None) -> None:
         """Initialize with the cost of this filter and of the others: those of a client on a stream,
@@ -78,19 +66,13 @@ class UnknownGroup(NotFound):
     create it first.
     """
 
-    code = "unknown_group"
-
 
 class GroupExists(Conflict):
     """The client has a group with this name; use it, or choose another name."""
 
-    code = "group_exists"
-
 
 class GroupInUse(Conflict):
     """Registrations name the group; end them or remove them from it first."""
-
-    code = "group_in_use"
 
 
 class KeyTaken(Conflict):
@@ -98,12 +80,17 @@ class KeyTaken(Conflict):
     that registration, or choose another key.
     """
 
-    code = "key_taken"
+
+class SignatureMismatch(EventHubError):
+    """The `signature` of the request differs from the properties that the filter demands; correct
+    one of the two, or omit the signature.
+    """
+
+    code = "signature_mismatch"
+    status = 422
 
 
 class NothingToIndex(Conflict):
     """The stream cannot use a match index; the message says why, and from how many registrations on
     the hub builds one.
     """
-
-    code = "nothing_to_index"

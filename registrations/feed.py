@@ -127,9 +127,9 @@ class Feed:
 
     async def _apply(self, follower: Follower, head: int) -> None:
         while follower.cursor.sequence < head:
-            batch = follower.ready(limits.READ_EVENTS_MAX) or await follower.catch_up()
+            batch = follower.next_in_ring(limits.READ_EVENTS_MAX) or await follower.catch_up()
             for stored in batch:
-                follower.took(stored)
+                follower.advance_to(stored)
                 self._read(stored)
             self.applied = follower.cursor
 

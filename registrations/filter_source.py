@@ -14,15 +14,18 @@ from msgspec import Meta
 
 from eventhub.base.errors import EventHubError, InvalidField, MissingField
 from registrations.digest import digest_of, written_form
+from registrations.errors import SignatureMismatch
 from registrations.filters.errors import UnknownLanguage
 from registrations.filters.languages import ParsedFilter, parse
 from registrations.filters.normal import NormalForm, always, normal, normal_of_pairs
 from registrations.filters.pairs import FIELDS, parse_pairs
 from registrations.matching.budget import PAIR_INDEXED, budget_of
 from registrations.matching.cost import FilterCost, cost_of
+from registrations.matching.signatures import required_properties
 from registrations.matching.spec import Specs, spec_of, specs_of
 
 PAIRS = "pairs"
+READY = "ready"
 Fields = dict[str, Any]
 
 
@@ -57,6 +60,12 @@ class FilterSource(NamedTuple):
         if self.language == PAIRS:
             return (spec_of(parse_pairs(self.source)),)  # pairs are one conjunction already
         return specs_of(parse(self.language, self.source).node)
+
+    def variable(self) -> str | None:
+        """Return the variable that a READY filter binds. Raises what the language raises."""
+        if self.language != READY:
+            return None
+        return self.known.parsed.variable if self.known else parse(READY, self.source).variable
 
     def form(self) -> NormalForm:
         """Return the normal form: equal forms match the same events. Raises what the language
@@ -100,7 +109,18 @@ class FilterSource(NamedTuple):
     def summary(self) -> "FilterSummary":
         """Return the filter as the hub understood it. Raises what the language raises."""
         parsed, form = self.read()
-        return FilterSummary(parsed.predicate, warnings_of(form), cost_of(form))
+        signature = sorted(required_properties(parsed.node))
+        return FilterSummary(parsed.predicate, warnings_of(form), cost_of(form), signature)
+
+    def require_signature(self, given: frozenset[str] | None) -> None:
+        """Raise SignatureMismatch if a client states another signature than the filter has."""
+        if given is None:
+            return
+        demanded = required_properties(self.read().parsed.node)
+        if given != demanded:
+            raise SignatureMismatch(
+                field="signature", given=sorted(given), demanded=sorted(demanded)
+            )
 
 
 class NormalizedFilter(NamedTuple):
@@ -111,11 +131,14 @@ class NormalizedFilter(NamedTuple):
 
 
 class FilterSummary(NamedTuple):
-    """A filter in predicate form, codes of probable mistakes in it, and its cost for a matcher."""
+    """A filter in predicate form, codes of probable mistakes in it, its cost for a matcher, and its
+    signature: the properties that it demands, sorted (OIF-24).
+    """
 
     predicate: str
     warnings: list[str]
     cost: FilterCost
+    signature: list[str]
 
 
 class FilterChange(NamedTuple):

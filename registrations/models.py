@@ -315,6 +315,7 @@ class RegistrationVersion(models.Model):
     report = JsonTextField(
         null=True, db_comment="fields of an event that are delivered; null: the whole event"
     )
+    variable = TextField(null=True, db_comment="the event variable that a READY filter binds")
     digest = UUIDField(
         null=True, db_comment="hash of the client, the streams and the filter's normal form"
     )

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Lookup, Q, TextField
 
-from eventhub.access.actor import Actor
 from eventhub.access.grants import SYSTEM
+from eventhub.access.principal import Actor
 from eventhub.access.selectors import find_client
 from eventhub.base.errors import Forbidden, MissingField
 

@@ -41,7 +41,9 @@ class Purged(NamedTuple):
 
 
 class _PurgeableVersion(NamedTuple):
-    """An ended version, with the barrier of its end, and the endpoint that may need its report."""
+    """An ended version, with the barrier of its end, and the endpoint that may need its report or
+    variable.
+    """
 
     barrier: int
     id: int
@@ -104,7 +106,7 @@ class VersionPurge:
             rows = cursor_of(connection, _PurgeableVersion)
             found = rows.execute(SQL["ended"], {**values, **after}).fetchall()
             free = {one.id: one.endpoint_id for one in found if one.is_free}
-            unused = list(free.keys() - _reported(connection, free.values()))
+            unused = list(free.keys() - _needed(connection, free.values()))
             if unused:
                 connection.execute(SQL["purge"], {"versions": unused})
             self._version = (found[-1].barrier, found[-1].id) if found else _FIRST
@@ -128,12 +130,12 @@ class VersionPurge:
             yield batch.deleted
 
 
-def _reported(connection: Connection, endpoints: Iterable[int | None]) -> set[int]:
-    """Return the versions whose reports pending deliveries to these endpoints need."""
+def _needed(connection: Connection, endpoints: Iterable[int | None]) -> set[int]:
+    """Return the versions that pending deliveries to these endpoints need."""
     ids = {endpoint_id for endpoint_id in endpoints if endpoint_id is not None}
     if not ids:
         return set()
-    return {*scalars(connection).execute(SQL["reported"], {"endpoints": list(ids)}).fetchall()}
+    return {*scalars(connection).execute(SQL["needed"], {"endpoints": list(ids)}).fetchall()}
 
 
 def _epochs(connection: Connection, data: Path) -> Iterator[EpochFacts]:

@@ -24,7 +24,7 @@ def represent(
     endpoint that was created with it.
     """
     read = read or stored_filter(row.language, row.filter_json)
-    predicate, warnings, cost = read.summary()
+    predicate, warnings, cost, signature = read.summary()
     is_pairs = read.language == PAIRS
     pairs = dict.fromkeys(FIELDS) | (read.source if is_pairs else {})
     attributes = pairs.pop("attributes") or {}
@@ -38,6 +38,7 @@ def represent(
         "predicate": predicate,
         "warnings": warnings if row.equal_to is None else [*warnings, "equal_to"],
         "cost": cost,
+        "signature": signature,
         "report": None if row.report_json is None else orjson.loads(row.report_json),
         "from": {names[id]: since[id]._asdict() for id in row.streams if id in since},
         "secret": secret,

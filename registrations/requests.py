@@ -32,7 +32,9 @@ from registrations.filter_source import (
 )
 from registrations.filters.report import parse_report
 
-_CHANGE = frozenset(("streams", *FILTER_FIELDS, "endpoint", "suspended", "group", "report"))
+_CHANGE = frozenset(
+    ("streams", *FILTER_FIELDS, "endpoint", "suspended", "group", "report", "signature")
+)
 _NEW = _CHANGE | {"callback", "client", "key"}
 _ID_MAX = (1 << 63) - 1
 
@@ -49,6 +51,7 @@ class NewRegistration(NamedTuple):
     group: str | None = None  # of the same client, by name
     report: Any = None  # JSON (registrations.filters.report); None: the whole event
     key: str | None = None  # the client's own name for it
+    signature: frozenset[str] | None = None  # the properties that the filter demands (OIF-04)
 
 
 class RegistrationChange(NamedTuple):
@@ -61,6 +64,7 @@ class RegistrationChange(NamedTuple):
     suspended: bool | None = None  # None: it stays
     group: str | None = None
     report: Any = None
+    signature: frozenset[str] | None = None  # checked, not stored
 
 
 def parse_new(body: Any, addresses: CallbackAddresses) -> tuple[list[NewRegistration], bool]:
@@ -180,6 +184,19 @@ def _report(value: Any, field: str) -> Any:
     return value
 
 
+def _signature(value: Any, field: str) -> frozenset[str] | None:
+    """Return the names of properties; None if they are absent."""
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        message = 'A signature is a list of property names, as in ["type", "user"].'
+        raise InvalidField(message, field=field)
+    for at, name in enumerate(value):
+        if not isinstance(name, str):
+            raise InvalidField("The name of a property is a string.", field=f"{field}.{at}")
+    return frozenset(value)
+
+
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "streams": streams_of,
     "endpoint": number_of,
@@ -187,6 +204,7 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "suspended": _flag,
     "group": name_of,
     "report": _report,
+    "signature": _signature,
     "key": key_of,
 }
 _OTHERS = tuple(name for name in _READERS if name != "streams")

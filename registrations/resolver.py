@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.base.errors import EventHubError, UnknownStream
 from eventhub.eventlog.errors import StreamDeleting
@@ -90,6 +90,7 @@ class Resolver:
 
     def new_definition(self, item: NewRegistration) -> RegistrationDefinition:
         """Return the definition of a new registration."""
+        item.filter.require_signature(item.signature)
         endpoint = item.endpoint if item.callback is None else self._by_url(item.callback)
         streams = self._named(item.streams, endpoint)
         ids = tuple(stream.id for stream in streams)
@@ -101,6 +102,7 @@ class Resolver:
             group_id=self._group(item.group),
             group=item.group,
             report_json=_json(item.report),
+            variable=item.filter.variable(),
             digest=item.filter.digest(self._client_id, ids),
             expensive=() if item.suspended else _expensive(item.filter, streams),
         )
@@ -114,6 +116,7 @@ class Resolver:
         named = self._named(change.streams or streams, endpoint, known=streams)
         ids = tuple(stream.id for stream in named)
         filter = changed_filter(stored_filter(found.language, found.filter_json), change.filter)
+        filter.require_signature(change.signature)
         suspended = found.suspended if change.suspended is None else change.suspended
         group = change.group if "group" in given else found.group
         return RegistrationDefinition(
@@ -124,6 +127,7 @@ class Resolver:
             group_id=self._group(group),
             group=group,
             report_json=_json(change.report) if "report" in given else found.report_json,
+            variable=filter.variable(),
             digest=filter.digest(self._client_id, ids),
             expensive=() if suspended else _expensive(filter, named),
         )

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from eventhub.api.conditions import require_unchanged
+from eventhub.api.if_match import require_unchanged
 from eventhub.api.resource import ResourceView
 from registrations.filtersets import OwnedFilterSet
 from registrations.models import LIVE

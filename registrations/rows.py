@@ -48,6 +48,7 @@ class RegistrationDefinition(NamedTuple):
     group_id: int | None = None
     group: str | None = None
     report_json: str | None = None
+    variable: str | None = None  # that a READY filter binds
     digest: UUID | None = None
     expensive: tuple[int, ...] = ()
 
@@ -244,6 +245,7 @@ def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier
         "suspended": int8_array([int(one.suspended) for one in definitions]),
         "groups": int8_array([one.group_id for one in definitions]),
         "reports": text_array([one.report_json for one in definitions]),
+        "variables": text_array([one.variable for one in definitions]),
         "digests": text_array([one.digest.hex if one.digest else None for one in definitions]),
         "barrier": barrier,
     }

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from registrations import rows
 from registrations.owners import listenable_streams, scope

@@ -15,6 +15,7 @@ from registrations.filters.languages import LANGUAGES
 from registrations.matching.cost import By
 
 _MAYBE: dict[str, Any] = {"required": False, "allow_null": True}
+SIGNATURE_HELP = "The properties that the filter demands of an event, sorted."
 _OBJECT = {"type": "object", "additionalProperties": {}}
 
 
@@ -74,6 +75,11 @@ class RegistrationChangeSerializer(DraftSerializer):
     group = NameField(**_MAYBE, help_text="A group of the same client; null: none.")
     report = ReportField(
         **_MAYBE, help_text="The fields of an event that are delivered; null: the whole event."
+    )
+    signature = serializers.ListField(
+        **_MAYBE,
+        child=serializers.CharField(),
+        help_text="The properties that the filter demands; refused if the hub computes others.",
     )
 
 
@@ -137,6 +143,7 @@ class RegistrationSerializer(ChangedSerializer, Serializer):
         help_text="Another registration of the client with the same streams and an equal filter.",
     )
     cost = CostSerializer(help_text="The cost of matching it.")
+    signature = serializers.ListField(child=serializers.CharField(), help_text=SIGNATURE_HELP)
     total = serializers.IntegerField(help_text="Number of pairs in `attributes`.")
     endpoint = serializers.IntegerField(source="endpoint_id", allow_null=True)
     callback = serializers.CharField(source="url", allow_null=True, help_text="The endpoint's URL.")

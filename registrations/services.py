@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 from django.db import transaction
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import append_announced, prepare, raw_connection
-from eventhub.api.conditions import require_unchanged
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.resource_changes import Resource

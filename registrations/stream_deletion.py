@@ -117,5 +117,8 @@ def _without(
     ids = tuple(one.id for one in left)
     expensive = () if found.suspended else filter.budgets([one.matching for one in left])
     return found.definition._replace(
-        streams=ids, digest=filter.digest(session.client_id, ids), expensive=expensive
+        streams=ids,
+        digest=filter.digest(session.client_id, ids),
+        expensive=expensive,
+        variable=filter.variable(),
     )

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from eventhub.api.parsers import StrictJSONParser
+from eventhub.api.json import StrictJSONParser
 from eventhub.api.resource import CHANGE_AND_DELETE, LIST_AND_CREATE, ONE
 from registrations.api import Registrations
 from registrations.explain.api import ExplainRegistration

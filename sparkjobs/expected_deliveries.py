@@ -143,7 +143,7 @@ class DeliveryMatcher:
     def _match(
         self, event: Event, sequence: int, groups_of: Callable[[str], frozenset[str]]
     ) -> dict[int, list[int]]:
-        recipients, rules = Recipients({}, {}), HoldRules({}, self._suspensions, groups_of)
+        recipients, rules = Recipients({}, {}, set()), HoldRules({}, self._suspensions, groups_of)
         add_versions(self._memory.match(event), event, sequence, rules, recipients)
         for engine, columns in self._shards:
             positions = engine.match(event, positions=True).tolist()

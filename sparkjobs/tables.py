@@ -96,7 +96,7 @@ VERSIONS = _columns(
     until=INT,  # inclusive; null: still valid
     suspended=BOOL,  # the version itself is suspended and never matches
     group_id=INT,
-    report=BOOL,  # deliveries carry less than the whole event
+    report=INT,  # 1: it has one; 2: it binds a variable; 3: both
     started_at_us=INT,
     ended_at_us=INT,
 )

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from eventhub.base.guarded import Command, Guarded, current_identity
+from eventhub.base.guarded_process import Command, GuardedProcess, current_identity
 from sparkjobs.runs.java import find_java, home_of
 
 READY_S = 60.0
@@ -30,7 +30,7 @@ class Cluster(NamedTuple):
 
     master: str
     conf: Path
-    processes: list[Guarded]  # the master and the workers
+    processes: list[GuardedProcess]  # the master and the workers
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -85,7 +85,7 @@ def _conf(folder: Path) -> Path:
     return path
 
 
-def _started(folder: Path, name: str, words: tuple[str, ...]) -> Guarded:
+def _started(folder: Path, name: str, words: tuple[str, ...]) -> GuardedProcess:
     home = home_of(find_java(os.environ.get("JAVA_HOME", "")), folder / "java")
     env = {
         **os.environ,
@@ -98,7 +98,9 @@ def _started(folder: Path, name: str, words: tuple[str, ...]) -> Guarded:
     assert spec is not None and spec.origin is not None
     argv = (str(Path(spec.origin).parent / "bin" / "spark-class"), *words)
     with (folder / f"{name}.log").open("ab") as output:
-        return Guarded(Command(name, argv, env, signal.SIGTERM), current_identity(), output=output)
+        return GuardedProcess(
+            Command(name, argv, env, signal.SIGTERM), current_identity(), output=output
+        )
 
 
 def _wait(cluster: Cluster, screen: int, workers: int, folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eventhub.base import limits
-from eventhub.base.guarded import Command, Guarded, current_identity
+from eventhub.base.guarded_process import Command, GuardedProcess, current_identity
 from eventhub.base.guardian import descendants
 from eventhub.supervisor.hub import celery_worker
 
@@ -31,7 +31,7 @@ class LiveProcess:
         self._argv = argv
         self._env = env
         self._log = log
-        self._run: Guarded | None = None
+        self._run: GuardedProcess | None = None
 
     @property
     def pid(self) -> int:
@@ -47,7 +47,7 @@ class LiveProcess:
         with self._log.open("ab") as log:
             grace_s = limits.GRACEFUL_S_MAX + 2.0
             command = Command(self.name, (sys.executable, *self._argv), self._env, grace_s=grace_s)
-            self._run = Guarded(command, current_identity(), output=log)
+            self._run = GuardedProcess(command, current_identity(), output=log)
 
     def log(self) -> str:
         """Return the log of all processes that share the file."""

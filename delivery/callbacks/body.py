@@ -2,23 +2,26 @@
 Plain module.
 
 Native: `{"stream", "segment", "sequence", "appended_at", "registrations": [ids], "event": {...}}`,
-with the field names of a websocket frame. A CloudEvent is the event alone; the rest are headers. If
-all registrations that matched have a report, the event is the one that the reports derive (OIF-06).
+with the field names of a websocket frame; `bindings` after them if a registration has a variable. A
+CloudEvent is the event alone; the rest are headers. If all registrations that matched have a
+report, the event is the one that the reports derive (OIF-06).
 An endpoint whose event is no longer available receives a gap notice instead.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import orjson
 
+from delivery.bindings import bindings_header, bindings_json
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.event import cloudevents
 from eventhub.event.envelope import Event
 from eventhub.event.json_codec import event_json, time_text
 from eventhub.event.protobuf_codec import decode
+from eventhub.eventlog.stored import Cursor
 from registrations.endpoints.rows import Format
 from registrations.filters.report import ReportTemplate
 
@@ -50,8 +53,17 @@ class RequestContent(NamedTuple):
     body: bytes
 
 
+class BoundVariables(NamedTuple):
+    """The variables that are bound to the event of a request, by registration, and its cursor."""
+
+    variables: Mapping[int, str]
+    cursor: Cursor
+
+
 class Body(Protocol):
-    """A body in which only the ids of the matching registrations are missing."""
+    """A body in which only the ids of the matching registrations, and the variables that they bind,
+    are missing.
+    """
 
     @property
     def size(self) -> int:
@@ -61,12 +73,14 @@ class Body(Protocol):
     def expires_at_us(self) -> int:
         """When the event expires; 0: never."""
 
-    def content(self, registrations: Sequence[int]) -> RequestContent:
-        """Return headers and body with the ids of the matching registrations."""
+    def content(
+        self, registrations: Sequence[int], bound: BoundVariables | None = None
+    ) -> RequestContent:
+        """Return headers and body with the matching registrations and the bound variables."""
 
 
 class NativeBody(NamedTuple):
-    """A native body: the bytes before and after the registration ids."""
+    """A native body: the bytes before and after the list of registration ids."""
 
     before: bytes
     after: bytes
@@ -76,8 +90,13 @@ class NativeBody(NamedTuple):
     def size(self) -> int:
         return len(self.before) + len(self.after)
 
-    def content(self, registrations: Sequence[int]) -> RequestContent:
-        body = b"%b%b%b" % (self.before, _registration_ids(registrations).encode(), self.after)
+    def content(
+        self, registrations: Sequence[int], bound: BoundVariables | None = None
+    ) -> RequestContent:
+        matched = f"[{_registration_ids(registrations)}]"
+        if bound is not None:
+            matched += f',"bindings":{bindings_json(*bound)}'
+        body = b"%b%b%b" % (self.before, matched.encode(), self.after)
         return RequestContent("content-type: application/json\r\n", body)
 
 
@@ -92,11 +111,15 @@ class CloudBody(NamedTuple):
     def size(self) -> int:
         return len(self.headers) + len(self.body)
 
-    def content(self, registrations: Sequence[int]) -> RequestContent:
+    def content(
+        self, registrations: Sequence[int], bound: BoundVariables | None = None
+    ) -> RequestContent:
         if len(registrations) > limits.CALLBACK_HEADER_REGISTRATIONS_MAX:
             return RequestContent(self.headers, self.body)
-        tickets = f"eventhub-registrations: {_registration_ids(registrations)}\r\n"
-        return RequestContent(self.headers + tickets, self.body)
+        headers = f"{self.headers}eventhub-registrations: {_registration_ids(registrations)}\r\n"
+        if bound is not None:
+            headers += f"eventhub-bindings: {bindings_header(bound.variables)}\r\n"
+        return RequestContent(headers, self.body)
 
 
 class LoggedEvent(NamedTuple):
@@ -120,9 +143,9 @@ def event_body(format: Format, logged: LoggedEvent, report: ReportTemplate | Non
     at = time_text(logged.appended_at_us)
     head = (
         f'{{"stream":{orjson.dumps(segment.stream).decode()},"segment":"{segment.segment}",'
-        f'"sequence":{sequence},"appended_at":"{at}","registrations":['
+        f'"sequence":{sequence},"appended_at":"{at}","registrations":'
     )
-    return NativeBody(head.encode(), b'],"event":%b}' % event_json(event), expires_at_us)
+    return NativeBody(head.encode(), b',"event":%b}' % event_json(event), expires_at_us)
 
 
 def gap_body(format: Format, segment: SegmentName, gap: GapNotice) -> Body:
@@ -132,7 +155,7 @@ def gap_body(format: Format, segment: SegmentName, gap: GapNotice) -> Body:
         event = Event("eventhub", "delivery.gap", {}, node="hub", body=orjson.dumps(content),
                       content_type="application/json")  # fmt: skip
         return _cloud_body(format, event, segment, gap.last)
-    return NativeBody(orjson.dumps(content)[:-1] + b',"registrations":[', b"]}")
+    return NativeBody(orjson.dumps(content)[:-1] + b',"registrations":', b"}")
 
 
 def _cloud_body(format: Format, event: Event, segment: SegmentName, sequence: int) -> CloudBody:

@@ -190,12 +190,12 @@ class Claiming:
         until_s: float,
     ) -> list[PreparedDelivery]:
         """Return the claimed deliveries ready to be posted. If this raises, the claims are lost."""
-        bodies = await self._loader.load(connection, claimed, endpoints)
+        contents = await self._loader.load(connection, claimed, endpoints)
         targets = {each: self._loader.target(endpoints[each])
                    for each in {claim.endpoint_id for claim in claimed}}  # fmt: skip
         return [
-            PreparedDelivery(each, targets[each.endpoint_id], body, segment, until_s)
-            for each, (body, segment) in zip(claimed, bodies, strict=True)
+            PreparedDelivery(each, targets[each.endpoint_id], content, until_s)
+            for each, content in zip(claimed, contents, strict=True)
         ]
 
 

@@ -37,6 +37,7 @@ class CallbackEndpoint(NamedTuple):
     url: str
     secret: bytes
     client_id: int
+    zone: str
     format: Format
 
 
@@ -77,7 +78,7 @@ class Claimed(NamedTuple):
     created_at_us: int
     gap_first: int | None  # set: a gap notice for the events from here to `sequence`
     gap_reason: str | None
-    version_ids: list[int] | None  # whose reports derive the event; None: the event as it is
+    version_ids: list[int] | None  # whose reports and variables count; None: none
     token: str
     probe: bool
     spares: bool
@@ -131,15 +132,25 @@ class ClaimedEvent(NamedTuple):
     payload: bytes
 
 
+class Annotation(NamedTuple):
+    """The report and the variable of a version of a registration; at least one is given."""
+
+    registration: int
+    report: ReportTemplate | None
+    variable: str | None
+
+
 class _SegmentNameRow(NamedTuple):
     id: int
     segment: str
     stream: str
 
 
-class _ReportRow(NamedTuple):
+class _AnnotationRow(NamedTuple):
     id: int
-    report: str
+    registration: int
+    report: str | None
+    variable: str | None
 
 
 async def open_connection(url: str, name: str) -> Connection:
@@ -338,13 +349,18 @@ async def load_segments(connection: Connection, segments: Iterable[int]) -> dict
     return {id: SegmentName(segment, stream) async for id, segment, stream in rows}
 
 
-async def load_reports(
+async def load_annotations(
     connection: Connection, versions: Iterable[int]
-) -> dict[int, ReportTemplate]:
-    """Return the reports of those versions of registrations that have one."""
-    query = cursor_of(connection, _ReportRow)
-    rows = await query.execute(SQL["reports"], {"versions": int8_array([*versions])})
-    return {id: stored_report(report) async for id, report in rows}
+) -> dict[int, Annotation]:
+    """Return the reports and variables of those versions of registrations that have one."""
+    query = cursor_of(connection, _AnnotationRow)
+    rows = await query.execute(SQL["annotations"], {"versions": int8_array([*versions])})
+    return {
+        row.id: Annotation(
+            row.registration, stored_report(row.report) if row.report else None, row.variable
+        )
+        async for row in rows
+    }
 
 
 def delivery_keys(claims: Sequence[Claimed]) -> dict[str, Any]:

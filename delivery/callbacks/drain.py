@@ -30,7 +30,7 @@ from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import LINE_CHARS_MAX, ThrottledLog, get_logger
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
-from registrations.endpoints.addresses import CallbackAddresses
+from registrations.endpoints.addresses import AllowedAddresses
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -46,7 +46,7 @@ class DrainSettings(NamedTuple):
     database_url: str
     direct_url: str
     secret_key: str
-    addresses: CallbackAddresses
+    addresses: AllowedAddresses
     disable: Disable
     archive: ReadsArchive | None = None
 

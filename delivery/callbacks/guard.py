@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import aiohappyeyeballs
 
 from eventhub.base import limits
-from registrations.endpoints.addresses import CallbackAddresses
+from registrations.endpoints.addresses import AllowedAddresses
 
 Info = tuple[Any, ...]  # of getaddrinfo
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -25,11 +25,12 @@ _SECOND_ADDRESS_S = 0.25  # RFC 8305: the next address is tried in parallel with
 
 
 class Origin(NamedTuple):
-    """The host, port and scheme of a URL."""
+    """The host, port and scheme of a URL, called for one zone."""
 
     host: str  # as in the URL, an IPv6 address without brackets
     port: int
     tls: bool
+    zone: str  # of the endpoint: zones share no connection, since their rules differ
 
 
 class AddressRefused(OSError):
@@ -39,7 +40,7 @@ class AddressRefused(OSError):
 class Guard:
     """The address rules, and a cache of resolved names."""
 
-    def __init__(self, addresses: CallbackAddresses) -> None:
+    def __init__(self, addresses: AllowedAddresses) -> None:
         self._addresses = addresses
         self._tls = ssl.create_default_context()
         self._resolved: dict[str, tuple[float, asyncio.Future[list[Info]]]] = {}
@@ -75,9 +76,13 @@ class Guard:
     def _make_socket(self, origin: Origin, info: Info) -> socket.socket:
         """Create the socket for one address, just before it connects."""
         family, kind, protocol, _, address = info
-        if not self._addresses.allowed(address[0], origin.host, origin.port):
+        rules = self._addresses.of_zone(origin.zone)
+        if not rules.allowed(address[0], origin.host, origin.port):
             # one text for all addresses of a name: several errors with different texts are merged
-            raise AddressRefused(f"{origin.host} leads to an address that may not be called")
+            raise AddressRefused(
+                f"{origin.host} leads to a private or local address, which EVENTHUB_CALLBACK_ALLOW "
+                f"does not allow for the zone {origin.zone}"
+            )
         return socket.socket(family=family, type=kind, proto=protocol)
 
     async def _resolve(self, host: str) -> list[Info]:

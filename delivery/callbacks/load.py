@@ -19,7 +19,7 @@ from delivery.callbacks.body import (
     event_body,
     gap_body,
 )
-from delivery.callbacks.claims import CallbackEndpoint, Claimed
+from delivery.callbacks.claims import Annotation, CallbackEndpoint, Claimed
 from delivery.callbacks.post import CallbackTarget, target_of
 from eventhub.base import limits
 from eventhub.base.clock import Clock
@@ -42,6 +42,16 @@ class _EventBytes(NamedTuple):
     payload: bytes
 
 
+class LoadedContent(NamedTuple):
+    """The content of a delivery: its body (None: unreadable at present), the UUID of its segment,
+    and the variables that are bound to the event, by registration (RDY-17).
+    """
+
+    body: Body | None
+    segment: str
+    variables: Mapping[int, str]
+
+
 class Loader:
     """The caches of one drain. Without an archive, archived events are unavailable."""
 
@@ -54,7 +64,7 @@ class Loader:
             clock,
         )
         self._segments: dict[int, SegmentName] = {}
-        self._reports: dict[int, ReportTemplate] = {}  # by version; a version never changes
+        self._annotations: dict[int, Annotation] = {}  # by version; a version never changes
         self._targets: dict[int, tuple[CallbackEndpoint, CallbackTarget]] = {}
 
     def target(self, endpoint: CallbackEndpoint) -> CallbackTarget:
@@ -73,12 +83,12 @@ class Loader:
         connection: Connection,
         claimed: Sequence[Claimed],
         endpoints: Mapping[int, CallbackEndpoint],
-    ) -> list[tuple[Body | None, str]]:
-        """Return for each delivery the body in its endpoint's format and the segment's UUID; the
-        body is None if the event cannot be read at present.
+    ) -> list[LoadedContent]:
+        """Return for each delivery the body in its endpoint's format and the rest of its content;
+        the body is None if the event cannot be read at present.
         """
         await self._load_segments(connection, claimed)
-        await self._load_reports(connection, claimed)
+        await self._load_annotations(connection, claimed)
         found: list[Body | None] = [self._cached_body(each, endpoints) for each in claimed]
         missing = [each for each, body in zip(claimed, found, strict=True) if body is None]
         if missing:
@@ -88,7 +98,7 @@ class Loader:
                 for each, body in zip(claimed, found, strict=True)
             ]
         return [
-            (body, self._segment_of(each).segment)
+            LoadedContent(body, self._segment_of(each).segment, self._variables(each))
             for each, body in zip(claimed, found, strict=True)
         ]
 
@@ -104,7 +114,7 @@ class Loader:
             }
             gap = GapNotice(claimed.gap_first, claimed.sequence, resume, claimed.gap_reason or "")
             return gap_body(format, segment, gap)
-        if not self._has_reports(claimed):
+        if not self._has_annotations(claimed):
             return None
         report = self._report(claimed)
         if claimed.payload is not None:
@@ -124,7 +134,7 @@ class Loader:
             return None
         if isinstance(found, GapNotice):
             return gap_body(format, segment, found)
-        if not self._has_reports(claimed):
+        if not self._has_annotations(claimed):
             return None
         report = self._report(claimed)
         key = (*_key(claimed), format, report)
@@ -180,26 +190,31 @@ class Loader:
     def _segment_of(self, claimed: Claimed) -> SegmentName:
         return self._segments.get(claimed.segment_id, _UNKNOWN)
 
-    def _has_reports(self, claimed: Claimed) -> bool:
-        """Return False if reports are unknown: then nothing is sent rather than too much."""
-        return claimed.version_ids is None or all(id in self._reports for id in claimed.version_ids)
+    def _has_annotations(self, claimed: Claimed) -> bool:
+        """Return False if annotations are unknown: then nothing is sent rather than too much."""
+        return all(id in self._annotations for id in claimed.version_ids or ())
 
     def _report(self, claimed: Claimed) -> ReportTemplate | None:
-        if claimed.version_ids is None:
+        """Return the merged report; None unless all registrations have one."""
+        versions = [self._annotations[id] for id in claimed.version_ids or ()]
+        if not versions or len(versions) < len(claimed.registrations):
             return None
-        return merged_report(self._reports[id] for id in claimed.version_ids)
+        return merged_report(each.report for each in versions)
 
-    async def _load_reports(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
-        requested = {
-            id for each in claimed if each.version_ids is not None for id in each.version_ids
-        }
-        if requested <= self._reports.keys():
+    def _variables(self, claimed: Claimed) -> Mapping[int, str]:
+        """Return the variables that are bound to the event, by registration."""
+        versions = (self._annotations.get(id) for id in claimed.version_ids or ())
+        return {each.registration: each.variable for each in versions if each and each.variable}
+
+    async def _load_annotations(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
+        requested = {id for each in claimed for id in each.version_ids or ()}
+        if requested <= self._annotations.keys():
             return
-        if len(self._reports) + len(requested) > limits.CALLBACK_NAMES_CACHED_MAX:
-            self._reports.clear()
-        missing = requested - self._reports.keys()
-        found = await claims.load_reports(connection, missing)
-        self._reports.update(found)
+        if len(self._annotations) + len(requested) > limits.CALLBACK_NAMES_CACHED_MAX:
+            self._annotations.clear()
+        missing = requested - self._annotations.keys()
+        found = await claims.load_annotations(connection, missing)
+        self._annotations.update(found)
         if len(found) < len(missing):
             log.warning("callback_reports_unknown", versions=sorted(missing - found.keys())[:10])
 
@@ -217,7 +232,7 @@ def _target(secret_key: str, endpoint: CallbackEndpoint) -> CallbackTarget:
     """Return how to call an endpoint. One that cannot be called must not block the others."""
     try:
         secret = unseal(secret_key, endpoint.secret)
-        return target_of(endpoint.url, secret)
+        return target_of(endpoint.url, secret, endpoint.zone)
     except (Unsealable, ValueError) as error:
         return CallbackTarget(endpoint.url, None, "", "", b"", str(error))
 

@@ -42,8 +42,8 @@ class PostResult(NamedTuple):
     attempt: AttemptRecord
 
 
-def target_of(text: str, secret: bytes) -> CallbackTarget:
-    """Return how to call a URL. Raise ValueError."""
+def target_of(text: str, secret: bytes, zone: str) -> CallbackTarget:
+    """Return how to call a URL for an endpoint of a zone. Raise ValueError."""
     url = URL(text)
     host, port = url.raw_host, url.port
     if url.scheme not in ("http", "https") or not host or port is None:
@@ -54,9 +54,8 @@ def target_of(text: str, secret: bytes) -> CallbackTarget:
         f"host: {name if url.is_default_port() else f'{name}:{port}'}\r\n"
         f"user-agent: {USER_AGENT}\r\naccept: */*\r\n"
     )
-    return CallbackTarget(
-        text, Origin(host, port, url.scheme == "https"), url.raw_path_qs, head, secret
-    )
+    origin = Origin(host, port, url.scheme == "https", zone)
+    return CallbackTarget(text, origin, url.raw_path_qs, head, secret)
 
 
 async def post(

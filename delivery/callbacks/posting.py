@@ -147,7 +147,8 @@ class Posting:
         if late or not self._heartbeat.is_alive:
             self._outbox.give_back(claimed)
             return None
-        if delivery.body is not None and 0 < delivery.body.expires_at_us <= self._clock.now_us():
+        body = delivery.content.body
+        if body is not None and 0 < body.expires_at_us <= self._clock.now_us():
             decision = RetryDecision("expired")
             self._outbox.add(DeliveryResult(claimed, decision, None))
             return decision

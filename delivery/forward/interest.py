@@ -115,10 +115,9 @@ class CallbackInterest:
 
     def match(self, event: Event, sequence: int) -> Recipients:
         """Return the endpoints that an event is delivered to, each with its matching registrations,
-        ascending (SUN-15), and the versions whose reports derive the event (OIF-06). Raise
-        IndexDamaged.
+        ascending (SUN-15), and the versions whose reports and variables count. Raise IndexDamaged.
         """
-        match = Recipients({}, {})
+        match = Recipients({}, {}, set())
         if self._versions:
             self._find(event, sequence, match)
         if self.indexed is not None:

@@ -24,8 +24,8 @@ from delivery.forward.metrics import update_metrics
 from delivery.forward.zone import ZoneCaches, ZoneView, zone_of_stream
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.event_loop import run_in_slices
 from eventhub.base.logs import get_logger
-from eventhub.base.time_slices import run_in_slices
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID

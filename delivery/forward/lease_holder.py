@@ -15,8 +15,8 @@ from delivery.forward.leases import Lease, LeaseLost
 from delivery.forward.stream import ForwarderContext, StreamForwarder
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError
+from eventhub.base.event_loop import wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.base.waiting import set_within
 from eventhub.postgresql.arrays import adapt
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within, connect
 
@@ -66,7 +66,7 @@ class LeaseHolder:
                     await connection.close()
                 connection = None
                 self._renew_at_s = self._context.clock.monotonic_s() + limits.HEAD_POLL_INTERVAL_S
-            await set_within(self._wake_up, self._pause_s())
+            await wait_until_set(self._wake_up, self._pause_s())
 
     def _pause_s(self) -> float:
         """Return the pause until the next step; without streams only the heartbeat is due."""

@@ -27,7 +27,9 @@ class MatchedEvent(NamedTuple):
     cursor: Cursor  # of the event
     segment: SegmentRef
     registrations: dict[int, list[int]]  # endpoint -> registrations that matched, ascending
-    version_ids: Mapping[int, list[int]] = {}  # endpoint -> versions whose reports derive the event
+    version_ids: Mapping[
+        int, list[int]
+    ] = {}  # endpoint -> versions whose reports and variables count
 
 
 class DeliveryRow(NamedTuple):
@@ -37,9 +39,7 @@ class DeliveryRow(NamedTuple):
     sequence: int
     endpoint_id: int
     registrations: list[int]
-    version_ids: list[int] | None = (
-        None  # versions whose reports derive the event; None: the event as it is
-    )
+    version_ids: list[int] | None = None  # versions whose reports and variables count; None: none
 
 
 class DeliveryBatch(NamedTuple):

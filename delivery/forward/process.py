@@ -24,11 +24,10 @@ from delivery.forward.zone import ZoneCaches
 from delivery.partitions.create import create_partitions
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits, metrics
-from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
+from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log, ReadsArchive
 from eventhub.postgresql.connections import CONNECTION_ERRORS, reading
 from eventhub.types.registry import TypeRegistry
@@ -178,7 +177,7 @@ class ForwarderProcess:
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 continue
-            await set_within(self._streams_changed, limits.FORWARD_STREAMS_CHECK_S)
+            await wait_until_set(self._streams_changed, limits.FORWARD_STREAMS_CHECK_S)
 
     async def _expand(self, context: ForwarderContext) -> None:
         """Expand fan-outs in batches, those of this process and those that others left."""
@@ -196,7 +195,7 @@ class ForwarderProcess:
                 continue
             idle = not context.leases.share.streams
             pause_s = limits.FORWARD_STREAMS_CHECK_S if idle else limits.FANOUT_CHECK_INTERVAL_S
-            await set_within(self._fanout_written, pause_s)
+            await wait_until_set(self._fanout_written, pause_s)
 
 
 async def _report_lag(holder: LeaseHolder, context: ForwarderContext) -> None:

@@ -19,8 +19,8 @@ from delivery.forward.write import MissedEvents, segment_refs, write, write_gap
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError, Gone
+from eventhub.base.event_loop import wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, reading
@@ -109,7 +109,7 @@ class StreamForwarder:
 
     async def _process_next(self, follower: Follower) -> None:
         self._wake_up.clear()
-        batch = follower.ready(limits.READ_EVENTS_MAX)
+        batch = follower.next_in_ring(limits.READ_EVENTS_MAX)
         if batch is None:
             batch = await follower.catch_up()
         if batch:
@@ -125,7 +125,7 @@ class StreamForwarder:
             await self._wake_up.wait()
             return
         wait_s = self._written_s + limits.CHECKPOINT_INTERVAL_S - self._context.clock.monotonic_s()
-        if not await set_within(self._wake_up, wait_s):
+        if not await wait_until_set(self._wake_up, wait_s):
             await self._save_position(follower.cursor)
 
     async def _forward(self, follower: Follower, batch: list[StoredEvent]) -> None:

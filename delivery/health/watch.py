@@ -18,8 +18,8 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.env import Env
 from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.event_loop import wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.base.waiting import set_within
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
 from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, WELL, Component, HealthReport
@@ -68,7 +68,7 @@ class HealthWatch:
                     self._last = self._report()
                     _update_metrics(self._last)
                     await asyncio.sleep(limits.HEALTH_CHECK_INTERVAL_S)
-                    await set_within(self._requested, self._idle_s())
+                    await wait_until_set(self._requested, self._idle_s())
         finally:
             _watches.remove(self)
 

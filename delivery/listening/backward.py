@@ -16,7 +16,7 @@ from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone
-from eventhub.eventlog.history import StreamEnds, before, stream_ends
+from eventhub.eventlog.backward_cursors import StreamEnds, before, stream_ends
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
@@ -106,7 +106,7 @@ async def _run(log: Log, stream: StreamInfo, low: Cursor, high: Cursor) -> list[
                 if not page:
                     break
                 run += page
-                follower.took(page[-1])
+                follower.advance_to(page[-1])
         except Gone:
             return []
     return run

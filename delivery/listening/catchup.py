@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable
 
 from eventhub.base import limits
-from eventhub.base.fair_queue import Admission, Party, Slots
+from eventhub.base.fair_queue import Admission, QueueOwner, Slots
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import StoredEvent
@@ -30,10 +30,10 @@ class CatchUpScheduler:
         self.reads = Admission(Slots(limits.CATCH_UP_READS, 1))
         self.slices = Admission(slices)
 
-    async def handshake(self, party: Party) -> None:
+    async def handshake(self, owner: QueueOwner) -> None:
         """Wait for a time slice of the event loop to accept a socket."""
-        await self.handshakes.enter(party)
-        asyncio.get_running_loop().call_soon(self.handshakes.leave, party)
+        await self.handshakes.enter(owner)
+        asyncio.get_running_loop().call_soon(self.handshakes.leave, owner)
 
 
 class TimeSlices:
@@ -41,9 +41,9 @@ class TimeSlices:
     that a bounded number run before everything else continues.
     """
 
-    def __init__(self, slices: Admission, party: Party) -> None:
+    def __init__(self, slices: Admission, owner: QueueOwner) -> None:
         self._slices = slices
-        self._party = party
+        self._owner = owner
         self._requested: asyncio.Future[None] | None = None
         self._until_s = 0.0  # a granted slice is valid until then
 
@@ -55,9 +55,9 @@ class TimeSlices:
         if self._until_s > loop.time():
             self._until_s = 0.0
             return True
-        requested = self._slices.request(self._party)
+        requested = self._slices.request(self._owner)
         if requested is None:
-            loop.call_soon(self._slices.leave, self._party)
+            loop.call_soon(self._slices.leave, self._owner)
             return True
         self._requested = requested
         requested.add_done_callback(lambda done: self._granted(done, waker))
@@ -65,8 +65,8 @@ class TimeSlices:
 
     async def wait(self) -> None:
         """Wait for a slice."""
-        await self._slices.enter(self._party)
-        asyncio.get_running_loop().call_soon(self._slices.leave, self._party)
+        await self._slices.enter(self._owner)
+        asyncio.get_running_loop().call_soon(self._slices.leave, self._owner)
 
     def drop(self) -> None:
         """Stop waiting."""
@@ -79,7 +79,7 @@ class TimeSlices:
         if done.cancelled():
             return
         loop = asyncio.get_running_loop()
-        loop.call_soon(self._slices.leave, self._party)
+        loop.call_soon(self._slices.leave, self._owner)
         self._until_s = loop.time() + limits.CATCH_UP_SLICE_S_MAX
         if waker is not None:
             waker.set()
@@ -99,9 +99,9 @@ def page_bytes(page: Iterable[StoredEvent]) -> int:
 class PageReader:
     """Reads pages of one listener, one at a time, each after its admission."""
 
-    def __init__(self, reads: Admission, party: Party) -> None:
+    def __init__(self, reads: Admission, owner: QueueOwner) -> None:
         self._reads = reads
-        self._party = party
+        self._owner = owner
         self._reading: asyncio.Task[list[StoredEvent]] | None = None
         self._closed = False
 
@@ -145,7 +145,7 @@ class PageReader:
         return self._reading
 
     async def _read(self, follower: Follower) -> list[StoredEvent]:
-        async with self._reads.hold(self._party):
+        async with self._reads.hold(self._owner):
             if self._closed:
                 return []
             return await follower.catch_up(_limits_of_page(follower))

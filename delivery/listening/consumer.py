@@ -12,14 +12,14 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.listening.frames import SUBPROTOCOLS, Frame, frames_for
 from delivery.listening.pump import SocketPump, SocketWriter
-from delivery.listening.query import token_of
+from delivery.listening.query import credential_of
 from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField, NotFound, Unauthenticated
 from eventhub.base.logs import get_logger
-from eventhub.http.messages import Message, Receive, Scope, Send, problem_response, read_head
+from eventhub.http.messages import Message, Receive, Scope, Send, problem_response
 
 log = get_logger(__name__)
 
@@ -86,7 +86,7 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(CLOSE_FAILED, "internal")
 
     async def _send(self, frames: list[Frame]) -> None:
-        """Send the frames, with one write if the server can (eventhub/websocket.py)."""
+        """Send the frames, with one write if the server can (eventhub/web/websocket.py)."""
         send_frames = self.scope.get("extensions", {}).get("eventhub.send_frames")
         if send_frames is not None:
             await send_frames(frames)
@@ -135,7 +135,7 @@ class WebSocketRoute:
             select_subprotocol(scope)
             reservation = ExitStack()
             reservation.enter_context(self._monitor.admit(principal))
-            await self._catch_up.handshake(principal.party)
+            await self._catch_up.handshake(principal.queue_owner)
         except EventHubError as error:
             await receive()  # the connect message
             await _refuse(error, send)
@@ -145,12 +145,8 @@ class WebSocketRoute:
             await self._consumer(scope, receive, send)
 
     async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
-        """Authenticate by header, or for browsers by `?token=`, which takes connection tokens only:
-        API keys stay out of URLs.
-        """
-        headers = scope["headers"]
-        token = token_of(scope.get("query_string", b""), headers, "token")
-        credential = read_head(headers).credential if token is None else token
+        """Return the credential of the request and its principal."""
+        credential = credential_of(scope.get("query_string", b""), scope["headers"])
         return credential, await self._authorizer.authenticate(credential)
 
 

@@ -2,12 +2,13 @@
 frames end with the stored bytes (EMC-31), server-sent events, lines, pages. Plain module.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 import orjson
 
+from delivery.bindings import bindings_json
 from eventhub.event import cloudevents, event_pb2
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.stored import StoredEvent
@@ -40,6 +41,7 @@ class EventHeader:
     registrations: Sequence[int] = ()  # those named by the listener that matched
     latest_version: str = ""  # of the event's type, if newer than the event's (FOX-20)
     signature: bool = False  # the listener requested the signatures of events (FOX-17)
+    variables: Mapping[int, str] | None = None  # bound to the event, by registration (RDY-17)
 
 
 class FrameFormat(Protocol[T]):
@@ -94,6 +96,7 @@ class ProtobufFrames:
             frame.registrations.extend(header.registrations)
             frame.latest_version = header.latest_version
             frame.signature = stored.signature if header.signature else ""
+            frame.variables.update(header.variables or {})
         head, payload = frame.SerializeToString(), stored.payload
         size = varint(len(payload))
         whole = varint(len(head) + 1 + len(size) + len(payload))
@@ -191,6 +194,8 @@ def _about(header: EventHeader, stored: StoredEvent) -> str:
     matched = ""
     if header.registrations:
         matched = f'"registrations":[{",".join(map(str, header.registrations))}],'
+        if header.variables:
+            matched += f'"bindings":{bindings_json(header.variables, stored.cursor)},'
     latest = f'"latest_version":"{header.latest_version}",' if header.latest_version else ""
     signed = f'"signature":"{stored.signature}",' if header.signature else ""
     return f'{named}"prev":{header.prev},"liveness":"{header.liveness}",{signed}{latest}{matched}'

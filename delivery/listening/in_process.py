@@ -108,7 +108,9 @@ class _DeliveredFormat:
             orjson.loads(stored.json),
             tuple(header.registrations),
             time_text(stored.appended_at_us),
-            signature=stored.signature if header.signature else "",
+            header.latest_version,
+            stored.signature if header.signature else "",
+            header.variables or {},
         )
 
     def state(self, listener: str, key: str, stored: log_types.StoredEvent) -> Delivered:

@@ -19,14 +19,14 @@ from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits, frame_plain_ev
 from delivery.listening.catchup import PageMemory, PageReader, TimeSlices, page_bytes
 from delivery.listening.filtering import compile_filter
 from delivery.listening.frames import FrameFormat, T
-from delivery.listening.protocol import ListenerFilter, ListenerState, refusal
+from delivery.listening.protocol import NOTHING_MATCHED, ListenerFilter, ListenerState, refusal
 from delivery.listening.registration_matcher import RegistrationMatcher, require_own
 from delivery.listening.request import ListenRequest
 from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import Gone
-from eventhub.base.fair_queue import HUB
+from eventhub.base.fair_queue import HUB_WORK
 from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.read import Start
@@ -69,7 +69,7 @@ class StreamListener:
         self._predicate = ""  # its filter in predicate form
         self._trail = AuditTrail()
         self._waker: asyncio.Event | None = None
-        self._party = HUB  # the client that it works for
+        self._owner = HUB_WORK  # the client that it works for
         self._slices: TimeSlices
 
     @classmethod
@@ -98,9 +98,9 @@ class StreamListener:
         state.missed = "recovery" if resumes else "playback"
         listener = cls(services, info, request, state)
         listener._hierarchy = hierarchy
-        listener._party = principal.party
-        listener._slices = TimeSlices(services.catch_up.slices, listener._party)
-        listener._pages = PageReader(services.catch_up.reads, listener._party)
+        listener._owner = principal.queue_owner
+        listener._slices = TimeSlices(services.catch_up.slices, listener._owner)
+        listener._pages = PageReader(services.catch_up.reads, listener._owner)
         metrics.LISTENERS.inc()
         try:
             await listener._start(principal)
@@ -221,7 +221,7 @@ class StreamListener:
 
     async def _fill_events(self) -> bool:
         pages, follower = self._pages, self._follower
-        page = None if pages.under_way else follower.ready(limits.FRAMES_PER_SLICE_MAX)
+        page = None if pages.under_way else follower.next_in_ring(limits.FRAMES_PER_SLICE_MAX)
         read = page is None
         if page is None:
             page = await pages.take(follower)
@@ -230,7 +230,7 @@ class StreamListener:
         if self._matcher is not None:
             await self._matcher.catch_up(self.cursor.sequence)
         await self._learn_types(page)
-        follower.took(page[-1])
+        follower.advance_to(page[-1])
         self._put(page, read=read)
         return True
 
@@ -257,7 +257,7 @@ class StreamListener:
 
     async def _fill_snapshot(self, page: StatePage) -> bool:
         reads = self._services.catch_up.reads
-        async with reads.hold(self._party), reading(self._services.log.pool) as connection:
+        async with reads.hold(self._owner), reading(self._services.log.pool) as connection:
             keys = await read_state(connection, self.info.id, page)
         if keys:
             await self._learn_types(state.stored for state in keys)
@@ -314,10 +314,10 @@ class StreamListener:
                 end = at
             if not state.filter.matches(stored, now_us):
                 continue
-            matched = () if matcher is None else matcher.matching(stored)
-            if matcher is None or matched:
+            matched = NOTHING_MATCHED if matcher is None else matcher.matching(stored)
+            if matcher is None or matched.ids:
                 latest = types.newest_for(stored.event) if types else ""
-                shaped = stored if matcher is None else matcher.shaped(stored, matched)
+                shaped = stored if matcher is None else matcher.shaped(stored, matched.ids)
                 frames.append(state.event(shaped, form, matched, latest))
                 written += len(stored.payload)
         return at
@@ -355,7 +355,7 @@ class StreamListener:
         following = AsyncExitStack()
         follower = self._services.log.follow(self.info, start)
         old = self._following
-        async with self._services.catch_up.opens.hold(self._party):
+        async with self._services.catch_up.opens.hold(self._owner):
             self._follower = await following.enter_async_context(follower)
         self._following = following
         if self._waker is not None:

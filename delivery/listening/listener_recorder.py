@@ -19,8 +19,8 @@ from psycopg_pool import AsyncConnectionPool
 from delivery.listening import listener_rows
 from delivery.listening.listener_rows import ListenerKey, ListenerProgress, NewListener
 from eventhub.base import limits
-from eventhub.base.background import run_forever
 from eventhub.base.errors import DatabaseUnavailable
+from eventhub.base.event_loop import run_forever
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql.connections import Connection, reading, reading_pool

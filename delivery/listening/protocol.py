@@ -7,7 +7,7 @@ that do not match its request (EMC-05).
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -76,6 +76,16 @@ class ListenerFilter(NamedTuple):
         return True
 
 
+class MatchedRegistrations(NamedTuple):
+    """The registrations that an event matched, ascending, and the variables that they bind."""
+
+    ids: Sequence[int] = ()
+    variables: Mapping[int, str] | None = None
+
+
+NOTHING_MATCHED = MatchedRegistrations()
+
+
 class ListenerState:
     """The state of one listener: its filter and the last sequence reported. A listener without a
     name is the only one of its connection.
@@ -134,16 +144,16 @@ class ListenerState:
         self,
         stored: StoredEvent,
         form: FrameFormat[T],
-        registrations: Sequence[int] = (),
+        matched: MatchedRegistrations = NOTHING_MATCHED,
         latest: str = "",
     ) -> T:
-        """Return the frame of a matching event. It names the registrations that matched, and the
-        latest version of the event's type if that is newer (FOX-20).
+        """Return the frame of a matching event. It names the registrations that matched, the
+        variables that they bind, and the latest version of the event's type if that is newer
+        (FOX-20).
         """
         liveness = "live" if stored.sequence > self.started_head else self.missed
-        header = EventHeader(
-            self.name_json, self.last_reported, liveness, registrations, latest, self.signature
-        )
+        last, (ids, variables) = self.last_reported, matched
+        header = EventHeader(self.name_json, last, liveness, ids, latest, self.signature, variables)
         frame = form.event(header, stored)
         self.last_reported = stored.sequence
         if self.window is not None:

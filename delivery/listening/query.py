@@ -87,21 +87,21 @@ def parse_query(query_string: bytes) -> dict[str, str]:
 
 
 def credential_of(query_string: bytes, headers: Headers) -> str:
-    """Return the credential of the header, or for an EventSource of `?access_token=`, which takes
-    connection tokens only: API keys stay out of URLs. Raises Unauthenticated, InvalidCredentials.
+    """Return the credential of the header, or for browsers, whose EventSource and WebSocket send no
+    headers, that of `?access_token=` (RFC 6750). Raises Unauthenticated, InvalidCredentials.
     """
-    found = token_of(query_string, headers, "access_token")
+    found = _token_of(query_string, headers)
     return read_head(headers).credential if found is None else found
 
 
-def token_of(query_string: bytes, headers: Headers, parameter: str) -> str | None:
+def _token_of(query_string: bytes, headers: Headers) -> str | None:
     """Return the connection token in the URL; None if there is none. Raises InvalidCredentials for
     an API key, Unauthenticated for a token that is too long, InvalidField for a second credential.
     """
-    if parameter.encode() not in query_string:
+    if b"access_token" not in query_string:
         return None
     pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
-    found = [value for name, value in pairs if name == parameter]
+    found = [value for name, value in pairs if name == "access_token"]
     if not found:
         return None
     require_one_credential(headers, others=len(found))

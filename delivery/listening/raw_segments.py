@@ -16,13 +16,12 @@ from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.restricted import is_restricted
 from delivery.listening.services import ListenerServices
 from delivery.listening.single_reader import SingleReader
-from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Principal, is_shown
 from eventhub.base import limits
 from eventhub.base.errors import Forbidden, Gone
 from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive
-from eventhub.eventlog.history import SegmentInfo, find_segment
+from eventhub.eventlog.backward_cursors import SegmentInfo, find_segment
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
 from eventhub.http.call import Call

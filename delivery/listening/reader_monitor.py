@@ -16,14 +16,14 @@ from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import Overloaded, TooManyRequests
+from eventhub.base.event_loop import wait_until_set
 from eventhub.base.logs import get_logger
-from eventhub.base.waiting import set_within
 
 log = get_logger(__name__)
 
 
 class ReaderConnection(Protocol):
-    """The transport under a reader, apart from sending (eventhub/websocket.py, server.py)."""
+    """The transport under a reader, apart from sending (eventhub/web/websocket.py, server.py)."""
 
     def abandon(self, frame: Frame) -> None:
         """Send a last frame without waiting, and drop the connection soon after."""
@@ -121,7 +121,7 @@ class ReaderMonitor:
         while True:
             if not self._monitored:
                 self._has_readers.clear()
-                await set_within(self._has_readers, limits.READER_CHECK_IDLE_INTERVAL_S)
+                await wait_until_set(self._has_readers, limits.READER_CHECK_IDLE_INTERVAL_S)
             if self._monitored:
                 await asyncio.sleep(limits.READER_CHECK_INTERVAL_S)
                 self._check_all()

@@ -6,8 +6,9 @@ versions stay in the matcher. Plain module.
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+from delivery.listening.protocol import MatchedRegistrations
 from eventhub.access.principal import Principal
-from eventhub.base.time_slices import run_in_slices
+from eventhub.base.event_loop import run_in_slices
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.postgresql.connections import reading
@@ -49,6 +50,7 @@ class RegistrationMatcher:
         self._hierarchy = hierarchy
         self._versions: dict[int, StreamVersion] = {}
         self._reporting: dict[int, list[StreamVersion]] = {}  # with a report, by registration
+        self._binds = False  # whether a filter binds a variable
         self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
         self._matcher = Matching(AUTO, self._hierarchy).new()
         self._matched: set[int] = set()  # ids of versions in the matcher
@@ -90,13 +92,17 @@ class RegistrationMatcher:
         if all(end is not None and end <= after for end in ends):
             raise UnknownRegistration("The registrations of this listener have ended.")
 
-    def matching(self, stored: StoredEvent) -> list[int]:
-        """Return the registrations that the event matches, ascending. The listener checks before
-        whether the client may see the event.
+    def matching(self, stored: StoredEvent) -> MatchedRegistrations:
+        """Return the registrations that the event matches, and the variables that they bind. The
+        listener checks before whether the client may see the event.
         """
         found = (self._versions[id] for id in self._matcher.match(stored.event))
-        held = (version for version in found if self._holds(version, stored.sequence))
-        return sorted({version.registration for version in held})
+        held = [version for version in found if self._holds(version, stored.sequence)]
+        ids = sorted({version.registration for version in held})
+        if not self._binds:
+            return MatchedRegistrations(ids)
+        bound = {one.registration: one.variable for one in held if one.variable is not None}
+        return MatchedRegistrations(ids, bound)
 
     def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
         """Return what is delivered of an event that matches these registrations: the event, or what
@@ -179,6 +185,7 @@ class RegistrationMatcher:
         by_id = {version.id: version for version in versions}
         await run_in_slices(self._update(by_id))
         self._suspensions, self._versions = suspensions, by_id
+        self._binds = any(version.variable is not None for version in versions)
         self._reporting = {}
         for version in versions:
             if version.report is not None:

@@ -19,7 +19,7 @@ from delivery.listening.frames import (
 from delivery.listening.query import EventsRequest
 from eventhub.event.json_codec import EventJson
 from eventhub.event.json_types import Int64, Time
-from eventhub.eventlog.history import StreamEnds
+from eventhub.eventlog.backward_cursors import StreamEnds
 from eventhub.eventlog.start_positions import cursor_text
 from eventhub.eventlog.stored import Cursor, CursorJson
 from eventhub.http.messages import Response

@@ -21,7 +21,7 @@ from delivery.listening.single_reader import SingleReader, batches
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
-from eventhub.eventlog.history import StreamEnds, stream_ends
+from eventhub.eventlog.backward_cursors import StreamEnds, stream_ends
 from eventhub.eventlog.stored import Cursor
 from eventhub.http.call import Call
 from eventhub.http.messages import Headers, Peer, Response, StreamingResponse, utf8_path
@@ -105,7 +105,7 @@ class ListenHandler:
         services = self._services
         listener = await StreamListener.open(services, principal, request.listen)
         try:
-            async with services.catch_up.opens.hold(principal.party):
+            async with services.catch_up.opens.hold(principal.queue_owner):
                 ends = await stream_ends(services.log, listener.info)
         except BaseException:
             await listener.close()

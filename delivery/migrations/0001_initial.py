@@ -365,7 +365,7 @@ class Migration(migrations.Migration):
                     "version_ids",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.TextField(),
-                        db_comment="version ids of each endpoint, as arrays; empty: no report derives the event",
+                        db_comment="version ids of each endpoint, as arrays; empty: none",
                         db_default=[],
                         size=None,
                     ),
@@ -505,7 +505,7 @@ class Migration(migrations.Migration):
                     "version_ids",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(),
-                        db_comment="versions whose reports derive the event; null: the event as it is",
+                        db_comment="versions whose reports and variables count; null: none",
                         null=True,
                         size=None,
                     ),

@@ -17,11 +17,10 @@ import pyarrow.parquet as pq
 from eventhub.base import limits
 from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.archive import manifest
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.layout import UNFINISHED
 from eventhub.eventlog.archive.write import HashingFile
-from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from eventhub.postgresql.arrow import ArrowSnapshot
 
 _UNFINISHED = f"{UNFINISHED}/partitions"  # others may archive segments meanwhile

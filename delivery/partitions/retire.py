@@ -16,7 +16,7 @@ from delivery.partitions.archive import ArchivedPartition, PartitionArchive
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.eventlog.errors import ArchiveUnavailable
 from eventhub.eventlog.retention.cleaning import is_exported
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection

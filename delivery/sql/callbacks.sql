@@ -28,8 +28,9 @@ SELECT hop.endpoint_id AS id,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
        b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
        AS spares,
-       e.url, e.secret, e.client_id, e.format
+       e.url, e.secret, e.client_id, z.name AS zone, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
+           LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
  ORDER BY hop.endpoint_id
 
@@ -64,8 +65,9 @@ SELECT hop.endpoint_id AS id, hop.stream_id, hop.run,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
        b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
        AS spares,
-       e.url, e.secret, e.client_id, e.format
+       e.url, e.secret, e.client_id, z.name AS zone, e.format
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
+           LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
  ORDER BY hop.endpoint_id, hop.stream_id, hop.run
 
@@ -145,9 +147,10 @@ SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::
 -- name: segments
 SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
 
--- name: reports
--- The reports of versions of registrations. A version is never changed and never deleted.
-SELECT id, report::text AS report FROM registration_versions WHERE id = ANY (%(versions)s) AND report IS NOT NULL
+-- name: annotations
+-- The reports and variables of versions of registrations. A version that a delivery may need is not deleted.
+SELECT id, registration_id AS registration, report::text AS report, variable FROM registration_versions
+ WHERE id = ANY (%(versions)s) AND (report IS NOT NULL OR variable IS NOT NULL)
 
 -- name: retained_bytes
 -- The delivery's own copy of its event, which it may have received after it was claimed; in any partition.

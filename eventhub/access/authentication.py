@@ -14,8 +14,8 @@ from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
 
+from eventhub.access.credential_queries import FIND_BY_DIGEST, principal_of
 from eventhub.access.keys import digest_of, is_key
-from eventhub.access.keys_sql import FIND_BY_DIGEST, principal_of
 from eventhub.access.principal import Principal
 from eventhub.base.errors import CsrfFailed, InvalidCredentials
 

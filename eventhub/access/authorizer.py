@@ -13,9 +13,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, LiteralString, NamedTuple, TypeVar
 
+from eventhub.access.credential_queries import (
+    FIND_BY_DIGEST,
+    FIND_BY_PUBLIC_ID,
+    FIND_LOGIN,
+    operator_of,
+    principal_of,
+)
 from eventhub.access.keys import is_key
-from eventhub.access.keys_sql import FIND_BY_DIGEST, FIND_BY_PUBLIC_ID, principal_of
-from eventhub.access.operators_sql import FIND_LOGIN, operator_of
 from eventhub.access.principal import Principal, narrow
 from eventhub.access.tokens import Claims, LoginClaims, TokenClaims, read_token
 from eventhub.base import limits, metrics

@@ -9,6 +9,7 @@ import orjson
 
 OPERATOR = "operator"
 CLIENT = "demo"
+ZONE = "default"
 
 
 class DemoAccess(NamedTuple):

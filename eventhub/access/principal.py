@@ -1,15 +1,22 @@
-"""The principal of a request: a key with its client, zone and grants. Plain module."""
+"""The caller: a key with its client, zone and grants, or an operator; what it may do, and which
+events it may see. Plain module.
+
+Every path that exposes an event, or data derived from one, applies `is_shown`. An operator is no
+client and sees every event of the zone it names.
+"""
 
 from typing import NamedTuple
 
-from eventhub.access.grants import Grant, allows, to_listen
+from eventhub.access.grants import ACTIONS, Grant, allows, to_listen
 from eventhub.access.tokens import Claims
 from eventhub.base.errors import Forbidden
-from eventhub.base.fair_queue import Party
+from eventhub.base.fair_queue import QueueOwner
+from eventhub.event.audience import may_see
+from eventhub.event.envelope import Event
 
 
 class Principal(NamedTuple):
-    """A live key, or the login behind an operator's connection token (operators_sql.py).
+    """A live key, or the login behind an operator's connection token (credential_queries.py).
 
     `expires_at_us`: when the key or the token expires; None: never. `groups`: of the client.
     """
@@ -26,9 +33,9 @@ class Principal(NamedTuple):
     groups: frozenset[str] = frozenset()
 
     @property
-    def party(self) -> Party:
-        """The party that its work is counted for in fair queues."""
-        return Party(self.zone_id, self.client_id)
+    def queue_owner(self) -> QueueOwner:
+        """The owner that its work is counted for in fair queues."""
+        return QueueOwner(self.zone_id, self.client_id)
 
     @property
     def is_operator(self) -> bool:
@@ -74,3 +81,66 @@ def narrow(principal: Principal, claims: Claims) -> Principal:
     if principal.expires_at_us is not None:
         ends.append(principal.expires_at_us)
     return principal._replace(narrowed=claims.grants, expires_at_us=min(ends))
+
+
+class Actor(NamedTuple):
+    """The caller of a management request and its zone: a key in its own zone, or an operator in the
+    zone that the request names. `principal`: None for an operator, which may do all.
+    """
+
+    zone_id: int
+    zone: str
+    principal: Principal | None
+
+    def may(self, action: str, stream: str) -> bool:
+        return self.principal is None or self.principal.may(action, stream)
+
+    def require(self, action: str, stream: str) -> None:
+        """Raise Forbidden unless `may`.
+
+        Managing anything other than a stream (clients, keys, channels) needs the pattern `*`.
+        """
+        if self.principal is not None:
+            self.principal.require(action, stream)
+
+    def may_listen(self, stream: str) -> bool:
+        """Return True if the actor may read the stream; `system` needs a manage grant."""
+        return self.may(to_listen(stream), stream)
+
+    def require_listen(self, stream: str, *, field: str | None = None) -> None:
+        """Raise Forbidden at `field` unless `may_listen`."""
+        try:
+            self.require(to_listen(stream), stream)
+        except Forbidden as error:
+            error.field = field
+            raise
+
+    @property
+    def manages_zone(self) -> bool:
+        """True if the actor may manage the whole zone, not only some of its streams."""
+        return self.principal is None or self.principal.manages_zone
+
+    def require_zone_manager(self) -> None:
+        """Raise Forbidden unless `manages_zone`: clients, keys and channels concern the whole zone,
+        so a manage grant on some streams is not enough.
+        """
+        if not self.manages_zone:
+            raise Forbidden(
+                "This needs the grant manage:*, because it concerns the whole zone.",
+                grant={"action": "manage", "streams": "*"},
+            )
+
+    def sees(self, stream: str) -> bool:
+        """Return True if any grant covers the stream: each action shows what the stream is."""
+        return any(self.may(action, stream) for action in ACTIONS)
+
+    def require_operator(self) -> None:
+        if self.principal is not None:
+            raise Forbidden("Only an operator may do this; log in with POST /v1/session.")
+
+
+def is_shown(event: Event, principal: Principal | None) -> bool:
+    """Return True if the caller may see the event. An operator is None or a login's principal."""
+    if principal is None or principal.is_operator:
+        return True
+    return may_see(event, principal.client, principal.groups)

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 
 from django.db import models
 
-from eventhub.access.actor import Actor
 from eventhub.access.models import Channel, Client, Zone
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Actor, Principal
 from eventhub.base import limits
 from eventhub.base.errors import NotFound, UnknownChannel
 

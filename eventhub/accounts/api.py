@@ -12,14 +12,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub.access import selectors
+from eventhub.access.credential_queries import OPERATOR_GRANTS
 from eventhub.access.keys import is_public_id
 from eventhub.access.models import ApiKey, Channel, Client, Zone
-from eventhub.access.operators_sql import OPERATOR_GRANTS
 from eventhub.access.tokens import Claims, TokenClaims
 from eventhub.accounts import keys, login, serializers, services
 from eventhub.api.grace import GRACE, read_grace
+from eventhub.api.json import LoginJSONParser
 from eventhub.api.pagination import WholeList
-from eventhub.api.parsers import LoginJSONParser
 from eventhub.api.permissions import AllowAnyone, IsOperator, IsZoneManager
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import EmptySerializer

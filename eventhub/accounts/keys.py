@@ -11,14 +11,14 @@ from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
 
-from eventhub.access.actor import Actor
 from eventhub.access.grants import Grant, covers
 from eventhub.access.keys import new_key
 from eventhub.access.models import ApiKey, Client
+from eventhub.access.principal import Actor
 from eventhub.access.selectors import lock_client
 from eventhub.access.tokens import Claims, mint_token
 from eventhub.api.announcements import announce_all, change_of
-from eventhub.api.conditions import require_unchanged
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import InvalidField, LimitReached, NotFound, WiderGrant

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.http import HttpRequest
 
+from eventhub.access.credential_queries import login_digest
 from eventhub.access.grants import Grant
-from eventhub.access.operators_sql import login_digest
 from eventhub.access.tokens import LoginClaims
 from eventhub.accounts.password_hashing import HashingSlots
 from eventhub.base import limits

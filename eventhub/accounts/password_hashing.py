@@ -12,7 +12,7 @@ from zlib import crc32
 
 from eventhub.base import limits
 from eventhub.base.errors import TooManyRequests
-from eventhub.base.fair_queue import FairQueue, Party
+from eventhub.base.fair_queue import FairQueue, QueueOwner
 
 
 class HashingSlots:
@@ -44,7 +44,7 @@ class HashingSlots:
             ):
                 raise TooManyRequests("Too many logins at once; wait a second.", retry_after_s=1)
             granted = threading.Event()
-            self._waiting.put(Party(0, crc32(address.encode())), granted)
+            self._waiting.put(QueueOwner(0, crc32(address.encode())), granted)
             self._waiting_of[address] += 1
         granted.wait()
         with self._lock:

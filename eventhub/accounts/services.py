@@ -11,11 +11,11 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from eventhub.access import credentials
-from eventhub.access.actor import Actor
 from eventhub.access.credentials import DemoAccess
 from eventhub.access.grants import ACTIONS, SYSTEM, Grant
 from eventhub.access.keys import digest_of
 from eventhub.access.models import Channel, Client, Zone
+from eventhub.access.principal import Actor
 from eventhub.access.selectors import (
     DEFAULT_CHANNEL,
     find_zone,
@@ -25,11 +25,11 @@ from eventhub.access.selectors import (
 )
 from eventhub.accounts import keys
 from eventhub.api.announcements import announce_all, change_of, raw_connection
-from eventhub.api.conditions import require_unchanged
 from eventhub.api.grace import end_of_grace, rfc3339
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
+from eventhub.base.broker import DELETE_DUE, request_task
 from eventhub.base.errors import ChannelConflict, Conflict, Forbidden, LimitReached, NotFound
-from eventhub.base.task_requests import DELETE_DUE, request_task
 from eventhub.eventlog import streams
 from eventhub.eventlog.errors import NotDeleting, OnHold, ZoneDeleting
 from eventhub.eventlog.models import Stream
@@ -256,7 +256,7 @@ def ensure_demo(credentials_file: Path) -> DemoAccess:
     access = written or credentials.new_access()
     _ensure_operator(access, reset=written is None)
     with transaction.atomic():
-        zone, _ = Zone.objects.get_or_create(name="default")
+        zone, _ = Zone.objects.get_or_create(name=credentials.ZONE)
         zone = lock_zone(zone_id=zone.pk)
         access = access._replace(key=_ensure_demo_key(zone, access.key))
         _ensure_channels(zone)

@@ -10,12 +10,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from eventhub.access.grants import ACTIONS, Grant, parse_grants
+from eventhub.access.names import NAME
 from eventhub.base import limits
 from eventhub.base.errors import InvalidMask, MissingField, NotPowerOfTwo, WiderGrant
 from eventhub.base.strict_json import NOT_NULL
 from eventhub.event.json_codec import time_text
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DECIMAL = re.compile(r"[0-9]{1,20}")
 _DEFINABLE_MASK_MAX = 1 << 62  # bit 63 is the channel `default`
 
@@ -55,7 +55,7 @@ class NameField(TextField):
 
     def to_internal_value(self, data: Any) -> str:
         text: str = super().to_internal_value(data)
-        if not _NAME.fullmatch(text):
+        if not NAME.fullmatch(text):
             self.fail("invalid_name")
         return text
 

@@ -2,7 +2,6 @@
 value is refused with the parameter's name. Django module.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -12,9 +11,8 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter
 
 from eventhub.access.names import valid_name
+from eventhub.api.pagination import NUMBER
 from eventhub.base import errors
-
-_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class TextFilter(django_filters.Filter):
@@ -40,7 +38,7 @@ class NumberFilter(TextFilter):
     kind = int
 
     def read(self, text: str) -> int:
-        if not _NUMBER.fullmatch(text):
+        if not NUMBER.fullmatch(text):
             raise errors.InvalidField("This must be a number.")
         return int(text)
 

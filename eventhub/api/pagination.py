@@ -18,7 +18,7 @@ from eventhub.access.names import valid_name
 from eventhub.base import limits
 from eventhub.base.errors import InvalidField
 
-_WHOLE = re.compile(r"[0-9]{1,18}")
+NUMBER = re.compile(r"[0-9]{1,18}")
 _DIGITS = {models.IntegerField: 9, models.DateTimeField: 17}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -51,7 +51,7 @@ def read_page(request: Request) -> Page:
     if after:
         valid_name(after, field="after")
     text = request.query_params.get("limit", str(limits.PAGE_ITEMS_DEFAULT))
-    if not _WHOLE.fullmatch(text) or not 1 <= int(text) <= limits.PAGE_ITEMS_MAX:
+    if not NUMBER.fullmatch(text) or not 1 <= int(text) <= limits.PAGE_ITEMS_MAX:
         raise InvalidField(f"A limit is from 1 to {limits.PAGE_ITEMS_MAX}.", field="limit")
     return Page(after, int(text))
 
@@ -152,7 +152,7 @@ def text_of(item: Any, fields: Sequence[models.Field]) -> str:
 def _value(text: str, field: models.Field) -> Any:
     if isinstance(field, models.CharField | models.TextField):
         return text
-    if not _WHOLE.fullmatch(text) or len(text) > _DIGITS.get(type(field), 18):
+    if not NUMBER.fullmatch(text) or len(text) > _DIGITS.get(type(field), 18):
         raise cursor_error()
     if isinstance(field, models.DateTimeField):
         return _EPOCH + timedelta(microseconds=int(text))

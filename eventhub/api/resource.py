@@ -1,25 +1,91 @@
-"""The base class of the views of the management API: the actor and its zone, and the actions of a
-resource over a queryset or over functions. Django module.
+"""The base class of the management API's views. Django module. A view parses its request strictly
+and answers with its position in `system`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import django.db
+import psycopg
 from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.cache import patch_vary_headers
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
 
 from eventhub.access import selectors
-from eventhub.access.actor import Actor
 from eventhub.access.names import valid_name
-from eventhub.api import conditions
+from eventhub.access.principal import Actor
+from eventhub.api.announcements import raw_connection
 from eventhub.api.filters import FilterSet
-from eventhub.api.pagination import CursorPagination
-from eventhub.api.view import StrictView, parse_number
-from eventhub.base.errors import EventHubError, NotFound
-from eventhub.eventlog.resource_changes import Resource
+from eventhub.api.if_match import (
+    CONDITIONS,
+    condition_of,
+    refuse_conditions,
+    tagged,
+    with_changes,
+)
+from eventhub.api.pagination import NUMBER, CursorPagination
+from eventhub.api.replies import Reply, action_id, current, one_snapshot, replying
+from eventhub.base import limits
+from eventhub.base.errors import (
+    BadRequest,
+    EventHubError,
+    NotFound,
+    Unauthenticated,
+    UnknownField,
+    UnsupportedMediaType,
+)
+from eventhub.base.strict_json import printable
+from eventhub.eventlog.resource_changes import Resource, position
+
+_WITH_BODY = ("PATCH", "POST", "PUT")
+
+
+class AlwaysJson(BaseContentNegotiation):
+    """Content negotiation that ignores Accept: responses are JSON, so no error becomes a 406."""
+
+    def select_parser(self, request: Request, parsers: Sequence[Any]) -> Any:
+        media_type = (request.content_type or "").partition(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == media_type), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Sequence[Any], format_suffix: str | None = None
+    ) -> tuple[Any, str]:
+        return renderers[0], renderers[0].media_type
+
+
+def _renew_position(reply: Reply) -> None:
+    """Set the position of a refused change to the present one: the change that refused it may be
+    newer than the request (`changed`, `conflict`).
+    """
+    if reply.position is not None:
+        with suppress(EventHubError, django.db.Error, psycopg.Error):
+            reply.position = position(raw_connection(), reply.stream_id)
+
+
+def _measure_chunked(request: HttpRequest) -> None:
+    """Set the length of a chunked body: DRF takes a request without Content-Length for one without
+    a body.
+    """
+    if "HTTP_TRANSFER_ENCODING" not in request.META or request.META.get("CONTENT_LENGTH"):
+        return
+    body = request.read(limits.MANAGE_BODY_BYTES_MAX + 1)
+    request.META["CONTENT_LENGTH"] = str(len(body))
+    request._body = body
+
+
+def parse_number(text: str, *, error: EventHubError) -> int:
+    """Return the number in a path. Raises `error` if it is none."""
+    if not NUMBER.fullmatch(text):
+        raise error
+    return int(text)
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 LIST = {"get": "list"}
@@ -61,11 +127,13 @@ def operation(
     return decorated
 
 
-class ResourceView(StrictView):
+class ResourceView(GenericViewSet):
     """The actions of a resource. A view provides its items (a queryset, or `get_object`), its
     changes (`perform_…`), and, if they take conditions, its `kind` in `resource_changes`.
     """
 
+    http_method_names = ("get", "post", "put", "patch", "delete", "head")  # CORS answers OPTIONS
+    content_negotiation_class = AlwaysJson
     noun: ClassVar[tuple[str, str]] = ("", "")  # "a client", "clients"
     kind = ""
     unknown: Callable[..., EventHubError] = NotFound
@@ -74,6 +142,63 @@ class ResourceView(StrictView):
     ordering: tuple[str, ...] = ("pk",)
     listed: tuple[str, ...] = ()  # columns of a list, where rows suffice: half the time of models
     cursor: tuple[str, ...] = ()  # fields of a page's `next`, if they are not those of `ordering`
+    _closing: ExitStack
+
+    # --- requests and replies ---
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        _measure_chunked(request)
+        with ExitStack() as self._closing:
+            return super().dispatch(request, *args, **kwargs)
+
+    def check_permissions(self, request: Request) -> None:
+        """Check authentication before the request: a stranger learns nothing of the hub."""
+        if request.user is not None:
+            self._begin(request)
+        elif any(each.schemes for each in self.get_permissions()):
+            raise Unauthenticated
+        known = {(one.location, one.name) for one in self.parameters()}
+        refuse_conditions(request, known)
+        encoding = request.headers.get("Content-Encoding", "").strip().lower()
+        if request.method in _WITH_BODY and encoding not in ("", "identity"):
+            raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
+        for name, texts in request.query_params.lists():
+            if (OpenApiParameter.QUERY, name) not in known:
+                raise UnknownField(
+                    "This operation has no such query parameter.", field=printable(name)
+                )
+            if len(texts) > 1:
+                raise BadRequest("Give this query parameter once.", field=name)
+        if self.action is not None:  # else the method is not allowed
+            super().check_permissions(request)
+
+    def _begin(self, request: Request) -> None:
+        """Open the reply: a read has one snapshot (EMC-09), a change has an action id (EMC-10)."""
+        reads = request.method in ("GET", "HEAD")
+        if reads:
+            self._closing.enter_context(one_snapshot())
+        reply = self.open_reply()
+        if not reads:
+            reply.action = action_id(request.headers.get("EventHub-Action"))
+
+    def open_reply(self) -> Reply:
+        """Open the reply to a caller that is known now, at the present position of `system`."""
+        reply = self._closing.enter_context(replying())
+        reply.position = position(raw_connection())
+        return reply
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Any:
+        found = super().finalize_response(request, response, *args, **kwargs)
+        patch_vary_headers(found, ("Authorization", "Cookie"))
+        if reply := current():
+            done = found.status_code < 400
+            if not done and reply.action:
+                _renew_position(reply)
+            for name, value in reply.headers(done=done).items():
+                found[name] = value
+        return found
 
     @cached_property
     def actor(self) -> Actor:
@@ -102,7 +227,7 @@ class ResourceView(StrictView):
         """The sequence after which the resource must not have changed; 0: it must not exist; None:
         no condition.
         """
-        return conditions.condition_of(self.request)
+        return condition_of(self.request)
 
     @cached_property
     def filterset(self) -> FilterSet:
@@ -129,9 +254,10 @@ class ResourceView(StrictView):
         return OperationSpec(f"List {many}" if action == "list" else f"Show {one}")
 
     def parameters(self) -> Sequence[OpenApiParameter]:
+        """Return the query parameters and conditions that a request may have."""
         found = [ZONE]
         if self.kind:
-            found += conditions.CONDITIONS.get(self.request.method, ())
+            found += CONDITIONS.get(self.request.method, ())
         if self.action == "list":
             found += [*self.pagination_class.parameters, *self.filterset_class.parameters()]
         return [*found, *self.operation.parameters]
@@ -206,16 +332,13 @@ class ResourceView(StrictView):
         if not self.kind:
             return found
         names = [*map(self.name_of, items)]
-        return conditions.with_changes(found, self.kind, self.actor.zone_id, names)
+        return with_changes(found, self.kind, self.actor.zone_id, names)
 
     def answer(self, item: Any, status: int = 200, serializer: Any = None) -> Response:
         """Return the response about one item, with its ETag if any. A secret is not cached."""
         serializer = serializer or self.operation.response or self.get_serializer_class()
         body, status = serializer.represent(item), self.operation.status or status
-        if self.kind:
-            found = conditions.tagged(body, self.resource(item), status)
-        else:
-            found = Response(body, status)
+        found = tagged(body, self.resource(item), status) if self.kind else Response(body, status)
         if getattr(serializer, "has_secret", False):
             found["Cache-Control"] = "no-store"
         return found

@@ -14,27 +14,19 @@ from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
-from eventhub.api.conditions import IF_MATCH
+from eventhub.api.if_match import IF_MATCH
 from eventhub.base import errors
 from eventhub.event.json_types import schema_of
 from eventhub.eventlog.errors import Changed
 
 _BODY_ERRORS = (
-    errors.MalformedJson,
-    errors.InvalidUtf8,
-    errors.TooDeep,
-    errors.NumberOutOfRange,
-    errors.InvalidField,
-    errors.UnknownField,
-    errors.BodyTooLarge,
-    errors.UnsupportedMediaType,
-    errors.RequestTimeout,
+    *(errors.MalformedJson, errors.InvalidUtf8, errors.TooDeep, errors.NumberOutOfRange),
+    *(errors.InvalidField, errors.UnknownField, errors.BodyTooLarge),
+    *(errors.UnsupportedMediaType, errors.RequestTimeout),
 )
 _ALWAYS = (
-    errors.BadRequest,
-    errors.HeadersTooLarge,
-    errors.DatabaseUnavailable,
-    errors.UnknownField,
+    *(errors.BadRequest, errors.HeadersTooLarge),
+    *(errors.DatabaseUnavailable, errors.UnknownField),
 )
 _CALLER = (errors.Unauthenticated, errors.InvalidCredentials, errors.Forbidden)
 # The authentication schemes, by the names that permissions use.

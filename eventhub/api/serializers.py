@@ -44,7 +44,7 @@ class Represents:
     @classmethod
     @cache
     def plan(cls) -> tuple[FieldPlan, ...]:
-        """Plan all fields except `changed`, which conditions.py adds."""
+        """Plan all fields except `changed`, which if_match.py adds."""
         fields = cls().fields.items()  # type: ignore[attr-defined]
         return tuple(_field_plan(*each) for each in fields if each[0] != "changed")
 

@@ -36,7 +36,7 @@ SparkMemory = Annotated[str, Meta(pattern=r"\A[1-9][0-9]*[kmgtKMGT]\Z")]
 Hosts = tuple[Annotated[str, Meta(pattern=rf"(?i)\A({_HOST})\Z")], ...]
 Origins = tuple[Annotated[str, Meta(pattern=rf"(?i)\A{_ORIGIN}\Z")], ...]
 CorsOrigins = tuple[Annotated[str, Meta(pattern=rf"(?i)\A(\*|null|{_ORIGIN})\Z")], ...]
-Peers = tuple[Annotated[str, Meta(pattern=r"(?i)\A[a-z0-9._:/\[\]-]+\Z")], ...]
+CallbackAddress = Annotated[str, Meta(pattern=r"(?i)\A([a-z0-9._-]+=)?[a-z0-9._:/\[\]-]+\Z")]
 # larger values are mistakes, and PostgreSQL's numbers and times have bounds
 Positive = Annotated[int, Meta(ge=1, le=limits.RETAIN_EVENTS_MAX)]
 Count = Annotated[int, Meta(ge=0, le=limits.RETAIN_EVENTS_MAX)]
@@ -203,12 +203,14 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     callback_allow: Annotated[
-        Peers,
+        tuple[CallbackAddress, ...],
         Setting(
             "EVENTHUB_CALLBACK_ALLOW",
             "private addresses to which callbacks may be sent, comma-separated"
-            " `host-or-CIDR[:port]`, such as `10.1.0.0/16,hooks.internal:8443,[::1]:9000`",
-            "host-or-CIDR[:port], such as 10.1.0.0/16",
+            " `[ZONE=]host-or-CIDR[:port]`, such as"
+            " `10.1.0.0/16,hooks.internal:8443,shop=[::1]:9000`; with `ZONE=` only callbacks of"
+            " that zone. `up --demo` adds loopback for the zone `default` (docs/endpoints.md)",
+            "[ZONE=]host-or-CIDR[:port], such as 10.1.0.0/16",
             default="none",
             read=as_list,
         ),

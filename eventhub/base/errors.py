@@ -5,7 +5,10 @@ The docstring of a class is its default message. `problem()` is the only place w
 becomes JSON (RFC 9457, `application/problem+json`); the hot routes, DRF and websockets use it.
 """
 
+import re
 from typing import Any
+
+_WORD_BEGIN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class EventHubError(Exception):
@@ -13,6 +16,11 @@ class EventHubError(Exception):
 
     code = "internal"
     status = 500
+
+    def __init_subclass__(cls) -> None:
+        """Set the code, the class's name in snake case (`unknown_field`), unless it has its own."""
+        if "code" not in vars(cls):
+            cls.code = _WORD_BEGIN.sub("_", cls.__name__).lower()
 
     def __init__(
         self,
@@ -57,7 +65,6 @@ class EventHubError(Exception):
 class BadRequest(EventHubError):
     """The request is invalid; see `position`."""
 
-    code = "bad_request"
     status = 400
 
 
@@ -66,19 +73,13 @@ class MalformedJson(BadRequest):
     encoding.
     """
 
-    code = "malformed_json"
-
 
 class InvalidUtf8(BadRequest):
     """The text is not valid UTF-8; encode it as UTF-8."""
 
-    code = "invalid_utf8"
-
 
 class TooDeep(BadRequest):
     """The JSON is nested too deeply; flatten it."""
-
-    code = "too_deep"
 
 
 class NumberOutOfRange(BadRequest):
@@ -87,13 +88,9 @@ class NumberOutOfRange(BadRequest):
     Numbers are never rounded.
     """
 
-    code = "number_out_of_range"
-
 
 class InvalidField(BadRequest):
     """A field has the wrong type or an impossible value; see `field`."""
-
-    code = "invalid_field"
 
 
 class UnknownField(BadRequest):
@@ -102,19 +99,13 @@ class UnknownField(BadRequest):
     Free data belongs in `attributes` or `body`.
     """
 
-    code = "unknown_field"
-
 
 class MissingField(BadRequest):
     """A required field is missing; see `field`."""
 
-    code = "missing_field"
-
 
 class FieldTooLong(BadRequest):
     """A field is too long; shorten it. Large data of an event goes into `body`."""
-
-    code = "field_too_long"
 
     def __init__(self, message: str | None = None, **details: Any) -> None:
         if "chars_max" in details:
@@ -126,13 +117,9 @@ class FieldTooLong(BadRequest):
 class EmptyBatch(BadRequest):
     """There is no event in the request; send at least one."""
 
-    code = "empty_batch"
-
 
 class UnknownChannel(BadRequest):
     """A channel is not defined in this zone; define it with PUT /v1/channels/{channel}."""
-
-    code = "unknown_channel"
 
 
 class NotPowerOfTwo(BadRequest):
@@ -140,13 +127,9 @@ class NotPowerOfTwo(BadRequest):
     `default`).
     """
 
-    code = "not_power_of_two"
-
 
 class InvalidMask(BadRequest):
     """A mask is a decimal string, an integer from 1 to 2^64-1, or a list of channel names."""
-
-    code = "invalid_mask"
 
 
 class InvalidCursor(BadRequest):
@@ -154,13 +137,9 @@ class InvalidCursor(BadRequest):
     or a time with a UTC offset.
     """
 
-    code = "invalid_cursor"
-
 
 class BodyNotFilterable(BadRequest):
     """The body is opaque and cannot be filtered; put data to filter by into `attributes`."""
-
-    code = "body_not_filterable"
 
 
 class InvalidName(BadRequest):
@@ -168,56 +147,40 @@ class InvalidName(BadRequest):
     digit.
     """
 
-    code = "invalid_name"
-
 
 class UnknownOperation(BadRequest):
     """The message's `op` is unknown; use listen, stop, ack, ping or pong."""
-
-    code = "unknown_operation"
 
 
 class ListenerExists(BadRequest):
     """This socket already has a listener of that name; stop it first, or choose another name."""
 
-    code = "listener_exists"
-
 
 class UnknownListener(BadRequest):
     """This socket has no listener of that name."""
-
-    code = "unknown_listener"
 
 
 class Unauthenticated(EventHubError):
     """Send `Authorization: Bearer KEY` with an API key or a connection token."""
 
-    code = "unauthenticated"
     status = 401
 
 
 class InvalidCredentials(Unauthenticated):
     """The API key or token is invalid (mistyped, revoked, of another hub); request a new one."""
 
-    code = "invalid_credentials"
-
 
 class TokenExpired(Unauthenticated):
     """The connection token has expired; create another with POST /v1/connection-tokens."""
-
-    code = "token_expired"
 
 
 class InvalidLogin(Unauthenticated):
     """The username or the password is wrong; `manage.py changepassword USERNAME` sets a new one."""
 
-    code = "invalid_login"
-
 
 class Forbidden(EventHubError):
     """The key has no grant for this; ask an operator for a grant on this stream."""
 
-    code = "forbidden"
     status = 403
 
 
@@ -226,52 +189,40 @@ class WiderGrant(Forbidden):
     later than it does.
     """
 
-    code = "wider_grant"
-
 
 class CsrfFailed(Forbidden):
     """A browser's login needs the header X-CSRFToken with the `csrf_token` of GET /v1/session."""
-
-    code = "csrf_failed"
 
 
 class NotFound(EventHubError):
     """Nothing exists at this path; check it."""
 
-    code = "not_found"
     status = 404
 
 
 class UnknownStream(NotFound):
     """This zone has no such stream; create it with PUT /v1/streams/{stream}."""
 
-    code = "unknown_stream"
-
 
 class UnknownEvent(NotFound):
     """The stream has no event with that sequence (yet)."""
-
-    code = "unknown_event"
 
 
 class MethodNotAllowed(EventHubError):
     """The path does not support this method; see the Allow header."""
 
-    code = "method_not_allowed"
     status = 405
 
 
 class RequestTimeout(EventHubError):
     """The request's body did not arrive in time; send it without pauses."""
 
-    code = "request_timeout"
     status = 408
 
 
 class Conflict(EventHubError):
     """The request conflicts with what is stored."""
 
-    code = "conflict"
     status = 409
 
 
@@ -280,19 +231,13 @@ class ProducerWindow(Conflict):
     new incarnation.
     """
 
-    code = "producer_window"
-
 
 class ChannelConflict(Conflict):
     """The channel's bit or name is taken by another channel of this zone."""
 
-    code = "channel_conflict"
-
 
 class LimitReached(Conflict):
     """The limit for these is reached; delete some first."""
-
-    code = "limit_reached"
 
 
 class Gone(EventHubError):
@@ -307,48 +252,40 @@ class SegmentMismatch(Conflict):
     `current`.
     """
 
-    code = "segment_mismatch"
-
 
 class BodyTooLarge(EventHubError):
     """The body is too large; send less in one request."""
 
-    code = "body_too_large"
     status = 413
 
 
 class BatchTooLarge(EventHubError):
     """The request has too many events; split it."""
 
-    code = "batch_too_large"
     status = 413
 
 
 class EventTooLarge(EventHubError):
     """An event is too large; store large data elsewhere and send a reference."""
 
-    code = "event_too_large"
     status = 413
 
 
 class HeadersTooLarge(EventHubError):
     """The request's headers, or the trailers after its last chunk, are too large; send less."""
 
-    code = "headers_too_large"
     status = 431
 
 
 class UnsupportedMediaType(EventHubError):
     """The Content-Type is not supported here; use application/json or application/x-ndjson."""
 
-    code = "unsupported_media_type"
     status = 415
 
 
 class TooManyRequests(EventHubError):
     """There are too many requests; wait for the seconds in Retry-After."""
 
-    code = "too_many_requests"
     status = 429
 
 
@@ -358,7 +295,6 @@ class TooManyRequests(EventHubError):
 class Unavailable(EventHubError):
     """The hub cannot do this now; nothing was stored. Try again after Retry-After seconds."""
 
-    code = "unavailable"
     status = 503
 
     def __init__(self, message: str | None = None, *, retry_after_s: int = 1, **more: Any) -> None:
@@ -368,7 +304,11 @@ class Unavailable(EventHubError):
 class DatabaseUnavailable(Unavailable):
     """The database is unavailable; nothing was stored. Try again after Retry-After seconds."""
 
-    code = "database_unavailable"
+
+class DatabaseBusy(DatabaseUnavailable):
+    """Too many requests of this process wait for the database; nothing was stored. Try again after
+    Retry-After seconds.
+    """
 
 
 class OutcomeUnknown(Unavailable):
@@ -378,18 +318,12 @@ class OutcomeUnknown(Unavailable):
     the stream first.
     """
 
-    code = "outcome_unknown"
-
 
 class Overloaded(Unavailable):
     """Too many events are waiting to be stored; try again after Retry-After seconds."""
-
-    code = "overloaded"
 
 
 class LogHole(EventHubError):
     """Stored events that the segment's row lists are missing; the hub stops here rather than skip
     them.
     """
-
-    code = "log_hole"

@@ -22,14 +22,14 @@ from eventhub.base.errors import EventHubError, Overloaded, TooManyRequests
 T = TypeVar("T")
 
 
-class Party(NamedTuple):
+class QueueOwner(NamedTuple):
     """The client that an item belongs to."""
 
     zone_id: int = 0
     client_id: int = 0
 
 
-HUB = Party()  # the hub's own work
+HUB_WORK = QueueOwner()  # the hub's own work
 _SERVED_MIN = 64  # served queues that are remembered in any case
 
 
@@ -103,23 +103,23 @@ class _FairQueues(Generic[T]):
 
 
 class FairQueue(Generic[T]):
-    """Items of many parties in fair order; a plain queue while all are of one party."""
+    """Items of many owners in fair order; a plain queue while all are of one owner."""
 
     def __init__(self) -> None:
-        self._alone: Party | None = None
+        self._alone: QueueOwner | None = None
         self._fifo: deque[tuple[T, int]] = deque()
-        self._fair: _FairQueues[T] | None = None  # once there are several parties
+        self._fair: _FairQueues[T] | None = None  # once there are several owners
         self._in_fair = 0
 
-    def put(self, party: Party, item: T, cost: int = 1) -> None:
+    def put(self, owner: QueueOwner, item: T, cost: int = 1) -> None:
         """Add an item. `cost` is at least 1, which is the cost of a cheap item."""
         if self._fair is None:
             if not self._fifo:
-                self._alone = party
-            if party == self._alone:
+                self._alone = owner
+            if owner == self._alone:
                 self._fifo.append((item, cost))
                 return
-        self._put_fair(party, item, cost)
+        self._put_fair(owner, item, cost)
 
     def peek(self) -> T:
         """Return the item that `pop` would return. Raises IndexError when there is none."""
@@ -135,14 +135,14 @@ class FairQueue(Generic[T]):
             self._fair = None
         return item
 
-    def _put_fair(self, party: Party, item: T, cost: int) -> None:
+    def _put_fair(self, owner: QueueOwner, item: T, cost: int) -> None:
         if self._fair is None:
             self._fair = _FairQueues()
             for earlier, its_cost in self._fifo:
-                self._fair.put(self._alone or HUB, earlier, its_cost)
+                self._fair.put(self._alone or HUB_WORK, earlier, its_cost)
             self._in_fair = len(self._fifo)
             self._fifo.clear()
-        self._fair.put(party, item, cost)
+        self._fair.put(owner, item, cost)
         self._in_fair += 1
 
     def __len__(self) -> int:
@@ -150,16 +150,16 @@ class FairQueue(Generic[T]):
 
 
 class Slots(NamedTuple):
-    """The number of slots, and how many of them one party may hold while others compete; a party
+    """The number of slots, and how many of them one owner may hold while others compete; an owner
     that is alone may hold all.
     """
 
     all: int
-    per_party: int
+    per_owner: int
 
 
 class WaitLimits(NamedTuple):
-    """How many slots may be waited for, by all and by one party, and for how long."""
+    """How many slots may be waited for, by all and by one owner, and for how long."""
 
     waiting_max: int
     waiting_per_party_max: int
@@ -167,13 +167,13 @@ class WaitLimits(NamedTuple):
 
 
 class _Waiter(NamedTuple):
-    party: Party
+    owner: QueueOwner
     cost: int
     admitted: "asyncio.Future[None]"
 
 
 class _Load:
-    """The slots that one party holds and waits for."""
+    """The slots that one owner holds and waits for."""
 
     __slots__ = ("behind", "held", "queued", "waiting")
 
@@ -195,76 +195,76 @@ class Admission:
         self._held = 0
         self._waiting = 0
         self._queue: FairQueue[_Waiter] = FairQueue()
-        self._loads: dict[Party, _Load] = {}
-        self._last = HUB  # the party that came last
+        self._loads: dict[QueueOwner, _Load] = {}
+        self._last = HUB_WORK  # the owner that came last
         self._contended_until_s = 0.0
         self._progress_s = 0.0  # when a block last ended without a fault, or was entered alone
 
     @property
-    def parties(self) -> int:
-        """The number of parties that hold or wait for slots."""
+    def owners(self) -> int:
+        """The number of owners that hold or wait for slots."""
         return len(self._loads)
 
-    def hold(self, party: Party, cost: int = 1) -> "_Hold":
+    def hold(self, owner: QueueOwner, cost: int = 1) -> "_Hold":
         """Return a context manager that holds `cost` slots.
 
-        Entering raises TooManyRequests when the party itself has too much waiting, Overloaded when
+        Entering raises TooManyRequests when the owner itself has too much waiting, Overloaded when
         all together have, or when there is no progress, as while the database is unavailable.
         """
-        return _Hold(self, party, cost)
+        return _Hold(self, owner, cost)
 
-    async def enter(self, party: Party, cost: int = 1) -> None:
+    async def enter(self, owner: QueueOwner, cost: int = 1) -> None:
         """Wait for slots, which the caller must `leave`. Raises as `hold`."""
-        if self._at_once(party, cost):
+        if self._at_once(owner, cost):
             return
-        admitted = self._wait(party, cost)
+        admitted = self._wait(owner, cost)
         try:
             await admitted
         except asyncio.CancelledError:
             if not admitted.cancelled() and admitted.exception() is None:
-                self.leave(party, cost)  # it was admitted at the same moment
+                self.leave(owner, cost)  # it was admitted at the same moment
             raise
 
-    def request(self, party: Party) -> "asyncio.Future[None] | None":
+    def request(self, owner: QueueOwner) -> "asyncio.Future[None] | None":
         """Take a slot, or return a future whose result is set with the slot; cancel it to withdraw.
         Raises as `hold`.
         """
-        return None if self._at_once(party, 1) else self._wait(party, 1)
+        return None if self._at_once(owner, 1) else self._wait(owner, 1)
 
-    def leave(self, party: Party, cost: int = 1) -> None:
+    def leave(self, owner: QueueOwner, cost: int = 1) -> None:
         """Release slots, and admit the next ones that wait."""
-        load = self._loads[party]
+        load = self._loads[owner]
         self._held -= cost
         load.held -= cost
         if load.behind or not load.held:
-            self._queue_up(party, load)
+            self._queue_up(owner, load)
         if self._queue:
             self._admit()
 
-    def _note_contention(self, party: Party) -> None:
-        """Note that several parties compete, if they do."""
-        if party != self._last:
+    def _note_contention(self, owner: QueueOwner) -> None:
+        """Note that several owners compete, if they do."""
+        if owner != self._last:
             now_s = asyncio.get_running_loop().time()
-            if self._last != HUB:
+            if self._last != HUB_WORK:
                 self._contended_until_s = now_s + limits.CONTENTION_S
-            self._last = party
+            self._last = owner
 
     def _share(self) -> int:
-        """Return how many slots one party may hold now."""
+        """Return how many slots one owner may hold now."""
         if asyncio.get_running_loop().time() < self._contended_until_s:
-            return self._slots.per_party
+            return self._slots.per_owner
         return self._slots.all
 
-    def _at_once(self, party: Party, cost: int) -> bool:
+    def _at_once(self, owner: QueueOwner, cost: int) -> bool:
         """Take slots if some are free and no one waits; return whether they were taken."""
-        self._note_contention(party)
-        load = self._loads.get(party)
+        self._note_contention(owner)
+        load = self._loads.get(owner)
         if load is None:
-            load = self._loads[party] = _Load()
+            load = self._loads[owner] = _Load()
         full = self._queue or self._held >= self._slots.all
         if full or load.waiting:
             return False
-        if load.held >= self._slots.per_party and load.held >= self._share():
+        if load.held >= self._slots.per_owner and load.held >= self._share():
             return False
         if not self._held:
             self.progress()
@@ -272,21 +272,21 @@ class Admission:
         load.held += cost
         return True
 
-    def _wait(self, party: Party, cost: int) -> "asyncio.Future[None]":
-        loop, load = asyncio.get_running_loop(), self._loads[party]
-        waiter = _Waiter(party, cost, loop.create_future())
+    def _wait(self, owner: QueueOwner, cost: int) -> "asyncio.Future[None]":
+        loop, load = asyncio.get_running_loop(), self._loads[owner]
+        waiter = _Waiter(owner, cost, loop.create_future())
         timer = None
         if self._limits is not None:
             refusal = self._refusal(self._limits, cost, load.waiting)
             if refusal is not None:
-                self._queue_up(party, load)
+                self._queue_up(owner, load)
                 raise refusal
             timer = loop.call_later(self._limits.wait_s_max, self._expire, load, waiter)
         load.behind.append(waiter)
         load.waiting += cost
         self._waiting += cost
         waiter.admitted.add_done_callback(partial(self._waited, load, cost, timer))
-        self._queue_up(party, load)
+        self._queue_up(owner, load)
         self._admit()
         return waiter.admitted
 
@@ -302,24 +302,24 @@ class Admission:
         if timer is not None:
             timer.cancel()
 
-    def _queue_up(self, party: Party, load: _Load) -> None:
-        """Move waiters within the party's share to the fair queue."""
+    def _queue_up(self, owner: QueueOwner, load: _Load) -> None:
+        """Move waiters within the owner's share to the fair queue."""
         share = self._share()
         while load.behind and load.held + load.queued < share:
             waiter = load.behind.popleft()
             if not waiter.admitted.done():
                 load.queued += waiter.cost
-                self._queue.put(party, waiter, waiter.cost)
+                self._queue.put(owner, waiter, waiter.cost)
         if not (load.held or load.queued):
-            self._loads.pop(party, None)
+            self._loads.pop(owner, None)
 
     def _admit(self) -> None:
         while self._queue and self._held < self._slots.all:
             waiter = self._queue.pop()
-            load = self._loads[waiter.party]
+            load = self._loads[waiter.owner]
             load.queued -= waiter.cost
             if waiter.admitted.done():  # cancelled or expired
-                self._queue_up(waiter.party, load)
+                self._queue_up(waiter.owner, load)
                 continue
             self._held += waiter.cost
             load.held += waiter.cost
@@ -332,7 +332,7 @@ class Admission:
             waiter.admitted.set_exception(self._refused(greedy=greedy))
 
     def _refusal(self, wait_limits: WaitLimits, cost: int, own: int) -> EventHubError | None:
-        """Return the error if no more may wait, else None. `own`: slots the party waits for."""
+        """Return the error if no more may wait, else None. `own`: slots the owner waits for."""
         if own + cost > wait_limits.waiting_per_party_max:
             return self._refused(greedy=True)
         if self._waiting + cost > wait_limits.waiting_max:
@@ -343,7 +343,7 @@ class Admission:
         return _refused(greedy=greedy and not self._is_stalled())
 
     def _is_stalled(self) -> bool:
-        """Return whether no work ended for as long as a party may wait: then the party is not the
+        """Return whether no work ended for as long as an owner may wait: then the owner is not the
         cause.
         """
         if self._limits is None:
@@ -359,20 +359,20 @@ class Admission:
 class _Hold:
     """Slots held for a block. A block that ends without a fault of the hub counts as progress."""
 
-    __slots__ = ("_admission", "_cost", "_party")
+    __slots__ = ("_admission", "_cost", "_owner")
 
-    def __init__(self, admission: Admission, party: Party, cost: int) -> None:
+    def __init__(self, admission: Admission, owner: QueueOwner, cost: int) -> None:
         self._admission = admission
-        self._party = party
+        self._owner = owner
         self._cost = cost
 
     async def __aenter__(self) -> None:
-        await self._admission.enter(self._party, self._cost)
+        await self._admission.enter(self._owner, self._cost)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None or (isinstance(error, EventHubError) and error.status < 500):
             self._admission.progress()
-        self._admission.leave(self._party, self._cost)
+        self._admission.leave(self._owner, self._cost)
 
 
 def _refused(*, greedy: bool) -> EventHubError:

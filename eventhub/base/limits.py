@@ -13,6 +13,7 @@ BODY_TIMEOUT_S_MAX = 20  # to receive a body; a slow one holds a connection, not
 HEAD_BYTES_MAX = 64 * 1024  # request line and headers, or what follows the last chunk
 HEADERS_TIMEOUT_S_MAX = 10  # to receive headers, also on a connection that sends nothing
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
+REFERENCE_CHARS_MAX = 4_096  # of a reference to a remote object; CORBA's IOR texts are long
 ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level
 ATTRIBUTES_VALUES_MAX = 1_000  # including those in lists and objects; every filter may test each
@@ -117,7 +118,7 @@ RETAIN_GROWTH_BYTES_PER_S = 64 * 1024 * 1024  # assumed growth of the data, inde
 # late; other processes, and the tables' own pages, share the rest
 QUOTA_SHARE_UNMEASURED = 0.2
 QUOTA_MEASURE_S_MAX = 5.0  # an emit waits at most this long for that measurement
-EVENT_BYTES_MIN = 200  # of an event's row and index entries, in addition to its stored bytes
+EVENT_OVERHEAD_BYTES = 200  # of an event's row and index entries, in addition to its stored bytes
 RETAIN_SYSTEM_S_MIN = 3_600.0  # a segment of `system` stays this long despite the quota
 RETAIN_SEGMENTS_MAX = 1_000  # dropped in one transaction: updated rows, and events of `system`
 RETAIN_STREAMS_MAX = 200  # sealed in one transaction, which locks all their heads

@@ -5,7 +5,7 @@ processes.
 """
 
 import os
-from functools import cache
+from functools import cache, partial
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 if os.environ.get(FOLDER) == "":  # the library would take "" for the current folder
@@ -23,6 +23,10 @@ from prometheus_client import (  # noqa: E402 - it reads the variable when impor
 )
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
+# gauges, by how the values of several processes are combined
+_sum = partial(Gauge, multiprocess_mode="livesum")
+_max = partial(Gauge, multiprocess_mode="livemax")
+_newest = partial(Gauge, multiprocess_mode="livemostrecent")
 
 APPENDED = Counter("eventhub_appended_events", "Events appended to the log by the emit route.")
 APPEND_BATCH = Histogram(
@@ -45,12 +49,8 @@ def http_requests(route: str, status: int) -> Counter:
 
 
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
-SOCKETS = Gauge(
-    "eventhub_sockets",
-    "Open websockets and responses of the listen routes.",
-    multiprocess_mode="livesum",
-)
-LISTENERS = Gauge("eventhub_listeners", "Open listeners.", multiprocess_mode="livesum")
+SOCKETS = _sum("eventhub_sockets", "Open websockets and responses of the listen routes.")
+LISTENERS = _sum("eventhub_listeners", "Open listeners.")
 SENT_EVENTS = Counter("eventhub_sent_events", "Events sent to listeners.")
 SENT_BYTES = Counter(
     "eventhub_sent_bytes", "Bytes of frames sent to listeners, before compression."
@@ -68,9 +68,7 @@ KEY_LOOKUPS = Counter("eventhub_key_lookups", "Credentials looked up in the data
 FORWARDED = Counter("eventhub_forwarded_events", "Events matched for callbacks.")
 DELIVERIES = Counter("eventhub_deliveries", "Deliveries written by forwarders.")
 FANOUTS = Counter("eventhub_fanouts", "Events whose deliveries were written in several batches.")
-LEASES = Gauge(
-    "eventhub_forward_leases", "Streams leased by forwarders.", multiprocess_mode="livesum"
-)
+LEASES = _sum("eventhub_forward_leases", "Streams leased by forwarders.")
 LEASE_THREAD_RENEWALS = Counter(
     "eventhub_forward_lease_thread_renewals",
     "Lease renewals by a forwarder's thread while matching one event blocked its event loop.",
@@ -79,17 +77,13 @@ LEASES_LOST = Counter("eventhub_forward_leases_lost", "Leases that expired witho
 FORWARD_BUILDS = Counter(
     "eventhub_forward_builds", "Matchers of streams rebuilt from the tables.", ["reason"]
 )
-FORWARD_LAG_EVENTS = Gauge(
-    "eventhub_forward_lag_events",
-    "Events not yet matched for callbacks.",
-    ["stream"],
-    multiprocess_mode="livemax",
+FORWARD_LAG_EVENTS = _max(
+    "eventhub_forward_lag_events", "Events not yet matched for callbacks.", ["stream"]
 )
-FORWARD_LAG_S = Gauge(
+FORWARD_LAG_S = _max(
     "eventhub_forward_lag_seconds",
     "Age of the oldest event not yet matched for callbacks.",
     ["stream"],
-    multiprocess_mode="livemax",
 )
 MATCH_WORK = Counter(
     "eventhub_match_work",
@@ -106,15 +100,9 @@ CALLBACK_DEAD_LETTERED = Counter(
 BACKLOG_DROPPED = Counter(
     "eventhub_backlog_dropped", "Deliveries dropped because a backlog passed its bound.", ["bound"]
 )
-BACKLOG_EVENTS = Gauge(
-    "eventhub_backlog_events",
-    "Pending deliveries of the whole hub.",
-    multiprocess_mode="livemostrecent",
-)
-BACKLOG_BYTES = Gauge(
-    "eventhub_backlog_bytes",
-    "Approximate size of pending deliveries with their events.",
-    multiprocess_mode="livemostrecent",
+BACKLOG_EVENTS = _newest("eventhub_backlog_events", "Pending deliveries of the whole hub.")
+BACKLOG_BYTES = _newest(
+    "eventhub_backlog_bytes", "Approximate size of pending deliveries with their events."
 )
 CALLBACK_LATE_RESULTS = Counter(
     "eventhub_callback_late_results", "Callbacks whose result came after the claim had expired."
@@ -134,11 +122,7 @@ CALLBACK_UNITS = Counter(
 CALLBACK_UNIT_RETRIES = Counter(
     "eventhub_callback_unit_retries", "Retries of units of delivery work that failed."
 )
-CALLBACK_SLOTS = Gauge(
-    "eventhub_callback_slots",
-    "Callback requests under way in all workers.",
-    multiprocess_mode="livesum",
-)
+CALLBACK_SLOTS = _sum("eventhub_callback_slots", "Callback requests under way in all workers.")
 EXPLAIN_S = Histogram(
     "eventhub_explain_seconds",
     "Duration of filter checks, explanations, searches for matches and dry runs.",
@@ -153,17 +137,15 @@ INDEX_OPENED = Counter(
 INDEX_REFUSED = Counter(
     "eventhub_index_refused", "Match indexes that forwarders refused, by reason.", ["reason"]
 )
-INDEX_EPOCH = Gauge(
+INDEX_EPOCH = _max(
     "eventhub_index_epoch",
     "Epoch of the match index that a stream is matched with; 0: none.",
     ["stream"],
-    multiprocess_mode="livemax",
 )
-INDEX_VERSIONS = Gauge(
+INDEX_VERSIONS = _sum(
     "eventhub_index_versions",
     "Registration versions of a stream: in its match index, in memory, ended since.",
     ["stream", "where"],
-    multiprocess_mode="livesum",
 )
 INDEX_BUILDS = Counter(
     "eventhub_index_builds", "Builds of match indexes by workers, by outcome.", ["outcome"]
@@ -189,39 +171,23 @@ ARCHIVED_BYTES = Counter("eventhub_archived_bytes", "Bytes of files written to t
 ARCHIVE_FAILURES = Counter(
     "eventhub_archive_failures", "Segments that could not be archived, by error code.", ["reason"]
 )
-ARCHIVE_CONFIGURED = Gauge(
-    "eventhub_archive_configured",
-    "1 if an archive is configured, else 0.",
-    multiprocess_mode="livemostrecent",
+ARCHIVE_CONFIGURED = _newest(
+    "eventhub_archive_configured", "1 if an archive is configured, else 0."
 )
-ARCHIVE_LAG_S = Gauge(
+ARCHIVE_LAG_S = _newest(
     "eventhub_archive_lag_seconds",
     "Time since the oldest segment that waits for the archive was sealed.",
-    multiprocess_mode="livemostrecent",
 )
-ARCHIVE_WAITING_EVENTS = Gauge(
-    "eventhub_archive_waiting_events",
-    "Events in sealed segments that wait for the archive.",
-    multiprocess_mode="livemostrecent",
+ARCHIVE_WAITING_EVENTS = _newest(
+    "eventhub_archive_waiting_events", "Events in sealed segments that wait for the archive."
 )
 
-HEALTH = Gauge(
-    "eventhub_health",
-    "1 while a component of the hub works or is not used, else 0.",
-    ["component"],
-    multiprocess_mode="livemostrecent",
+HEALTH = _newest(
+    "eventhub_health", "1 while a component of the hub works or is not used, else 0.", ["component"]
 )
 
-STORAGE_USED_BYTES = Gauge(
-    "eventhub_storage_used_bytes",
-    "Disk space used by the hub's data.",
-    multiprocess_mode="livemostrecent",
-)
-STORAGE_QUOTA_BYTES = Gauge(
-    "eventhub_storage_quota_bytes",
-    "The hub's quota; 0: none.",
-    multiprocess_mode="livemostrecent",
-)
+STORAGE_USED_BYTES = _newest("eventhub_storage_used_bytes", "Disk space used by the hub's data.")
+STORAGE_QUOTA_BYTES = _newest("eventhub_storage_quota_bytes", "The hub's quota; 0: none.")
 DISK_FREE_BYTES = Gauge(
     "eventhub_disk_free_bytes",
     "Free space on the disk that holds the data folder.",

@@ -1,23 +1,113 @@
-"""The demo's feeds: events at a rate that a person can follow, and a report once a minute.
-Plain module.
+"""The demo's feeds: events at a rate that a person can follow, and a report once a minute. The
+endpoint and registrations are created through the public API, as by any client. Plain module.
 """
 
 import asyncio
+import itertools
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import aiohttp
 from eventhub_client.remote import HubClient
 from eventhub_client.types import HubProblem
 
+from eventhub.access import credentials
 from eventhub.demo import github, host
 from eventhub.demo.github import Draft
-from eventhub.demo.interest import ensure_interest
-from eventhub.demo.producer import DemoProducer
 from eventhub.demo.sink import Sink
+
+ATTEMPT_S_MAX = 30.0  # without an answer, after which the batch is sent again with the same ids
+PAUSE_S = 1.0
+
+
+class DemoProducer:
+    """A producer whose incarnation is its start time; it numbers events from 1 on each stream. It
+    emits each event exactly once, because a batch keeps its ids until the hub has answered.
+    """
+
+    def __init__(self, hub: HubClient) -> None:
+        self._hub = hub
+        self._incarnation = time.time_ns() // 1_000
+        self._numbers: dict[str, itertools.count[int]] = {}
+
+    async def emit(self, stream: str, drafts: Sequence[Draft]) -> None:
+        """Emit a batch, and retry until the hub has answered. Raises HubProblem if the hub refuses
+        the batch for good. One call at a time for each stream.
+        """
+        batch = [{**draft, "id": self._next_id(stream)} for draft in drafts]
+        while True:
+            try:
+                async with asyncio.timeout(ATTEMPT_S_MAX):
+                    await self._hub.emit(stream, batch, retry_for_s=ATTEMPT_S_MAX)
+                return
+            except HubProblem as problem:
+                if problem.status < 500 and problem.status not in (408, 429):
+                    raise
+            except (aiohttp.ClientError, TimeoutError):
+                pass
+            await asyncio.sleep(PAUSE_S)
+
+    def _next_id(self, stream: str) -> dict[str, int]:
+        numbers = self._numbers.setdefault(stream, itertools.count(1))
+        return {
+            "timestamp": time.time_ns() // 1_000,
+            "sequence": next(numbers),
+            "incarnation": self._incarnation,
+        }
+
+
+DESCRIPTION = "the demo's own receiver"
+REGISTRATIONS: tuple[dict[str, Any], ...] = (
+    {"streams": ["github"], "domain": "github", "attributes": {"event": "issues"}},
+    {"streams": ["github"], "domain": "github", "attributes": {"event": "pull_request"}},
+    {"streams": ["host"], "domain": "host", "type": "counters", "attributes": {"counter": "disk"}},
+)
+
+
+async def ensure_interest(hub: HubClient, url: str, file: Path) -> str:
+    """Create the endpoint and its registrations if they are missing; return the endpoint's signing
+    secret, which is stored in the credentials file.
+
+    An existing endpoint, found by its description, is reused; only its URL follows the receiver.
+    One whose secret is lost is replaced, with its registrations.
+    """
+    access = credentials.read_access(file)
+    secret = access.secret if access else ""
+    endpoint = await _find_endpoint(hub)
+    if endpoint is not None and not secret:
+        await _remove(hub, endpoint["id"])
+        endpoint = None
+    if endpoint is None:
+        body = {"url": url, "description": DESCRIPTION}
+        endpoint = await hub.call("POST", "/v1/endpoints", body)
+        secret = endpoint["secret"]
+        if access is not None:
+            credentials.write_access(file, access._replace(secret=secret))
+    elif endpoint["url"] != url:
+        await hub.call("PATCH", f"/v1/endpoints/{endpoint['id']}", {"url": url})
+    page = await hub.call("GET", f"/v1/registrations?endpoint={endpoint['id']}&limit=1")
+    if not page["items"]:
+        registrations = [{**one, "endpoint": endpoint["id"]} for one in REGISTRATIONS]
+        await hub.call("POST", "/v1/registrations", registrations)
+    return secret
+
+
+async def _find_endpoint(hub: HubClient) -> dict[str, Any] | None:
+    page = await hub.call("GET", "/v1/endpoints?limit=1000")
+    mine = [item for item in page["items"] if item["description"] == DESCRIPTION]
+    return mine[0] if mine else None
+
+
+async def _remove(hub: HubClient, endpoint_id: int) -> None:
+    page = await hub.call("GET", f"/v1/registrations?endpoint={endpoint_id}&limit=1000")
+    for item in page["items"]:
+        await hub.call("DELETE", f"/v1/registrations/{item['id']}")
+    await hub.call("DELETE", f"/v1/endpoints/{endpoint_id}")
+
 
 GITHUB_INTERVAL_S = 1.0
 HOST_INTERVAL_S = 2.0

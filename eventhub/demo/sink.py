@@ -1,7 +1,6 @@
 """The demo's receiver of callbacks: it verifies each signature and prints the event. Plain module.
 
-It listens on a socket that the supervisor opened. Its address is the only private one that the
-demo's hub may call.
+It listens on a socket that the supervisor opened, which the demo's zone may always call.
 """
 
 import socket

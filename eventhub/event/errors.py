@@ -8,13 +8,9 @@ class MalformedXml(BadRequest):
     `column`.
     """
 
-    code = "malformed_xml"
-
 
 class InvalidXml(BadRequest):
     """The XML does not follow the schema of events; see `field`, `line` and `column`."""
-
-    code = "invalid_xml"
 
 
 class NotRepresentable(EventHubError):
@@ -22,7 +18,6 @@ class NotRepresentable(EventHubError):
     format.
     """
 
-    code = "not_representable"
     status = 406
 
 
@@ -31,5 +26,4 @@ class ImmutableProperty(EventHubError):
     original value.
     """
 
-    code = "immutable_property"
     status = 422

@@ -29,16 +29,8 @@ TYPE = "event"
 
 CARRIES = frozenset(
     {
-        "id",
-        "version",
-        "security_level",
-        "bundle",
-        "bundle_number",
-        "time_constraint_ms",
-        "merge_scheme",
-        "depends",
-        "application",
-        "summary",
+        *("id", "version", "security_level", "bundle", "bundle_number", "time_constraint_ms"),
+        *("merge_scheme", "depends", "application", "summary"),
     }
 )
 
@@ -167,7 +159,13 @@ def _linkage(node: Node, own_stream: str) -> dict[str, object]:
 
 
 def write(event: Event, context: FoxContext) -> str:
-    """Return the event as a document. Raises NotRepresentable with the field."""
+    """Return the event as a document. Raises NotRepresentable with the field: of the attributes,
+    which are dropped, only for events and references.
+    """
+    for name, value in event.attributes.items():
+        if isinstance(value, dict):
+            message = "FOX's schema has no events in events and no references."
+            raise NotRepresentable(message, field=f"attributes.{name}"[:300])
     own = event.id
     if not isinstance(own, EventId):
         message = "The event needs an `id` with client, timestamp, sequence and incarnation."

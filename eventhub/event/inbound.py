@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import astuple
 
 from eventhub.base import errors, limits
-from eventhub.event import protobuf_codec
+from eventhub.event import protobuf_codec, references
 from eventhub.event.envelope import DEFAULT_MASK
 
 JSON = "application/json"
@@ -218,6 +218,8 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
     if len(event.attributes) > limits.ATTRIBUTES_COUNT_MAX:
         raise errors.FieldTooLong(field="attributes", count_max=limits.ATTRIBUTES_COUNT_MAX)
     _check_values(event.attributes, fields["attributes"])
+    if references.MARK in fields["attributes"]:
+        references.check_references(event.attributes, "attributes")
     if astuple(event)[_AT:] != _NOT_GIVEN:  # one comparison: most events give nothing more
         _add_given(fields, event)
     payload = protobuf_codec.encode_fields(fields)
@@ -227,23 +229,9 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
 
 
 _UNCHANGED = (  # fields that are copied as they are
-    "name",
-    "version",
-    "application",
-    "priority",
-    "key",
-    "bundle",
-    "depends",
-    "correlation",
-    "cause",
-    "traceparent",
-    "destinations",
-    "audience",
-    "summary",
-    "bundle_number",
-    "time_constraint_ms",
-    "merge_scheme",
-    "tombstone",
+    *("name", "version", "application", "priority", "key", "bundle", "depends", "correlation"),
+    *("cause", "traceparent", "destinations", "audience", "summary", "bundle_number"),
+    *("time_constraint_ms", "merge_scheme", "tombstone"),
 )
 _AT = EventIn.__struct_fields__.index("mask") + 1
 _NOT_GIVEN = astuple(EventIn(domain="-", type="-"))[_AT:]

@@ -58,17 +58,8 @@ class EventJson(TypedDict, total=False):
 
 
 _TEXTS = (
-    "source",
-    "name",
-    "version",
-    "node",
-    "key",
-    "bundle",
-    "correlation",
-    "cause",
-    "traceparent",
-    "summary",
-    "merge_scheme",
+    *("source", "name", "version", "node", "key", "bundle", "correlation", "cause", "traceparent"),
+    *("summary", "merge_scheme"),
 )
 _GROUPED = ("application", "environment", "depends", "destinations", "audience")
 _PLAIN = ("priority", "bundle_number", "time_constraint_ms", "tombstone")

@@ -15,33 +15,11 @@ from eventhub.event.identity import EventId
 _message = event_pb2.Event
 _id_message = event_pb2.EventId
 
-_SAME = (  # fields that are the same on both sides, and absent when empty
-    "source",
-    "name",
-    "version",
-    "content_type",
-    "node",
-    "application",
-    "priority",
-    "expires_at_us",
-    "time_us",
-    "key",
-    "bundle",
-    "depends",
-    "correlation",
-    "cause",
-    "traceparent",
-    "destinations",
-    "audience",
-    "summary",
-    "bundle_number",
-    "time_constraint_ms",
-    "merge_scheme",
-    "tombstone",
-)
+# fields that differ between the two sides, or are never absent
+_OWN = ("domain", "type", "attributes", "id", "body", "environment", "mask", "security_level")
 _LISTS = ("application", "depends", "destinations", "audience")
 _LEVELS = ("med", "low", "high")  # by number, as in event.proto
-_SAME_AT = tuple((Event._fields.index(name), name) for name in _SAME)
+_SAME_AT = tuple((at, name) for at, name in enumerate(Event._fields) if name not in _OWN)
 
 
 def encode(event: Event) -> bytes:
@@ -86,11 +64,7 @@ def id_message(client: str, timestamp_us: int, sequence: int, incarnation: int) 
 
 def decode(payload: bytes) -> Event:
     """Return the event of stored bytes."""
-    fields: dict[str, Any] = {
-        "domain": "",
-        "type": "",
-        "mask": 0,
-    }
+    fields: dict[str, Any] = {"domain": "", "type": "", "mask": 0}
     for field, value in _message.FromString(payload).ListFields():
         fields[field.name] = value
     fields["attributes"] = orjson.loads(fields.get("attributes", b"{}"))

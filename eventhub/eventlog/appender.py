@@ -18,7 +18,7 @@ from eventhub.base.errors import (
     Overloaded,
     TooManyRequests,
 )
-from eventhub.base.fair_queue import HUB, FairQueue, Party
+from eventhub.base.fair_queue import HUB_WORK, FairQueue, QueueOwner
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.append import append_batch
 from eventhub.eventlog.drafts import Appended, AppendedBatch, Outcome, Request
@@ -39,7 +39,7 @@ _BYTES_PER_UNIT = 4 * 1024  # stored bytes that cost about as much as a row
 
 
 class _WaitingRequest(NamedTuple):
-    party: Party
+    owner: QueueOwner
     request: Request
     size_bytes: int
     answer: "asyncio.Future[list[Appended]]"
@@ -58,13 +58,13 @@ class Appender:
         self._waiting: FairQueue[_WaitingRequest] = FairQueue()
         self._waiting_events = 0
         self._waiting_bytes = 0
-        self._waiting_of: dict[Party, int] = {}  # events
+        self._waiting_of: dict[QueueOwner, int] = {}  # events
         self._some = asyncio.Event()
         self._refuse_until_s = 0.0
 
-    async def append(self, request: Request, party: Party = HUB) -> list[Appended]:
+    async def append(self, request: Request, owner: QueueOwner = HUB_WORK) -> list[Appended]:
         """Store one request's drafts, all or none; return after the commit, one item per draft.
-        `party`: the owner of the drafts, for the fair order.
+        `owner`: the owner of the drafts, for the fair order.
 
         Raises UnknownStream, ProducerWindow, DatabaseUnavailable (nothing stored), OutcomeUnknown,
         Overloaded, StorageFull, TooManyRequests.
@@ -78,15 +78,15 @@ class Appender:
             or self._waiting_bytes + size_bytes > limits.APPEND_WAITING_BYTES_MAX
         ):
             raise Overloaded()
-        of_party = self._waiting_of.get(party, 0) + len(request)
-        if of_party > limits.APPEND_WAITING_EVENTS_PER_CLIENT_MAX:
+        of_owner = self._waiting_of.get(owner, 0) + len(request)
+        if of_owner > limits.APPEND_WAITING_EVENTS_PER_CLIENT_MAX:
             message = "Too many events of this client are waiting; send fewer at once."
             raise TooManyRequests(message, retry_after_s=1)
-        waiting = _WaitingRequest(party, request, size_bytes, loop.create_future())
-        self._waiting.put(party, waiting, len(request) + size_bytes // _BYTES_PER_UNIT)
+        waiting = _WaitingRequest(owner, request, size_bytes, loop.create_future())
+        self._waiting.put(owner, waiting, len(request) + size_bytes // _BYTES_PER_UNIT)
         self._waiting_events += len(request)
         self._waiting_bytes += size_bytes
-        self._waiting_of[party] = of_party
+        self._waiting_of[owner] = of_owner
         self._some.set()
         return await waiting.answer
 
@@ -127,12 +127,12 @@ class Appender:
         return taken
 
     def _uncount(self, taken: list[_WaitingRequest]) -> None:
-        for party, request, size_bytes, _ in taken:
+        for owner, request, size_bytes, _ in taken:
             self._waiting_events -= len(request)
             self._waiting_bytes -= size_bytes
-            self._waiting_of[party] -= len(request)
-            if not self._waiting_of[party]:
-                del self._waiting_of[party]
+            self._waiting_of[owner] -= len(request)
+            if not self._waiting_of[owner]:
+                del self._waiting_of[owner]
 
     async def _append_or_answer(self, taken: list[_WaitingRequest]) -> None:
         """Append and answer every request, also after an unexpected error, so that no caller waits

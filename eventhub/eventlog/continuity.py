@@ -32,7 +32,7 @@ log = get_logger(__name__)
 ROLLED_ALL = frozenset({"restored", "unproven"})
 
 
-class Proof(NamedTuple):
+class ContinuityProof(NamedTuple):
     """The life of the database, a new one after every start, crash recovery and restore, and the
     result of its proof. No reason: nothing is missing, or the proof was given before.
     """
@@ -42,7 +42,7 @@ class Proof(NamedTuple):
     streams: int = 0  # that got new segments
 
 
-class _Proved(NamedTuple):
+class _ProofRow(NamedTuple):
     """The row of `prove_continuity`: the reason why streams were rolled, if they were, and both
     lives.
     """
@@ -72,7 +72,7 @@ class Continuity:
         self._replaces = False  # this process proved the life: any stored mark is older
         self._dirty = asyncio.Event()
 
-    async def prove(self, connection: Connection) -> Proof:
+    async def prove(self, connection: Connection) -> ContinuityProof:
         """Ensure that the log may be appended to in this life of the server. If no process has
         proved it yet, check that acknowledged events are there; streams that may have lost some get
         new segments, announced as `log.recovered`.
@@ -81,7 +81,7 @@ class Continuity:
         """
         life, self._key = await _proven(connection)
         if life and life == self._life:
-            return Proof(life)
+            return ContinuityProof(life)
         if not life:
             async with connection.transaction():
                 await connection.execute(SQL["lock_head"], (SYSTEM_STREAM_ID,))
@@ -93,26 +93,26 @@ class Continuity:
                 await self._write()
                 return proof
         self._enter(life, await self._marks.read(self._key))
-        return Proof(life)
+        return ContinuityProof(life)
 
-    async def _prove_now(self, connection: Connection) -> tuple[Proof, HighWaterMark]:
+    async def _prove_now(self, connection: Connection) -> tuple[ContinuityProof, HighWaterMark]:
         """Return the proof and the mark with which the new life begins. The transaction holds the
         head of `system`. If nothing is missing, the mark names the new life before the commit, so
         that a crash between the two is not taken for a restore.
         """
         mark = self._latest(await self._marks.read(self._key))
         values = (mark.life or None, mark.before, mark.segment, mark.sequence)
-        query = await cursor_of(connection, _Proved).execute(SQL["prove_continuity"], values)
-        reason, streams, before, life = await query.fetchone() or _Proved(None, 0, None, "")
+        query = await cursor_of(connection, _ProofRow).execute(SQL["prove_continuity"], values)
+        reason, streams, before, life = await query.fetchone() or _ProofRow(None, 0, None, "")
         count = streams or 0
         if reason is not None:
             log.warning("log_recovered", reason=reason, streams=count)
         if reason is not None and count:
             await _announce(connection, reason, count)
         if reason in ROLLED_ALL:
-            return Proof(life, reason, count), HighWaterMark(life)
+            return ContinuityProof(life, reason, count), HighWaterMark(life)
         await self._marks.write(self._key, mark._replace(life=life, before=before))
-        return Proof(life, reason or "", count), mark._replace(life=life, before=None)
+        return ContinuityProof(life, reason or "", count), mark._replace(life=life, before=None)
 
     def _enter(self, life: str, mark: HighWaterMark | None, *, replaces: bool = False) -> None:
         self._life, self._known, self._newest = life, mark, None
@@ -196,7 +196,7 @@ async def _announce(connection: Connection, reason: str, count: int) -> None:
     await announce_in(connection, zone=None, announcement=recovered)
 
 
-async def prove_store(url: str, marks_url: str) -> Proof:
+async def prove_continuity(url: str, marks_url: str) -> ContinuityProof:
     """Prove the log's continuity for a command, before it changes anything. Raises
     DatabaseUnavailable.
     """

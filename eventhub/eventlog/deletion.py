@@ -2,8 +2,8 @@
 events. SQL module.
 
 A stream is deleted in one transaction: its name is free at once, and nothing of it can be read. Its
-data is then removed in statements of bounded length, each of its own; whoever continues after a
-crash finds what is left. The rows of the stream and its segments remain.
+data is then removed in statements of bounded length, each of its own; after a crash
+the next process finds what is left. The rows of the stream and its segments remain.
 
 The connection is synchronous; except for `schedule` and `withdraw`, it is in autocommit mode.
 """

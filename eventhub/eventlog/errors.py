@@ -1,4 +1,4 @@
-"""Errors of the log, part of the one tree of eventhub/base/errors.py. Plain module."""
+"""Errors of the log and its archive, part of the tree of eventhub/base/errors.py. Plain module."""
 
 from typing import Any
 
@@ -11,28 +11,24 @@ class Changed(EventHubError):
     sequence.
     """
 
-    code = "changed"
     status = 412
 
 
 class StorageFull(EventHubError):
     """The disk is full or the hub's quota is used up; nothing was stored. Try again in a moment."""
 
-    code = "storage_full"
     status = 507
 
 
 class ArchiveDamaged(EventHubError):
     """An archived segment is damaged; run `manage.py archive verify` to find out how."""
 
-    code = "archive_damaged"
     status = 500
 
 
 class TransientUnavailable(EventHubError):
     """Redis, which stores transient streams, cannot be reached. Nothing was stored; try again."""
 
-    code = "transient_unavailable"
     status = 503
 
 
@@ -41,8 +37,6 @@ class StreamDeleting(Conflict):
     and registrations. POST /v1/streams/{stream}/restore withdraws the deletion until then, or POST
     /v1/zones/{name}/restore that of its zone.
     """
-
-    code = "stream_deleting"
 
     @classmethod
     def of(cls, stream: str, deletes_at_us: int, **position: Any) -> "StreamDeleting":
@@ -55,13 +49,9 @@ class ZoneDeleting(Conflict):
     deletion until then with POST /v1/zones/{name}/restore.
     """
 
-    code = "zone_deleting"
-
 
 class NotDeleting(Conflict):
     """No deletion is scheduled, or its grace period has ended."""
-
-    code = "not_deleting"
 
 
 class OnHold(Conflict):
@@ -69,18 +59,32 @@ class OnHold(Conflict):
     first.
     """
 
-    code = "on_hold"
-
 
 class StreamDeleted(EventHubError):
     """The stream was deleted while it was read. A new stream of its name has other segments."""
 
-    code = "stream_deleted"
     status = 410
 
 
 class DurabilityFixed(EventHubError):
     """The durability of a stream cannot be changed; create another stream."""
 
-    code = "durability_fixed"
     status = 409
+
+
+class ArchiveUnavailable(EventHubError):
+    """The archive does not respond or cannot be written; try again shortly. If it persists, check
+    EVENTHUB_ARCHIVE_URL.
+    """
+
+    status = 503
+
+
+class ArchiveConflict(EventHubError):
+    """The archive has this segment with other content, which happens after a restore of the
+    database; archived files are never overwritten.
+    """
+
+
+class SegmentUnreadable(EventHubError):
+    """The segment's events do not match its row in `segments`, so it is not archived."""

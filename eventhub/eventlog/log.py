@@ -12,7 +12,7 @@ from typing import Protocol
 
 from eventhub.base import limits, metrics
 from eventhub.base.errors import Gone, SegmentMismatch, UnknownStream
-from eventhub.base.fair_queue import HUB, Party
+from eventhub.base.fair_queue import HUB_WORK, QueueOwner
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Appended, Draft
@@ -128,10 +128,10 @@ class Log:
             await log.transient.close()
 
     async def append(
-        self, drafts: list[Draft], stream: StreamInfo | None = None, party: Party = HUB
+        self, drafts: list[Draft], stream: StreamInfo | None = None, owner: QueueOwner = HUB_WORK
     ) -> list[Appended]:
         """Store the drafts of one request, all or none. `stream`: theirs; None: a sync one.
-        `party`: their owner, by default the hub itself.
+        `owner`: their owner, by default the hub itself.
 
         Raises the errors of Appender.append and Transient.append, and StorageFull.
         """
@@ -140,7 +140,7 @@ class Log:
             return await self.transient.append(stream, drafts)
         await self.admit(drafts)
         try:
-            return await self._appenders[durability].append(drafts, party)
+            return await self._appenders[durability].append(drafts, owner)
         except StorageFull:
             self.on_write_refused()
             raise
@@ -256,7 +256,7 @@ class Follower:
         """Whether the ring holds the next event."""
         return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
 
-    def ready(self, count: int) -> list[StoredEvent] | None:
+    def next_in_ring(self, count: int) -> list[StoredEvent] | None:
         """Return the next events in the ring, without waiting; None if they must be read with
         `catch_up`.
         """
@@ -275,7 +275,7 @@ class Follower:
         self._life = life  # the log has confirmed the cursor
         return found
 
-    def took(self, stored: StoredEvent) -> None:
+    def advance_to(self, stored: StoredEvent) -> None:
         self.cursor = Cursor(stored.segment, stored.sequence)
 
     async def __aiter__(self) -> AsyncIterator[StoredEvent]:
@@ -285,11 +285,11 @@ class Follower:
         try:
             while True:
                 waker.clear()
-                batch = self.ready(limits.FRAMES_PER_SLICE_MAX)
+                batch = self.next_in_ring(limits.FRAMES_PER_SLICE_MAX)
                 if batch is None:
                     batch = await self.catch_up()
                 for stored in batch:
-                    self.took(stored)
+                    self.advance_to(stored)
                     yield stored
                 if not batch:
                     await waker.wait()

@@ -2,10 +2,10 @@
 quota, the disk, and the cleaning of partitions. SQL module.
 
 Five tasks: `_watch` checks the disk, `_measure` the tables, `_retain` drops segments, `_clean`
-copies live segments and frees partitions, `_bound` has other packages enforce their bounds. One
-process at a time leads each of the last three: it holds an advisory lock in a session that the
-server ends when it is idle for long, so a stopped process leads for seconds only. Every process
-decides for itself whether to refuse emits: `refusal`.
+copies live segments and frees partitions, `_enforce_backlog_bounds` has other packages enforce
+their bounds. One process at a time leads each of the last three: it holds an advisory lock in a
+session that the server ends when it is idle for long, so a stopped process leads for seconds only.
+Every process decides for itself whether to refuse emits: `refusal`.
 """
 
 import asyncio
@@ -17,11 +17,10 @@ from typing import LiteralString
 import psycopg
 
 from eventhub.base import limits, metrics
-from eventhub.base.background import run_forever
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
+from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.base.waiting import set_within
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.errors import StorageFull
@@ -35,7 +34,7 @@ from eventhub.eventlog.retention.cleaning import (
     read_partitions,
     read_storage_use,
 )
-from eventhub.eventlog.retention.disk import Disk, Episode
+from eventhub.eventlog.retention.disk import Disk, FullPeriod
 from eventhub.eventlog.retention.drop import SQL, RetentionHooks, append_in_turn
 from eventhub.eventlog.retention.quota import StorageBudget, StorageBytes, bytes_to_drop, droppable
 from eventhub.eventlog.system import Announcement, drafts_of
@@ -84,7 +83,7 @@ class Maintenance:
         self._quota_at_s = float("-inf")  # when the quota last caused a drop
         # from the first write that PostgreSQL refused for lack of space to the last one; None if
         # none was refused since the last announcement
-        self._refused_writes: Episode | None = None
+        self._refused_writes: FullPeriod | None = None
         self._sweep_at_s = 0.0
         self._woken = asyncio.Event()
         self._busy_until_s = clock.monotonic_s() + limits.RETAIN_IDLE_AFTER_S
@@ -94,7 +93,7 @@ class Maintenance:
         if self._disk is not None and self._disk.full:
             return StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S)
         if self.budget.refused:
-            why = _STUCK if self.budget.stuck else _REFUSED
+            why = _STUCK if self.budget.cannot_free_space else _REFUSED
             return StorageFull(why, retry_after_s=limits.STORAGE_FULL_RETRY_S)
         return None
 
@@ -102,7 +101,7 @@ class Maintenance:
         """Wait until the drafts are certainly within the quota; for `Log.admit`. Raises
         StorageFull.
         """
-        size_bytes = sum(len(draft.payload) + limits.EVENT_BYTES_MIN for draft in drafts)
+        size_bytes = sum(len(draft.payload) + limits.EVENT_OVERHEAD_BYTES for draft in drafts)
         while True:
             refusal = self.refusal()
             if refusal is not None:
@@ -111,7 +110,7 @@ class Maintenance:
             if not self._unmeasured or total <= self.budget.unmeasured_bytes:
                 self._unmeasured = total
                 return
-            if not await set_within(self._measured, limits.QUOTA_MEASURE_S_MAX):
+            if not await wait_until_set(self._measured, limits.QUOTA_MEASURE_S_MAX):
                 raise StorageFull(_REFUSED, retry_after_s=limits.STORAGE_FULL_RETRY_S)
 
     def wake(self) -> None:
@@ -125,7 +124,7 @@ class Maintenance:
         disk that this process watches (EMC-24).
         """
         now_us, before = self._clock.now_us(), self._refused_writes
-        self._refused_writes = Episode(before.since_us if before else now_us, now_us)
+        self._refused_writes = FullPeriod(before.since_us if before else now_us, now_us)
         self.wake()
 
     def _idle(self) -> bool:
@@ -140,7 +139,9 @@ class Maintenance:
             group.create_task(run_forever("disk", self._watch))
             group.create_task(run_forever("measure", partial(self._lead, "measure", self._measure)))
             group.create_task(run_forever("retain", partial(self._lead, "retain", self._retain)))
-            group.create_task(run_forever("bound", partial(self._lead, "bound", self._bound)))
+            group.create_task(
+                run_forever("bound", partial(self._lead, "bound", self._enforce_backlog_bounds))
+            )
             group.create_task(
                 run_forever("clean", partial(self._lead, "clean", partial(self._clean, fence)))
             )
@@ -167,7 +168,7 @@ class Maintenance:
                     leads = leads or await _try_lock(connection, f"eventhub {name}")
                     if not await step(connection, leads):
                         self._woken.clear()
-                        await set_within(self._woken, self._pause_s())
+                        await wait_until_set(self._woken, self._pause_s())
         except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
             if isinstance(error, psycopg.errors.DiskFull):
                 self.note_refused_write()
@@ -191,9 +192,9 @@ class Maintenance:
         await prepare_partitions(connection, self.budget)
         await drop.roll_due(connection, now_us, self.budget.segment_bytes)
         await drop.drop_by_policy(connection, self._hooks, now_us)
-        if self.budget.pressed:
+        if self.budget.must_free_space:
             await self._free_space(connection, now_us)
-        if self.budget.stuck:
+        if self.budget.cannot_free_space:
             await self._warn(connection, self.budget)
         if self._clock.monotonic_s() >= self._sweep_at_s:
             await expire_producers(connection)
@@ -214,7 +215,9 @@ class Maintenance:
         space = self._disk.space if self._disk is not None else None
         self.budget = StorageBudget(used, quota, lasting=lasting)
         if space is not None:
-            self.budget = StorageBudget(used, quota, space.total, space.short, space.free, lasting)
+            self.budget = StorageBudget(
+                used, quota, space.total, space.bytes_to_free, space.free, lasting
+            )
         self._unmeasured -= before
         self._measured.set()
         self._measured = asyncio.Event()
@@ -266,8 +269,8 @@ class Maintenance:
         self._quota_at_s = now_s
 
     async def _announce_disk_full(self, connection: Connection) -> None:
-        """Announce ended episodes of a full disk; one of the processes that noticed an episode does
-        so. An episode of refused writes has ended when no write was refused for a moment and the
+        """Announce ended periods of a full disk; of the processes that noticed one, one does so. A
+        period of refused writes has ended when no write was refused for a moment and the
         announcement itself can be written.
         """
         refused, quiet_us = self._refused_writes, limits.DISK_QUIET_S * 1_000_000
@@ -276,11 +279,11 @@ class Maintenance:
                 await _announce(connection, refused)
             if self._refused_writes is refused:
                 self._refused_writes = None
-        while self._disk is not None and self._disk.episodes:
-            episode = self._disk.episodes[0]
+        while self._disk is not None and self._disk.full_periods:
+            period = self._disk.full_periods[0]
             async with connection.transaction():
-                await _announce(connection, episode)
-            self._disk.episodes.remove(episode)
+                await _announce(connection, period)
+            self._disk.full_periods.remove(period)
 
     # --- cleaning ---
 
@@ -288,22 +291,22 @@ class Maintenance:
         if not leads:
             return False
         dropped = await clean(connection, self._hooks, self.budget, fence)
-        dropped = dropped or await self._hooks.shed(connection, self.budget.pressed)
+        dropped = dropped or await self._hooks.shed(connection, self.budget.must_free_space)
         if dropped:
             await delete_empty_partitions(connection)
         return dropped
 
-    async def _bound(self, connection: Connection, leads: bool) -> bool:
+    async def _enforce_backlog_bounds(self, connection: Connection, leads: bool) -> bool:
         if leads:
             await self._hooks.bound(connection, self.budget)
         return False
 
 
-async def _announce(connection: Connection, episode: Episode) -> None:
-    bounds = episode._asdict()
+async def _announce(connection: Connection, period: FullPeriod) -> None:
+    bounds = period._asdict()
     if not await (await scalars(connection).execute(SQL["disk_was_full"], bounds)).fetchone():
         return
-    seconds = (episode.until_us - episode.since_us) / 1e6
+    seconds = (period.until_us - period.since_us) / 1e6
     attributes = {"level": "warning", "duration_s": round(seconds, 3)}
     log.warning("disk_was_full", seconds=seconds)
     await append_in_turn(

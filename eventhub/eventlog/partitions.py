@@ -13,7 +13,7 @@ from psycopg import sql
 
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.retention.quota import StorageBudget, is_abandoned_early
+from eventhub.eventlog.retention.quota import StorageBudget, is_cut_short
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -45,7 +45,7 @@ async def prepare_partitions(connection: Connection, budget: StorageBudget) -> N
     if state is None:
         return
     current, newest = state.current, state.newest
-    abandoned = is_abandoned_early(state.live, state.stored, budget)
+    abandoned = is_cut_short(state.live, state.stored, budget)
     if newest > current and (state.size > budget.partition_bytes or abandoned):
         current += 1
         await connection.execute(SQL["set_current_partition"], (current,))

@@ -6,8 +6,8 @@ from typing import NamedTuple, TypedDict
 
 from eventhub.event import json_codec, protobuf_codec
 from eventhub.event.envelope import Event
+from eventhub.event.identity import signature
 from eventhub.event.json_types import Int64, Uuid
-from eventhub.event.signature import signature
 
 
 class Cursor(NamedTuple):

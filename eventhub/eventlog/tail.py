@@ -17,17 +17,15 @@ from typing import Any
 from psycopg_pool import AsyncConnectionPool
 
 from eventhub.base import limits
-from eventhub.base.background import run_forever
 from eventhub.base.errors import EventHubError, Gone, LogHole, SegmentMismatch
+from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.base.logs import get_logger
-from eventhub.base.waiting import set_within
 from eventhub.eventlog.append import SQL, heads_text
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.errors import StreamDeleted
 from eventhub.eventlog.read import heads, read
-from eventhub.eventlog.ring import Ring
-from eventhub.eventlog.rings import Rings
+from eventhub.eventlog.ring import Ring, Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import (
@@ -129,7 +127,7 @@ class Tail:
                 await _drop(connection)
                 connection = None
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-            await set_within(self._some_received, self._poll_at_s - clock())
+            await wait_until_set(self._some_received, self._poll_at_s - clock())
 
     def keep_confirmed(self, now_s: float) -> None:
         """Keep the head of `system` confirmed for a while from now on, by the loop's clock, because
@@ -141,7 +139,7 @@ class Tail:
 
     async def wait_for_poll(self, timeout_s: float) -> None:
         """Wait for the end of the next poll of the heads."""
-        await set_within(self._polled, timeout_s)
+        await wait_until_set(self._polled, timeout_s)
 
     def _poll_soon(self) -> None:
         """Poll now: with a new reader, a lost NOTIFY matters."""

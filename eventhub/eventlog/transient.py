@@ -23,7 +23,6 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from eventhub.base import limits
-from eventhub.base.background import run_forever
 from eventhub.base.errors import (
     EventHubError,
     Gone,
@@ -32,12 +31,11 @@ from eventhub.base.errors import (
     ProducerWindow,
     SegmentMismatch,
 )
-from eventhub.base.waiting import set_within
+from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.read import AtTime, Position, ReadLimits, Start
-from eventhub.eventlog.ring import Ring
-from eventhub.eventlog.rings import Rings
+from eventhub.eventlog.ring import Ring, Rings
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 
 _LUA = Path(__file__).parent / "lua"
@@ -202,7 +200,7 @@ class Transient:
             except TransientUnavailable:
                 self._distrust()
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-            await set_within(self._some_received, self._poll_at_s - clock())
+            await wait_until_set(self._some_received, self._poll_at_s - clock())
 
     def _poll_soon(self) -> None:
         self._poll_at_s = 0.0

@@ -10,9 +10,8 @@ from typing import Annotated, NamedTuple, TypedDict
 import orjson
 from msgspec import Meta
 
-from eventhub.access.audience import is_shown
 from eventhub.access.authorizer import Authorizer
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Principal, is_shown
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     EventHubError,
@@ -147,7 +146,7 @@ async def emit(
         copies = [one.as_copy() for one in possible]
         found = await services.log.originals(principal.zone_id, copies)
         require_kept(possible, found, partial(_may_see, principal))
-    return _emitted(info.name, await services.log.append(drafts, info, principal.party))
+    return _emitted(info.name, await services.log.append(drafts, info, principal.queue_owner))
 
 
 def _may_see(principal: Principal, stream: str, event: Event) -> bool:
@@ -236,7 +235,7 @@ async def emit_route(call: Call) -> Response:
     media_type = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
     request = EmitRequest(body, head.content_type, ce_headers, media_type)
     services = EmitServices(call.log, call.authorizer, call.types)
-    async with call.emits.hold(principal.party, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
+    async with call.emits.hold(principal.queue_owner, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
         events = read_events(request, stream, principal.client)
         emitted = await emit(services, Sender(principal, key), info, events)
     return emitted.response()

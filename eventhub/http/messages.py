@@ -63,7 +63,7 @@ class StreamingResponse(NamedTuple):
 
 class Peer:
     """The connection of a request, beyond what ASGI offers: whether it is open, how much it has not
-    taken yet, and how to abort it (eventhub/server.py). Without a server below it is always open.
+    taken yet, and how to abort it (eventhub/web/server.py). Without a server it is always open.
 
     The server writes through it, so that the head and the body of a response can be sent together:
     a system call costs more than all the rest of a short response.

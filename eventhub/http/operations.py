@@ -11,21 +11,22 @@ import psutil
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
+    DatabaseBusy,
     DatabaseUnavailable,
     EventHubError,
     Unauthenticated,
     UnsupportedMediaType,
 )
 from eventhub.eventlog.log import Log
+from eventhub.http.call import Call
 from eventhub.http.health import DATABASE_DOWN, SYSTEM_DOWN, Component, Health
 from eventhub.http.messages import Headers, Response, read_head
 from eventhub.postgresql.connections import reading
-from eventhub.postgresql.errors import DatabaseBusy
 
 DATABASE_OK = Component("database", "ok")
 
 
-async def metrics_route() -> Response:
+async def metrics_route(_call: Call) -> Response:
     """Return the metrics of all web processes if they share a folder, else of this one. A thread
     renders them.
     """
@@ -47,7 +48,7 @@ def _drop_gauges_of_killed(folder: Path) -> None:
             gauges.unlink(missing_ok=True)  # another process may have deleted it
 
 
-async def health_route() -> Response:
+async def health_route(_call: Call) -> Response:
     """Return 200: the process is alive. Touches no dependency."""
     return Response(200, b'{"status":"ok"}', [])
 

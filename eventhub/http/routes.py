@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from eventhub.base import errors, limits
+from eventhub.base.errors import DatabaseBusy
 from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.errors import ImmutableProperty, InvalidXml, MalformedXml
 from eventhub.event.inbound import JSON, NDJSON, EventIn
@@ -18,7 +19,6 @@ from eventhub.http.emit import EmittedJson, emit_route
 from eventhub.http.health import ReadinessJson
 from eventhub.http.messages import Response
 from eventhub.http.operations import health_route, metrics_route, ready_route
-from eventhub.postgresql.errors import DatabaseBusy
 from eventhub.types.errors import TypeTooCostly, TypeViolation, UndeclaredType
 
 
@@ -121,54 +121,21 @@ def _problem_responses(refuses: tuple[type[errors.EventHubError], ...]) -> dict[
     }
 
 
-async def _metrics(call: Call) -> Response:
-    return await metrics_route()
-
-
-async def _health(call: Call) -> Response:
-    return await health_route()
-
-
 async def _ready(call: Call) -> Response:
     return await ready_route(call.log, call.authorizer, call.health, call.scope["headers"])
 
 
 EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
-    errors.MalformedJson,
-    errors.InvalidUtf8,
-    errors.TooDeep,
-    errors.NumberOutOfRange,
-    errors.InvalidField,
-    errors.UnknownField,
-    errors.MissingField,
-    errors.FieldTooLong,
-    errors.EmptyBatch,
-    errors.UnknownChannel,
-    errors.InvalidMask,
-    errors.Unauthenticated,
-    errors.InvalidCredentials,
-    errors.TokenExpired,
-    errors.Forbidden,
-    errors.UnknownStream,
-    errors.RequestTimeout,
-    errors.ProducerWindow,
-    errors.BodyTooLarge,
-    errors.BatchTooLarge,
-    errors.EventTooLarge,
-    errors.UnsupportedMediaType,
-    MalformedXml,
-    InvalidXml,
-    TypeViolation,
-    TypeTooCostly,
-    UndeclaredType,
-    ImmutableProperty,
-    errors.DatabaseUnavailable,
-    DatabaseBusy,
-    errors.OutcomeUnknown,
-    errors.Overloaded,
-    errors.TooManyRequests,
-    TransientUnavailable,
-    StorageFull,
+    *(errors.MalformedJson, errors.InvalidUtf8, errors.TooDeep, errors.NumberOutOfRange),
+    *(errors.InvalidField, errors.UnknownField, errors.MissingField, errors.FieldTooLong),
+    *(errors.EmptyBatch, errors.UnknownChannel, errors.InvalidMask, errors.Unauthenticated),
+    *(errors.InvalidCredentials, errors.TokenExpired, errors.Forbidden, errors.UnknownStream),
+    *(errors.RequestTimeout, errors.ProducerWindow, errors.BodyTooLarge, errors.BatchTooLarge),
+    *(errors.EventTooLarge, errors.UnsupportedMediaType, MalformedXml, InvalidXml, TypeViolation),
+    *(TypeTooCostly, UndeclaredType, ImmutableProperty),
+    *(errors.DatabaseUnavailable, DatabaseBusy),
+    *(errors.OutcomeUnknown, errors.Overloaded, errors.TooManyRequests),
+    *(TransientUnavailable, StorageFull),
 )
 
 _CLOUD_EVENT = {"type": "object", "description": "CloudEvents 1.0, JSON format."}
@@ -207,7 +174,7 @@ HTTP_ROUTES: tuple[Route, ...] = (
         summary="Is the process alive?",
         description="Touches no dependency.",
         responses={"200": ResponseSpec("Alive.", {JSON: _STATUS})},
-        handler=_health,
+        handler=health_route,
     ),
     Route(
         method="GET",
@@ -231,6 +198,6 @@ HTTP_ROUTES: tuple[Route, ...] = (
         summary="Prometheus metrics",
         description="Covers all web processes of the hub when `manage.py up` runs them.",
         responses={"200": ResponseSpec("Prometheus text format.", {"text/plain": _TEXT})},
-        handler=_metrics,
+        handler=metrics_route,
     ),
 )

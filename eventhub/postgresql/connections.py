@@ -15,8 +15,7 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from eventhub.base import limits
-from eventhub.base.errors import DatabaseUnavailable
-from eventhub.postgresql.errors import DatabaseBusy
+from eventhub.base.errors import DatabaseBusy, DatabaseUnavailable
 
 Connection = psycopg.AsyncConnection[Any]
 

@@ -14,8 +14,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from eventhub.api.conditions import IF_NONE_MATCH
 from eventhub.api.grace import GRACE, read_grace
+from eventhub.api.if_match import IF_NONE_MATCH
 from eventhub.api.pagination import PAGE, Listing, read_page
 from eventhub.api.permissions import IsOperator, IsZoneManager, ManagesStream
 from eventhub.api.resource import ResourceView, operation

@@ -10,16 +10,10 @@ class KeyedFixed(Conflict):
     another stream.
     """
 
-    code = "keyed_fixed"
-
 
 class NotKeyed(Conflict):
     """The stream has no keyed state; set `keyed` when you create a stream."""
 
-    code = "not_keyed"
-
 
 class UnknownKey(NotFound):
     """The stream has no state of this key: no event had it, or the last one was a tombstone."""
-
-    code = "unknown_key"

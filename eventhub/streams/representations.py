@@ -11,9 +11,9 @@ from msgspec import Meta
 from eventhub.access import selectors as access
 from eventhub.event import cloudevents, fox_xml, oif
 from eventhub.event.fox_xml import FoxContext
+from eventhub.event.identity import signature
 from eventhub.event.json_codec import EventJson, time_text
 from eventhub.event.json_types import Time
-from eventhub.event.signature import signature
 from eventhub.eventlog.stored import CursorJson, StoredEvent
 from eventhub.types import selectors as types
 

@@ -8,9 +8,8 @@ from django.conf import settings
 from django.db.models import BigIntegerField, Count, F, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 
-from eventhub.access.actor import Actor
-from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
+from eventhub.access.principal import Actor, is_shown
 from eventhub.api.announcements import raw_connection
 from eventhub.api.replies import about
 from eventhub.base import limits

@@ -12,10 +12,10 @@ from eventhub.access.grants import SYSTEM
 from eventhub.access.models import Zone
 from eventhub.accounts.services import require_kept
 from eventhub.api.announcements import announce, raw_connection
-from eventhub.api.conditions import require_unchanged
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
+from eventhub.base.broker import DELETE_DUE, request_task
 from eventhub.base.errors import Forbidden, InvalidField
-from eventhub.base.task_requests import DELETE_DUE, request_task
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import deletion, streams
 from eventhub.eventlog.errors import DurabilityFixed, NotDeleting, OnHold, StreamDeleting

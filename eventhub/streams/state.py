@@ -9,9 +9,8 @@ from typing import NamedTuple
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
-from eventhub.access.actor import Actor
-from eventhub.access.audience import is_shown
 from eventhub.access.grants import SYSTEM
+from eventhub.access.principal import Actor, is_shown
 from eventhub.access.selectors import channel_mask
 from eventhub.api.announcements import append_events, raw_connection
 from eventhub.api.pagination import Page

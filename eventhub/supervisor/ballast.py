@@ -11,10 +11,11 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from shutil import disk_usage
 
 from eventhub.base import limits
 from eventhub.eventlog.retention import disk
-from eventhub.supervisor.restarts import Excuse
+from eventhub.supervisor.restarts import ExternalCause
 
 
 class Ballast:
@@ -32,14 +33,14 @@ class Ballast:
         """
         return bool(self._lacking()) or self._free() < disk.ballast_bytes(self._total())
 
-    def excuse(self) -> Excuse | None:
+    def external_cause(self) -> ExternalCause | None:
         """Return the reason why a process that fails now may not be to blame: the disk is full, or
         gives errors.
         """
         try:
-            return Excuse("the disk is full", at_once=True) if self.short else None
+            return ExternalCause("the disk is full", at_once=True) if self.short else None
         except OSError as error:
-            return Excuse(f"the disk does not answer ({error})")
+            return ExternalCause(f"the disk does not answer ({error})")
 
     def release_if_full(self) -> None:
         """Release the ballast if the disk is full, before a start of PostgreSQL."""
@@ -86,9 +87,7 @@ class Ballast:
             return 0
 
     def _total(self) -> int:
-        found = os.statvfs(self._path.parent)
-        return found.f_frsize * found.f_blocks
+        return disk_usage(self._path.parent).total
 
     def _free(self) -> int:
-        found = os.statvfs(self._path.parent)
-        return found.f_frsize * found.f_bavail
+        return disk_usage(self._path.parent).free

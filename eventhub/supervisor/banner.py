@@ -6,6 +6,7 @@ The commands are for a POSIX shell in the folder of manage.py, to be copied unch
 from collections.abc import Mapping
 from shlex import quote
 
+from eventhub.access.credentials import ZONE
 from eventhub.supervisor.datafolder import Folder
 
 READY = """
@@ -14,6 +15,9 @@ EventHub is ready at {url}
   API reference   {url}/docs/api
   data            {data}
   Redis           {redis}, for tasks and transient streams; the rest works without it"""
+
+LOOPBACK = """
+  callbacks       of the demo's zone {zone} may go to this machine (127.0.0.1, localhost)"""
 
 BEFORE = """
 Before other commands of manage.py:{exports}"""
@@ -37,11 +41,15 @@ Emit an event of your own:
 STOP = "\nCtrl-C stops it.\n"
 
 
-def text(url: str, folder: Folder, given: Mapping[str, str], *, demo: bool) -> str:
-    """Return the banner. `given`: the variables that the hub itself set for its processes."""
+def text(
+    url: str, folder: Folder, given: Mapping[str, str], *, demo: bool, loopback: bool = False
+) -> str:
+    """Return the banner. `given`: the variables that the hub itself set for its processes;
+    `loopback`: the demo's zone may call receivers on this machine.
+    """
     exports = [f"{name}={quote(given[name])}" for name in NEEDED if name in given]
-    words = READY + (DEMO if demo else "") + (BEFORE if exports else "")
-    words += (TRY if demo else "") + STOP
+    parts = {READY: True, DEMO: demo, LOOPBACK: loopback, BEFORE: exports, TRY: demo, STOP: True}
+    words = "".join(part for part, is_shown in parts.items() if is_shown)
     database = [one for one in exports if one.startswith("DATABASE_URL=")]
     return words.format(
         url=url,
@@ -50,6 +58,7 @@ def text(url: str, folder: Folder, given: Mapping[str, str], *, demo: bool) -> s
         data=folder.root,
         redis="embedded" if "REDIS_URL" in given else "of REDIS_URL",
         exports="".join(f"\n  export {one}" for one in exports),
+        zone=ZONE,
         credentials=folder.credentials,
         credentials_word=quote(str(folder.credentials)),
         environment="".join(f"{one} " for one in database),

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from eventhub.base import limits
-from eventhub.base.guarded import Guarded
+from eventhub.base.guarded_process import GuardedProcess
 from eventhub.supervisor.hub import LockedFolder, Servers
 from eventhub.supervisor.supervisor import HubFailed, ProcessSpec
 
@@ -36,11 +36,13 @@ def embedded(data: Path, *, lasting: bool = False) -> Iterator[dict[str, str]]:
         if lasting:
             locked.mark(env)
         log = stack.enter_context((locked.folder.root / "servers.log").open("ab"))
-        starting: list[tuple[ProcessSpec, Guarded]] = []
+        starting: list[tuple[ProcessSpec, GuardedProcess]] = []
         for spec in servers.specs(env, sync=lasting):
             if spec.before is not None:
                 spec.before()
-            process = Guarded(spec.command, locked.identity, keep_fds=(locked.lock,), output=log)
+            process = GuardedProcess(
+                spec.command, locked.identity, keep_fds=(locked.lock,), output=log
+            )
             stack.callback(process.end)
             if spec.once:
                 _await_end(spec, process)
@@ -52,13 +54,13 @@ def embedded(data: Path, *, lasting: bool = False) -> Iterator[dict[str, str]]:
         yield {**servers.environment(), **{name: env[name] for name in names if name in env}}
 
 
-def _await_end(part: ProcessSpec, process: Guarded) -> None:
+def _await_end(part: ProcessSpec, process: GuardedProcess) -> None:
     status = process.wait(limits.READY_TIMEOUT_S_MAX)
     if status != 0:
         raise HubFailed(f"{part.command.name} failed with status {status}; see servers.log")
 
 
-def _await_ready(part: ProcessSpec, process: Guarded) -> None:
+def _await_ready(part: ProcessSpec, process: GuardedProcess) -> None:
     until = time.monotonic() + limits.READY_TIMEOUT_S_MAX
     while part.is_ready is not None and not part.is_ready():
         if process.poll() is not None or time.monotonic() > until:

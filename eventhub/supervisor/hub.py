@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from eventhub.base.env import move_file_into_environment, read_env
-from eventhub.base.guarded import Command, Identity
-from eventhub.supervisor import banner, datafolder, leftovers, port, users
+from eventhub.base.guarded_process import Command, Identity
+from eventhub.supervisor import banner, datafolder, demo_receivers, leftovers, port, users
 from eventhub.supervisor.ballast import Ballast
 from eventhub.supervisor.datafolder import Folder, FolderInUse, FolderUnusable
 from eventhub.supervisor.output import Output, have_standard_streams
 from eventhub.supervisor.port import PortBusy
 from eventhub.supervisor.postgres import Postgres
 from eventhub.supervisor.redis import Redis
-from eventhub.supervisor.supervisor import RENEW, HubFailed, ProcessSpec, RetryLimits, Supervisor
+from eventhub.supervisor.supervisor import REPLACE, HubFailed, ProcessSpec, RetryLimits, Supervisor
 from eventhub.supervisor.users import NoIdentity
 
 HOME = Path(__file__).resolve().parents[2]  # the folder of manage.py
@@ -167,7 +167,7 @@ class LockedFolder(NamedTuple):
 
 def run(options: UpOptions) -> int:
     """Run the hub until a signal, and return the exit status."""
-    signal.signal(RENEW, signal.SIG_IGN)  # the lock file names this process before others start
+    signal.signal(REPLACE, signal.SIG_IGN)  # the lock file names this process before others start
     have_standard_streams()
     move_file_into_environment()
     output = Output()
@@ -219,8 +219,13 @@ def _run(
     env = locked.environment(servers)
     if servers.postgres is not None:
         locked.mark(env)
+    loopback = False
     if sink is not None:
-        env["EVENTHUB_CALLBACK_ALLOW"] = _allowing(env, sink)
+        given_allow = env.get("EVENTHUB_CALLBACK_ALLOW", "")
+        loopback = demo_receivers.allows_loopback(hub, embedded=servers.postgres is not None)
+        env["EVENTHUB_CALLBACK_ALLOW"] = demo_receivers.allowed(
+            given_allow, sink, loopback=loopback
+        )
     ballast = Ballast(locked.folder.root, output.say) if servers.postgres else None
     specs = [
         *_with_ballast(servers.specs(env), ballast),
@@ -235,12 +240,14 @@ def _run(
         output,
         keep_fds=(locked.lock,),
         retry_limits=RetryLimits(
-            options.restarts_max, options.start_s_max, lambda: ballast.excuse() if ballast else None
+            options.restarts_max,
+            options.start_s_max,
+            lambda: ballast.external_cause() if ballast else None,
         ),
     )
     url = port.local_url(hub)
     given = {name: value for name, value in env.items() if os.environ.get(name) != value}
-    ready = banner.text(url, locked.folder, given, demo=options.demo)
+    ready = banner.text(url, locked.folder, given, demo=options.demo, loopback=loopback)
     with _ballast_maintained(ballast):
         supervisor.run(lambda: output.show(ready))
     return 0
@@ -297,11 +304,11 @@ def _own_specs(
             stage=3,
             is_ready=partial(_serves, ready, f"{url}/readyz"),
             before=partial(ready.unlink, missing_ok=True),
-            renewable=True,
+            replaceable=True,
         )
     for number in range(1, options.forwarders + 1):
         forward = Command(f"forward-{number}", _manage(options, "forward"), env)
-        yield ProcessSpec(forward, stage=3, renewable=True)
+        yield ProcessSpec(forward, stage=3, replaceable=True)
 
 
 def _celery_specs(options: UpOptions, env: dict[str, str], folder: Folder) -> Iterator[ProcessSpec]:
@@ -310,12 +317,12 @@ def _celery_specs(options: UpOptions, env: dict[str, str], folder: Folder) -> It
         name = f"worker-{number}"
         argv = (sys.executable, *celery_worker(f"{name}@%h"))
         worker = Command(name, argv, env, grace_s=limits.GRACEFUL_S_MAX + 1.0)
-        yield ProcessSpec(worker, stage=3, renewable=True)
+        yield ProcessSpec(worker, stage=3, replaceable=True)
     if not options.workers:
         return
     timetable = ("-s", str(folder.root / "beat"), "--pidfile", "")
     argv = (sys.executable, *CELERY, "beat", *timetable)
-    yield ProcessSpec(Command("beat", argv, env), stage=3, renewable=True)
+    yield ProcessSpec(Command("beat", argv, env), stage=3, replaceable=True)
 
 
 def celery_worker(name: str) -> tuple[str, ...]:
@@ -332,13 +339,6 @@ def _demo(
         "demo", _manage(options, "demo", *words), env, grace_s=1.5, fds=(sink.fileno(),)
     )
     return ProcessSpec(command, stage=4, is_ready=folder.credentials.exists)
-
-
-def _allowing(env: dict[str, str], sink: socket.socket) -> str:
-    """Return the private addresses that may be called: the operator's, and the demo's receiver."""
-    given = env.get("EVENTHUB_CALLBACK_ALLOW", "")
-    host, number = sink.getsockname()[:2]
-    return ",".join(filter(None, (given, f"{host}:{number}")))
 
 
 def _manage(options: UpOptions, *words: str) -> tuple[str, ...]:

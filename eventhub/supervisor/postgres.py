@@ -4,7 +4,6 @@ Only the binaries of the wheel are used. It listens on a unix socket in a privat
 port.
 """
 
-import os
 import shutil
 import signal
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from urllib.parse import quote
 import psycopg
 
 from eventhub.base import limits
-from eventhub.base.guarded import Command
+from eventhub.base.guarded_process import Command
 from eventhub.eventlog.retention.disk import wal_bytes
 from eventhub.postgresql.rows import scalars
 from eventhub.supervisor import leftovers, programs
@@ -100,13 +99,13 @@ class Postgres(NamedTuple):
 
     def _wal(self) -> dict[str, str]:
         """Return the settings for the size of the WAL, by the size of the disk."""
-        size = wal_bytes(_disk_bytes(self.folder.parent))
+        size = wal_bytes(shutil.disk_usage(self.folder.parent).total)
         least = min(size // 4, WAL_BYTES_KEPT)
         return {"max_wal_size": f"{size >> 20}MB", "min_wal_size": f"{least >> 20}MB"}
 
     def _wal_files(self) -> list[str]:
         """Return the option for small WAL files on a small disk, where a default one is large."""
-        small = _disk_bytes(self.folder.parent) < limits.WAL_SMALL_DISK_BYTES
+        small = shutil.disk_usage(self.folder.parent).total < limits.WAL_SMALL_DISK_BYTES
         return ["--wal-segsize=4"] if small else []
 
     def is_ready(self) -> bool:
@@ -126,8 +125,3 @@ class Postgres(NamedTuple):
         except psycopg.Error:
             return False
         return True
-
-
-def _disk_bytes(folder: Path) -> int:
-    found = os.statvfs(folder)
-    return found.f_frsize * found.f_blocks

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import redis
 
-from eventhub.base.guarded import Command
+from eventhub.base.guarded_process import Command
 from eventhub.supervisor import programs
 
 SOCKET = "redis.sock"

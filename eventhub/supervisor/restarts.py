@@ -10,7 +10,7 @@ from eventhub.base import limits
 DELAYS_S = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # by restarts in a row; then the last one
 
 
-class Excuse(NamedTuple):
+class ExternalCause(NamedTuple):
     """Why a process that has just ended may not be to blame. `at_once`: it is restarted soon and
     without limit, because the hub is removing the cause.
     """

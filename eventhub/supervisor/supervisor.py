@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from eventhub.base import guardian, limits
-from eventhub.base.guarded import Command, Guarded, Identity
+from eventhub.base.guarded_process import Command, GuardedProcess, Identity
 from eventhub.supervisor.output import Output
-from eventhub.supervisor.restarts import Excuse, decide
+from eventhub.supervisor.restarts import ExternalCause, decide
 
 TICK_S = 0.05  # between two checks while a process starts or is due
 IDLE_S = 60.0
@@ -31,7 +31,7 @@ ORPHANS_REPORT_S = 10.0  # between reports of processes that outlive SIGKILL
 HURRY_SIGNALS = 2  # to the hub, after which remaining processes are killed
 OFTEN = 3  # restarts in a row that are worth a message
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-RENEW = signal.SIGUSR2
+REPLACE = signal.SIGUSR2
 
 
 class HubFailed(Exception):
@@ -49,7 +49,7 @@ class ProcessSpec(NamedTuple):
     once: bool = False  # it must end with status 0, and is then ready
     slow_after_s: float = limits.SLOW_START_S  # reported when it is not ready after this
     before: Callable[[], None] | None = None  # called before every start; may raise OSError
-    renewable: bool = False  # replaced by RENEW
+    replaceable: bool = False  # replaced by REPLACE
 
 
 class _Supervised:
@@ -57,14 +57,14 @@ class _Supervised:
 
     def __init__(self, spec: ProcessSpec) -> None:
         self.spec = spec
-        self.process: Guarded | None = None
+        self.process: GuardedProcess | None = None
         self.started_at = 0.0
         self.slow_at = 0.0  # when it is next reported as slow
         self.due_at: float | None = None
         self.ready = False
         self.ending = False  # it was asked to end, to be replaced
-        self.renewed = True
-        self.unproven = False  # it was replaced, and has not been ready since
+        self.must_be_replaced = False
+        self.not_ready_since_replaced = False  # it was replaced, and has not been ready since
         self.restarts_at: list[float] = []
 
     @property
@@ -78,7 +78,7 @@ class _Supervised:
 
 class _Exit(NamedTuple):
     run: _Supervised
-    process: Guarded
+    process: GuardedProcess
     status: int
 
 
@@ -86,12 +86,12 @@ class RetryLimits(NamedTuple):
     """How long the hub tries to keep its processes running; None: without end.
 
     `restarts_max`: restarts of one process in a row. `start_s_max`: seconds until a process is
-    ready, at the hub's start. `excuse` is called when a process has ended.
+    ready, at the hub's start. `external_cause` is called when a process has ended.
     """
 
     restarts_max: int | None = None
     start_s_max: float | None = None
-    excuse: Callable[[], Excuse | None] = lambda: None
+    external_cause: Callable[[], ExternalCause | None] = lambda: None
 
 
 UNLIMITED = RetryLimits()
@@ -116,7 +116,7 @@ class Supervisor:
         self._retry_limits = retry_limits
         self._events: queue.SimpleQueue[_Exit | int] = queue.SimpleQueue()
         self._stop_signals = 0
-        self._renewing: list[_Supervised] = []  # the first is being replaced
+        self._replacing: list[_Supervised] = []  # the first is being replaced
         self._complete = False  # all were ready once; afterwards none is too slow
 
     def run(self, on_ready: Callable[[], None]) -> None:
@@ -125,7 +125,7 @@ class Supervisor:
         """
         guardian.become_subreaper()  # this process inherits the orphans of a killed guardian
         handlers = {number: signal.signal(number, self._on_signal) for number in _stop_signals()}
-        handlers[RENEW] = signal.signal(RENEW, self._on_renew)
+        handlers[REPLACE] = signal.signal(REPLACE, self._on_replace)
         try:
             self._start_all()
             if not self._stop_signals:
@@ -142,7 +142,7 @@ class Supervisor:
         self._stop_signals += 1
         self._events.put(number)
 
-    def _on_renew(self, number: int, _frame: object) -> None:
+    def _on_replace(self, number: int, _frame: object) -> None:
         self._events.put(number)
 
     # --- starting ---
@@ -173,7 +173,7 @@ class Supervisor:
         run.ready = False
         run.started_at = time.monotonic()
         run.slow_at = run.started_at + run.spec.slow_after_s
-        process = Guarded(run.spec.command, self._identity, keep_fds=self._keep_fds)
+        process = GuardedProcess(run.spec.command, self._identity, keep_fds=self._keep_fds)
         try:
             if process.process.stdout is not None:
                 self._output.pump(run.name, process.process.stdout)
@@ -183,14 +183,14 @@ class Supervisor:
             raise OSError(errno.EAGAIN, str(error)) from error
         run.process = process
 
-    def _await_exit(self, run: _Supervised, process: Guarded) -> None:
+    def _await_exit(self, run: _Supervised, process: GuardedProcess) -> None:
         self._events.put(_Exit(run, process, process.wait()))
 
     # --- watching ---
 
     def _step(self) -> None:
         """Wait for one event, or for a tick; then do what is due."""
-        busy = self._renewing or any(
+        busy = self._replacing or any(
             run.due_at or (run.process and not run.ready) for run in self._runs
         )
         try:
@@ -201,35 +201,39 @@ class Supervisor:
             return
         if isinstance(event, _Exit):
             self._on_exit(event)
-        elif event == RENEW:
-            self._renew()
+        elif event == REPLACE:
+            self._replace_all()
         for run in self._runs:
             if run.due_at is not None and time.monotonic() >= run.due_at:
                 self._try_start(run)
             elif run.is_starting():
                 self._check_ready(run)
-        self._renew_next()
+        self._replace_next()
 
-    def _renew(self) -> None:
+    def _replace_all(self) -> None:
         """Start replacing, even during a replacement: another version may be on the disk."""
         if not self._complete:
             self._output.say("not all processes are ready yet; send SIGUSR2 again when they are")
             return
-        renewable = [run for run in self._runs if run.spec.renewable]
-        self._renewing = sorted(renewable, key=lambda run: run.ready)  # first those that are down
-        for run in self._renewing:
-            run.renewed = False
-        self._output.say("replacing " + ", ".join(run.name for run in self._renewing))
+        replaceable = [run for run in self._runs if run.spec.replaceable]
+        self._replacing = sorted(
+            replaceable, key=lambda run: run.ready
+        )  # first those that are down
+        for run in self._replacing:
+            run.must_be_replaced = True
+        self._output.say("replacing " + ", ".join(run.name for run in self._replacing))
 
-    def _renew_next(self) -> None:
+    def _replace_next(self) -> None:
         """Replace the next process when the last one is ready, so that one is down at a time."""
-        while self._renewing and self._renewing[0].renewed and self._renewing[0].ready:
-            self._renewing.pop(0)
-            if not self._renewing:
+        while (
+            self._replacing and not self._replacing[0].must_be_replaced and self._replacing[0].ready
+        ):
+            self._replacing.pop(0)
+            if not self._replacing:
                 self._output.say("all processes are replaced")
-        if self._renewing and not self._renewing[0].renewed:
-            run = self._renewing[0]
-            run.renewed = run.unproven = True
+        if self._replacing and self._replacing[0].must_be_replaced:
+            run = self._replacing[0]
+            run.must_be_replaced, run.not_ready_since_replaced = False, True
             if run.process is not None and run.process.poll() is None:
                 run.ready = False
                 run.ending = True
@@ -241,7 +245,7 @@ class Supervisor:
         spec, now = run.spec, time.monotonic()
         took_s = now - run.started_at
         if not spec.once and (spec.is_ready is None or spec.is_ready()):
-            run.ready, run.unproven = True, False
+            run.ready, run.not_ready_since_replaced = True, False
             self._output.say(f"{run.name} is ready after {took_s:.1f} s")
             return
         start_s_max = self._retry_limits.start_s_max
@@ -266,13 +270,13 @@ class Supervisor:
             run.ending = False
             self._plan(run, 0.0)
             return
-        if run.unproven:
-            if self._renewing:
+        if run.not_ready_since_replaced:
+            if self._replacing:
                 self._output.say(
                     f"{run.name} cannot run; the reason is in its output above. The other "
                     "processes are not replaced, and it is restarted"
                 )
-            self._renewing = []
+            self._replacing = []
         elif event.status == os.EX_CONFIG:
             raise HubFailed(
                 f"{run.name} cannot run with the hub's settings or data, and a restart would not "
@@ -282,10 +286,10 @@ class Supervisor:
 
     def _plan_restart(self, run: _Supervised, reason: str) -> None:
         now = time.monotonic()
-        excuse = self._retry_limits.excuse()
-        if excuse is not None:
-            reason = f"{reason}, {excuse.reason}"
-            if excuse.at_once:
+        external_cause = self._retry_limits.external_cause()
+        if external_cause is not None:
+            reason = f"{reason}, {external_cause.reason}"
+            if external_cause.at_once:
                 self._plan(run, limits.DISK_FULL_RESTART_S)
                 self._output.say(f"{run.name} {reason}: restarting it")
                 return
@@ -353,7 +357,7 @@ class Supervisor:
         if any(run.process is not None for run in self._runs):
             self._output.say("stopped")
 
-    def _await_all(self, processes: Sequence[Guarded], until: float, signals: int) -> None:
+    def _await_all(self, processes: Sequence[GuardedProcess], until: float, signals: int) -> None:
         while left := [process for process in processes if process.poll() is None]:
             hurried = self._stop_signals > signals
             if hurried or time.monotonic() >= until:
@@ -373,7 +377,7 @@ def _stop_signals() -> list[signal.Signals]:
     return [one for one in SIGNALS if one != signal.SIGHUP or not ignored]
 
 
-def _collect(process: Guarded) -> int:
+def _collect(process: GuardedProcess) -> int:
     """Return the status of a guardian that was asked to stop or kill; one that does not end is
     killed itself.
     """

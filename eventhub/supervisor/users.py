@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from eventhub.base.guarded import Command, Guarded, Identity, current_identity
+from eventhub.base.guarded_process import Command, GuardedProcess, Identity, current_identity
 from eventhub.supervisor import programs
 from eventhub.supervisor.datafolder import Folder, give
 
@@ -98,7 +98,7 @@ def _works(identity: Identity, folder: Folder, home: Path) -> bool:
         str(programs.redis_server()),
     )
     env = {**os.environ, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
-    probe = Guarded(Command("probe", argv, env), identity, output=subprocess.DEVNULL)
+    probe = GuardedProcess(Command("probe", argv, env), identity, output=subprocess.DEVNULL)
     try:
         return probe.wait(PROBE_TIMEOUT_S) == 0
     except subprocess.TimeoutExpired:

@@ -9,7 +9,6 @@ about 40 ns.
 import asyncio
 import re
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import jsonschema_rs
@@ -126,12 +125,7 @@ class Budget:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._holds_lock:
             self._expensive.release()
 

@@ -15,31 +15,10 @@ from eventhub.types.errors import InvalidSchema, TypeTooCostly, TypeViolation
 from eventhub.types.schemas import ALTERNATIVES, Schema, compiled, immutable, inlined
 
 # The fields of the envelope that a type may constrain: the optional header of READY (RDY-12).
-HEADER = frozenset(
-    {
-        "name",
-        "version",
-        "node",
-        "application",
-        "environment",
-        "priority",
-        "expires_at",
-        "time",
-        "key",
-        "bundle",
-        "bundle_number",
-        "depends",
-        "correlation",
-        "cause",
-        "traceparent",
-        "destinations",
-        "audience",
-        "security_level",
-        "summary",
-        "time_constraint_ms",
-        "merge_scheme",
-    }
-)
+HEADER = frozenset(EventIn.__struct_fields__) - {
+    *("domain", "type", "attributes", "channels", "mask", "id", "tombstone"),
+    *("body", "body_base64", "content_type"),
+}
 
 
 class Definition(NamedTuple):

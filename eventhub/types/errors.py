@@ -8,14 +8,12 @@ class TypeViolation(EventHubError):
     /v1/types/{domain}/{type}.
     """
 
-    code = "type_violation"
     status = 422
 
 
 class UndeclaredType(EventHubError):
     """The stream accepts only declared types; declare it with PUT /v1/types/{domain}/{type}."""
 
-    code = "undeclared_type"
     status = 422
 
 
@@ -24,20 +22,15 @@ class TypeTooCostly(EventHubError):
     definition. Shorten it, or send fewer events in a request.
     """
 
-    code = "type_too_costly"
     status = 422
 
 
 class InvalidSchema(BadRequest):
     """The definition is not a JSON Schema that the hub supports; see `field`."""
 
-    code = "invalid_schema"
-
 
 class UnknownType(NotFound):
     """The zone has no such type, or the type no such version; list types with GET /v1/types."""
-
-    code = "unknown_type"
 
 
 class TypeDeleting(Conflict):
@@ -45,18 +38,12 @@ class TypeDeleting(Conflict):
     /v1/types/{domain}/{type}/restore withdraws the deletion until then.
     """
 
-    code = "type_deleting"
-
 
 class TypeInUse(Conflict):
     """Other types have this type as a parent; delete the `subtypes` first."""
-
-    code = "type_in_use"
 
 
 class IncompatibleType(Conflict):
     """Events of the previous version might not satisfy the new one; see `breaks`, or declare it
     with the evolution `none`.
     """
-
-    code = "incompatible_type"

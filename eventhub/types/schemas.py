@@ -16,75 +16,21 @@ from eventhub.types.errors import InvalidSchema
 
 Schema = dict[str, Any]
 
-ANNOTATIONS = frozenset(
-    {
-        "$comment",
-        "$schema",
-        "title",
-        "description",
-        "default",
-        "examples",
-        "deprecated",
-        "writeOnly",
-    }
-)
-ONE = frozenset(  # keywords whose value is a schema
-    {
-        "additionalProperties",
-        "contains",
-        "else",
-        "if",
-        "items",
-        "not",
-        "propertyNames",
-        "then",
-    }
-)
+ANNOTATIONS = frozenset({"$comment", "$schema", "title", "description", "default"})
+ANNOTATIONS |= {"examples", "deprecated", "writeOnly"}
+# keywords whose value is a schema
+ONE = frozenset({"additionalProperties", "contains", "else", "if", "items", "not"})
+ONE |= {"propertyNames", "then"}
 MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})  # a list of schemas
 ALTERNATIVES = ("anyOf", "oneOf")
 NAMED = frozenset({"dependentSchemas", "patternProperties", "properties"})  # schemas by name
-_PLAIN = frozenset(
-    {
-        "const",
-        "dependentRequired",
-        "enum",
-        "exclusiveMaximum",
-        "exclusiveMinimum",
-        "format",
-        "maxContains",
-        "maxItems",
-        "maxLength",
-        "maxProperties",
-        "maximum",
-        "minContains",
-        "minItems",
-        "minLength",
-        "minProperties",
-        "minimum",
-        "multipleOf",
-        "pattern",
-        "readOnly",
-        "required",
-        "type",
-        "uniqueItems",
-    }
-)
-_FORMATS = frozenset(  # those checked in linear time
-    {
-        "date",
-        "date-time",
-        "duration",
-        "email",
-        "hostname",
-        "ipv4",
-        "ipv6",
-        "json-pointer",
-        "time",
-        "uri",
-        "uri-reference",
-        "uuid",
-    }
-)
+_PLAIN = frozenset({"const", "dependentRequired", "enum", "format", "multipleOf", "pattern"})
+_PLAIN |= {"readOnly", "required", "type", "uniqueItems", "maxContains", "minContains"}
+_PLAIN |= {"maximum", "exclusiveMaximum", "maxItems", "maxLength", "maxProperties"}
+_PLAIN |= {"minimum", "exclusiveMinimum", "minItems", "minLength", "minProperties"}
+# those checked in linear time
+_FORMATS = frozenset({"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6"})
+_FORMATS |= {"json-pointer", "time", "uri", "uri-reference", "uuid"}
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCE = "#/$defs/"
 _PATTERNS = jsonschema_rs.RegexOptions(

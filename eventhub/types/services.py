@@ -8,14 +8,14 @@ import orjson
 from django.db import transaction
 from django.utils import timezone
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.accounts.services import lock_zone, require_kept
 from eventhub.api.announcements import announce
-from eventhub.api.conditions import require_unchanged
 from eventhub.api.grace import end_of_grace, rfc3339
+from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
+from eventhub.base.broker import DELETE_DUE, request_task
 from eventhub.base.errors import LimitReached, NumberOutOfRange
-from eventhub.base.task_requests import DELETE_DUE, request_task
 from eventhub.eventlog.errors import NotDeleting
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.types.definitions import read_schemas, schemas_of

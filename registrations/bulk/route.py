@@ -14,11 +14,10 @@ from urllib.parse import parse_qsl
 import orjson
 from django.db import connection
 
-from eventhub.access.actor import Actor
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.keys import is_key
 from eventhub.access.names import valid_name
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Actor, Principal
 from eventhub.api.problems import as_error
 from eventhub.api.replies import action_id, replying
 from eventhub.base import limits, metrics
@@ -78,17 +77,19 @@ async def bulk_registrations(call: Call) -> StreamingResponse:
         (b"eventhub-action", options.action.encode()),
     ]
     return StreamingResponse(
-        200, _answer(request, batches), headers, NDJSON.encode(), batches.close
+        200, _answer(request, principal.zone, batches), headers, NDJSON.encode(), batches.close
     )
 
 
-async def _answer(request: BulkRequest, batches: BatchReader) -> AsyncGenerator[bytes, None]:
+async def _answer(
+    request: BulkRequest, zone: str, batches: BatchReader
+) -> AsyncGenerator[bytes, None]:
     """Yield progress and refused lines, and at the end `done` or the error."""
     totals = dict.fromkeys(("created", "changed", "ended", "repeated", "refused"), 0)
     through = 0
     try:
         while texts := await batches.next():
-            lines: Sequence[Line] = await _in_thread(_read, texts)
+            lines: Sequence[Line] = await _in_thread(_read, zone, texts)
             while lines:
                 principal = await _authorized(request)
                 result = await _in_thread(_apply, principal, request.options, lines)
@@ -147,8 +148,8 @@ def _parse_options(scope: Any) -> BulkOptions:
     )
 
 
-def _read(texts: list[NumberedLine]) -> list[Line]:
-    addresses = callback_addresses()
+def _read(zone: str, texts: list[NumberedLine]) -> list[Line]:
+    addresses = callback_addresses(zone)
     return [read_line(number, text, addresses) for number, text in texts]
 
 

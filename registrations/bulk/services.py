@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField, LimitReached

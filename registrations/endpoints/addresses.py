@@ -2,14 +2,17 @@
 
 Refused are all addresses in IANA's special-purpose registries, including those listed as globally
 reachable (anycast services, AS112: no host of a client answers there), multicast, and IPv6 outside
-of global unicast, unless EVENTHUB_CALLBACK_ALLOW names them: `host-or-CIDR[:port]`, separated by
-commas, with an IPv6 address in brackets if a port follows.
+of global unicast, unless EVENTHUB_CALLBACK_ALLOW names them: `[ZONE=]host-or-CIDR[:port]`,
+separated by commas, with an IPv6 address in brackets if a port follows. An entry without a zone is
+for all zones.
 """
 
 import ipaddress
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from eventhub.access.names import NAME
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -58,13 +61,25 @@ _SPECIAL_IPV6 = tuple(
 class AllowedAddress(NamedTuple):
     """An entry of the setting: a network or a host name, on one port or on all (None)."""
 
+    zone: str  # empty: for callbacks of every zone
     network: Network | None
     host: str  # empty if there is a network
     port: int | None
 
 
+class AllowedAddresses:
+    """The setting: the private addresses that each zone may call."""
+
+    def __init__(self, entries: Iterable[AllowedAddress] = ()) -> None:
+        self._entries = tuple(entries)
+
+    def of_zone(self, zone: str) -> "CallbackAddresses":
+        """Return the rules for callbacks of a zone."""
+        return CallbackAddresses(entry for entry in self._entries if entry.zone in ("", zone))
+
+
 class CallbackAddresses:
-    """The rules, with the exceptions of the setting."""
+    """The rules for the callbacks of one zone: public addresses, and exceptions."""
 
     def __init__(self, exceptions: Iterable[AllowedAddress] = ()) -> None:
         self._exceptions = tuple(exceptions)
@@ -82,9 +97,9 @@ class CallbackAddresses:
         )
 
 
-def parse_allowed(entries: Iterable[str]) -> CallbackAddresses:
-    """Parse the exceptions of the setting. Raises ValueError that names a bad entry."""
-    return CallbackAddresses([_entry(text) for text in entries])
+def parse_allowed(entries: Iterable[str]) -> AllowedAddresses:
+    """Parse the setting. Raises ValueError that names a bad entry."""
+    return AllowedAddresses(map(_entry, entries))
 
 
 def plain_address(address: str | Address) -> Address | None:
@@ -110,21 +125,32 @@ def is_public(address: Address) -> bool:
 
 
 def _entry(text: str) -> AllowedAddress:
-    host, port = text.strip(), None
+    zone, host, port = *_zone_and_host(text), None
     found = _BRACKETS.fullmatch(host) or _PORT.fullmatch(host)
     if found is not None:
         parts = found.groupdict()
         host = parts["host"] + (f"/{parts['bits']}" if parts.get("bits") else "")
         port = None if parts["port"] is None else int(parts["port"])
     if not host or (port is not None and not 0 < port < 1 << 16):
-        raise ValueError(f"EVENTHUB_CALLBACK_ALLOW: not host-or-CIDR[:port]: {text!r}")
+        raise _bad_entry(text)
     try:
-        return AllowedAddress(ipaddress.ip_network(host, strict=False), "", port)
+        return AllowedAddress(zone, ipaddress.ip_network(host, strict=False), "", port)
     except ValueError:
         if not re.fullmatch(r"[A-Za-z0-9._-]+", host):
-            message = f"EVENTHUB_CALLBACK_ALLOW: not host-or-CIDR[:port]: {text!r}"
-            raise ValueError(message) from None
-        return AllowedAddress(None, host.lower().rstrip("."), port)
+            raise _bad_entry(text) from None
+        return AllowedAddress(zone, None, host.lower().rstrip("."), port)
+
+
+def _zone_and_host(text: str) -> tuple[str, str]:
+    """Return the zone of an entry, empty for all zones, and the rest."""
+    zone, equals, host = text.strip().rpartition("=")
+    if equals and not NAME.fullmatch(zone):
+        raise _bad_entry(text)
+    return zone, host
+
+
+def _bad_entry(text: str) -> ValueError:
+    return ValueError(f"EVENTHUB_CALLBACK_ALLOW: not [ZONE=]host-or-CIDR[:port]: {text!r}")
 
 
 def _names(exception: AllowedAddress, address: Address, host: str, port: int) -> bool:

@@ -25,7 +25,8 @@ class UrlField(TextField):
     raises = (RefusedAddress,)
 
     def to_internal_value(self, data: Any) -> str:
-        return valid_url(data, services.callback_addresses(), field=self.field_name or "url")
+        addresses = services.callback_addresses(self.context["view"].actor.zone)
+        return valid_url(data, addresses, field=self.field_name or "url")
 
 
 class SecretField(TextField):

@@ -11,14 +11,14 @@ from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 from django.db.models import F, Func, QuerySet
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import announce_all, raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached, NotFound
 from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
 from registrations.endpoints import secrets
-from registrations.endpoints.addresses import CallbackAddresses, parse_allowed
+from registrations.endpoints.addresses import AllowedAddresses, CallbackAddresses, parse_allowed
 from registrations.endpoints.rows import Format, announcement
 from registrations.errors import EndpointInUse
 from registrations.models import CURRENT, Endpoint, EndpointHealth, RegistrationVersion
@@ -43,11 +43,13 @@ class NewEndpoint(NamedTuple):
     secret: bytes | None = None
 
 
+def callback_addresses(zone: str) -> CallbackAddresses:
+    """Return the addresses that callbacks of a zone may call."""
+    return _allowed_addresses().of_zone(zone)
+
+
 @functools.cache
-def callback_addresses() -> CallbackAddresses:
-    """Return the address guard with EVENTHUB_CALLBACK_ALLOW. Raises ValueError that names a bad
-    entry.
-    """
+def _allowed_addresses() -> AllowedAddresses:
     return parse_allowed(settings.ENV.callback_allow)
 
 

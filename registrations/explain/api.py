@@ -9,8 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub.access.names import valid_name
-from eventhub.api.resource import ResourceView, operation
-from eventhub.api.view import parse_number
+from eventhub.api.resource import ResourceView, operation, parse_number
 from eventhub.base import errors, metrics
 from registrations.errors import UnknownRegistration
 from registrations.explain import selectors

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from eventhub.base.errors import EventHubError, UnknownField
 from registrations.filter_source import FILTER_FIELDS, PAIRS, FilterSource, parse_filter
 from registrations.filters.ast import Node
+from registrations.filters.ready import SimpleExpression, print_ready
 
 
 class FilterDraft(NamedTuple):
@@ -27,13 +28,15 @@ def parse_draft(fields: Mapping[str, Any]) -> FilterDraft:
 
 def checked(draft: FilterDraft) -> dict[str, Any]:
     """Return the fields with which registering would describe the filter."""
-    predicate, warnings, cost = draft.filter.summary()
+    predicate, warnings, cost, signature = draft.filter.summary()
     return {
         "language": draft.filter.language,
         "predicate": predicate,
         "variable": draft.variable,
+        "ready": _in_ready(draft),
         "warnings": warnings,
         "cost": cost.json(),
+        "signature": signature,
         "mistake": None,
     }
 
@@ -50,7 +53,22 @@ def require_known(fields: Mapping[str, Any], known: frozenset[str]) -> None:
             raise UnknownField(field=name[:100])
 
 
-_NOTHING: dict[str, Any] = {"predicate": None, "variable": None, "warnings": [], "cost": None}
+_NOTHING: dict[str, Any] = {
+    "predicate": None,
+    "variable": None,
+    "ready": None,
+    "warnings": [],
+    "cost": None,
+    "signature": [],
+}
+
+
+def _in_ready(draft: FilterDraft) -> str | None:
+    """Return the filter in READY's form; None if READY cannot express it (RDY-16)."""
+    try:
+        return print_ready(SimpleExpression(draft.variable or "", draft.node))
+    except ValueError:
+        return None
 
 
 def _named(fields: Mapping[str, Any]) -> str | None:

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Literal, NamedTuple, TypedDict
 
-from eventhub.access.audience import is_shown
 from eventhub.access.authorizer import Authorizer
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Principal, is_shown
 from eventhub.base import limits
 from eventhub.base.errors import Gone
 from eventhub.event.audience import is_visible_in_zone

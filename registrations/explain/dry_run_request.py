@@ -18,7 +18,7 @@ from eventhub.base.errors import (
 from eventhub.event.envelope import ALL_MASK
 from eventhub.event.inbound import parse_mask
 from eventhub.event.json_types import Int64
-from eventhub.eventlog.history import before, stream_ends
+from eventhub.eventlog.backward_cursors import before, stream_ends
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import AtTime, Start, resolve
 from eventhub.eventlog.start_positions import parse_start

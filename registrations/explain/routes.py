@@ -10,8 +10,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from eventhub.access.audience import is_shown
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Principal, is_shown
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     EventHubError,

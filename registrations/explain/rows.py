@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub.base.errors import Gone, UnknownEvent
-from eventhub.eventlog.history import before, stream_ends
+from eventhub.eventlog.backward_cursors import before, stream_ends
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo

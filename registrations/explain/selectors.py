@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Min
 
-from eventhub.access.actor import Actor
 from eventhub.access.grants import SYSTEM
+from eventhub.access.principal import Actor
 from eventhub.access.selectors import channel_mask
 from eventhub.api.announcements import raw_connection
 from eventhub.base.clock import SystemClock

@@ -11,7 +11,12 @@ from eventhub.api.serializers import Serializer
 from eventhub.streams.serializers import CursorSerializer
 from registrations.explain.conditions import ConditionName
 from registrations.filters.languages import LANGUAGES
-from registrations.serializers import CostSerializer, DraftSerializer, FilterField
+from registrations.serializers import (
+    SIGNATURE_HELP,
+    CostSerializer,
+    DraftSerializer,
+    FilterField,
+)
 
 
 class CheckRequestSerializer(DraftSerializer):
@@ -31,10 +36,14 @@ class CheckSerializer(Serializer):
     variable = serializers.CharField(
         allow_null=True, help_text="The variable that a READY filter binds to the event."
     )
+    ready = serializers.CharField(
+        allow_null=True, help_text="The filter in READY's form; null if READY cannot express it."
+    )
     warnings = serializers.ListField(
         child=serializers.ChoiceField(choices=["never_matches", "always_matches", "equal_to"])
     )
     cost = CostSerializer(allow_null=True)
+    signature = serializers.ListField(child=serializers.CharField(), help_text=SIGNATURE_HELP)
     equal_to = serializers.IntegerField(
         allow_null=True,
         help_text="The client's registration with these `streams` and an equal filter.",

@@ -21,19 +21,14 @@ _TOO_LARGE = {
 class FilterSyntax(BadRequest):
     """The filter has a syntax error at `line` and `column`, both from 1."""
 
-    code = "filter_syntax"
-
 
 class UnknownLanguage(BadRequest):
     """The filter language does not exist; GET /v1/languages lists the languages."""
-
-    code = "unknown_language"
 
 
 class FilterTooLarge(EventHubError):
     """The filter exceeds a limit, which the message names."""
 
-    code = "filter_too_large"
     status = 422
 
     def __init__(

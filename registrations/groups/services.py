@@ -8,7 +8,7 @@ from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import append_announced, prepare, raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached

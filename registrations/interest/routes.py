@@ -14,7 +14,7 @@ from msgspec import Meta
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import errors, limits
-from eventhub.base.time_slices import run_in_slices
+from eventhub.base.event_loop import run_in_slices
 from eventhub.event.inbound import refuse_json
 from eventhub.event.json_types import Int64
 from eventhub.eventlog.stored import StreamInfo

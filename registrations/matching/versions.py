@@ -29,6 +29,7 @@ class StreamVersion(NamedTuple):
     suspended: bool = False  # the registration itself: it is never in effect
     group: int | None = None
     report: str | None = None  # as JSON; None: the whole event
+    variable: str | None = None  # that a READY filter binds to the event (RDY-17)
 
     def holds(self, sequence: int) -> bool:
         """Return whether a sequence is within the bounds; suspensions of its group do not count."""
@@ -61,18 +62,27 @@ class Recipients(NamedTuple):
     """The endpoints to which an event must be delivered."""
 
     endpoints: dict[int, list[int]]  # endpoint -> registrations that match, ascending
-    reports: dict[int, dict[int, int]]  # endpoint -> registrations with a report -> their versions
+    # endpoint -> registrations with a report or a variable -> their versions
+    annotated: dict[int, dict[int, int]]
+    binding: set[int]  # endpoints of a registration with a variable
 
     @property
     def shapes(self) -> dict[int, list[int]]:
-        """The endpoints that receive a derived event (OIF-06), each with the versions whose reports
-        define it; an endpoint with a registration without a report gets the whole event.
+        """The endpoints whose notification depends on versions, each with these: with a report or a
+        variable. If no registration has a variable, reports count only if all have one: else the
+        endpoint gets the whole event (OIF-06).
         """
         return {
-            endpoint: [versions[registration] for registration in self.endpoints[endpoint]]
-            for endpoint, versions in self.reports.items()
-            if len(versions) == len(self.endpoints[endpoint])
+            endpoint: [versions[id] for id in self.endpoints[endpoint] if id in versions]
+            for endpoint, versions in self.annotated.items()
+            if endpoint in self.binding or len(versions) == len(self.endpoints[endpoint])
         }
+
+    def annotate(self, endpoint: int, registration: int, version: int, *, binds: bool) -> None:
+        """Add the version of a matching registration that has a report or a variable."""
+        self.annotated.setdefault(endpoint, {})[registration] = version
+        if binds:
+            self.binding.add(endpoint)
 
     def sort(self) -> None:
         """Sort the registrations of each endpoint (SUN-15)."""
@@ -99,7 +109,7 @@ class VersionColumns(Protocol):
     @property
     def registration(self) -> Sequence[int]: ...
     @property
-    def report(self) -> Sequence[int]: ...  # 1: it has one
+    def report(self) -> Sequence[int]: ...  # 1: it has one; 2: it binds a variable; 3: both
     @property
     def since(self) -> Sequence[int]: ...
     @property
@@ -131,8 +141,10 @@ def add_versions(
             if any(span.covers(sequence) for span in spans):
                 continue
         recipients.endpoints.setdefault(endpoint_id, []).append(version.registration)
-        if version.report is not None:
-            recipients.reports.setdefault(endpoint_id, {})[version.registration] = version.id
+        variable = version.variable
+        if version.report is not None or variable is not None:
+            binds = variable is not None
+            recipients.annotate(endpoint_id, version.registration, version.id, binds=binds)
 
 
 def without_ended(
@@ -170,4 +182,5 @@ def add_by_columns(
             else:
                 found[endpoint] = [registration]
             if report[position]:
-                recipients.reports.setdefault(endpoint, {})[registration] = ids[position]
+                binds = report[position] > 1
+                recipients.annotate(endpoint, registration, ids[position], binds=binds)

@@ -718,6 +718,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "variable",
+                    models.TextField(
+                        db_comment="the event variable that a READY filter binds", null=True
+                    ),
+                ),
+                (
                     "digest",
                     models.UUIDField(
                         db_comment="hash of the client, the streams and the filter's normal form",

@@ -9,7 +9,8 @@ SET LOCAL work_mem = '64MB'
 -- suspended. With `after`, only those that can apply to an event after that sequence. Each barrier is unpacked once for all of
 -- its versions; transient streams have no position in it. The zone's name is set if the stream is `system` (id 1).
 WITH chosen AS NOT MATERIALIZED (
-    SELECT id, registration_id, endpoint_id, language, filter, suspended, group_id, report, from_barrier, until_barrier
+    SELECT id, registration_id, endpoint_id, language, filter, suspended, group_id, report, variable, from_barrier,
+           until_barrier
       FROM registration_versions
      WHERE streams @> ARRAY[%(stream_id)s]::bigint[]
        AND (endpoint_id IS NOT NULL AND NOT suspended OR %(registrations)s::bigint[] IS NOT NULL)
@@ -21,7 +22,7 @@ WITH chosen AS NOT MATERIALIZED (
 SELECT v.id, v.registration_id AS registration, c.name AS client, v.endpoint_id, COALESCE(f.sequence, 0) AS since,
        u.sequence AS until, v.language, v.filter::text AS filter_json,
        CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END AS zone,
-       v.suspended, v.group_id AS "group", v.report::text, c.id AS client_id
+       v.suspended, v.group_id AS "group", v.report::text, v.variable, c.id AS client_id
   FROM chosen v
   JOIN registrations r ON r.id = v.registration_id
   JOIN clients c ON c.id = r.client_id
@@ -51,7 +52,7 @@ SELECT v.id, v.registration_id AS registration, c.name AS client, v.endpoint_id,
        COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0) AS since,
        u.sequences[array_position(u.streams, %(stream_id)s)] AS until, v.language, v.filter::text AS filter_json,
        CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END AS zone,
-       v.suspended, v.group_id AS "group", v.report::text, c.id AS client_id
+       v.suspended, v.group_id AS "group", v.report::text, v.variable, c.id AS client_id
   FROM chosen
  CROSS JOIN LATERAL (SELECT * FROM registration_versions w WHERE w.id = chosen.id OFFSET 0) AS v
   JOIN registrations r ON r.id = v.registration_id

@@ -6,9 +6,9 @@
 -- its streams, from the log or the archive; forwarders have passed its bounds, so gap notices have named it, and no fan-out
 -- of its events is open; no usable match index holds it as current (`epochs`, `xmins`, `afters`). A transient stream and a
 -- deleted one are exempt: they have no position to pass.
--- The endpoint is that of a version with a report: a delivery may need it (`reported`).
+-- The endpoint is that of a version with a report or a variable: a delivery may need it (`needed`).
 WITH ended AS MATERIALIZED (
-    SELECT id, from_barrier, until_barrier, streams, endpoint_id, report IS NOT NULL AS has_report,
+    SELECT id, from_barrier, until_barrier, streams, endpoint_id, report IS NOT NULL OR variable IS NOT NULL AS is_needed,
            endpoint_id IS NOT NULL AND NOT suspended AS is_forwarded
       FROM registration_versions
      WHERE until_barrier IS NOT NULL AND (until_barrier, id) > (%(barrier)s, %(id)s)
@@ -46,12 +46,12 @@ WITH ended AS MATERIALIZED (
                        AND b.until <= GREATEST(e.after, b.since))
 )
 SELECT v.until_barrier AS barrier, v.id, free.id IS NOT NULL AS is_free,
-       CASE WHEN v.has_report THEN v.endpoint_id END AS endpoint_id
+       CASE WHEN v.is_needed THEN v.endpoint_id END AS endpoint_id
   FROM ended v LEFT JOIN free USING (id)
  ORDER BY v.until_barrier, v.id
 
--- name: reported
--- Versions whose reports are needed by deliveries that may still be posted; by endpoint, to read only their deliveries.
+-- name: needed
+-- Versions whose reports and variables are needed by deliveries that may still be posted; by endpoint, to read only their deliveries.
 SELECT DISTINCT n.id
   FROM (SELECT version_ids FROM deliveries WHERE endpoint_id = ANY (%(endpoints)s::bigint[]) AND state = 'pending' AND NOT ordered
         UNION ALL

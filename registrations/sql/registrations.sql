@@ -67,14 +67,15 @@ RETURNING id
 
 -- name: insert_versions
 INSERT INTO registration_versions
-       (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report, digest, from_barrier)
+       (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report, variable, digest,
+        from_barrier)
 SELECT registration_id, number, streams::bigint[], language, filter::json, endpoint_id, suspended <> 0, group_id,
-       report::json, digest::uuid, %(barrier)s
+       report::json, variable, digest::uuid, %(barrier)s
   FROM unnest(%(registrations)s::bigint[], %(numbers)s::bigint[], %(streams)s::text[], %(languages)s::text[],
               %(filters)s::text[], %(endpoints)s::bigint[], %(suspended)s::bigint[], %(groups)s::bigint[],
-              %(reports)s::text[], %(digests)s::text[])
+              %(reports)s::text[], %(variables)s::text[], %(digests)s::text[])
        WITH ORDINALITY AS g (registration_id, number, streams, language, filter, endpoint_id, suspended, group_id, report,
-                             digest, n)
+                             variable, digest, n)
  ORDER BY n
 
 -- name: owner

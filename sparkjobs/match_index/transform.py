@@ -27,7 +27,7 @@ def indexed_versions(versions: DataFrame, stream_id: int, after: int) -> DataFra
             sf.col("endpoint_id").alias("endpoint"),
             sf.coalesce("group_id", sf.lit(0)).alias("group"),
             sf.col("registration_id").alias("registration"),
-            sf.col("report").cast("long").alias("report"),
+            "report",
             "since",
             sf.coalesce("until", sf.lit(NEVER_ENDS)).alias("until"),
         )

@@ -16,9 +16,9 @@ from eventhub.api.permissions import IsOperator
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors, limits
+from eventhub.base.broker import RedisOff
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
-from eventhub.base.task_requests import RedisOff
 from registrations.filters.errors import FilterSyntax, FilterTooLarge
 from sparkjobs.runs import selectors, services
 from sparkjobs.runs.errors import (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventhub.base import limits
-from eventhub.base.guarded import Command, Guarded, current_identity
+from eventhub.base.guarded_process import Command, GuardedProcess, current_identity
 from eventhub.eventlog.archive.folder import without_credentials
 from eventhub.eventlog.errors import StorageFull
 from sparkjobs.runs.cancellation import StopSignal
@@ -42,7 +42,7 @@ def drive(
 ) -> None:
     """Run a driver to its end. Raises SparkFailed, StorageFull, RunStopped."""
     command = Command("driver", driver.argv, driver.env, grace_s=limits.JOB_STOP_S)
-    guarded = Guarded(command, current_identity())
+    guarded = GuardedProcess(command, current_identity())
     last: deque[str] = deque(maxlen=_LAST_LINES)
     is_disk_full = False
     capped = _CappedLog(log)

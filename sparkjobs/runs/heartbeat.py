@@ -105,7 +105,7 @@ class RunHeartbeat:
 
     def _stop_if_disk_low(self) -> None:
         with suppress(OSError):
-            if self._watched is not None and disk.measure(self._watched).narrow:
+            if self._watched is not None and disk.measure(self._watched).is_nearly_low:
                 self._stop.request(_DISK_LOW)
 
     def _exit_if_stuck(self, waited_s: float) -> None:

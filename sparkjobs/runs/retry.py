@@ -2,8 +2,7 @@
 
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
-from eventhub.eventlog.errors import StorageFull
+from eventhub.eventlog.errors import ArchiveUnavailable, StorageFull
 from sparkjobs.runs.errors import BadResult, JavaSlow, SparkFailed
 
 INTERRUPTED = "interrupted"  # the reason of a run whose process died or was terminated

@@ -13,10 +13,10 @@ from delivery import log_retention
 from eventhub.access.zone_names import zone_names
 from eventhub.api.announcements import announce, announce_all, raw_connection
 from eventhub.base import limits
+from eventhub.base.broker import RUN_JOBS, request_task, require_workers
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.task_requests import RUN_JOBS, request_task, require_workers
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.retention.drop import RetentionHooks
 from eventhub.eventlog.streams import lock_system

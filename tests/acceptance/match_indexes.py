@@ -10,12 +10,13 @@ from registrations.match_index.format.manifest import IndexManifest
 from tests.live import LiveHub, LiveZone
 
 
-def build(hub: LiveHub, zone: LiveZone) -> IndexManifest:
-    """Build the index of the stream `orders`."""
+def build(hub: LiveHub, zone: LiveZone, stream: str = "orders") -> IndexManifest:
+    """Build the index of a stream."""
     [(stream_id,)] = hub.sql(
         "SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
-        " WHERE z.name = %s AND s.name = 'orders'",
+        " WHERE z.name = %s AND s.name = %s",
         zone.name,
+        stream,
     )
     with psycopg.connect(hub.database_url, autocommit=True) as connection:
         return build_stream(connection, Path(hub.env["EVENTHUB_DATA"]), stream_id)

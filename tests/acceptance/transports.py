@@ -6,8 +6,9 @@ ends it. A transport that answers in batches (pages, lines) is requested again f
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -47,6 +48,7 @@ class ReceivedEvent(NamedTuple):
     event: dict[str, Any]
     registrations: tuple[int, ...] = ()
     signature: str = ""
+    variables: Mapping[int, str] = MappingProxyType({})  # by registration, bound to the event
 
     @property
     def cursor(self) -> str:
@@ -77,6 +79,9 @@ Transport = Callable[[ListenerSpec], AsyncIterator[ReceivedEvent]]
 
 
 def subscription(message: dict[str, Any]) -> ReceivedEvent:
+    cursor = {"segment": message["segment"], "sequence": message["sequence"]}
+    bindings = message.get("bindings", {})
+    assert all(event == cursor for bound in bindings.values() for event in bound.values())
     return ReceivedEvent(
         message["sequence"],
         message["prev"],
@@ -85,6 +90,7 @@ def subscription(message: dict[str, Any]) -> ReceivedEvent:
         message["event"],
         tuple(message.get("registrations", ())),
         message.get("signature", ""),
+        {int(id): name for id, bound in bindings.items() for name in bound},
     )
 
 
@@ -97,6 +103,7 @@ def event_of_frame(frame: event_pb2.EventFrame) -> ReceivedEvent:
         json.loads(event_json(decode(frame.event))),
         tuple(frame.registrations),
         frame.signature,
+        dict(frame.variables),
     )
 
 
@@ -243,7 +250,7 @@ async def in_process(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
             async with aclosing(local.listen(spec.stream, start=start, **interest)) as events:  # type: ignore[type-var]
                 async for one in events:
                     received = (one.sequence, one.prev, one.liveness, one.segment, one.event)
-                    yield ReceivedEvent(*received, one.registrations, one.signature)
+                    yield ReceivedEvent(*received, one.registrations, one.signature, one.variables)
         except HubProblem as error:
             raise Refused(error.problem) from error
         finally:

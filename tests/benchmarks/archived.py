@@ -26,9 +26,9 @@ from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.archive.archiver import open_archiver
 from eventhub.eventlog.archive.catalog import DueSegment, SegmentFilter
+from eventhub.eventlog.archive.database_segment import DatabaseSegmentReader
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.reader import Archive
-from eventhub.eventlog.archive.segment_reader import SegmentReader
 from eventhub.eventlog.archive.write import write_segment
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
@@ -102,7 +102,10 @@ async def read(place: str, stream_id: int, seconds: float) -> dict[str, float]:
 
 def write(stream_id: int, seconds: float) -> dict[str, float]:
     """Archive one segment after the other."""
-    with tempfile.TemporaryDirectory() as folder, SegmentReader(read_env().database_url) as rows:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        DatabaseSegmentReader(read_env().database_url) as rows,
+    ):
         place = ArchiveFolder(folder)
 
         def one(segment: DueSegment) -> int:
@@ -113,7 +116,10 @@ def write(stream_id: int, seconds: float) -> dict[str, float]:
 
 def plain(stream_id: int, seconds: float) -> dict[str, float]:
     """Write the four stored columns unchanged."""
-    with tempfile.TemporaryDirectory() as folder, SegmentReader(read_env().database_url) as rows:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        DatabaseSegmentReader(read_env().database_url) as rows,
+    ):
 
         def one(segment: DueSegment) -> int:
             file = Path(folder) / "plain.parquet"

@@ -208,7 +208,7 @@ def _versions(history: History) -> list[dict[str, Any]]:
             "filter": f'{{"attributes": {{"device": "d{device}"}}}}',
             "since": 0,
             "suspended": False,
-            "report": False,
+            "report": 0,
             "started_at_us": STARTED_US,
         }
         for stream in range(STREAMS)

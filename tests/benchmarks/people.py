@@ -17,8 +17,8 @@ def main(names: list[str]) -> None:
 
 
 def make(names: list[str]) -> dict[str, object]:
-    from eventhub.access.actor import Actor
     from eventhub.access.grants import Grant
+    from eventhub.access.principal import Actor
     from eventhub.accounts import keys, services
     from eventhub.streams.services import put_stream
     from tests.benchmarks.events import CLIENT

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from eventhub.base.guarded import Command, Guarded, Identity
+from eventhub.base.guarded_process import Command, GuardedProcess, Identity
 from eventhub.supervisor.hub import HOME
 
 READY_S = 60.0
@@ -75,7 +75,7 @@ def workers(
     with log.open("ab") as output:
         for at, argv in enumerate(argvs, 1):
             command = Command(f"worker-{at}", (sys.executable, *argv), dict(env), signal.SIGTERM)
-            running.append(Guarded(command, own, output=output))
+            running.append(GuardedProcess(command, own, output=output))
     try:
         if wait:
             _await_ready(running, log)
@@ -85,7 +85,7 @@ def workers(
             process.end()
 
 
-def _await_ready(running: Sequence[Guarded], log: Path) -> None:
+def _await_ready(running: Sequence[GuardedProcess], log: Path) -> None:
     until = time.monotonic() + READY_S
     while log.read_text().count(READY) < len(running):
         ended = any(process.poll() is not None for process in running)

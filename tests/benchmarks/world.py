@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from eventhub.base.guarded import Command, Guarded, Identity
+from eventhub.base.guarded_process import Command, GuardedProcess, Identity
 from eventhub.supervisor.embedded import embedded
 from eventhub.supervisor.hub import HOME
 from tests.benchmarks import sampler
@@ -56,7 +56,7 @@ class Server:
         command = Command(name, (sys.executable, *argv), env, signal.SIGTERM)
         with self._output.open("ab") as output:
             own = Identity("self", os.getuid(), os.getgid(), (), (os.getuid(), os.getgid()), "")
-            self._process = Guarded(command, own, output=output)
+            self._process = GuardedProcess(command, own, output=output)
 
     def wait_ready(self, path: str) -> "Server":
         """Wait until a request is answered with less than 500. Raise ServerFailed."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from eventhub import console
+from eventhub.web import console
 from tests.browser.desk import Desk, window
 from tests.live import LiveHub, LiveZone
 

@@ -10,6 +10,7 @@ def test_an_operator_signs_in_and_out(desk: Desk) -> None:
     page = desk.page
     page.goto(f"{desk.hub.url}/")
     expect(desk.heading("Sign in")).to_be_visible()
+    expect(page.get_by_text("credentials.json")).to_be_visible()
     page.get_by_label("Username").fill(OPERATOR)
     page.get_by_label("Password", exact=True).fill("wrong")
     page.keyboard.press("Enter")

@@ -8,9 +8,9 @@ from django.test import Client as HttpClient
 
 import eventhub.urls  # noqa: F401 - not in a test's transaction: it takes seconds where all is busy
 from eventhub.access import selectors
-from eventhub.access.actor import Actor
 from eventhub.access.grants import Grant
 from eventhub.access.models import Client, Zone
+from eventhub.access.principal import Actor
 from eventhub.accounts import keys, services
 
 EVERYTHING = ("emit:*", "listen:*", "manage:*")

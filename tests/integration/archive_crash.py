@@ -19,8 +19,8 @@ import psycopg
 from eventhub.base.clock import SystemClock
 from eventhub.eventlog.archive.archiver import Archiver
 from eventhub.eventlog.archive.catalog import SegmentFilter
+from eventhub.eventlog.archive.database_segment import DatabaseSegmentReader
 from eventhub.eventlog.archive.folder import ArchiveFolder
-from eventhub.eventlog.archive.segment_reader import SegmentReader
 
 
 class CrashingFolder(ArchiveFolder):
@@ -78,7 +78,7 @@ def serve(work: Callable[[str, str], None]) -> None:
 
 def archive(folder: str, at: str) -> None:
     url = sys.argv[1]
-    with psycopg.connect(url, autocommit=True) as connection, SegmentReader(url) as rows:
+    with psycopg.connect(url, autocommit=True) as connection, DatabaseSegmentReader(url) as rows:
         archiver = Archiver(CrashingFolder(folder, at), connection, rows, SystemClock())
         for done in archiver.run(SegmentFilter()):
             assert not done.reason, done

@@ -22,7 +22,7 @@ import psycopg
 from delivery.forward.interests import Interests
 from delivery.forward.zone import ZoneCaches
 from eventhub.access.client_groups import Groups
-from eventhub.base.guarded import Command, Guarded, current_identity
+from eventhub.base.guarded_process import Command, GuardedProcess, current_identity
 from eventhub.base.guardian import descendants
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
@@ -274,7 +274,7 @@ class ForwardProcess:
         argv = (sys.executable, str(HOME / "manage.py"), "forward")
         with log.open("ab") as output:
             command = Command("forward", argv, env, grace_s=5.0)
-            self._run = Guarded(command, current_identity(), output=output)
+            self._run = GuardedProcess(command, current_identity(), output=output)
 
     @property
     def pid(self) -> int:

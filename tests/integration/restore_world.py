@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from eventhub.base.guarded import Guarded
+from eventhub.base.guarded_process import GuardedProcess
 from eventhub.supervisor import programs
 from eventhub.supervisor.hub import LockedFolder, Servers
 from eventhub.supervisor.postgres import Postgres
@@ -34,10 +34,10 @@ class Store:
         self._postgres = Postgres(self.folder, self.place.sockets)
         self._servers = Servers(self._postgres, None)
         self._log = root / "postgres.log"
-        self._run: Guarded | None = None
+        self._run: GuardedProcess | None = None
         self.env = self._environment()
         self.url = self._postgres.url()
-        initdb = Guarded(self._postgres.initdb(self.env), self.place.identity)
+        initdb = GuardedProcess(self._postgres.initdb(self.env), self.place.identity)
         assert initdb.wait(60) == 0
 
     def _environment(self) -> dict[str, str]:
@@ -51,7 +51,7 @@ class Store:
         self._postgres.prepare()
         with self._log.open("ab") as log:
             command = self._postgres.server(self.env)
-            self._run = Guarded(command, self.place.identity, output=log)
+            self._run = GuardedProcess(command, self.place.identity, output=log)
         wait_until(self._postgres.is_ready, "the server")
 
     def stop(self) -> None:

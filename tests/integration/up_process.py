@@ -69,7 +69,8 @@ class Hub:
                 str(port),
                 *words,
             ],
-            env={**inherited, "PYTHONPATH": str(home), **given},
+            # not the script's folder, whose `eventhub` has tests
+            env={**inherited, "PYTHONPATH": str(home), "PYTHONSAFEPATH": "1", **given},
             cwd=home,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

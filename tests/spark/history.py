@@ -313,6 +313,6 @@ def _version(version: HistoricVersion) -> Row:
         "until": version.until,
         "suspended": False,
         "group_id": version.group_id,
-        "report": False,
+        "report": 0,
         "started_at_us": STARTED_US,
     }

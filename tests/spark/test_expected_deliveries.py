@@ -38,7 +38,7 @@ def version(id: int, filter: str, **fields: Any) -> dict[str, Any]:
         "since": 0,
         "until": None,
         "group_id": None,
-        "report": False,
+        "report": 0,
         "is_system": False,
         **fields,
     }

@@ -51,7 +51,7 @@ def version(id: int, filter: dict[str, Any] | str, **given: Any) -> dict[str, An
         "filter": orjson.dumps(filter).decode(),
         "since": 0,
         "suspended": False,
-        "report": False,
+        "report": 0,
         **given,
     }
 
@@ -110,7 +110,7 @@ class BuiltIndex:
         ({"stream_id": STREAM + 1}, False),
         ({"endpoint_id": None}, False),
         ({"suspended": True}, False),
-        ({"group_id": 4, "report": True}, True),
+        ({"group_id": 4, "report": 3}, True),
         ({"since": 10, "until": AFTER}, False),
         ({"since": 10, "until": AFTER + 1}, True),
         ({"since": 90, "until": 90}, False),
@@ -139,7 +139,7 @@ def test_a_version_is_in_the_index_while_it_may_match(
             "endpoint": row["endpoint_id"],
             "group": row["group_id"] or 0,
             "registration": row["registration_id"],
-            "report": int(row["report"]),
+            "report": row["report"],
             "since": row["since"],
             "until": NEVER_ENDS if row["until"] is None else row["until"],
         }
@@ -268,7 +268,7 @@ def entries(versions: list[dict[str, Any]]) -> Iterator[IndexEntry]:
                 "endpoint": row["endpoint_id"],
                 "group": row.get("group_id") or 0,
                 "registration": row["registration_id"],
-                "report": int(row["report"]),
+                "report": row["report"],
                 "since": row["since"],
                 "until": NEVER_ENDS,
             }

@@ -13,7 +13,7 @@ from eventhub.base.config import SETTINGS, Env
 from eventhub.base.env import FILE
 from eventhub.base.setting import as_variable
 from eventhub.http.routes import EMIT_REFUSES, HTTP_ROUTES
-from eventhub.openapi import all_errors, document
+from eventhub.web.openapi import all_errors, document
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from tests.tidy.source import HOME, PACKAGES, for_each, module_name, product, tracked

@@ -13,8 +13,8 @@ from eventhub.supervisor.hub import HOME
 IMPORTED = """
 import django, json, sys
 django.setup()
-import eventhub.asgi, eventhub.celery, eventhub.console, eventhub.demo, eventhub.openapi
-import eventhub.schedule, eventhub.server, eventhub.urls, eventhub.supervisor.hub
+import eventhub.asgi, eventhub.celery, eventhub.web.console, eventhub.demo, eventhub.web.openapi
+import eventhub.worker.beat, eventhub.web.server, eventhub.urls, eventhub.supervisor.hub
 import celery.apps.worker, celery.beat, kombu.transport.redis
 import delivery.forward.process, eventhub_client.remote, eventhub.eventlog.archive.archiver
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import orjson
@@ -123,17 +122,12 @@ class Outbox:
             self._start(stream)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         senders = list(self._senders.values())
         for sender in senders:
             sender.cancel()
         await asyncio.gather(*senders, return_exceptions=True)
-        await self._hub.__aexit__(kind, error, trace)
+        await self._hub.__aexit__()
         await self._context.close()
 
     # --- sending ---

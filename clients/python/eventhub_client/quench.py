@@ -11,7 +11,6 @@ if the stream's setting `quench` is off, every event is sent.
 
 import asyncio
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -91,16 +90,11 @@ class Quench:
         self._task = asyncio.create_task(self._run())
         await self._received.wait()
         if self._problem is not None:
-            await self.__aexit__(None, None, None)
+            await self.__aexit__()
             raise self._problem
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

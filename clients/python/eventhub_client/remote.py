@@ -5,8 +5,7 @@ history, replay, state, streams, segments and types. Plain module.
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from types import TracebackType
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import aiohttp
 import orjson
@@ -18,7 +17,6 @@ from eventhub_client.http import Answer, Http, Request, stream_path
 from eventhub_client.listening import UNREACHABLE, OnGap, follow, pause_s
 from eventhub_client.position import ReadPosition, Subscription
 from eventhub_client.state import State
-from eventhub_client.suppress import Suppresses, emit_matched
 from eventhub_client.transports import Transport
 from eventhub_client.types import (
     Cursor,
@@ -34,6 +32,14 @@ from eventhub_client.types import (
 Event = dict[str, Any]
 
 
+class Suppressor(Protocol):
+    """Decides which events need not be sent, because they match no interest (OIF-09)."""
+
+    async def matched(self, stream: str, events: Sequence[Event]) -> Sequence[bool]:
+        """Return for each event False if it certainly matches no interest."""
+        ...
+
+
 class HubClient:
     """A hub: `async with HubClient("http://127.0.0.1:8000", key) as hub:`."""
 
@@ -46,12 +52,7 @@ class HubClient:
         self._session = aiohttp.ClientSession(headers=self._headers)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
 
@@ -63,7 +64,7 @@ class HubClient:
         events: Event | Sequence[Event],
         *,
         retry_for_s: float = 0.0,
-        suppress: Suppresses | None = None,
+        suppress: Suppressor | None = None,
     ) -> Receipt:
         """Store one event or several, all or none; return when they are durable.
 
@@ -74,7 +75,7 @@ class HubClient:
         unreachable.
         """
         if suppress is not None:
-            return await emit_matched(self, suppress, stream, events, retry_for_s)
+            return await self._emit_matched(suppress, stream, events, retry_for_s)
         request = Request("POST", stream_path(stream, "events"), orjson.dumps(events))
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + retry_for_s
@@ -90,6 +91,32 @@ class HubClient:
                     raise
             await asyncio.sleep(wait_s)
             attempt += 1
+
+    async def _emit_matched(
+        self,
+        suppress: Suppressor,
+        stream: str,
+        events: Event | Sequence[Event],
+        retry_for_s: float,
+    ) -> Receipt:
+        """Send the events that may match an interest; nothing if there are none.
+
+        The indexes in the receipt and in a refusal refer to `events`.
+        """
+        given = [events] if isinstance(events, dict) else list(events)
+        matched = await suppress.matched(stream, given)
+        sent = [at for at, is_matched in enumerate(matched) if is_matched]
+        left_out = tuple(at for at, is_matched in enumerate(matched) if not is_matched)
+        if not sent and given:
+            return Receipt(stream, (), (), left_out)
+        try:
+            receipt = await self.emit(stream, [given[at] for at in sent], retry_for_s=retry_for_s)
+        except HubProblem as error:
+            if "index" in error.position:
+                error.position["index"] = sent[error.position["index"]]
+            raise
+        duplicates = tuple(one._replace(at=sent[one.at]) for one in receipt.duplicates)
+        return receipt._replace(duplicates=duplicates, suppressed=left_out)
 
     async def listen(
         self,

@@ -5,7 +5,6 @@ it, a new snapshot after a gap. Plain module.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
-from types import TracebackType
 
 from eventhub_client.position import Item
 from eventhub_client.types import Cursor, Delivered, StateItem
@@ -84,12 +83,7 @@ class State(Mapping[str, StateItem]):
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._task is None:
             return
         self._task.cancel()

@@ -16,7 +16,7 @@ from eventhub.base.clock import Clock, SystemClock
 from eventhub_client.listening import pause_s
 from eventhub_client.outbox_file import DeadLetter, OutboxFile, Queued
 from eventhub_client.refusal_action import RefusalAction, action_after
-from eventhub_client.reissue import ReissueTimers
+from eventhub_client.reissue_timers import ReissueTimers
 from eventhub_client.types import HubProblem
 
 T = TypeVar("T")

@@ -8,7 +8,6 @@ event loop; the calls are thread-safe.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from eventhub.base import limits
@@ -17,9 +16,8 @@ from eventhub_client.background import Background
 from eventhub_client.history import HistoryQuery
 from eventhub_client.outbox import DeadLetter, Outbox, OutboxOptions, OutboxStatus
 from eventhub_client.profile import Profile
-from eventhub_client.remote import Event, HubClient
+from eventhub_client.remote import Event, HubClient, Suppressor
 from eventhub_client.state import State
-from eventhub_client.suppress import Suppresses
 from eventhub_client.types import Cursor, Delivered, Page, Receipt, Reply, Start, StateItem
 
 T = TypeVar("T")
@@ -37,13 +35,8 @@ class SyncHubClient:
         self._loop.run(self._hub.__aenter__())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._run.run(self._hub.__aexit__(kind, error, trace))
+    def __exit__(self, *_: object) -> None:
+        self._run.run(self._hub.__aexit__())
         self._run.close()
         self._loop = None
 
@@ -53,7 +46,7 @@ class SyncHubClient:
         events: Event | Sequence[Event],
         *,
         retry_for_s: float = 0.0,
-        suppress: Suppresses | None = None,
+        suppress: Suppressor | None = None,
     ) -> Receipt:
         emitting = self._hub.emit(stream, events, retry_for_s=retry_for_s, suppress=suppress)
         return self._run.run(emitting)
@@ -101,12 +94,8 @@ class SyncHubClient:
     @contextmanager
     def state(self, stream: str) -> Iterator["SyncState"]:
         """Give a mapping that stays current: `with hub.state("prices") as state:`."""
-        state = self._hub.state(stream)
-        self._run.run(state.__aenter__())
-        try:
+        with self.using(lambda hub: hub.state(stream)) as state:
             yield SyncState(state, self._run)
-        finally:
-            self._run.run(state.__aexit__(None, None, None))
 
     def snapshot(self, stream: str) -> tuple[dict[str, StateItem], Cursor]:
         return self._run.run(self._hub.snapshot(stream))
@@ -182,13 +171,8 @@ class SyncOutbox:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._loop.run(self._outbox.__aexit__(kind, error, trace))
+    def __exit__(self, *_: object) -> None:
+        self._loop.run(self._outbox.__aexit__())
         self._loop.close()
 
     def emit(self, stream: str, events: Event | Sequence[Event]) -> list[EventId]:

@@ -6,7 +6,7 @@ reconnects.
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import aiohttp
 import orjson
@@ -15,7 +15,6 @@ from eventhub.base import limits
 from eventhub_client.errors import refusal
 from eventhub_client.http import Http, Request, refuse, stream_path
 from eventhub_client.position import ReadPosition
-from eventhub_client.sse import EventStream
 
 Message = dict[str, Any]
 Source = Callable[[Http, ReadPosition], AsyncIterator[Message]]
@@ -59,6 +58,48 @@ def require_open(socket: aiohttp.ClientWebSocketResponse) -> None:
     """Raise HubProblem if the hub closed the socket for good."""
     if socket.close_code in _FINAL_CLOSES:
         raise refusal({"code": "invalid_credentials", "status": 401})
+
+
+class ServerSent(NamedTuple):
+    """One event of a stream of events."""
+
+    event: str
+    data: str
+    id: str
+
+
+class EventStream:
+    """The parser of server-sent events, with its state between chunks.
+
+    Source: the HTML standard, "Parsing an event stream"; the hub ends lines with a line feed alone.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._fields: dict[str, list[str]] = {}
+        self._id = ""
+
+    def feed(self, chunk: bytes) -> list[ServerSent]:
+        """Return the events that a chunk of bytes completes."""
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        found = []
+        for line in lines:
+            complete = self._line(line.removesuffix(b"\r").decode())
+            if complete is not None:
+                found.append(complete)
+        return found
+
+    def _line(self, line: str) -> ServerSent | None:
+        if line:
+            name, _, value = line.partition(":")
+            if name:  # a line that begins with a colon is a comment: a heartbeat
+                self._fields.setdefault(name, []).append(value.removeprefix(" "))
+            return None
+        fields, self._fields = self._fields, {}
+        self._id = fields.get("id", [self._id])[-1]
+        if "data" not in fields:
+            return None
+        return ServerSent(fields.get("event", ["message"])[-1], "\n".join(fields["data"]), self._id)
 
 
 async def sse_messages(http: Http, position: ReadPosition) -> AsyncIterator[Message]:

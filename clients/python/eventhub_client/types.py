@@ -121,6 +121,7 @@ class Delivered(NamedTuple):
     appended_at: str = ""  # RFC 3339, the hub's clock; empty in-process
     latest_version: str = ""  # of the event's type, where it is newer than the event's (FOX-20)
     signature: str = ""  # of the event's tags, if `listen` requested it (FOX-17)
+    variables: Mapping[int, str] = MappingProxyType({})  # by registration, bound to this event
 
     @classmethod
     def of(cls, message: dict[str, Any]) -> "Delivered":
@@ -136,6 +137,7 @@ class Delivered(NamedTuple):
             message.get("appended_at", ""),
             message.get("latest_version", ""),
             message.get("signature", ""),
+            {int(id): next(iter(bound)) for id, bound in message.get("bindings", {}).items()},
         )
 
     @property

@@ -1,5 +1,5 @@
 """The archiver's process: `python -m eventhub.eventlog.archive` archives due segments and reports
-each as a line of JSON on standard output (job.py). Plain module.
+each as a line of JSON on standard output (process.py). Plain module.
 """
 
 import os
@@ -12,7 +12,7 @@ from eventhub.base.env import read_env
 from eventhub.base.errors import EventHubError
 from eventhub.eventlog.archive.archiver import ArchiveLeaseLost, ArchiverStopped, open_archiver
 from eventhub.eventlog.archive.catalog import SegmentFilter
-from eventhub.eventlog.archive.job import SegmentReport
+from eventhub.eventlog.archive.process import SegmentReport
 
 _NICENESS = 10  # processes with waiting clients come first
 

@@ -17,11 +17,11 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.archive import catalog, layout, verify
 from eventhub.eventlog.archive.catalog import Connection, DueSegment, SegmentFilter
-from eventhub.eventlog.archive.errors import ArchiveConflict, ArchiveUnavailable
+from eventhub.eventlog.archive.database_segment import DatabaseSegmentReader
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.manifest import SegmentManifest
-from eventhub.eventlog.archive.segment_reader import SegmentReader
 from eventhub.eventlog.archive.write import remove_leftovers, stem_of, write_segment
+from eventhub.eventlog.errors import ArchiveConflict, ArchiveUnavailable
 from eventhub.postgresql.connections import blocking
 
 log = get_logger(__name__)
@@ -50,7 +50,11 @@ class Archiver:
     """One run. The connection is in autocommit mode. One user at a time."""
 
     def __init__(
-        self, folder: ArchiveFolder, connection: Connection, rows: SegmentReader, clock: Clock
+        self,
+        folder: ArchiveFolder,
+        connection: Connection,
+        rows: DatabaseSegmentReader,
+        clock: Clock,
     ) -> None:
         self._folder = folder
         self._connection = connection
@@ -168,5 +172,8 @@ class Archiver:
 def open_archiver(archive_url: str, database_url: str, clock: Clock) -> Iterator[Archiver]:
     """Open an archiver. Raises ArchiveUnavailable, DatabaseUnavailable."""
     folder = ArchiveFolder(archive_url)
-    with blocking(database_url, name="archiver") as connection, SegmentReader(database_url) as rows:
+    with (
+        blocking(database_url, name="archiver") as connection,
+        DatabaseSegmentReader(database_url) as rows,
+    ):
         yield Archiver(folder, connection, rows, clock)

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from eventhub.base import limits
 from eventhub.event import event_pb2
-from eventhub.eventlog.archive.errors import SegmentUnreadable
+from eventhub.eventlog.errors import SegmentUnreadable
 
 TIME = pa.timestamp("us", tz="UTC")
 KINDS = {"int": pa.int64(), "float": pa.float64(), "text": pa.string(), "bool": pa.bool_()}

@@ -17,8 +17,8 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from eventhub.base.errors import EventHubError
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.layout import UNFINISHED
+from eventhub.eventlog.errors import ArchiveUnavailable
 from eventhub.eventlog.retention import disk
 
 _CREDENTIALS = re.compile(r"(://)[^/@\s]+@")

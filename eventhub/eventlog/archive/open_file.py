@@ -14,10 +14,9 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.manifest import SegmentManifest, load
-from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from eventhub.eventlog.stored import ArchivedSegment
 
 _READ = ["sequence", "appended_at", "mask", "payload"]

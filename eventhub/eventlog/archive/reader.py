@@ -16,11 +16,10 @@ import pyarrow as pa
 from eventhub.base import limits
 from eventhub.base.errors import UnknownEvent
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.manifest import SegmentManifest
 from eventhub.eventlog.archive.open_file import OpenFile, file_of, load_manifest
-from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from eventhub.eventlog.stored import ArchivedSegment, StoredEvent
 
 log = get_logger(__name__)

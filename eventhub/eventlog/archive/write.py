@@ -16,7 +16,6 @@ from eventhub.base import limits
 from eventhub.eventlog.archive import columns, layout
 from eventhub.eventlog.archive.catalog import DueSegment
 from eventhub.eventlog.archive.columns import NameCount, Names
-from eventhub.eventlog.archive.errors import ArchiveUnavailable, SegmentUnreadable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.manifest import (
     SCHEMA_VERSION,
@@ -24,6 +23,7 @@ from eventhub.eventlog.archive.manifest import (
     SegmentManifest,
     dump,
 )
+from eventhub.eventlog.errors import ArchiveUnavailable, SegmentUnreadable
 
 Pages = Callable[[], Iterable[pa.Table]]  # a segment's rows, from the first on; read twice
 _TAIL_BYTES = 8  # the footer's length and Parquet's mark

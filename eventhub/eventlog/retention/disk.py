@@ -7,8 +7,8 @@ refused below another, and the supervisor can release a ballast file, so that Po
 again (eventhub/supervisor/ballast.py). The missing part of the ballast counts as used.
 """
 
-import os
 from pathlib import Path
+from shutil import disk_usage
 from typing import Literal, NamedTuple
 
 from eventhub.base import limits
@@ -31,12 +31,12 @@ class DiskSpace(NamedTuple):
         return "low" if self.free < low_bytes(self.total) else "ok"
 
     @property
-    def narrow(self) -> bool:
+    def is_nearly_low(self) -> bool:
         """Whether more data on the disk may soon force events to be dropped."""
         return self.free < limits.DISK_LOW_FACTOR * low_bytes(self.total)
 
     @property
-    def short(self) -> int:
+    def bytes_to_free(self) -> int:
         """The bytes to free, up to a little above the low threshold; 0 above it."""
         if self.state == "ok":
             return 0
@@ -69,8 +69,7 @@ def ballast_bytes(total: int) -> int:
 
 def measure(folder: Path) -> DiskSpace:
     """Return the present space of the folder's disk. Raises OSError."""
-    found = os.statvfs(folder)
-    total, free = found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
+    total, _, free = disk_usage(folder)
     try:
         lacking = max(ballast_bytes(total) - (folder / BALLAST).stat().st_size, 0)
     except FileNotFoundError:
@@ -78,7 +77,7 @@ def measure(folder: Path) -> DiskSpace:
     return DiskSpace(total, max(free - lacking, 0))
 
 
-class Episode(NamedTuple):
+class FullPeriod(NamedTuple):
     """A time during which the disk was full, in microseconds since 1970."""
 
     since_us: int
@@ -92,7 +91,7 @@ class Disk:
         self.folder = folder
         self.space: DiskSpace | None = None
         self.full = False
-        self.episodes: list[Episode] = []  # ended, and not announced yet
+        self.full_periods: list[FullPeriod] = []  # ended, and not announced yet
         self._since_us = 0
 
     def update(self, now_us: int) -> None:
@@ -107,4 +106,4 @@ class Disk:
             self.full, self._since_us = True, now_us
         elif self.full and enough:
             self.full = False
-            self.episodes.append(Episode(self._since_us, now_us))
+            self.full_periods.append(FullPeriod(self._since_us, now_us))

@@ -33,7 +33,7 @@ class StorageBudget(NamedTuple):
     used: int  # by the hub's tables with their indexes
     quota: int | None = None
     disk_total: int | None = None
-    disk_short: int = 0  # to be freed on the disk
+    disk_bytes_to_free: int = 0  # to be freed on the disk
     disk_free: int | None = None
     lasting: int = 0  # the part of `used` that dropping events does not free
 
@@ -78,7 +78,7 @@ class StorageBudget(NamedTuple):
         return max(min(over, self.used - self.lasting - _floor(self.quota)), 0)
 
     @property
-    def stuck(self) -> bool:
+    def cannot_free_space(self) -> bool:
         """Whether dropping cannot bring the data below the threshold."""
         least = self.lasting + _floor(self.quota)
         return self.is_over_threshold and least > (self.quota or 0) * limits.QUOTA_SHARE_ACT
@@ -88,7 +88,7 @@ class StorageBudget(NamedTuple):
         """The bytes of events to drop for the disk. Events always keep a minimum, because something
         else may be filling the disk.
         """
-        return max(min(self.disk_short, self.used - _floor(self.disk_total)), 0)
+        return max(min(self.disk_bytes_to_free, self.used - _floor(self.disk_total)), 0)
 
     @property
     def floor(self) -> int:
@@ -96,7 +96,7 @@ class StorageBudget(NamedTuple):
         return _floor(self.quota if self.over_quota >= self.over_disk else self.disk_total)
 
     @property
-    def pressed(self) -> bool:
+    def must_free_space(self) -> bool:
         """Whether space is short."""
         return bool(self.over_quota or self.over_disk)
 
@@ -175,17 +175,19 @@ def is_worth_cleaning(partition: PartitionUse, budget: StorageBudget) -> bool:
 def is_mostly_dropped(partition: PartitionUse, budget: StorageBudget) -> bool:
     """Return whether cleaning copies little for what it frees."""
     share_max = (
-        limits.CLEAN_LIVE_SHARE_PRESSED_MAX if budget.pressed else limits.CLEAN_LIVE_SHARE_MAX
+        limits.CLEAN_LIVE_SHARE_PRESSED_MAX
+        if budget.must_free_space
+        else limits.CLEAN_LIVE_SHARE_MAX
     )
     return partition.live_share <= share_max
 
 
-def is_abandoned_early(live: int, stored: int, budget: StorageBudget) -> bool:
+def is_cut_short(live: int, stored: int, budget: StorageBudget) -> bool:
     """Return whether to advance to the next partition before the current one is full, so that it
     can be cleaned: space is short, and the partition is mostly dropped.
     """
     large = stored >= limits.PARTITION_BYTES_MIN
-    return budget.pressed and large and live / stored <= limits.CLEAN_LIVE_SHARE_MAX
+    return budget.must_free_space and large and live / stored <= limits.CLEAN_LIVE_SHARE_MAX
 
 
 def bytes_to_drop(partitions: list[PartitionUse], current: int, budget: StorageBudget) -> int:
@@ -197,9 +199,7 @@ def bytes_to_drop(partitions: list[PartitionUse], current: int, budget: StorageB
         partition
         for partition in partitions
         if (partition.id < current and is_mostly_dropped(partition, budget))
-        or (
-            partition.id == current and is_abandoned_early(partition.live, partition.stored, budget)
-        )
+        or (partition.id == current and is_cut_short(partition.live, partition.stored, budget))
     ]
     over = max(budget.over_quota, budget.over_disk)
     needed = over - sum(partition.reclaimable for partition in waiting)

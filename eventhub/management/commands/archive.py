@@ -5,26 +5,20 @@ retired partitions of deliveries, attempts and listeners. Django module.
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from delivery.partitions import retired
 from delivery.partitions.archive import archived_rows
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env, read_env
-from eventhub.base.errors import EventHubError
 from eventhub.eventlog.archive import catalog
 from eventhub.eventlog.archive.archiver import ArchiveLeaseLost, ArchiveResult, open_archiver
 from eventhub.eventlog.archive.catalog import ArchiveStatus, ArchiveTotals, SegmentFilter
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.verify import verify
 from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.management.command import HubCommand, require_archive
 from eventhub.postgresql.connections import blocking
-from eventhub.supervisor.command_env import (
-    NoArchiveUrl,
-    NoDatabaseUrl,
-    require_archive,
-    require_database,
-)
 
 _HELP = {
     "run": "archive the sealed segments of streams with the policy `archive` now; workers do so"
@@ -35,12 +29,11 @@ _HELP = {
 }
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Write, list and verify sealed segments in the archive (EVENTHUB_ARCHIVE_URL). See"
         " docs/archive.md."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -53,33 +46,27 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         env = read_env()
         choice = SegmentFilter(options["stream"], options.get("segment"))
+        if options["action"] != "status":
+            require_archive()
+        action = {"run": self._run, "status": self._status, "verify": self._verify}
         try:
-            require_database()
-            if options["action"] != "status":
-                require_archive()
-            {"run": self._run, "status": self._status, "verify": self._verify}[options["action"]](
-                env, choice
-            )
-        except (NoDatabaseUrl, NoArchiveUrl) as error:
-            raise CommandError(str(error)) from error
+            action[options["action"]](env, choice)
         except ArchiveLeaseLost as error:
             raise CommandError(
                 "Another archiver is at work; `manage.py archive status` prints its progress."
             ) from error
-        except EventHubError as error:
-            raise CommandError(error.message) from error
 
     def _run(self, env: Env, choice: SegmentFilter) -> None:
         with blocking(env.database_direct_url, name="archiver") as connection:
             waiting = catalog.status(connection, choice.stream).waiting
-        self._say(f"{_totals(waiting)} wait" + (" in total" if choice.segment else ""))
+        self.say(f"{_totals(waiting)} wait" + (" in total" if choice.segment else ""))
         archived = failed = 0
         with open_archiver(env.archive_url, env.database_direct_url, SystemClock()) as archiver:
             for done in archiver.run(choice, retry_failed=True):
                 archived += not done.reason
                 failed += bool(done.reason)
-                self._say(f"{archived + failed:>6}  {_line(done)}")
-        self._say(f"{archived} segments archived" + (f", {failed} failed" if failed else ""))
+                self.say(f"{archived + failed:>6}  {_line(done)}")
+        self.say(f"{archived} segments archived" + (f", {failed} failed" if failed else ""))
         if failed:
             raise CommandError("Some segments could not be archived.")
 
@@ -90,7 +77,7 @@ class Command(BaseCommand):
             if choice.stream is None:
                 lines += _partition_lines(connection)
         for line in lines:
-            self._say(line)
+            self.say(line)
 
     def _verify(self, env: Env, choice: SegmentFilter) -> None:
         folder = ArchiveFolder(env.archive_url)
@@ -106,19 +93,15 @@ class Command(BaseCommand):
                 f"\n        {kind}: {path}: {why}" for kind, path, why in verdict.problems
             )
             segment = f"{row.stream} {row.first}-{row.last} {row.uuid}"
-            self._say(f"{number:>6}/{len(rows)}  {segment} {found or 'good'}")
+            self.say(f"{number:>6}/{len(rows)}  {segment} {found or 'good'}")
         for manifest in manifests:
             problem = _partition_problem(folder, manifest)
             problems += bool(problem)
-            self._say(f"        {manifest} {problem or 'good'}")
+            self.say(f"        {manifest} {problem or 'good'}")
         partitions = f", {len(manifests)} partitions" if manifests else ""
-        self._say(f"{len(rows)} segments{partitions}, {size:,} bytes read, {problems} problems")
+        self.say(f"{len(rows)} segments{partitions}, {size:,} bytes read, {problems} problems")
         if problems:
             raise CommandError("The archive has problems.")
-
-    def _say(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
 
 
 def _lines(env: Env, found: ArchiveStatus) -> list[str]:

@@ -4,19 +4,18 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from eventhub.base.env import read_env
+from eventhub.management.command import HubCommand
 from eventhub.supervisor import dump
-from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = (
         "Dump the hub's database into a file, as of one moment, while the hub runs."
         " `manage.py restore` restores it."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="a new file")
@@ -24,9 +23,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         file: Path = options["file"]
         try:
-            require_database()
             dump.write(read_env().database_direct_url, file)
-        except (NoDatabaseUrl, dump.DumpFailed) as error:
+        except dump.DumpFailed as error:
             raise CommandError(str(error)) from error
         size = file.stat().st_size
         self.stdout.write(f"{file}: {size} bytes; back up secret_key and the archive too")

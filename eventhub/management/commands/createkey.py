@@ -5,22 +5,17 @@ Django module.
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError
-
 from eventhub.access import selectors
-from eventhub.access.actor import Actor
 from eventhub.access.grants import Grant, parse_grants
 from eventhub.access.names import valid_name
+from eventhub.access.principal import Actor
 from eventhub.accounts import keys, services
 from eventhub.base import limits
-from eventhub.base.errors import EventHubError
-from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
+from eventhub.management.command import HubCommand
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Create an API key for a client, and the client if it is new, and print the key once."
-    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("client")
@@ -35,17 +30,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            require_database()
-            issued, is_new = _create(options)
-        except NoDatabaseUrl as error:
-            raise CommandError(str(error)) from error
-        except EventHubError as error:
-            raise CommandError(error.message) from error
-        except OperationalError as error:
-            raise CommandError(
-                "The database of DATABASE_URL does not answer; is the hub running?"
-            ) from error
+        issued, is_new = _create(options)
         if is_new:
             self.stderr.write(f"The client {options['client']} is new in zone {options['zone']}.")
         self.stdout.write(issued)

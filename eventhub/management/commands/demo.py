@@ -6,18 +6,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
 from eventhub.accounts.services import ensure_demo
 from eventhub.base.env import read_env
 from eventhub.demo.feeder import DemoTarget, feed
-from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
+from eventhub.management.command import HubCommand
 from eventhub.supervisor.port import listen
 
 
-class Command(BaseCommand):
+class Command(HubCommand):
     help = "Feed the streams github and host with real data, through the public API."
-    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--url", default="http://127.0.0.1:8000", help="the hub's base URL")
@@ -26,15 +23,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            require_database()
-        except NoDatabaseUrl as error:
-            raise CommandError(str(error)) from error
         file = Path(read_env().data) / "credentials.json"
         access = ensure_demo(file)
         fd = options["sink_fd"]
         listener = socket.socket(fileno=fd) if fd is not None else listen("127.0.0.1", 0)
-        asyncio.run(feed(DemoTarget(options["url"], listener, file), access.key, self._say))
-
-    def _say(self, text: str) -> None:
-        self.stdout.write(text)
+        asyncio.run(feed(DemoTarget(options["url"], listener, file), access.key, self.say))

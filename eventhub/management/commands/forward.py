@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 from delivery.forward.process import ForwarderSettings, forward
 from eventhub.base.env import Env
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.preflight import require_flight
+from eventhub.preflight import settings_or_exit
 
 
 class Command(BaseCommand):
@@ -25,7 +25,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, **options: Any) -> None:
-        env = require_flight(secret=False)
+        env = settings_or_exit(secret=False)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_until_stopped(env))
 

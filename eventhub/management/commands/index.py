@@ -1,7 +1,6 @@
 """`manage.py index build|verify|show`: manage the match indexes of streams. Django module."""
 
 import json
-import os
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +15,8 @@ from eventhub.base.env import Env, read_env
 from eventhub.base.errors import EventHubError
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
-from eventhub.management.examples import ExamplesCommand
+from eventhub.management.command import HubCommand, data_folder, require_owner
 from eventhub.postgresql.connections import blocking
-from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 from registrations.match_index.builds import rows
 from registrations.match_index.builds.api import MatchIndexSerializer
 from registrations.match_index.builds.builder_lock import builder_lock, lower_priority
@@ -63,13 +61,12 @@ class IndexSelection(NamedTuple):
     all: bool
 
 
-class Command(ExamplesCommand):
+class Command(HubCommand):
     examples = _EXAMPLES
     help = (
         "Manage match indexes: files that speed up matching on streams with very many"
         " registrations. See docs/operations.md."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -102,24 +99,20 @@ class Command(ExamplesCommand):
         named = (options["stream"], options["zone"], bool(options.get("all")))
         act = {"build": self._build, "verify": self._verify, "show": self._show}[options["action"]]
         try:
-            require_database()
-            act(IndexSelection(env, _data(env), *named), options)
-        except NoDatabaseUrl as error:
-            raise CommandError(str(error)) from error
-        except EventHubError as error:
-            raise CommandError(error.message) from error
+            act(IndexSelection(env, data_folder(), *named), options)
         except OSError as error:
             raise CommandError(str(error)) from error
 
     def _build(self, selection: IndexSelection, options: dict[str, Any]) -> None:
-        _require_owner(selection)
+        route = "POST /v1/streams/{stream}/match-index"
+        require_owner(selection.data, "build", route)
         with blocking(selection.env.database_direct_url, name="index builder") as connection:
             found = _chosen(connection, selection)
         able = [one for one in found if not one.refused]
         if selection.stream and not able:
             raise CommandError(found[0].refused)
         if not able:
-            self._say(
+            self.say(
                 "No build is requested or due. Workers build an index for a stream from"
                 f" {limits.INDEX_AUTO_MIN:,} registrations with an endpoint on."
             )
@@ -141,7 +134,7 @@ class Command(ExamplesCommand):
             raise
         except (EventHubError, OSError) as error:
             errors.append(error.message if isinstance(error, EventHubError) else str(error))
-            self._say(f"{_name(standing.stream)}: {errors[0]}")
+            self.say(f"{_name(standing.stream)}: {errors[0]}")
 
     def _build_one(self, selection: IndexSelection, standing: IndexStatus, *, full: bool) -> None:
         url = selection.env.database_direct_url
@@ -151,7 +144,7 @@ class Command(ExamplesCommand):
                 return self._run(order, standing)
         with blocking(url, name="index builder") as connection:
             busy = ", ".join(_name(stream) for stream in rows.active(connection))
-        self._say(f"Waiting for another builder{busy and f' of {busy}'}.")
+        self.say(f"Waiting for another builder{busy and f' of {busy}'}.")
         with builder_lock(selection.data, wait=True):
             return self._run(order, standing)
 
@@ -161,11 +154,11 @@ class Command(ExamplesCommand):
         expected = standing.state.ids + standing.state.changed_since
         terminal = self.stdout.isatty()
         with ProgressDisplay(
-            _name(standing.stream), expected, clock, self._write, terminal
+            _name(standing.stream), expected, clock, self.write, terminal
         ) as watch:
             made = build(order, watch.show)
         seconds = clock.monotonic_s() - began_s
-        self._say(
+        self.say(
             f"{_name(standing.stream)}: epoch {made.epoch}, versions: {made.ids:,}, entries:"
             f" {made.entries:,}, {made.bytes / _MIB:,.1f} MiB, {seconds:,.1f} s"
         )
@@ -187,15 +180,15 @@ class Command(ExamplesCommand):
         summary = f"Indexes: {len(found)}, faulty: {wrong}"
         if wrong or failed:
             raise CommandError(f"{summary}, not verified: {failed}")
-        self._say(summary)
+        self.say(summary)
 
     def _say_verified(self, stream: rows.IndexStream, lines: list[str]) -> None:
-        self._say(f"{_name(stream)}: {'FAULTY' if lines else 'ok'}")
+        self.say(f"{_name(stream)}: {'FAULTY' if lines else 'ok'}")
         for line in lines:
-            self._say(f"  {line}")
+            self.say(f"  {line}")
         if lines:
             options_text = f"--stream {stream.name} --zone {stream.zone}"
-            self._say(f"  To rebuild it: manage.py index build --full {options_text}")
+            self.say(f"  To rebuild it: manage.py index build --full {options_text}")
 
     def _show(self, selection: IndexSelection, options: dict[str, Any]) -> None:
         with blocking(selection.env.database_direct_url, name="index builder") as connection:
@@ -204,45 +197,17 @@ class Command(ExamplesCommand):
             items = [
                 {"zone": one.stream.zone, **MatchIndexSerializer.represent(one)} for one in found
             ]
-            self._say(json.dumps(items, indent=1))
+            self.say(json.dumps(items, indent=1))
             return
         for line in _table(found):
-            self._say(line)
+            self.say(line)
         if selection.stream:
-            self._say(found[0].refused or found[0].state.why)
+            self.say(found[0].refused or found[0].state.why)
         elif not found:
-            self._say(
+            self.say(
                 "No stream has an index. Workers build one for a stream from"
                 f" {limits.INDEX_AUTO_MIN:,} registrations with an endpoint on."
             )
-
-    def _say(self, line: str) -> None:
-        self._write(f"{line}\n")
-
-    def _write(self, text: str) -> None:
-        self.stdout.write(text, ending="")
-        self.stdout.flush()
-
-
-def _data(env: Env) -> Path:
-    data = Path(env.data)
-    if not data.is_dir():
-        raise CommandError(
-            f"The data folder {data} does not exist: copy the line `export EVENTHUB_DATA=…` from"
-            " the banner of the running hub (manage.py up)."
-        )
-    return data
-
-
-def _require_owner(selection: IndexSelection) -> None:
-    """Raise CommandError unless this user owns the folder: the hub could not replace its files."""
-    owner = selection.data.stat().st_uid
-    if os.geteuid() != owner:
-        raise CommandError(
-            f"The data folder {selection.data} belongs to user {owner}: run the command as that"
-            " user, or request the build from a worker, in the console or by"
-            " POST /v1/streams/{stream}/match-index."
-        )
 
 
 def _chosen(connection: rows.Connection, selection: IndexSelection) -> list[IndexStatus]:

@@ -20,14 +20,9 @@ from psycopg.errors import LockNotAvailable
 
 from eventhub.base import limits
 from eventhub.base.version import VERSION
+from eventhub.management.command import require_answer, require_database
 from eventhub.postgresql import schema
 from eventhub.postgresql.schema import MigrationForm, MigrationName
-from eventhub.supervisor.command_env import (
-    NoAnswer,
-    NoDatabaseUrl,
-    require_answer,
-    require_database,
-)
 
 _HOLDERS = """
 SELECT DISTINCT a.application_name, a.pid
@@ -79,11 +74,8 @@ class Command(migrate.Command):
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Check that the database answers, before Django's checks query it."""
-        try:
-            require_database()
-            require_answer()
-        except (NoDatabaseUrl, NoAnswer) as error:
-            raise CommandError(str(error)) from error
+        require_database()
+        require_answer()
         return super().execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:

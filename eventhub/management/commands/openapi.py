@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from eventhub.command_table import table_text
-from eventhub.openapi import document_text
+from eventhub.web.command_table import table_text
+from eventhub.web.openapi import document_text
 
 
 class Command(BaseCommand):

@@ -4,13 +4,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import CommandError
 
-from eventhub.api.view import parse_number
+from eventhub.api.resource import parse_number
 from eventhub.base.env import read_env
-from eventhub.base.errors import EventHubError
-from eventhub.management.examples import ExamplesCommand
-from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
+from eventhub.management.command import HubCommand
 from sparkjobs.runs import services
 from sparkjobs.runs.errors import UnknownRun
 from sparkjobs.runs.jobs import RETENTION
@@ -45,10 +42,9 @@ _REASONS = {
 }
 
 
-class Command(ExamplesCommand):
+class Command(HubCommand):
     examples = _EXAMPLES
     help = "Plan what the streams' policies drop, and apply a plan. See docs/retention.md."
-    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -65,13 +61,7 @@ class Command(ExamplesCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         actions = {"plan": self._plan, "show": self._show, "apply": self._apply}
-        try:
-            require_database()
-            actions[options["action"]](options)
-        except NoDatabaseUrl as error:
-            raise CommandError(str(error)) from error
-        except EventHubError as error:
-            raise CommandError(error.message) from error
+        actions[options["action"]](options)
 
     def _plan(self, options: dict[str, Any]) -> None:
         zone, params = options["zone"], options["params"]
@@ -82,8 +72,8 @@ class Command(ExamplesCommand):
     def _show(self, options: dict[str, Any]) -> None:
         run = _run(options)
         for action in services.read_run_plan(read_env(), run):
-            self._print(f"{action.action:<8} {_segment(action)}: {action.reason}")
-        self._print(run.summary)
+            self.say(f"{action.action:<8} {_segment(action)}: {action.reason}")
+        self.say(run.summary)
 
     def _apply(self, options: dict[str, Any]) -> None:
         how = ApplyOptions(options["dry_run"], report=self._report)
@@ -92,16 +82,12 @@ class Command(ExamplesCommand):
         )
         counts = services.counts(outcomes)
         text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        self._print(text + (" (dry run: nothing was changed)" if how.dry_run else ""))
+        self.say(text + (" (dry run: nothing was changed)" if how.dry_run else ""))
 
     def _report(self, outcome: ActionOutcome) -> None:
         reason = f": {_REASONS.get(outcome.reason, outcome.reason)}" if outcome.reason else ""
         action = outcome.action
-        self._print(f"{action.action:<8} {outcome.outcome:<9} {_segment(action)}{reason}")
-
-    def _print(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
+        self.say(f"{action.action:<8} {outcome.outcome:<9} {_segment(action)}{reason}")
 
 
 def _run(options: dict[str, Any]) -> Run:

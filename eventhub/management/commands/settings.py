@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand
 
 from eventhub.base.config import SETTINGS
 from eventhub.base.env import FILE, load
-from eventhub.preflight import require_fit
+from eventhub.preflight import exit_if_unusable
 
 _COLUMNS = ("variable", "name in the file", "origin", "value")
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         loaded = load()
         if options["check"]:
-            require_fit(loaded.env)
+            exit_if_unusable(loaded.env)
             self.stdout.write("The settings are valid.")
             return
         self.stdout.write(f"{FILE}: {loaded.file or '(not set)'}\n\n")

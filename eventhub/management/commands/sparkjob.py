@@ -1,21 +1,17 @@
 """`manage.py sparkjob NAME`: performs a job in this process, or lists its runs. Django module."""
 
-import os
 import signal
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.db import OperationalError
 
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env, read_env
-from eventhub.base.errors import DatabaseUnavailable, EventHubError
-from eventhub.management.examples import ExamplesCommand
+from eventhub.management.command import HubCommand, data_folder, require_owner
 from eventhub.postgresql.connections import blocking
-from eventhub.supervisor.command_env import NoDatabaseUrl, require_database
 from registrations.match_index.builds.builder_lock import lower_priority
 from registrations.match_index.builds.progress import ProgressDisplay
 from registrations.match_index.format.builder import BuildProgress
@@ -45,13 +41,12 @@ exit status: 0 completed, 1 failed or cancelled, 3 an audit with findings
 _HISTORY = "history"
 
 
-class Command(ExamplesCommand):
+class Command(HubCommand):
     examples = _EXAMPLES
     help = (
         "Run a Spark job (audit, backtest, match_index, retention) in this process; the hub keeps"
         " running. See docs/jobs.md."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -85,28 +80,19 @@ class Command(ExamplesCommand):
             return
         if name is None or (name == _HISTORY) != (of is not None):
             raise CommandError(f"Name a job, or `history` and a job. Jobs: {', '.join(JOBS)}.")
+        if of is not None:
+            self._history(of)
+            return
+        params = check_params(name, _given(name, options["param"], options["params"]))
+        require_owner(data_folder(), "run", "POST /v1/jobs/{job}/runs")
         env = read_env()
-        try:
-            require_database()
-            if of is not None:
-                self._history(of)
-                return
-            given = _given(name, options["param"], options["params"])
-            ended = self._perform(_owned(env), RunRequest(name, check_params(name, given), COMMAND))
-        except NoDatabaseUrl as error:
-            raise CommandError(str(error)) from error
-        except OperationalError as error:  # of Django's connection
-            raise CommandError(DatabaseUnavailable().message) from error
-        except EventHubError as error:
-            where = f"{error.field}: " if error.field else ""
-            raise CommandError(f"{where}{error.message}") from error
-        self._print_ended(env, ended)
+        self._print_ended(env, self._perform(env, RunRequest(name, params, COMMAND)))
 
     def _list(self) -> None:
         for kind in JOBS.values():
-            self._print(kind.name)
-            self._print(f"  {kind.about}")
-            self._print(f"  {kind.schedule.text() if kind.schedule else 'on request'}")
+            self.say(kind.name)
+            self.say(f"  {kind.about}")
+            self.say(f"  {kind.schedule.text() if kind.schedule else 'on request'}")
 
     def _history(self, job: str) -> None:
         found = list_runs(None, limits.JOB_RUNS_RETAINED, job=job)
@@ -114,9 +100,9 @@ class Command(ExamplesCommand):
             words = filter(None, (run.state, run.verdict, _took(run), f"by {run.requested_by}"))
             text = run.summary or run.detail
             line = f"{run.id}  {run.requested_at:%Y-%m-%dT%H:%M:%S}Z  {' '.join(words)}  {text}"
-            self._print(line.rstrip())
+            self.say(line.rstrip())
         if not found:
-            self._print(f"Runs of {job}: 0")
+            self.say(f"Runs of {job}: 0")
 
     def _perform(self, env: Env, requested: RunRequest) -> Run:
         settings, stop, clock = RunnerSettings.of(env), StopSignal(), SystemClock()
@@ -128,7 +114,7 @@ class Command(ExamplesCommand):
             run = None if started is None else rows.find(connection, started)
         if run is None:
             raise RunUnderWay()
-        with ProgressDisplay(requested.job, 0, clock, self._write, self.stdout.isatty()) as watch:
+        with ProgressDisplay(requested.job, 0, clock, self.write, self.stdout.isatty()) as watch:
 
             def report(progress: RunProgress) -> None:
                 watch.show(_progress(progress))
@@ -140,18 +126,11 @@ class Command(ExamplesCommand):
         if run.state != "completed":
             raise CommandError(f"{run.detail} ({run.state}: {run.reason}; log: {folder.log})")
         for name, figure in run.figures.items():
-            self._print(f"  {name}: {f'{figure:,}' if isinstance(figure, int) else figure}")
-        self._print(f"{run.summary} ({_took(run)}, {run.engine})")
-        self._print(f"{folder.result}")
+            self.say(f"  {name}: {f'{figure:,}' if isinstance(figure, int) else figure}")
+        self.say(f"{run.summary} ({_took(run)}, {run.engine})")
+        self.say(f"{folder.result}")
         if run.verdict == "problems":
             raise CommandError("The audit has findings.", returncode=PROBLEMS)
-
-    def _print(self, line: str) -> None:
-        self._write(f"{line}\n")
-
-    def _write(self, text: str) -> None:
-        self.stdout.write(text, ending="")
-        self.stdout.flush()
 
 
 def _given(job: str, pairs: list[str], whole: str | None) -> dict[str, Any]:
@@ -165,24 +144,6 @@ def _given(job: str, pairs: list[str], whole: str | None) -> dict[str, Any]:
             raise CommandError(f"--param must be NAME=VALUE; {pair} has no `=`.")
         found[name] = parse_value(job, name, text)
     return found
-
-
-def _owned(env: Env) -> Env:
-    """Require the owner of the data folder; the hub could not replace root's files in it."""
-    data = Path(env.data)
-    if not data.is_dir():
-        raise CommandError(
-            f"The data folder {data} does not exist: copy the line `export EVENTHUB_DATA=…` from"
-            " the banner of the running hub (manage.py up)."
-        )
-    owner = data.stat().st_uid
-    if os.geteuid() != owner:
-        raise CommandError(
-            f"The data folder {data} belongs to the user with the id {owner}. Run this command as"
-            " that user, or request the run from a worker: in the console, or with"
-            " POST /v1/jobs/{job}/runs."
-        )
-    return env
 
 
 def _progress(progress: RunProgress) -> BuildProgress:

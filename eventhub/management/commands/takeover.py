@@ -15,8 +15,8 @@ from django.core.management.commands import migrate
 from django.db import DatabaseError, connection, transaction
 from psycopg import errors
 
-from eventhub import takeover
 from eventhub.base.env import move_file_into_environment, read_env
+from eventhub.management import takeover
 from eventhub.postgresql import schema
 from eventhub.supervisor.datafolder import Folder, FolderUnusable, usable
 from eventhub.supervisor.embedded import embedded

@@ -11,9 +11,9 @@ import uvicorn
 from django.core.management.base import BaseCommand, CommandParser
 
 from eventhub.base import limits
-from eventhub.preflight import require_flight
-from eventhub.server import HubHttpProtocol, HubServer
-from eventhub.websocket import HubWebSocketProtocol
+from eventhub.preflight import settings_or_exit
+from eventhub.web.server import HubHttpProtocol, HubServer
+from eventhub.web.websocket import HubWebSocketProtocol
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--ready", type=Path, help="a file to create when it serves")
 
     def handle(self, **options: Any) -> None:
-        require_flight()
+        settings_or_exit()
         # uvicorn's lines below warning contain URLs, and URLs contain connection tokens
         logging.getLogger("uvicorn").setLevel("WARNING")
         config = uvicorn.Config(

@@ -57,10 +57,17 @@ export function SignIn() {
             </Button>
           </Stack>
         </Paper>
-        <Text size="sm" c="dimmed">
-          The demo prints its operator when it starts and keeps it in <Code>var/credentials.json</Code>. Another
-          password: <Code>manage.py changepassword NAME</Code>
-        </Text>
+        <Stack gap="xs">
+          <Text size="sm" c="dimmed">
+            A hub started by <Code>make run</Code>: the username and the password are in the file{" "}
+            <Code>credentials.json</Code> of its data folder, <Code>var</Code> by default. The hub's banner
+            shows the path.
+          </Text>
+          <Text size="sm" c="dimmed">
+            Any other hub: <Code>manage.py createsuperuser</Code> creates an operator,{" "}
+            <Code>manage.py changepassword NAME</Code> sets a new password.
+          </Text>
+        </Stack>
       </Stack>
     </main>
   );

@@ -17,7 +17,7 @@ const COLUMNS = (zone: string): Column<Channel>[] => [
   { title: "Channel", cell: ({ name }) => <b>{name}</b> },
   { title: "Bit", right: true, cell: ({ bit }) => bit },
   { title: "Mask", right: true, cell: ({ mask }) => <span className="mono">{mask}</span> },
-  { title: "", right: true, cell: (channel) => <ChannelDeletion zone={zone} channel={channel} /> },
+  { title: "Deletion", right: true, cell: (channel) => <ChannelDeletion zone={zone} channel={channel} /> },
 ];
 
 export function ChannelsPage() {

@@ -9,7 +9,7 @@ from eventhub.api.permissions import ManagesStream
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import Serializer
 from eventhub.base import errors, limits
-from eventhub.base.task_requests import RedisOff
+from eventhub.base.broker import RedisOff
 from registrations.errors import NothingToIndex
 from registrations.match_index.builds import services
 from registrations.match_index.builds.rows import BuildState

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from django.conf import settings
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
-from eventhub.base.task_requests import BUILD_INDEXES, request_task, require_workers
+from eventhub.base.broker import BUILD_INDEXES, request_task, require_workers
 from eventhub.eventlog import streams
 from registrations.errors import NothingToIndex
 from registrations.match_index.builds import rows

@@ -28,7 +28,7 @@ class MappedVersionColumns(NamedTuple):
     endpoint: memoryview
     group: memoryview  # 0: none
     registration: memoryview
-    report: memoryview  # 1: it has one
+    report: memoryview  # 1: it has one; 2: it binds a variable; 3: both
     since: memoryview  # exclusive
     until: memoryview  # inclusive; NEVER_ENDS
     ids: memoryview  # of the versions

@@ -12,7 +12,7 @@ from registrations import catalog
 from registrations.catalog import ChangedVersionQuery, StoredVersion, VersionQuery
 from registrations.match_index.epochs.errors import IndexNotUsed
 from registrations.match_index.epochs.facts import StreamSnapshot, uses_index
-from registrations.match_index.format.versions import NEVER_ENDS
+from registrations.match_index.format.versions import NEVER_ENDS, report_bits
 
 SQL = queries.load("registrations/sql/index.sql")
 
@@ -32,7 +32,7 @@ class IndexableVersion(StoredVersion):
             "endpoint": self.endpoint_id or 0,
             "group": self.group or 0,
             "registration": self.registration,
-            "report": int(self.report is not None),
+            "report": report_bits(self.report, self.variable),
             "since": self.since,
             "until": NEVER_ENDS if self.until is None else self.until,
         }

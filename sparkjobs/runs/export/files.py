@@ -19,8 +19,6 @@ _TIME = pa.timestamp("us", tz="UTC")
 class InputsNotWritten(EventHubError):
     """The inputs of the job could not be written to the data folder."""
 
-    code = "inputs_not_written"
-
 
 class ParquetFile:
     """A file written in batches. Raises StorageFull, InputsNotWritten."""

@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from eventhub.base import limits
 from eventhub.eventlog.archive import manifest
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
-from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from sparkjobs.segment_reader import ARCHIVE, EXPORT, NONE
 from sparkjobs.tables import SEGMENTS
 

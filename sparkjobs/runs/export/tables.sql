@@ -119,7 +119,8 @@ SELECT t.stream_id, v.id, v.registration_id, v.number, r.client_id, c.name AS cl
        v.endpoint_id, v.language, v.filter::text AS filter,
        COALESCE(f.sequences[array_position(f.streams, t.stream_id)], 0) AS since,
        CASE WHEN u.id IS NOT NULL THEN COALESCE(u.sequences[array_position(u.streams, t.stream_id)], 0) END AS until,
-       v.suspended, v.group_id, v.report IS NOT NULL AS report, f.created_at AS started_at_us, u.created_at AS ended_at_us
+       v.suspended, v.group_id, (v.report IS NOT NULL)::int + 2 * (v.variable IS NOT NULL)::int AS report,
+       f.created_at AS started_at_us, u.created_at AS ended_at_us
   FROM registration_versions v
  CROSS JOIN LATERAL unnest(v.streams) AS t (stream_id)
   JOIN registrations r ON r.id = v.registration_id

@@ -12,10 +12,9 @@ from typing import Literal, NamedTuple
 
 from eventhub.base.clock import Clock
 from eventhub.eventlog.archive import catalog
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.open_file import OpenFile
-from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from eventhub.eventlog.retention import drop
 from eventhub.eventlog.retention.drop import Planned, RetentionHooks
 from eventhub.postgresql.connections import Connection

@@ -160,7 +160,7 @@ async def test_an_operators_listener_is_not_recorded(hub: LiveHub, zone: LiveZon
     path = f"/v1/connection-tokens?zone={zone.name}"
     token = hub.operate("POST", path, {}).json["token"]
     before = hub.sql("SELECT count(*) FROM listeners")
-    async with session(hub, "", url=f"{hub.ws_url}?token={token}") as reader:
+    async with session(hub, "", url=f"{hub.ws_url}?access_token={token}") as reader:
         await reader.listen("orders", start="oldest")
         await reader.events(2)
     assert hub.sql("SELECT count(*) FROM listeners") == before

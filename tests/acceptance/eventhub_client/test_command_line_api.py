@@ -90,6 +90,13 @@ def test_only_an_operator_lists_zones_and_jobs(zone: LiveZone, home: Path, tmp_p
     assert stranger.run("login", OPERATOR).status == 4
     stranger = Shell(zone, HOME=str(tmp_path), EVENTHUB_PASSWORD=zone.hub.password)
     stranger.ok("login", OPERATOR)
+    [logins] = tmp_path.rglob("logins.json")
+    copy = logins.read_bytes()
+    stranger.ok("logout")
+    assert stranger.run("jobs", "list").status == 2
+    logins.write_bytes(copy)  # a login that has ended on the hub
+    ended = stranger.run("jobs", "list")
+    assert (ended.status, "Log in again: eventhub login" in ended.err) == (4, True)
     stranger.ok("logout")
     assert stranger.run("jobs", "list").status == 2
 

@@ -60,6 +60,7 @@ def test_a_draft_is_checked_as_on_registering(orders: LiveZone) -> None:
         "language": "predicate",
         "predicate": '(and (or (= type "error") (= type "warning")) (= user "Joe"))',
         "variable": None,
+        "ready": None,
         "warnings": [],
         "cost": {
             "reached_by": [{"by": "pair", "names": ["type", "user"]}] * 2,
@@ -68,6 +69,7 @@ def test_a_draft_is_checked_as_on_registering(orders: LiveZone) -> None:
             "tests": 0,
             "budget": 0,
         },
+        "signature": ["type", "user"],
         "equal_to": None,
         "mistake": None,
     }

@@ -12,6 +12,7 @@ from eventhub_client.quench import Quench
 from eventhub_client.remote import HubClient
 from eventhub_client.sync import SyncHubClient
 
+from tests.acceptance.cut import way
 from tests.acceptance.registrations.test_closure import put
 from tests.acceptance.shell import Shell
 from tests.acceptance.wire import Session, session
@@ -19,6 +20,7 @@ from tests.live import LiveHub, LiveZone
 
 DEBUG: dict[str, Any] = {"domain": "app", "type": "debug.sql", "attributes": {"ms": 7}}
 ERROR: dict[str, Any] = {"domain": "app", "type": "error"}
+POST = b"POST /v1/streams/log/events"
 
 
 @pytest.fixture
@@ -50,14 +52,21 @@ async def suppressed(
 async def test_an_event_without_interest_is_not_sent_and_reported_as_suppressed(
     log: LiveZone,
 ) -> None:
-    """Without an interest in debug.* nothing is sent; the next emit after a registration is,
-    whichever process took the registration.
+    """Without an interest in debug.* no request is made; the next emit after a registration is
+    sent, whichever process took the registration.
     """
-    async with log.client() as hub, log.client(web=1) as other, Quench(hub, "log") as quench:
+    async with (
+        way(log.hub) as between,
+        HubClient(between.url, log.admin) as hub,
+        log.client(web=1) as other,
+        Quench(hub, "log") as quench,
+    ):
         receipt = await hub.emit("log", DEBUG, suppress=quench)
         assert (receipt.suppressed, receipt.ranges) == ((0,), ())
+        assert POST not in between.sent and b"debug" not in between.sent
         some = await hub.emit("log", [DEBUG, ERROR, DEBUG, ERROR], suppress=quench)
         assert (some.suppressed, some.cursor.sequence) == ((0, 2), 2)
+        assert between.sent.count(POST) == 1 and b"debug" not in between.sent
         assert (stored(log), quench.suppressed) == (2, 3)
         for number in range(10):
             interest = {"streams": ["log"], "language": "predicate"}

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from eventhub_client.callbacks import UnverifiedCallback
 
 from tests.acceptance.delivery.test_transports_contract import listener_spec, take
+from tests.acceptance.registrations.test_bulk import sent as sent_in_bulk
 from tests.acceptance.transports import Transport, each_transport
 from tests.acceptance.wire import until
 from tests.live import Answer, LiveHub, LiveZone
@@ -57,30 +57,45 @@ def emit(zone: LiveZone, *events: dict[str, Any]) -> None:
 
 @pytest.mark.req("OIF-04")
 def test_a_registration_takes_four_arguments(zone: LiveZone, sink: Sink) -> None:
-    """The consumer, a filter in a named language, a report, and a signature:
-    the secret with which the hub signs what it sends.
+    """The consumer, a filter in a named language, a report, and OIF's signature: the properties
+    that the filter demands. It is optional, and compared with the filter at every change.
     """
     zone.create_stream("orders")
     path = f"/{zone.name}"
-    answer = post(
-        zone,
-        callback=sink.url(path),
-        language="predicate",
-        filter="(and (= type 'error) (= user 'Joe))",
-        report=["user", "env.host"],
-    )
+    fields: dict[str, Any] = {
+        "callback": sink.url(path),
+        "language": "predicate",
+        "filter": "(and (or (= type 'error) (= type 'warning)) (= user 'Joe))",
+        "report": ["user", "env.host"],
+    }
+    answer = post(zone, **fields, signature=["user", "type"])
     assert answer.status == 201, answer
     made = answer.json
     assert (made["callback"], made["language"]) == (sink.url(path), "predicate")
-    assert made["report"] == ["user", "env.host"]
-    shown = zone.hub.call("GET", f"/v1/registrations/{made['id']}", key=zone.admin).json
-    assert shown["report"] == ["user", "env.host"]
+    registration = f"/v1/registrations/{made['id']}"
+    shown = zone.hub.call("GET", registration, key=zone.admin).json
+    assert (shown["report"], shown["signature"]) == (["user", "env.host"], ["type", "user"])
     emit(zone, sent(1, user="Ann"), sent(2))
     [called] = sink.wait(1, path)
     assert called.json["event"] == derived(2, TWO)
-    assert called.verified(made["secret"]), "the signature is of what is sent"
-    with pytest.raises(UnverifiedCallback):
-        called._replace(body=called.body.replace(b"Joe", b"Ann")).verified(made["secret"])
+    assert post(zone, **fields).json["signature"] == ["type", "user"], "it may be omitted"
+
+    def refusal(answer: Answer) -> tuple[Any, ...]:
+        problem = answer.refused(422, "signature_mismatch")
+        return problem["position"], problem["given"], problem["demanded"]
+
+    position = {"field": "signature"}
+    wrong = post(zone, **fields, signature=["user"])
+    assert refusal(wrong) == (position, ["user"], ["type", "user"])
+    change = {"language": "propositional", "filter": "(or user host)", "signature": ["user"]}
+    answer = zone.hub.call("PATCH", registration, change, key=zone.admin)
+    assert refusal(answer) == (position, ["user"], [])
+    answer = zone.hub.call("PATCH", registration, {"signature": ["host"]}, key=zone.admin)
+    assert refusal(answer) == (position, ["host"], ["type", "user"])
+    [first, *_] = sent_in_bulk(zone, [{"op": "change", "id": made["id"], "signature": []}])
+    assert (first["error"]["code"], first["error"]["given"]) == ("signature_mismatch", [])
+    answer = zone.hub.call("PATCH", registration, {**change, "signature": []}, key=zone.admin)
+    assert (answer.status, answer.json["signature"]) == (200, [])
 
 
 @pytest.mark.req("OIF-04")
@@ -97,6 +112,8 @@ def test_a_registration_takes_four_arguments(zone: LiveZone, sink: Sink) -> None
         ({"report": "user"}, "invalid_field", {"field": "report"}),
         ({"report": ["user", "@nobody"]}, "invalid_field", {"field": "report.1"}),
         ({"report": {"who": {"const": []}}}, "invalid_field", {"field": "report.who"}),
+        ({"signature": "user"}, "invalid_field", {"field": "signature"}),
+        ({"signature": ["user", 5]}, "invalid_field", {"field": "signature.1"}),
     ],
 )
 def test_an_invalid_field_is_refused_with_its_position(

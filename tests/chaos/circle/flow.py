@@ -9,7 +9,7 @@ import orjson
 
 BATCH = 500
 IN_FLIGHT = 6
-EVENT_BYTES_MIN = 300
+EVENT_OVERHEAD_BYTES = 300
 DEVICES = 40_000
 ASKED = 2_000  # devices that somebody asks for: one event of twenty
 _STEP = 7_919  # a prime, so that what is asked for is spread over every segment
@@ -22,7 +22,7 @@ def device_of(number: int) -> int:
 
 
 def event_of(number: int) -> dict[str, Any]:
-    """Return an event with 5 to 15 attributes and at least EVENT_BYTES_MIN bytes of JSON."""
+    """Return an event with 5 to 15 attributes and at least EVENT_OVERHEAD_BYTES bytes of JSON."""
     made: dict[str, Any] = {
         "domain": "plant",
         "type": f"device.{_KINDS[number % len(_KINDS)]}",
@@ -37,7 +37,7 @@ def event_of(number: int) -> dict[str, Any]:
         },
         "body": {"text": ""},
     }
-    missing = EVENT_BYTES_MIN - len(orjson.dumps(made))
+    missing = EVENT_OVERHEAD_BYTES - len(orjson.dumps(made))
     made["body"]["text"] = "x" * max(missing, 0)
     return made
 

@@ -48,6 +48,25 @@ async def test_due_deliveries_are_posted_signed_and_recorded(world: CallbacksWor
     assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 3
 
 
+async def test_an_address_allowed_for_one_zone_is_not_called_for_another(
+    world: CallbacksWorld,
+) -> None:
+    """Nor over the connection that a callback of the first zone has left open."""
+    other_zone = world.one("INSERT INTO zones (name) VALUES ('neighbour') RETURNING id")
+    sent = world.events(1)
+    async with receiver() as sink, draining(world, allow=("default=127.0.0.0/8",)):
+        own, other = world.endpoint(sink.url), world.endpoint(sink.url)
+        world.sql("UPDATE endpoints SET zone_id = %s WHERE id = %s", other_zone, other)
+        world.deliver(sent, own)
+        await until(lambda: world.states(own) == ["delivered"])
+        world.deliver(sent, other)
+        await until(lambda: bool(world.outcomes(other)))
+    assert world.outcomes(other) == [(1, "refused_address", None)]
+    [reason] = world.sql("SELECT response FROM attempts WHERE endpoint_id = %s", other)[0]
+    assert "EVENTHUB_CALLBACK_ALLOW does not allow for the zone neighbour" in reason
+    assert sink.connections == 1
+
+
 async def test_a_failed_delivery_is_retried_with_the_same_id(world: CallbacksWorld) -> None:
     answers = iter([answer("500 Oops", body=b"why\0 not"), answer("302 Found", "location: /x")])
     ok = answer("200 OK")

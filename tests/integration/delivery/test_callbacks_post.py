@@ -43,7 +43,7 @@ async def client(*allow: str) -> AsyncIterator[HttpClient]:
 
 async def post_to(url: str, allow: Sequence[str] = LOOPBACK, body: bytes = b"{}") -> PostResult:
     async with client(*allow) as made:
-        return await post(made, target_of(url, SECRET), "msg_1", RequestContent(JSON, body))
+        return await post(made, target_of(url, SECRET, "z"), "msg_1", RequestContent(JSON, body))
 
 
 @pytest.mark.parametrize("host", REFUSED)
@@ -104,7 +104,8 @@ async def test_a_cookie_is_not_sent_back() -> None:
     async with receiver(lambda _: answer("200 OK", "set-cookie: a=b")) as sink:
         async with client(*LOOPBACK) as made:
             for _ in range(2):
-                await post(made, target_of(sink.url, SECRET), "msg_1", RequestContent(JSON, b"{}"))
+                target = target_of(sink.url, SECRET, "z")
+                await post(made, target, "msg_1", RequestContent(JSON, b"{}"))
         assert len(sink.posted) == 2
         assert sink.connections == 1
         assert all("cookie" not in posted.headers for posted in sink.posted)
@@ -176,7 +177,7 @@ async def test_a_reused_connection_that_was_closed_costs_no_attempt() -> None:
 
     server = await asyncio.start_server(once, "127.0.0.1", 0)
     async with server, client(*LOOPBACK) as made:
-        target = target_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", SECRET)
+        target = target_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", SECRET, "z")
         for _ in range(2):
             assert (
                 await post(made, target, "msg_1", RequestContent(JSON, b"{}"))
@@ -212,7 +213,7 @@ def test_a_closed_connection_leaves_no_garbage(sent: bytes, scheme: str) -> None
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server, client(*LOOPBACK) as made:
             port = server.sockets[0].getsockname()[1]
-            target = target_of(f"{scheme}://127.0.0.1:{port}/", SECRET)
+            target = target_of(f"{scheme}://127.0.0.1:{port}/", SECRET, "z")
             for _ in range(3):
                 await post(made, target, "msg_1", RequestContent(JSON, b"{}"))
         await until(

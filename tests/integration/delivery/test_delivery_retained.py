@@ -161,7 +161,7 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     drop(world, stream_id)
     await clean_all(connection)
     assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_p{group}"]
-    endpoint = claims.CallbackEndpoint(7, "https://example.org/", b"", 1, "native")
+    endpoint = claims.CallbackEndpoint(7, "https://example.org/", b"", 1, "default", "native")
     loader = Loader("key", SystemClock())
     [(body, _)] = await loader.load(connection, [claimed], {7: endpoint})
     assert body is not None

@@ -120,7 +120,7 @@ async def test_slow_filters_delay_no_other_stream(
     async with RegistrationMatcher.open(log, feed, tickets, slow.stream_id) as listened:
         await listened.catch_up(0)
         event = StoredEvent("", 1, DEFAULT_MASK, 0, encode(EVENT))
-        assert listened.matching(event) == tickets
+        assert listened.matching(event).ids == tickets
 
 
 async def test_a_group_is_known_with_the_first_of_its_registrations(

@@ -18,7 +18,7 @@ from eventhub.base.clock import ManualClock, SystemClock
 from eventhub.base.guardian import descendants
 from eventhub.celery import app
 from eventhub.postgresql.connections import blocking
-from eventhub.schedule import TIMETABLE
+from eventhub.worker.beat import TIMETABLE
 from registrations.match_index.builds import rows
 from registrations.match_index.builds.builder_lock import builder_lock
 from registrations.match_index.builds.run import BuildOrder, build

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from django.db import connection
 
-from eventhub.access.actor import Actor
+from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import MissingField

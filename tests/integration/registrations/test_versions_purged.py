@@ -13,7 +13,7 @@ from eventhub.base import limits
 from eventhub.base.clock import ManualClock, SystemClock
 from eventhub.celery import app
 from eventhub.event.envelope import Event
-from eventhub.schedule import TIMETABLE
+from eventhub.worker.beat import TIMETABLE
 from registrations.match_index.epochs.build import build_stream
 from registrations.match_index.epochs.state import state_of
 from registrations.match_index.epochs.verify import verify_stream

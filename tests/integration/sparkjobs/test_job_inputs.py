@@ -13,7 +13,7 @@ import pytest
 from delivery.partitions.create import create_partitions
 from delivery.partitions.retire import run_retirement
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
+from eventhub.eventlog.errors import ArchiveUnavailable
 from sparkjobs.runs.export.files import InputsNotWritten
 from sparkjobs.runs.export.snapshot import NAME, ExportedSnapshot, ExportRequest, export_inputs
 from sparkjobs.segment_reader import SegmentFile

@@ -10,8 +10,8 @@ from celery.beat import event_t
 from celery.schedules import crontab
 
 from eventhub.base import limits
-from eventhub.beat import SteadyScheduler
 from eventhub.celery import app as hub_app
+from eventhub.worker.beat import SteadyScheduler
 
 OFTEN_S = 5
 TABLE = {

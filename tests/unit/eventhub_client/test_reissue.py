@@ -1,7 +1,7 @@
 """When an event is sent again, on a clock that the test moves."""
 
 import pytest
-from eventhub_client.reissue import ReissueTimers
+from eventhub_client.reissue_timers import ReissueTimers
 
 from eventhub.base.clock import ManualClock
 

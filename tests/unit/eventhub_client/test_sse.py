@@ -1,7 +1,7 @@
 """Server-sent events from bytes, however they are cut."""
 
 import pytest
-from eventhub_client.sse import EventStream, ServerSent
+from eventhub_client.transports import EventStream, ServerSent
 
 TEXT = (
     b'retry: 500\n\n: alive\n\nid: s:1\nevent: event\ndata: {"a": 1}\n\n'

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from eventhub.base import limits
-from eventhub.base.time_slices import run_in_slices
+from eventhub.base.event_loop import run_in_slices
 from registrations.catalog import StoredVersion, compiled
 from registrations.compiled import CompiledFilters
 from registrations.matching.spec import Spec
@@ -16,7 +16,7 @@ from registrations.matching.versions import StreamVersion
 
 def written(id: int, filter: object, language: str = "pairs") -> StoredVersion:
     source = orjson.dumps(filter).decode()
-    return StoredVersion(id, id, "c", None, 0, None, language, source, None, False, None, None, 1)
+    return StoredVersion(id, id, "c", None, 0, None, language, source, None, False, *[None] * 3, 1)
 
 
 async def test_other_tasks_run_after_each_time_slice_of_compiling(

@@ -9,10 +9,14 @@ from registrations.endpoints import secrets
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.callback_url import valid_url
 
-RULES = parse_allowed(
-    ["127.0.0.1:9000", "10.0.0.0/8", "[::1]:80", "hooks.internal", "[fd00::]/8:443", "fe80::/10"]
+ALLOWED = parse_allowed(
+    [
+        *("127.0.0.1:9000", "10.0.0.0/8", "[::1]:80", "hooks.internal", "[fd00::]/8:443"),
+        *("fe80::/10", "z=172.16.0.0/12:9000", " z=[::1]:82", "other=127.0.0.0/8"),
+    ]
 )
-NO_RULES = parse_allowed([])
+RULES = ALLOWED.of_zone("z")
+NO_RULES = parse_allowed(["other=0.0.0.0/0", "other=::/0"]).of_zone("z")
 
 
 # Every row of IANA's two special-purpose registries, by its name there
@@ -117,6 +121,9 @@ def test_a_public_address_is_allowed(address: str) -> None:
         ("fd00::7", "a", 443, True),
         ("fd00::7", "a", 80, False),
         ("fe80::1%eth0", "a", 5, True),
+        ("172.16.0.1", "a", 9000, True),
+        ("172.16.0.1", "a", 9001, False),
+        ("::1", "a", 82, True),
         ("192.168.1.1", "hooks.internal", 5, True),
         ("192.168.1.1", "HOOKS.Internal.", 5, True),
         ("192.168.1.1", "x.hooks.internal", 5, False),
@@ -131,7 +138,10 @@ def test_exceptions_name_networks_hosts_and_ports(
 
 @pytest.mark.parametrize(
     "entry",
-    ["", "a b", "1.2.3.4:0", "1.2.3.4:99999", "http://a", "10.0.0.0/33", "[::1]x", "[::1]:", "a/8"],
+    [
+        *("", "a b", "1.2.3.4:0", "1.2.3.4:99999", "http://a", "10.0.0.0/33", "[::1]x", "[::1]:"),
+        *("a/8", "=10.0.0.0/8", "a b=10.0.0.0/8", "z=", "z=a b", "a=b=10.0.0.0/8"),
+    ],
 )
 def test_a_bad_exception_is_named(entry: str) -> None:
     with pytest.raises(ValueError, match="EVENTHUB_CALLBACK_ALLOW"):

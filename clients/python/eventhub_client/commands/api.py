@@ -60,7 +60,7 @@ class JsonType(click.ParamType[Any]):
 
 
 class Operation(NamedTuple):
-    """One operation of the API; see eventhub/command_table.py, which writes the table."""
+    """One operation of the API; see eventhub/web/command_table.py, which writes the table."""
 
     words: list[str]
     method: str

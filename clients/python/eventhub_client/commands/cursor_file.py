@@ -12,10 +12,11 @@ from eventhub_client.types import Cursor
 
 class CursorFile:
     """The cursor file: `load` at the start, `moved` after each event, `save` at the end. It is
-    written at intervals: after a crash the events since then are delivered again.
+    written at intervals: after a crash the events since then are delivered again. Without a path
+    nothing is loaded or saved.
     """
 
-    def __init__(self, path: Path, stream: str) -> None:
+    def __init__(self, path: Path | None, stream: str) -> None:
         self._path = path
         self._stream = stream
         self._cursor: Cursor | None = None
@@ -23,6 +24,8 @@ class CursorFile:
 
     def load(self) -> Cursor | None:
         """Return the cursor, None without a file. Raises Failed for a file of another stream."""
+        if self._path is None:
+            return None
         try:
             found = orjson.loads(self._path.read_bytes())
             cursor = Cursor(found["segment"], found["sequence"])
@@ -46,7 +49,7 @@ class CursorFile:
 
     def save(self) -> None:
         """Write the file atomically."""
-        if self._cursor is None:
+        if self._path is None or self._cursor is None:
             return
         part = self._path.with_name(self._path.name + ".new")
         part.write_bytes(orjson.dumps({"stream": self._stream, **self._cursor._asdict()}))

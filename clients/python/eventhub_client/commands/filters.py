@@ -1,7 +1,8 @@
-"""Options that several commands share: the start and the filter. Plain module."""
+"""Options that several commands share: the start, the end and the filter. Plain module."""
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -71,6 +72,24 @@ _OPTIONS = (
     click.option("--language", metavar="NAME", help="The language of --filter: predicate (by"
                  " default), propositional, ready, eventbridge."),
 )  # fmt: skip
+
+
+count_option = click.option(
+    "--count", type=click.IntRange(min=1), help="Stop after so many events."
+)
+cursor_file_option = click.option(
+    "--cursor-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Continue where the last run with this file ended.",
+)
+
+
+def start_option(default: str, *, now: str = "now, ") -> Callable[[F], F]:
+    """Return the option of a start; `now`: empty if the command ends at the present."""
+    words = f"The start: {now}oldest, boot, <segment>:<sequence> or a time."
+    return click.option(
+        "--from", "start", type=StartType(), default=default, show_default=True, help=words
+    )
 
 
 def filters(command: F) -> F:

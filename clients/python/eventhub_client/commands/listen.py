@@ -22,7 +22,14 @@ from eventhub_client.commands.consumers import (
 )
 from eventhub_client.commands.cursor_file import CursorFile
 from eventhub_client.commands.exits import CONSUMER, USAGE, Failed, run
-from eventhub_client.commands.filters import F, StartType, filter_of, filters
+from eventhub_client.commands.filters import (
+    F,
+    count_option,
+    cursor_file_option,
+    filter_of,
+    filters,
+    start_option,
+)
 from eventhub_client.commands.output import Progress, ReceivedEvent, say
 from eventhub_client.commands.settings import Settings
 from eventhub_client.errors import NotAllowed
@@ -53,9 +60,8 @@ _CONSUMERS = (
     click.option("--timeout", type=float, help="Seconds for a program or receiver."),
     click.option("--on-failure", type=click.Choice(("stop", "skip")), default="stop",
                  help="After three failures of a program or receiver: stop, or skip the event."),
-    click.option("--count", type=click.IntRange(min=1), help="Stop after so many events."),
-    click.option("--cursor-file", type=click.Path(dir_okay=False, path_type=Path),
-                 help="Continue where the last run with this file ended."),
+    count_option,
+    cursor_file_option,
 )  # fmt: skip
 
 
@@ -68,14 +74,7 @@ def consumers(command: F) -> F:
 
 @click.command()
 @click.argument("stream")
-@click.option(
-    "--from",
-    "start",
-    type=StartType(),
-    default="now",
-    show_default=True,
-    help="The start: now, oldest, boot, <segment>:<sequence> or a time.",
-)
+@start_option("now")
 @click.option(
     "--transport",
     type=click.Choice(("websocket", "sse", "poll")),
@@ -110,8 +109,8 @@ def listen(settings: Settings, /, stream: str, **options: Any) -> None:
 
 
 async def _listen(settings: Settings, stream: str, options: dict[str, Any]) -> None:
-    cursor_file = _cursor_file(stream, options)
-    start = (cursor_file.load() if cursor_file else None) or options["start"]
+    cursor_file = CursorFile(options["cursor_file"], stream)
+    start = cursor_file.load() or options["start"]
     on_gap: OnGap = "raise" if options["on_gap"] == "stop" else _continue_after_gap
     async with settings.hub() as hub:
         await hub.call("GET", "/healthz")  # fail now if the hub is unreachable, rather than retry
@@ -129,14 +128,7 @@ def _continue_after_gap(error: Lost) -> Start:
 
 @click.command()
 @click.argument("stream")
-@click.option(
-    "--from",
-    "start",
-    type=StartType(),
-    default="oldest",
-    show_default=True,
-    help="The start: oldest, boot, <segment>:<sequence> or a time.",
-)
+@start_option("oldest", now="")
 @click.option(
     "--until",
     metavar="SEQUENCE",
@@ -159,8 +151,8 @@ def replay(settings: Settings, /, stream: str, **options: Any) -> None:
 
 
 async def _replay(settings: Settings, stream: str, options: dict[str, Any]) -> None:
-    cursor_file = _cursor_file(stream, options)
-    start = (cursor_file.load() if cursor_file else None) or options["start"]
+    cursor_file = CursorFile(options["cursor_file"], stream)
+    start = cursor_file.load() or options["start"]
     progress = Progress()
     async with settings.hub() as hub:
         await _find_endpoint(hub, options)
@@ -199,7 +191,7 @@ class _Flow(NamedTuple):
 
     stream: str
     events: AsyncIterator[Delivered]
-    cursor_file: CursorFile | None
+    cursor_file: CursorFile
     progress: Progress
 
 
@@ -210,14 +202,12 @@ async def _consume(flow: _Flow, options: dict[str, Any]) -> None:
         for consumer in _consumers(options):
             stack.push_async_callback(consumer.close)
             opened.append(consumer)
-        if flow.cursor_file:
-            stack.callback(flow.cursor_file.save)
+        stack.callback(flow.cursor_file.save)
         stack.callback(flow.progress.done)
         count = 0
         async for delivered in events:
             await _publish(ReceivedEvent.of(flow.stream, delivered), opened)
-            if flow.cursor_file:
-                flow.cursor_file.moved(delivered.cursor)
+            flow.cursor_file.moved(delivered.cursor)
             count += 1
             if count == options["count"]:
                 return
@@ -230,11 +220,6 @@ async def _publish(received: ReceivedEvent, consumers: list[Consumer]) -> None:
     except ConsumerFailed as error:
         cursor: Cursor = received.delivered.cursor
         raise Failed(f"{error}. The event is {cursor.text}.", CONSUMER) from error
-
-
-def _cursor_file(stream: str, options: dict[str, Any]) -> CursorFile | None:
-    path = options["cursor_file"]
-    return CursorFile(path, stream) if path else None
 
 
 def _consumers(options: dict[str, Any]) -> list[Consumer]:

@@ -11,11 +11,12 @@ import aiohttp
 import click
 import orjson
 
-from eventhub_client.commands.exits import USAGE, Failed
+from eventhub_client.commands.exits import CREDENTIALS, USAGE, Failed
 from eventhub_client.errors import NotAllowed
 from eventhub_client.http import Http, Request
 
 SESSION = "/v1/session"
+UNAUTHENTICATED = 401
 _FILE = Path(click.get_app_dir("eventhub")) / "logins.json"  # cookies by the hub's URL
 
 
@@ -31,6 +32,21 @@ async def session(url: str, cookies: Mapping[str, str]) -> AsyncIterator[Http]:
     jar = aiohttp.CookieJar(unsafe=True)  # also for a hub that is named by its address
     async with aiohttp.ClientSession(cookies=cookies, cookie_jar=jar, headers=headers) as opened:
         yield Http(opened, base_url)
+
+
+@asynccontextmanager
+async def signed_in(url: str) -> AsyncIterator[Http]:
+    """Give a connection with the saved login. Raises Failed without one, or if the hub has ended
+    it.
+    """
+    async with session(url, saved(url)) as http:
+        try:
+            yield http
+        except NotAllowed as error:
+            if error.status != UNAUTHENTICATED:
+                raise
+            message = "The login has expired or was ended. Log in again: eventhub login NAME."
+            raise Failed(message, CREDENTIALS) from error
 
 
 async def sign_in(url: str, name: str, password: str) -> None:

@@ -1,6 +1,7 @@
 """`eventhub streams`, `segments`, `state`, `types`: the hub's data. Plain module."""
 
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,16 +33,8 @@ def streams() -> None:
 @click.pass_obj
 def list_streams(settings: Settings, as_json: bool) -> None:
     """Show all streams that the key may see."""
-
-    async def command() -> None:
-        async with settings.hub() as hub:
-            found = await hub.streams()
-        if as_json:
-            show(found)
-        else:
-            table(list(map(_row, found)), ("name", "durability", "keyed", "sequence", "segment"))
-
-    run(command())
+    columns = ("name", "durability", "keyed", "sequence", "segment")
+    _list(settings, as_json, lambda hub: hub.streams(), columns)
 
 
 @streams.command("show")
@@ -86,16 +79,8 @@ def segments() -> None:
 @click.pass_obj
 def list_segments(settings: Settings, stream: str, as_json: bool) -> None:
     """Show all segments of STREAM, oldest first."""
-
-    async def command() -> None:
-        async with settings.hub() as hub:
-            found = await hub.segments(stream)
-        if as_json:
-            show(found)
-        else:
-            table(found, ("uuid", "first", "last", "state", "tier", "bytes", "opened_at"))
-
-    run(command())
+    columns = ("uuid", "first", "last", "state", "tier", "bytes", "opened_at")
+    _list(settings, as_json, lambda hub: hub.segments(stream), columns)
 
 
 @segments.command()
@@ -190,16 +175,8 @@ def types() -> None:
 @click.pass_obj
 def list_types(settings: Settings, as_json: bool) -> None:
     """Show all declared types."""
-
-    async def command() -> None:
-        async with settings.hub() as hub:
-            found = await hub.types()
-        if as_json:
-            show(found)
-        else:
-            table(found, ("domain", "type", "version", "parent", "evolution"))
-
-    run(command())
+    columns = ("domain", "type", "version", "parent", "evolution")
+    _list(settings, as_json, lambda hub: hub.types(), columns)
 
 
 @types.command("show")
@@ -213,6 +190,25 @@ def show_type(settings: Settings, domain: str, type: str, version: str | None) -
     _call(settings, "GET", "/v1/types/" + stream_path(*parts).removeprefix("/v1/streams/"))
 
 
+def _list(
+    settings: Settings,
+    as_json: bool,
+    read: Callable[[HubClient], Awaitable[list[dict[str, Any]]]],
+    columns: tuple[str, ...],
+) -> None:
+    """Print what `read` returns, as JSON or as a table with these columns."""
+
+    async def command() -> None:
+        async with settings.hub() as hub:
+            found = await read(hub)
+        if as_json:
+            show(found)
+        else:
+            table(list(map(_row, found)), columns)
+
+    run(command())
+
+
 def _call(settings: Settings, method: str, path: str, body: Any = None) -> None:
     async def command() -> None:
         async with settings.hub() as hub:
@@ -221,7 +217,7 @@ def _call(settings: Settings, method: str, path: str, body: Any = None) -> None:
     run(command())
 
 
-def _row(stream: dict[str, Any]) -> dict[str, Any]:
-    """Return a stream's row, with its last sequence and its current segment."""
-    head = stream["segment"]
-    return {**stream, "sequence": head["sequence"], "segment": head["uuid"]}
+def _row(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item's row; a stream's has its last sequence and its current segment."""
+    head = item.get("segment")
+    return {**item, "sequence": head["sequence"], "segment": head["uuid"]} if head else item

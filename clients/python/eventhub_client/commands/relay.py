@@ -1,5 +1,6 @@
 """`eventhub relay`: copies a stream's events into another stream, transformed. Plain module."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -12,10 +13,15 @@ import orjson
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.event.errors import ImmutableProperty
-from eventhub_client.batches import batches
 from eventhub_client.commands.cursor_file import CursorFile
 from eventhub_client.commands.exits import USAGE, Failed, run
-from eventhub_client.commands.filters import StartType, filter_of, filters
+from eventhub_client.commands.filters import (
+    count_option,
+    cursor_file_option,
+    filter_of,
+    filters,
+    start_option,
+)
 from eventhub_client.commands.output import say
 from eventhub_client.commands.settings import Given, Settings, settings
 from eventhub_client.errors import Missing
@@ -57,19 +63,8 @@ class Transformed(NamedTuple):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A JSON file: transformers by the application that issued the event.",
 )
-@click.option(
-    "--from",
-    "start",
-    type=StartType(),
-    default="oldest",
-    show_default=True,
-    help="The start: now, oldest, boot, <segment>:<sequence> or a time.",
-)
-@click.option(
-    "--cursor-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Continue where the last run with this file ended.",
-)
+@start_option("oldest")
+@cursor_file_option
 @click.option(
     "--on-immutable",
     type=click.Choice(("stop", "skip")),
@@ -77,7 +72,7 @@ class Transformed(NamedTuple):
     show_default=True,
     help="If a transformer changes a property that the type declares immutable.",
 )
-@click.option("--count", type=click.IntRange(min=1), help="Stop after so many events.")
+@count_option
 @filters
 @click.pass_obj  # fmt: skip
 def relay(given: Settings, /, stream: str, to: str, **options: Any) -> None:
@@ -100,8 +95,8 @@ def relay(given: Settings, /, stream: str, to: str, **options: Any) -> None:
 
 async def _relay(given: Settings, names: tuple[str, str], options: dict[str, Any]) -> None:
     stream, to = names
-    place = CursorFile(options["cursor_file"], stream) if options["cursor_file"] else None
-    start = (place.load() if place else None) or options["start"]
+    cursor_file = CursorFile(options["cursor_file"], stream)
+    start = cursor_file.load() or options["start"]
     target = settings(Given(options["to_url"] or given.url, "", options["to_key_file"], ""))
     there = target if options["to_key_file"] else given._replace(url=target.url)
     async with given.hub() as here, there.hub() as other:
@@ -110,16 +105,15 @@ async def _relay(given: Settings, names: tuple[str, str], options: dict[str, Any
         events = here.listen(stream, start=start, **filter_of(options))
         try:
             async with aclosing(batches(events, limits.RELAY_BATCH_EVENTS)) as found:  # type: ignore[type-var]
-                await _pass(copying, found, place, options)
+                await _pass(copying, found, cursor_file, options)
         finally:
-            if place:
-                place.save()
+            cursor_file.save()
 
 
 async def _pass(
     relay: Relay,
     batches: AsyncIterator[list[Delivered]],
-    place: CursorFile | None,
+    cursor_file: CursorFile,
     options: dict[str, Any],
 ) -> None:
     left = options["count"]
@@ -127,12 +121,10 @@ async def _pass(
         batch = batch[:left]
         made, failed = await _made(relay, batch, stop=options["on_immutable"] == "stop")
         async for cursor in stored(relay, made):
-            if place:
-                place.moved(cursor)
+            cursor_file.moved(cursor)
         if failed is not None:
             raise failed
-        if place:
-            place.moved(batch[-1].cursor)
+        cursor_file.moved(batch[-1].cursor)
         if left is not None:
             left -= len(batch)
             if not left:
@@ -224,3 +216,47 @@ def _switch(path: Path | None) -> Switch:
         raise Failed(f"{path} is not JSON: {error}", USAGE) from error
     except EventHubError as error:
         raise Failed(f"{path}: {error.message} ({error.field})", USAGE) from error
+
+
+class _End(NamedTuple):
+    """The end of the events, with their error if they failed."""
+
+    error: Exception | None = None
+
+
+async def batches(events: AsyncIterator[Delivered], most: int) -> AsyncIterator[list[Delivered]]:
+    """Yield the events that have arrived since the last batch: at least one, at most `most`.
+
+    The next batch collects while the caller handles one, bounded by `most` too. Closes `events`;
+    raises their error after the last batch.
+    """
+    arrived: asyncio.Queue[Delivered | _End] = asyncio.Queue(most)
+    reading = asyncio.create_task(_read(events, arrived))
+    try:
+        end: _End | None = None
+        while end is None:
+            batch: list[Delivered] = []
+            while not batch or (len(batch) < most and not arrived.empty()):
+                item = await arrived.get()
+                if isinstance(item, _End):
+                    end = item
+                    break
+                batch.append(item)
+            if batch:
+                yield batch
+        if end.error is not None:
+            raise end.error
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+async def _read(events: AsyncIterator[Delivered], arrived: asyncio.Queue[Delivered | _End]) -> None:
+    error = None
+    try:
+        async with aclosing(events):  # type: ignore[type-var]
+            async for event in events:
+                await arrived.put(event)
+    except Exception as raised:
+        error = raised
+    await arrived.put(_End(error))

@@ -40,7 +40,7 @@ class Settings(NamedTuple):
             async with self.hub() as hub:
                 yield hub.http
             return
-        async with login.session(self.url, login.saved(self.url)) as http:
+        async with login.signed_in(self.url) as http:
             yield http
 
     def require_key(self) -> str:

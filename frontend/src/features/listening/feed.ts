@@ -91,7 +91,7 @@ export class Feed {
   }
 
   #open(token: string): void {
-    const socket = new WebSocket(`/v1/ws?token=${encodeURIComponent(token)}`, "eventhub.v1.json");
+    const socket = new WebSocket(`/v1/ws?access_token=${encodeURIComponent(token)}`, "eventhub.v1.json");
     this.#socket = socket;
     socket.onopen = () => this.#listen();
     socket.onmessage = (message: MessageEvent<string>) => {

@@ -63,7 +63,7 @@ export function About({ zone, registration }: Props) {
 }
 
 function FilterSection({ zone, registration }: Props) {
-  const { domain, type, application, attributes, filter, language, predicate, streams } = registration;
+  const { domain, type, application, attributes, filter, language, predicate, signature, streams } = registration;
   const search = draftSearch(draftOf(registration), attributes);
   if (streams[0] !== undefined) search.set("stream", streams[0]);
   return (
@@ -94,6 +94,12 @@ function FilterSection({ zone, registration }: Props) {
         In predicate form:
       </Text>
       <Block text={predicate} label="in predicate form" copy="Copy the predicate" wraps />
+      <Text size="sm" mt="sm">
+        <Text span c="dimmed">
+          Signature:{" "}
+        </Text>
+        {signature.length === 0 ? "demands no property" : <span className="mono">{signature.join(", ")}</span>}
+      </Text>
     </section>
   );
 }

@@ -97,13 +97,13 @@ async def test_a_connection_token_works_in_the_url_and_an_api_key_there_is_refus
 ) -> None:
     zone.create_stream("orders")
     token = zone.token()
-    async with session(hub, "", url=f"{hub.web[1].ws_url}?token={token}") as reader:
+    async with session(hub, "", url=f"{hub.web[1].ws_url}?access_token={token}") as reader:
         await reader.listen("orders")
         zone.emit("orders", EVENT)
         assert len(await reader.events(1)) == 1
     for wrong in (zone.admin, token[:-2], ""):
         with pytest.raises(InvalidStatus) as caught:
-            async with session(hub, "", url=f"{hub.ws_url}?token={wrong}"):
+            async with session(hub, "", url=f"{hub.ws_url}?access_token={wrong}"):
                 pass
         assert caught.value.response.status_code == 401
 

@@ -4,9 +4,9 @@ they are tried on stays as it was.
 
 import pytest
 
-from eventhub import openapi
 from eventhub.base import errors
-from eventhub.openapi import all_errors
+from eventhub.web import openapi
+from eventhub.web.openapi import all_errors
 from tests.acceptance.bad_inputs import EVENT, World, routes
 from tests.acceptance.eventhub.api import (
     test_bad_inputs_emit,

@@ -22,7 +22,7 @@ def query(name: str, text: str, code: str, field: str = "", **more: Any) -> Bad:
 
 QUERIES = (
     query("unknown parameter", "colour=red", "unknown_field", "colour"),
-    query("token by the socket's name", "token=x", "unknown_field", "token"),
+    query("token by another name", "token=x", "unknown_field", "token"),
     query("parameter twice", "mask=1&mask=2", "invalid_field", "mask"),
     query("too many parameters", "&".join(f"a{n}=1" for n in range(40)), "invalid_field", "query"),
     query("query that is no UTF-8", "domain=%ff", "invalid_utf8", "query"),

@@ -22,6 +22,7 @@ PARAMETERS = {
     "public_id": "<key>",
     "channel": "disk",
     "stream": "orders",
+    "name": "nowhere",
     "sequence": "1",
     "delivery": "1.1.1.1.0",
     "registration": "<ticket>",

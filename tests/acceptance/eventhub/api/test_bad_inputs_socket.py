@@ -49,19 +49,20 @@ def shake(name: str, status: int, code: str, *, path: str = "/v1/ws", **more: An
     return Bad(name, ROUTE, path, status, code, at, headers=headers, **more)
 
 
+TOKEN = "/v1/ws?access_token="
 HANDSHAKES = (
     shake("no key", 401, "unauthenticated", key=""),
     *(shake(f"{name} key", 401, "invalid_credentials", key=name)
       for name in ("wrong", "garbage", "revoked", "expired", "forged token")),
     shake("long key", 401, "unauthenticated", key="long"),
     shake("expired token", 401, "token_expired", key="expired token"),
-    shake("no token", 401, "invalid_credentials", key="", path="/v1/ws?token=x"),
-    shake("a token and a key", 400, "invalid_field", path="/v1/ws?token=x", at="Authorization"),
-    shake("two tokens", 400, "invalid_field", key="", path="/v1/ws?token=x&token=y",
+    shake("no token", 401, "invalid_credentials", key="", path=f"{TOKEN}x"),
+    shake("a token and a key", 400, "invalid_field", path=f"{TOKEN}x", at="Authorization"),
+    shake("two tokens", 400, "invalid_field", key="", path=f"{TOKEN}x&access_token=y",
           at="Authorization"),
     shake("a key in the URL", 401, "invalid_credentials", key="",
-          path="/v1/ws?token=ehk_aaaaaaaaaaaa_" + "A" * 43),
-    shake("NUL in the token", 401, "invalid_credentials", key="", path="/v1/ws?token=%00%ff"),
+          path=f"{TOKEN}ehk_aaaaaaaaaaaa_" + "A" * 43),
+    shake("NUL in the token", 401, "invalid_credentials", key="", path=f"{TOKEN}%00%ff"),
     shake("unknown subprotocol", 400, "invalid_field", at="sec-websocket-protocol",
           headers={"Sec-WebSocket-Protocol": "mqtt, soap"}),
     shake("another path", 404, "not_found", at="path", path="/v1/socket"),

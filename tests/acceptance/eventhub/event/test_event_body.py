@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from eventhub.event import event_pb2
-from tests.acceptance.wire import JSON, PROTOBUF, session
+from tests.acceptance.delivery.test_transports_contract import listener_spec, take
+from tests.acceptance.transports import TRANSPORTS
+from tests.acceptance.wire import PROTOBUF, session
 from tests.live import LiveHub, LiveZone
+from tests.sink import Sink
 
 HEADER: dict[str, Any] = {
     "domain": "telecom",
@@ -27,51 +30,76 @@ JSON_REMAINDER = {"image": [1, 2.5, "ü\u2028", None, {"deep": {"er": True}}], "
 
 
 @pytest.mark.req("RDY-10")
-@pytest.mark.parametrize("subprotocol", [JSON, PROTOBUF])
 async def test_header_attributes_and_body_are_delivered_unchanged(
-    hub: LiveHub, zone: LiveZone, subprotocol: str
+    hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
-    zone.create_stream("alarms")
+    """On every transport, by pages of history, and in callbacks of each format."""
+    zone.create_stream("orders")
+    paths = {form: f"/{zone.name}/{form}" for form in ("native", "cloudevents_binary")}
+    for form, path in paths.items():
+        endpoint = zone.endpoint(sink.url(path), format=form)["id"]
+        zone.register({"streams": ["orders"], "endpoint": endpoint, "attributes": {"port": 17}})
     remainder = base64.b64encode(REMAINDER).decode()
     binary = {"body_base64": remainder, "content_type": "image/x-photo"}
-    zone.emit("alarms", {**HEADER, "attributes": BODY, **binary})
-    zone.emit("alarms", {**HEADER, "attributes": BODY, "body": JSON_REMAINDER})
-    async with session(hub, zone.admin, subprotocol=subprotocol) as reader:
-        await reader.listen("alarms", start="oldest", attributes={"port": 17, "rate.in": 1.5})
-        first, second = await reader.events(2)
-    if subprotocol == JSON:
-        for message in (first, second):
-            got = {name: message["event"][name] for name in (*HEADER, "attributes")}
-            assert got == {**HEADER, "attributes": BODY}
-        assert base64.b64decode(first["event"]["body_base64"]) == REMAINDER
-        assert first["event"]["content_type"] == "image/x-photo"
-        assert "body" not in first["event"]
-        assert second["event"]["body"] == JSON_REMAINDER
-        return
-    raw, as_json = (
-        event_pb2.Event.FromString(message["frame"].event) for message in (first, second)
-    )
-    assert (raw.domain, raw.type, raw.name, raw.priority) == (
-        "telecom",
-        "alarm.link",
-        "lost carrier",
-        7,
-    )
+    zone.emit("orders", {**HEADER, "attributes": BODY, **binary})
+    zone.emit("orders", {**HEADER, "attributes": BODY, "body": JSON_REMAINDER})
+    filter = {"port": 17, "rate.in": 1.5}
+    native = sorted(sink.wait(2, paths["native"]), key=lambda one: int(one.json["sequence"]))
+    received = {"callback": [one.json["event"] for one in native]}
+    for transport in TRANSPORTS:
+        found = await take(transport, listener_spec(zone, attributes=filter), 2)
+        received[transport.__name__] = [one.event for one in found]
+    for way, (first, second) in received.items():
+        for event in (first, second):
+            got = {name: event[name] for name in (*HEADER, "attributes")}
+            assert got == {**HEADER, "attributes": BODY}, way
+        assert base64.b64decode(first["body_base64"]) == REMAINDER, way
+        assert first["content_type"] == "image/x-photo"
+        assert "body" not in first
+        assert second["body"] == JSON_REMAINDER, way
+    clouds = {one.headers["content-type"]: one for one in sink.wait(2, paths["cloudevents_binary"])}
+    assert clouds["image/x-photo"].body == REMAINDER
+    assert clouds["application/json"].json == JSON_REMAINDER
+    async with session(hub, zone.admin, subprotocol=PROTOBUF) as reader:
+        await reader.listen("orders", start="oldest")
+        frames = [message["frame"].event for message in await reader.events(2)]
+    raw, as_json = map(event_pb2.Event.FromString, frames)
     assert json.loads(raw.attributes) == BODY
     assert (raw.body, raw.content_type) == (REMAINDER, "image/x-photo")
     assert (json.loads(as_json.body), as_json.content_type) == (JSON_REMAINDER, "application/json")
 
 
 @pytest.mark.req("RDY-10")
-@pytest.mark.parametrize("field", ["body", "body_base64"])
-async def test_a_filter_on_the_body_is_refused(hub: LiveHub, zone: LiveZone, field: str) -> None:
+@pytest.mark.parametrize(
+    ("fields", "code", "position"),
+    [
+        ({"body": {"port": 17}}, "body_not_filterable", "body"),
+        ({"body_base64": ""}, "body_not_filterable", "body_base64"),
+        ({"language": "predicate", "filter": "(= @body 1)"}, "filter_syntax", "filter"),
+        ({"language": "ready", "filter": "* | $header.body == 1"}, "filter_syntax", "filter"),
+        (
+            {"language": "eventbridge", "filter": {"body": [1]}},
+            "body_not_filterable",
+            "filter.body",
+        ),
+    ],
+)
+async def test_a_filter_on_the_body_is_refused(
+    hub: LiveHub, zone: LiveZone, fields: dict[str, Any], code: str, position: str
+) -> None:
+    """By a registration and by a listener, in every language that could name it."""
     zone.create_stream("alarms")
+    body = {"streams": ["alarms"], **fields}
+    problem = hub.call("POST", "/v1/registrations", body, key=zone.admin).json
     async with session(hub, zone.admin) as reader:
-        request: dict[str, Any] = {field: {"port": 17}}
-        answer = await reader.ask("alarms", **request)
-        assert (answer["op"], answer["code"]) == ("error", "body_not_filterable")
-        assert answer["position"] == {"field": field}
+        answer = await reader.ask("alarms", **fields)
         await reader.listen("alarms")  # the socket stays open
+    assert answer["op"] == "error"
+    for refusal in (problem, answer):
+        assert (refusal["code"], refusal["position"]["field"]) == (code, position)
+        assert "opaque" in refusal["detail"]
+    listed = hub.call("GET", "/v1/registrations?stream=alarms", key=zone.admin).json["items"]
+    assert listed == []
 
 
 @pytest.mark.req("RDY-10")

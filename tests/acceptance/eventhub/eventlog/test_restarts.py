@@ -138,8 +138,8 @@ async def first_of(
 
 @pytest.mark.req("EMC-29")
 def test_a_sync_emit_waits_for_the_disk_and_an_async_one_is_faster(shop: WholeHub) -> None:
-    """The server tells how far its WAL is flushed; nothing but a commit that waits flushes it soon,
-    as its WAL writer sleeps. Other tasks of the hub commit too, so one async emit in two may count.
+    """The server reports how far its WAL is flushed. Its WAL writer sleeps here, so a commit that
+    waits flushes it, and one that does not leaves it to others: other tasks of the hub commit, too.
     """
     for name in ("sync", "async"):
         shop.create_stream(name, durability=name)
@@ -158,7 +158,7 @@ def test_a_sync_emit_waits_for_the_disk_and_an_async_one_is_faster(shop: WholeHu
             [(done,)] = shop.live.sql("SELECT pg_current_wal_flush_lsn() > %s", before)
             flushed[name].append(done)
     assert all(flushed["sync"])
-    assert flushed["async"].count(False) >= 10, flushed
+    assert flushed["async"].count(False) >= 5, flushed
     medians = {name: statistics.median(found) for name, found in took_s.items()}
     assert medians["async"] < medians["sync"], medians
 

@@ -23,7 +23,7 @@ from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import InvalidCredentials
-from eventhub.base.fair_queue import Admission, Party, Slots
+from eventhub.base.fair_queue import Admission, QueueOwner, Slots
 from eventhub.event.envelope import DEFAULT_MASK
 from eventhub.event.protobuf_codec import encode_fields
 from eventhub.eventlog.drafts import Draft
@@ -126,7 +126,7 @@ async def test_a_transaction_has_events_of_every_client(hub: LiveHub, zone: Live
 
         async def append(client_id: int, events: int) -> None:
             draft = Draft(stream, DEFAULT_MASK, payload, None)
-            await log.append([draft] * events, None, Party(1, client_id))
+            await log.append([draft] * events, None, QueueOwner(1, client_id))
             answered.append(client_id)
 
         async with asyncio.timeout(TIMEOUT_S):

@@ -9,8 +9,8 @@ from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from eventhub import openapi
 from eventhub.http.routes import HTTP_ROUTES
+from eventhub.web import openapi
 from tests.integration.eventhub.access.test_access_hostile import routes
 
 METHODS = ("get", "post", "put", "patch", "delete")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from eventhub import console
+from eventhub.web import console
 from tests.integration.access_world import refused
 
 PAGE = f'<!doctype html><script nonce="{console.NONCE}" src="/console/assets/app-1a.js"></script>'

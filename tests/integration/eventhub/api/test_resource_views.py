@@ -10,8 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework import serializers
 
-from eventhub import openapi
 from eventhub.eventlog.models import Segment
+from eventhub.web import openapi
 from tests.integration.access_world import EVERYTHING, caller_with, refused, zone
 
 pytestmark = pytest.mark.django_db

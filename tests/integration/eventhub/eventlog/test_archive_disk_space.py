@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.errors import ArchiveUnavailable
 from eventhub.eventlog.retention import disk
 from tests.chaos.disk import MountRefused, mounted
 

@@ -6,8 +6,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from eventhub.celery import app
-from eventhub.eventlog.archive.job import ArchiveJob
-from eventhub.schedule import TIMETABLE
+from eventhub.eventlog.archive.process import ArchiveProcess
+from eventhub.worker.beat import TIMETABLE
 from tests.integration.archive_world import archived, archived_stream, fill
 from tests.integration.eventlog_world import execute, log_database
 
@@ -30,7 +30,7 @@ def test_due_segments_are_archived_and_counted(database: str, tmp_path: Path) ->
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 30)
     before = sample("archived_events_total"), sample("archived_bytes_total")
-    ArchiveJob().run(database, str(tmp_path))
+    ArchiveProcess().run(database, str(tmp_path))
     assert len(archived(database, stream)) == 3
     assert sample("archived_events_total") - before[0] == 30
     size = sum(path.stat().st_size for path in tmp_path.rglob("zone=*/**/*.parquet"))
@@ -44,7 +44,7 @@ def test_failures_are_counted_by_reason_and_retried_later(database: str, tmp_pat
     fill(database, stream, 20)
     execute(database, "DELETE FROM events WHERE sequence = 14")
     before = sample("archive_failures_total", reason="segment_unreadable")
-    ArchiveJob().run(database, str(tmp_path))
+    ArchiveProcess().run(database, str(tmp_path))
     assert sample("archive_failures_total", reason="segment_unreadable") - before == 1
     assert sample("archive_waiting_events") == 10
 
@@ -53,7 +53,7 @@ def test_without_an_archive_waiting_segments_are_in_the_metrics(database: str) -
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 20)
     execute(database, "UPDATE segments SET sealed_at = now() - interval '1 hour' WHERE first = 1")
-    ArchiveJob().run(database, "")
+    ArchiveProcess().run(database, "")
     assert archived(database, stream) == []
     assert sample("archive_configured") == 0
     assert sample("archive_waiting_events") == 20
@@ -63,14 +63,14 @@ def test_without_an_archive_waiting_segments_are_in_the_metrics(database: str) -
 def test_a_stopped_job_starts_no_process(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=10)
     fill(database, stream, 30)
-    job = ArchiveJob()
+    job = ArchiveProcess()
     job.stop()
     job.run(database, str(tmp_path))
     assert archived(database, stream) == []
 
 
 def test_an_unreachable_database_is_no_error(tmp_path: Path) -> None:
-    ArchiveJob().run("postgresql://127.0.0.1:1/none", str(tmp_path))
+    ArchiveProcess().run("postgresql://127.0.0.1:1/none", str(tmp_path))
 
 
 def test_the_timetable_starts_the_archiver() -> None:

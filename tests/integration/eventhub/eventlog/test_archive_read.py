@@ -16,10 +16,9 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError, UnknownEvent
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
-from eventhub.eventlog.archive.errors import ArchiveUnavailable
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.reader import Archive
-from eventhub.eventlog.errors import ArchiveDamaged
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from eventhub.eventlog.stored import ArchivedSegment, StoredEvent
 from tests.integration.archive_world import archive, archived, archived_stream, fill, put
 from tests.integration.eventlog_world import log_database

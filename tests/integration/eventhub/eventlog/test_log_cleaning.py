@@ -95,7 +95,7 @@ async def test_a_mostly_live_partition_is_not_cleaned(url: str, connection: Conn
     drop_where(url, f"stream_id = {stream} AND first <= 150")
     assert await clean_all(connection) == 0
     pressed = StorageBudget(used=850 << 20, quota=1000 << 20)
-    assert pressed.pressed
+    assert pressed.must_free_space
     assert await clean_all(connection, budget=pressed) == 1
 
 

@@ -116,8 +116,8 @@ async def test_after_a_crash_async_streams_have_a_new_segment_and_readers_get_a_
         connection.execute("CHECKPOINT")  # the first is on the disk, the fifty after it are not
     async with log.follow(stream, Cursor(held.segment, held.sequence)) as follower:
         shown = await append(log, stream, 50)
-        for stored in follower.ready(50) or []:
-            follower.took(stored)
+        for stored in follower.next_in_ring(50) or []:
+            follower.advance_to(stored)
         assert follower.cursor == Cursor(held.segment, 51)
         await crash(server)
         [again] = await append(log, stream, 1)
@@ -166,12 +166,12 @@ async def test_on_another_server_every_stream_has_a_new_segment(
     server: str, marks_url: str
 ) -> None:
     new_stream(server, "moved", "sync")
-    await continuity.prove_store(server, marks_url)
+    await continuity.prove_continuity(server, marks_url)
     with psycopg.connect(server) as connection:
         before = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
         connection.execute("UPDATE log_state SET system_identifier = 1")
         connection.execute("DELETE FROM incarnation")  # as in the files of another server
-    proof = await continuity.prove_store(server, marks_url)
+    proof = await continuity.prove_continuity(server, marks_url)
     with psycopg.connect(server) as connection:
         after = connection.execute("SELECT stream_id, segment FROM heads").fetchall()
     assert (proof.reason, proof.streams) == ("restored", len(before))
@@ -180,12 +180,12 @@ async def test_on_another_server_every_stream_has_a_new_segment(
 
 async def test_a_change_before_the_log_is_proved_is_refused(server: str, marks_url: str) -> None:
     """A management change is appended by another connection than those that prove the log."""
-    await continuity.prove_store(server, marks_url)
+    await continuity.prove_continuity(server, marks_url)
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("DELETE FROM incarnation")  # as after a crash
         with pytest.raises(errors.DatabaseUnavailable), connection.transaction():
             append_in(connection, [draft(1)])
-        await continuity.prove_store(server, marks_url)
+        await continuity.prove_continuity(server, marks_url)
         with connection.transaction():
             append_in(connection, [draft(1)])
 

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from eventhub.base import errors, limits, metrics
-from eventhub.eventlog import history, streams
+from eventhub.eventlog import backward_cursors, streams
 from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import AtTime, Start
@@ -149,13 +149,14 @@ async def test_a_producers_repeat_and_a_repeated_token_are_stored_once(backend: 
     again = await backend.other.append(
         [produced(stream, 2), produced(stream, 3), produced(stream, 3)], stream
     )
-    assert again[0] == first[1]._replace(duplicate=True)
+    segment = first[1].segment
+    assert again[0] == first[1]._replace(duplicate=True, head=Cursor(segment, 3))
     assert [(place.sequence, place.duplicate) for place in again[1:]] == [(3, False), (3, True)]
     one, same = await backend.log.append([draft(stream, token=b"k"), draft(stream)], stream)
     two, twice = await backend.other.append(
         [draft(stream, token=b"k"), draft(stream, token=b"l")], stream
     )
-    assert two == one._replace(duplicate=True)
+    assert two == one._replace(duplicate=True, head=Cursor(segment, 6))
     assert (same.sequence, twice.sequence) == (5, 6)
     assert numbers(await take(backend.log, stream, "oldest", 6)) == [1, 2, 3, 4, 5, 6]
 
@@ -194,7 +195,7 @@ async def test_a_reader_that_falls_behind_gets_the_gap(
     stream = backend.make(segment_events_max=10, retain_events=30)
     await append(backend.log, stream, 20)
     async with backend.other.follow(stream, "oldest") as follower:
-        follower.took((await follower.catch_up())[4])  # the fifth
+        follower.advance_to((await follower.catch_up())[4])  # the fifth
         await append(backend.log, stream, 980)
         backend.drop_to(stream, 970)
         follower.ring.distrust()  # what this process holds in memory would bridge the gap
@@ -262,7 +263,7 @@ async def test_many_small_segments_are_read_by_few_queries(database: str) -> Non
         assert numbers(await take(log, stream, "oldest", 600)) == list(range(1, 601))
         assert reads._value.get() - before <= 600 // limits.READ_SEGMENTS_MAX + 2
         async with log.follow(stream, "now") as follower:
-            low = await history.before(log, stream, follower.cursor, 500)
+            low = await backward_cursors.before(log, stream, follower.cursor, 500)
         assert low is not None
         assert low.sequence == 100
         assert numbers(await take(log, stream, low, 500)) == list(range(101, 601))

@@ -14,9 +14,9 @@ import psycopg
 import pytest
 
 from eventhub.base import limits
-from eventhub.base.background import run_forever
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import EventHubError, Gone
+from eventhub.base.event_loop import run_forever
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
@@ -154,7 +154,7 @@ async def test_three_busy_streams_stay_below_the_quota_and_every_gap_is_reported
         await asyncio.gather(*reading)
         done.set()
         await measuring
-        await until(lambda: not world.maintenance.budget.pressed)
+        await until(lambda: not world.maintenance.budget.must_free_space)
     assert highest <= QUOTA
     for reader in readers:
         assert reader.seen + reader.missed == count
@@ -199,7 +199,7 @@ async def test_data_other_than_events_does_not_drop_all_events(url: str) -> None
     async with running(url, 32 * MIB) as world:
         await emit(world.log, stream, 4_000)
         execute(url, FILL_STATE, new_stream(url, keyed=True))
-        await until(lambda: world.maintenance.budget.stuck)
+        await until(lambda: world.maintenance.budget.cannot_free_space)
         await until(lambda: bool(announced(url, "storage.quota_reached")))
         await rounds(world.maintenance, 10)  # more than it takes to drop all of it
         with pytest.raises(StorageFull, match="Dropping events does not help"):

@@ -15,7 +15,7 @@ from tests.databases import migrated_database
 from tests.integration.eventhub.postgresql.test_models import FOLDERS, columns
 
 BY_POSITION = (  # rows of another kind, or of tables of a release before
-    "eventhub/takeover.py",
+    "eventhub/management/takeover.py",
     "clients/python/eventhub_client/outbox_file.py",
     "eventhub/eventlog/transient.py",
     "eventhub/eventlog/read.py",

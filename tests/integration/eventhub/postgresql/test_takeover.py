@@ -1,6 +1,7 @@
 """The takeover of a hub from before 0.1 with all its data (`manage.py takeover`)."""
 
 import gzip
+import json
 import subprocess
 import time
 from collections.abc import Iterator
@@ -47,10 +48,12 @@ SAME = {
     "SELECT stream_id, client_id, incarnation, highest_number FROM producers",
     "SELECT job, state, asked_by, asked_at, params FROM job_runs":
     "SELECT job, state, requested_by, requested_at, params FROM job_runs",
+    "SELECT *, CASE id WHEN 1 THEN 'Ev1' END AS variable FROM registration_versions":
+    "SELECT id, registration_id, number, streams, language, filter, endpoint_id, suspended"
+    ", group_id, report, digest, from_barrier, until_barrier, variable FROM registration_versions",
 } | {
     f"SELECT * FROM {table}": f"SELECT * FROM {table}"
-    for table in ("barriers", "endpoints", "keyed_state", "registrations", "registration_versions",
-                  "suspensions", "zones")
+    for table in ("barriers", "endpoints", "keyed_state", "registrations", "suspensions", "zones")
 }  # fmt: skip
 
 
@@ -65,6 +68,9 @@ def before() -> Iterator[str]:
 def load(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(gzip.decompress(DUMP.read_bytes()))
+        for id, filter in ((1, "{ Ev1: A::B | $c > 5}"), (2, "A::B")):
+            update = "UPDATE public.registration_versions SET language = 'ready', filter = %s"
+            connection.execute(f"{update} WHERE id = %s", (json.dumps(filter), id))
 
 
 def taken_over(url: str) -> subprocess.CompletedProcess[str]:

@@ -17,8 +17,7 @@ from celery import Celery
 from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from eventhub.base.broker import SLOTS, threads
-from eventhub.base.task_requests import RUN_JOBS
+from eventhub.base.broker import RUN_JOBS, SLOTS, threads
 from eventhub.supervisor.hub import HOME
 from sparkjobs.runs import rows
 from tests.integration.callbacks_world import (

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from eventhub.base import limits
-from eventhub.base.broker import send_task
-from eventhub.base.task_requests import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.broker import ARCHIVE, BUILD_INDEXES, RUN_JOBS, send_task
 from eventhub.supervisor.hub import CELERY, HOME, celery_worker
 from tests.integration.delivery.test_callbacks_worker import Broker
 

@@ -15,8 +15,8 @@ from eventhub.base import limits
 from eventhub.base.env import read_env
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.http.operations import ready_route
-from eventhub.hub import Hub, open_hub
 from eventhub.postgresql.connections import reading, reading_pool
+from eventhub.web.hub import Hub, open_hub
 from tests.databases import migrated_database
 
 

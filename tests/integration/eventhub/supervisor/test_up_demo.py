@@ -11,8 +11,8 @@ from aiohttp import web
 from eventhub_client.remote import HubClient
 from eventhub_client.types import HubProblem
 
-from eventhub.demo import github, host, producer
-from eventhub.demo.producer import DemoProducer
+from eventhub.demo import feeder, github, host
+from eventhub.demo.feeder import DemoProducer
 
 Posted = list[list[dict[str, Any]]]
 
@@ -43,7 +43,7 @@ async def fake_hub(statuses: list[int], posted: Posted, port: int = 0) -> AsyncI
 
 
 async def test_batch_keeps_its_ids_until_it_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer, "PAUSE_S", 0.0)
+    monkeypatch.setattr(feeder, "PAUSE_S", 0.0)
     posted: Posted = []
     async with fake_hub([503, 500, 429], posted) as url, HubClient(url, "key") as hub:
         sender = DemoProducer(hub)
@@ -59,8 +59,8 @@ async def test_batch_is_retried_while_the_hub_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The outage is longer than one attempt: the same batch is sent again."""
-    monkeypatch.setattr(producer, "PAUSE_S", 0.0)
-    monkeypatch.setattr(producer, "ATTEMPT_S_MAX", 0.02)
+    monkeypatch.setattr(feeder, "PAUSE_S", 0.0)
+    monkeypatch.setattr(feeder, "ATTEMPT_S_MAX", 0.02)
     posted: Posted = []
     with socket.create_server(("127.0.0.1", 0)) as listener:  # accepts connections, never answers
         port = listener.getsockname()[1]
@@ -70,7 +70,7 @@ async def test_batch_is_retried_while_the_hub_does_not_answer(
             assert not done
             listener.close()
             async with fake_hub([], posted, port):
-                monkeypatch.setattr(producer, "ATTEMPT_S_MAX", 5.0)
+                monkeypatch.setattr(feeder, "ATTEMPT_S_MAX", 5.0)
                 await asyncio.wait_for(task, 10)
     assert [event["type"] for batch in posted for event in batch] == ["a"]
 

@@ -6,8 +6,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,7 @@ from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
 FIRST_EVENT_PATIENCE_S = 60.0
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TUTORIAL = re.compile(r"^## (.*?)$|^```(sh|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def credentials(hub: Hub) -> dict[str, dict[str, str]]:
@@ -104,10 +107,11 @@ def hub(root: Path, killed: bool) -> Iterator[Hub]:
 def run(hub: Hub, script: str) -> str:
     """Run a script in a shell without the hub's variables; a failing command or request ends it."""
     inherited = {k: v for k, v in os.environ.items() if k not in EMBEDDED_VARIABLES}
+    home = str(hub.data.parent)
     done = subprocess.run(
         ["/bin/bash", "-euo", "pipefail", "-c", script.replace("http://127.0.0.1:8000", hub.url)],
-        cwd=hub.data.parent,
-        env={**inherited, "CURL_HOME": str(hub.data.parent), "no_proxy": "*"},
+        cwd=home,
+        env={**inherited, "no_proxy": "*", **dict.fromkeys(("CURL_HOME", "TMPDIR"), home)},
         capture_output=True,
         text=True,
         check=False,
@@ -123,6 +127,71 @@ def commands(page: str, about: str = "") -> str:
     found = [block for block in blocks if about in block]
     assert found
     return "".join(found)
+
+
+class Step(NamedTuple):
+    """Commands of the tutorial, and the output that it shows for them; `…` stands for any text."""
+
+    section: str
+    commands: str
+    shown: list[str]
+
+    def require_shown(self, output: str) -> None:
+        for text in self.shown:
+            pattern = re.escape(text).replace("…", ".*")
+            assert re.search(f"^{pattern}", output, re.MULTILINE), f"{text}is not in:\n{output}"
+
+
+def tutorial() -> list[Step]:
+    section, steps = "", []
+    for heading, kind, text in TUTORIAL.findall((HOME / "docs/tutorial.md").read_text()):
+        section = heading or section
+        if kind == "sh":
+            steps.append(Step(section, text, []))
+        elif kind and steps:
+            steps[-1].shown.append(text)
+    return steps
+
+
+def test_commands_of_the_tutorial_print_what_it_shows(hub: Hub) -> None:
+    steps = tutorial()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    script = "".join(f"{step.commands}echo; echo @@ $EPOCHREALTIME\n" for step in steps)
+    started_s = time.time()
+    *found, rest = re.split("@@ (.*)\n", run(hub, script.replace("9000", port)))
+    assert rest == ""
+    ended_s: dict[str, list[float]] = {}
+    for step, output, at_s in zip(steps, found[::2], found[1::2], strict=True):
+        step.require_shown(output)
+        if step.shown:
+            ended_s.setdefault(step.section, []).append(float(at_s) - started_s)
+    print(
+        f"from the start of the tutorial: first event {ended_s['Emit an event'][0]:.1f} s,"
+        f" first verified webhook {ended_s['Verify a webhook'][0]:.1f} s,"
+        f" first resume {ended_s['Resume after a loss'][-1]:.1f} s"
+    )
+
+
+LOOPBACK_OF_ANOTHER_ZONE = """
+export EVENTHUB_URL=http://127.0.0.1:8000 HOME=$PWD
+export EVENTHUB_PASSWORD=$(.venv/bin/python -c \
+'import json; print(json.load(open("var/credentials.json"))["operator"]["password"])')
+.venv/bin/eventhub login operator
+.venv/bin/eventhub zones create --name neighbour
+.venv/bin/eventhub clients create --zone neighbour --name shop
+.venv/bin/eventhub endpoints create --zone neighbour --client shop --url http://127.0.0.1:9/ 2>&1 \
+&& exit 1
+.venv/bin/eventhub endpoints create --client demo --url http://localhost:9/
+"""
+
+
+def test_only_the_demos_zone_may_call_loopback(hub: Hub) -> None:
+    output = run(hub, LOOPBACK_OF_ANOTHER_ZONE)
+    assert "refused_address" in output
+    assert "adds `ZONE=ADDRESS` to EVENTHUB_CALLBACK_ALLOW" in output
+    assert "whsec_" in output
+    assert "callbacks       of the demo's zone default may go to this machine" in hub.text
 
 
 def test_demo_emits_and_continues_after_each_way_of_stopping(
@@ -154,6 +223,7 @@ def test_the_python_of_the_readme_works(hub: Hub) -> None:
         assert running.stdout is not None
         emitted, listened = running.stdout.readline(), running.stdout.readline()
         running.send_signal(signal.SIGINT)
+    assert running.returncode == 0
     assert emitted.startswith("emitted ")
     assert listened == f"{emitted.strip().rpartition(':')[2]} order.placed\n"
 

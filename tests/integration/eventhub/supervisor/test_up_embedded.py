@@ -22,8 +22,8 @@ with embedded(Path(sys.argv[1])) as env:
 
 SUPERVISED = """
 import os, shlex, sys
-from eventhub.base.guarded import Command
-from eventhub.base.guarded import current_identity
+from eventhub.base.guarded_process import Command
+from eventhub.base.guarded_process import current_identity
 from eventhub.supervisor.output import Output
 from eventhub.supervisor.supervisor import HubFailed, ProcessSpec, RetryLimits, Supervisor
 words, limits = shlex.split(sys.argv[2]), RetryLimits(*eval(sys.argv[3]))

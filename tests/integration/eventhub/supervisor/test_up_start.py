@@ -95,6 +95,11 @@ def test_secrets_and_sockets_are_private(hub: Hub) -> None:
     assert secret.st_uid == (hub.data / "postgres" / "PG_VERSION").stat().st_uid
 
 
+def test_without_the_demo_no_zone_may_call_loopback(hub: Hub) -> None:
+    assert "EVENTHUB_CALLBACK_ALLOW" not in hub.part("web-1").environ()
+    assert "callbacks  " not in hub.text
+
+
 def test_folder_above_the_data_is_not_touched(hub: Hub) -> None:
     above = hub.data.parent.stat()
     assert (above.st_mode & 0o777, above.st_uid, above.st_gid) == (0o700, os.getuid(), os.getgid())

@@ -14,7 +14,7 @@ from registrations.filters.predicate import parse_predicate
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
 from registrations.match_index.epochs.facts import EpochFacts
 from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
-from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
+from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS, report_bits
 from registrations.matching.spec import Spec, specs_of
 from registrations.matching.stream_matcher import Matching
 from registrations.matching.versions import StreamVersion, SuspensionSpan
@@ -63,7 +63,7 @@ def _entry(version: StreamVersion) -> IndexEntry:
         "endpoint": version.endpoint_id or 0,
         "group": version.group or 0,
         "registration": version.registration,
-        "report": int(version.report is not None),
+        "report": report_bits(version.report, version.variable),
         "since": version.since,
         "until": NEVER_ENDS if version.until is None else version.until,
     }
@@ -105,6 +105,7 @@ class Twins:
             since=self._head,
             group=chance.choice((None, None, 5, 6)),
             report=chance.choice((None, '["x"]')),
+            variable=chance.choice((None, None, "Ev1")),
         )
         self._change(made)
 

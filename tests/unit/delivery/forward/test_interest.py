@@ -50,7 +50,7 @@ def test_the_report_of_the_version_that_holds_counts() -> None:
         assert match.endpoints == {1: [1]}
         assert match.shapes.get(1) == shape
     interest.advance(30)
-    assert interest.match(EVENT, 31) == ({1: [1]}, {})
+    assert interest.match(EVENT, 31) == ({1: [1]}, {}, set())
     assert len(interest) == 1, "what has ended leaves nothing behind"
 
 

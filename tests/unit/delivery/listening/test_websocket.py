@@ -3,7 +3,7 @@
 import pytest
 from websockets.frames import Frame, Opcode
 
-from eventhub.websocket import uncompressed
+from eventhub.web.websocket import uncompressed
 
 
 @pytest.mark.parametrize("size", [0, 125, 126, 0xFFFF, 0x10000])

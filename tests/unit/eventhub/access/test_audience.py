@@ -2,9 +2,8 @@
 
 import pytest
 
-from eventhub.access.audience import is_shown
 from eventhub.access.grants import Grant
-from eventhub.access.principal import Principal
+from eventhub.access.principal import Principal, is_shown
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
 

@@ -6,9 +6,9 @@ import tracemalloc
 import pytest
 
 from eventhub.base.errors import DatabaseUnavailable, Overloaded, TooManyRequests
-from eventhub.base.fair_queue import Admission, FairQueue, Party, Slots, WaitLimits
+from eventhub.base.fair_queue import Admission, FairQueue, QueueOwner, Slots, WaitLimits
 
-HOG, VICTIM, NEIGHBOUR = Party(1, 1), Party(2, 1), Party(1, 2)
+HOG, VICTIM, NEIGHBOUR = QueueOwner(1, 1), QueueOwner(2, 1), QueueOwner(1, 2)
 ONE = Slots(1, 1)
 
 
@@ -22,7 +22,7 @@ def emptied(queue: FairQueue[str]) -> str:
     return "".join(queue.pop() for _ in range(len(queue)))
 
 
-def queue_of(*items: tuple[Party, str, int]) -> FairQueue[str]:
+def queue_of(*items: tuple[QueueOwner, str, int]) -> FairQueue[str]:
     queue: FairQueue[str] = FairQueue()
     for item in items:
         queue.put(*item)
@@ -74,7 +74,7 @@ def test_a_queue_that_is_never_empty_forgets_parties() -> None:
     queue = queue_of((HOG, "h", 1))
     tracemalloc.start()
     for number in range(20_000):
-        queue.put(Party(1, 10 + number), "v")
+        queue.put(QueueOwner(1, 10 + number), "v")
         queue.put(HOG, "h")
         queue.pop()
         queue.pop()
@@ -89,8 +89,8 @@ async def test_a_slot_goes_to_the_party_that_was_served_least() -> None:
     order: list[str] = []
     ends = asyncio.Event()
 
-    async def one(party: Party, name: str) -> None:
-        async with admission.hold(party):
+    async def one(owner: QueueOwner, name: str) -> None:
+        async with admission.hold(owner):
             order.append(name)
             await ends.wait()
 
@@ -171,7 +171,7 @@ async def test_without_progress_no_party_is_blamed() -> None:
 
     failing = asyncio.create_task(fail())
     await settled()
-    waiting = [admission.enter(party) for party in (VICTIM, HOG, HOG, HOG)]
+    waiting = [admission.enter(owner) for owner in (VICTIM, HOG, HOG, HOG)]
     refused = await asyncio.gather(*waiting, return_exceptions=True)
     assert [type(one) for one in refused] == [Overloaded] * 4
     with pytest.raises(DatabaseUnavailable):
@@ -199,7 +199,7 @@ async def test_a_client_holds_all_slots_until_another_one_comes() -> None:
 async def test_parties_that_come_and_go_are_forgotten() -> None:
     admission = Admission(ONE, WaitLimits(2, 2, 60))
     for client_id in range(100):
-        async with admission.hold(Party(1, client_id)):
+        async with admission.hold(QueueOwner(1, client_id)):
             with pytest.raises((Overloaded, TooManyRequests)):
-                await admission.enter(Party(2, client_id), 3)
-    assert not admission.parties
+                await admission.enter(QueueOwner(2, client_id), 3)
+    assert not admission.owners

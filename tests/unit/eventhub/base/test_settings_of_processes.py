@@ -75,7 +75,7 @@ def test_process_that_serves_passes_the_file_on_to_its_children(tmp_path: Path) 
         f'redis_url = "unix://{tmp_path}/r.sock"\n'
     )
     script = (
-        "import os; from eventhub.preflight import require_flight; require_flight();"
+        "import os; from eventhub.preflight import settings_or_exit; settings_or_exit();"
         " print(os.environ['EVENTHUB_SECRET_KEY'], 'EVENTHUB_SETTINGS_FILE' in os.environ)"
     )
     own = ("DATABASE_URL", "REDIS_URL")

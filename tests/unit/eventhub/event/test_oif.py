@@ -1,5 +1,7 @@
 """OIF's string format (OIF-13)."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,16 +40,24 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters=":;\r\n"), max_s
     lambda text: text == text.strip() != ""
 )
 VALUES = st.text(st.characters(codec="utf-8", exclude_characters=";\r\n"), max_size=9).filter(
-    lambda text: text == text.strip()
+    lambda text: text == text.strip() and text[:1] not in ("{", "<")
+)
+TARGETS = st.sampled_from(
+    ["https://host/pumps/7", "corbaloc:iiop:host:2809/NameService;a", "urn:é"]
+)
+INSIDE = st.recursive(
+    VALUES.filter(lambda text: "}" not in text) | st.builds(lambda uri: {"$ref": uri}, TARGETS),
+    lambda inner: st.dictionaries(NAMES.filter(lambda n: "}" not in n and n != "$ref"), inner),
+    max_leaves=8,
 )
 
 
-@given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=5))
-def test_representable_attributes_survive_a_round_trip(attributes: dict[str, str]) -> None:
+@given(st.dictionaries(NAMES, VALUES | INSIDE, min_size=1, max_size=5))
+def test_representable_attributes_survive_a_round_trip(attributes: dict[str, Any]) -> None:
     assert taken(oif.write(Event("d", "t", attributes))).attributes == attributes
 
 
-@pytest.mark.parametrize("value", ["a;b", "a\nb", " a", "a ", [1], {"b": 1}, None])
+@pytest.mark.parametrize("value", ["a;b", "a\nb", " a", "a ", [1], None, "{b", "<b"])
 def test_an_unrepresentable_event_is_refused_and_not_changed(value: object) -> None:
     with pytest.raises(NotRepresentable) as caught:
         oif.write(Event("d", "t", {"fine": "x", "bad": value}))
@@ -58,6 +68,13 @@ def test_an_unrepresentable_event_is_refused_and_not_changed(value: object) -> N
 def test_a_name_that_is_not_representable_is_refused(name: str) -> None:
     with pytest.raises(NotRepresentable):
         oif.write(Event("d", "t", {name: "x"}))
+
+
+@pytest.mark.parametrize("value", ["}", "a;b", [], None, {"d": "}"}, {"}": "x"}])
+def test_an_unrepresentable_value_in_an_event_inside_is_refused_by_its_path(value: object) -> None:
+    with pytest.raises(NotRepresentable) as caught:
+        oif.write(Event("d", "t", {"fine": "}", "bad": {"c": value}}))
+    assert str(caught.value.field).startswith("bad.c")
 
 
 def test_numbers_and_booleans_become_texts() -> None:
@@ -71,6 +88,13 @@ def test_numbers_and_booleans_become_texts() -> None:
         ("a: 1\n: 2", 1, "property 0"),
         ("a: 1; a: 2", 0, "property 1"),
         (";", 0, "property 0"),
+        ("a: 1; b: {c: 1; d}", 0, "property 1.1"),
+        ("a: {b: {c: 1; c: 2}}", 0, "property 0.0.1"),
+        ("a: {b: 1", 0, "property 0.0"),
+        ("a: {", 0, "property 0.0"),
+        ("a: {b: 1} c; d: 2", 0, "property 0"),
+        ("a: 1; b: <urn:x", 0, "property 1"),
+        ("a: <urn:x> y", 0, "property 0"),
     ],
 )
 def test_an_invalid_property_is_reported_by_index(text: str, index: int, field: str) -> None:

@@ -74,4 +74,4 @@ def test_an_episode_lasts_until_half_as_much_more_is_free(folder: Path) -> None:
     watched.update(5)
     watched.update(6)
     assert not watched.full
-    assert watched.episodes == [disk.Episode(2, 5)]
+    assert watched.full_periods == [disk.FullPeriod(2, 5)]

@@ -1,14 +1,12 @@
 """The predicate language: truth tables, the tree, and where errors are."""
 
 import time
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eventhub.base import limits
-from eventhub.event.envelope import Event
 from registrations.filters.ast import (
     And,
     Arithmetic,
@@ -16,7 +14,6 @@ from registrations.filters.ast import (
     Const,
     Exists,
     Node,
-    Not,
     OfType,
     Or,
     Path,
@@ -27,73 +24,6 @@ from registrations.filters.evaluate import holds
 from registrations.filters.predicate import parse_predicate
 from registrations.filters.printed import printed
 from tests.unit.registrations.filters.trees import event
-
-FORMULAS = [
-    # formula, holds for ERROR, holds for the event without attributes
-    ("(= type 'error)", True, False),
-    ('(= user "Joe")', True, False),
-    ("(!= user 'Joe)", False, False),  # what is missing does not differ either
-    ("(> size 9)", True, False),
-    ("(<= size 9)", False, False),
-    ("(not (> size 9))", False, True),
-    ("(not (= missing 1))", True, True),
-    ("(!= missing 1)", False, False),
-    ("(and (= type 'error) (> size 9) (= ok true))", True, False),
-    ("(or (= type 'info) (= cause.code 7))", True, False),
-    ("(in type 'warning 'error)", True, False),
-    ('(prefix message "disk")', True, False),
-    ("(= (+ size 1) (* 11 1))", True, False),
-    ("(= env.trace 't1)", True, False),
-    ("(or (exists nothing) (not (exists nothing)))", True, True),
-]
-ERROR = Event(
-    "d",
-    "t",
-    {
-        "type": "error",
-        "user": "Joe",
-        "size": "10",
-        "ok": True,
-        "nothing": None,
-        "cause": {"type": "error", "code": 7},
-        "message": "disk full",
-    },
-    environment={"trace": "t1"},
-)
-
-
-@pytest.mark.req("OIF-18")
-@pytest.mark.parametrize(("text", "full", "empty"), FORMULAS)
-def test_a_table_of_15_formulas(text: str, full: bool, empty: bool) -> None:
-    node = parse_predicate(text)
-    assert holds(node, ERROR) is full
-    assert holds(node, event()) is empty
-    assert holds(Not(node), ERROR) is not full
-
-
-@pytest.mark.req("OIF-15")
-def test_fields_of_an_event_inside_the_event() -> None:
-    node = parse_predicate("(= cause.type 'error)")
-    inside = {"type": "error", "user": "Ann"}
-    assert holds(node, event({"type": "report", "cause": inside}))
-    assert not holds(node, event({"type": "error", "cause": {"type": "info"}}))
-    assert not holds(node, event({"cause": "error"}))
-
-
-@pytest.mark.req("OIF-19")
-@pytest.mark.parametrize(
-    ("attributes", "holding"),
-    [
-        ({"type": "error", "user": "Joe"}, True),
-        ({"type": "warning", "user": "Joe"}, True),
-        ({"type": "info", "user": "Joe"}, False),
-        ({"type": "error", "user": "Ann"}, False),
-        ({"user": "Joe"}, False),
-    ],
-)
-def test_joe(attributes: dict[str, Any], holding: bool) -> None:
-    joe = parse_predicate("(and (or (= type 'error) (= type 'warning)) (= user 'Joe))")
-    assert holds(joe, event(attributes)) is holding
 
 
 @pytest.mark.parametrize(

@@ -1,45 +1,13 @@
 """The propositional language: which properties there are."""
 
-from typing import Any
-
 import pytest
 
 from eventhub.base import limits
 from registrations.filters.ast import And, Exists, Or, Path
 from registrations.filters.errors import FilterSyntax, FilterTooLarge
-from registrations.filters.evaluate import holds
 from registrations.filters.propositional import parse_propositional
-from tests.unit.registrations.filters.trees import event
 
 A, B, C = (Exists(Path(name)) for name in "ABC")
-
-
-@pytest.mark.req("OIF-17")
-@pytest.mark.parametrize(
-    ("text", "attributes", "holding"),
-    [
-        ("(and A B)", {"A": 1, "B": 2, "x": 3}, True),
-        ("(and A B)", {"A": 1}, False),
-        ("(A B)", {"A": 1, "B": 2}, True),  # a bare list is an `and`
-        ("(A B)", {"A": 1}, False),
-        ("(or A B)", {"B": 1}, True),
-        ("(or A B)", {"C": 1}, False),
-        ("B", {"A": {"B": 1}}, False),  # nested only
-        ("(or A B)", {"C": {"B": 1}}, False),
-        ("A", {"A": None}, True),  # with any value
-        ("A", {"A": []}, True),
-        ("A", {"a": 1}, False),
-        ("(and A (or B C))", {"A": 1, "C": 1}, True),
-        ("(and A (or B C))", {"B": 1, "C": 1}, False),
-        ("(or (A B) C)", {"A": 1, "C": 1}, True),
-        ("`disk usage`", {"disk usage": 1}, True),
-        ("type", {}, False),  # the event's own type is no attribute
-    ],
-)
-def test_only_tests_at_the_top_level_count(
-    text: str, attributes: dict[str, Any], holding: bool
-) -> None:
-    assert holds(parse_propositional(text), event(attributes)) is holding
 
 
 def test_a_text_is_parsed_into_a_tree() -> None:

@@ -21,7 +21,6 @@ def refused(text: str) -> tuple[int, int, str]:
     return error.details["line"], error.details["column"], error.message
 
 
-@pytest.mark.req("RDY-16")
 @pytest.mark.parametrize(
     ("text", "line", "column", "help_"),
     [

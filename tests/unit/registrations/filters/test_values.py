@@ -33,28 +33,6 @@ def test_a_number_or_a_text_that_is_written_as_one(value: Any, number: Any) -> N
     assert number_of(value) == number
 
 
-@pytest.mark.req("OIF-14")
-@pytest.mark.parametrize(
-    ("text", "size", "holding"),
-    [
-        ("(> size 9)", "10", True),  # as texts "10" would come first
-        ("(> size 9)", 10, True),
-        ("(> size 9)", "abc", False),
-        ("(<= size 9)", "abc", False),
-        ("(> size 9)", True, False),
-        ("(> size 9)", None, False),
-        ("(> size 9)", {"a": 10}, False),
-        ('(> size "9")', 10, True),
-        ('(> size "9")', "10", False),  # two texts
-        ('(= size "10")', 10, False),  # an equality converts nothing
-        ("(= size 10)", "10", False),
-        ("(= (+ size 0) 10)", "10", True),  # arithmetic is numeric
-    ],
-)
-def test_a_numeric_operator_converts_texts(text: str, size: Any, holding: bool) -> None:
-    assert says(text, event({"size": size})) is holding
-
-
 @pytest.mark.parametrize(
     ("text", "tags", "holding"),
     [

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from eventhub.celery import app
-from eventhub.schedule import TIMETABLE
+from eventhub.worker.beat import TIMETABLE
 from sparkjobs.runs.errors import UnknownJob
 from sparkjobs.runs.jobs import JOBS, DailySchedule, job_named
 

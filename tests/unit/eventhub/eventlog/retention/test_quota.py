@@ -48,10 +48,12 @@ def test_segments_are_dropped_before_the_quota_is_reached(
 
 def test_a_full_disk_never_drops_the_newest_events() -> None:
     """Something else may be filling the disk."""
-    budget = Budget(60 * MIB, disk_total=400 * MIB, disk_short=200 * MIB, disk_free=0)
+    budget = Budget(60 * MIB, disk_total=400 * MIB, disk_bytes_to_free=200 * MIB, disk_free=0)
     assert budget.over_disk == 10 * MIB
-    assert Budget(40 * MIB, disk_total=400 * MIB, disk_short=200 * MIB).over_disk == 0
-    assert Budget(300 * MIB, disk_total=400 * MIB, disk_short=20 * MIB).over_disk == 20 * MIB
+    assert Budget(40 * MIB, disk_total=400 * MIB, disk_bytes_to_free=200 * MIB).over_disk == 0
+    assert (
+        Budget(300 * MIB, disk_total=400 * MIB, disk_bytes_to_free=20 * MIB).over_disk == 20 * MIB
+    )
 
 
 def test_the_next_check_comes_before_the_data_can_exceed_the_quota() -> None:
@@ -94,11 +96,11 @@ def test_the_cheapest_partition_is_cleaned(
     [
         ([part(1, 0), part(2, 9), part(3, 10)], Budget(85 * MIB, quota=100 * MIB), 5),
         # no space to copy the live part of 1: it still counts as waiting, so more is dropped
-        ([part(1, 6), part(2, 10)], LOW._replace(disk_short=14 * MIB), 10),
+        ([part(1, 6), part(2, 10)], LOW._replace(disk_bytes_to_free=14 * MIB), 10),
         # ... but if nothing can be cleaned, as much as the cheapest lacks
-        ([part(1, 6), part(2, 7)], LOW._replace(disk_short=7 * MIB), 1),
-        ([part(1, 5), part(2, 7)], LOW._replace(disk_short=7 * MIB), 0),
-        ([part(1, 6), part(2, 7)], LOW._replace(disk_short=0), 0),
+        ([part(1, 6), part(2, 7)], LOW._replace(disk_bytes_to_free=7 * MIB), 1),
+        ([part(1, 5), part(2, 7)], LOW._replace(disk_bytes_to_free=7 * MIB), 0),
+        ([part(1, 6), part(2, 7)], LOW._replace(disk_bytes_to_free=0), 0),
     ],
 )
 def test_partitions_waiting_for_cleaning_count_as_dropped(
@@ -112,7 +114,7 @@ def test_the_newest_eighth_is_never_dropped() -> None:
     dropped as much again, down to nothing.
     """
     partitions = [part(1, 4), part(2, 10)]  # of a disk of 80 MiB events keep 10
-    budget = Budget(20 * MIB, disk_total=80 * MIB, disk_short=50 * MIB, disk_free=2 * MIB)
+    budget = Budget(20 * MIB, disk_total=80 * MIB, disk_bytes_to_free=50 * MIB, disk_free=2 * MIB)
     assert droppable(partitions, budget, 3 * MIB) == 3 * MIB + 1
     assert droppable(partitions, budget, 50 * MIB) == 4 * MIB
     assert droppable([part(1, 0), part(2, 10)], budget, 50 * MIB) == 0
@@ -126,18 +128,20 @@ def test_the_thresholds_of_a_disk_leave_space_for_the_wal(total: int) -> None:
     assert ballast_bytes(total) + wal_bytes(total) + low_bytes(total) < total * 3 // 4
     states = [DiskSpace(total, free).state for free in (0, spare_bytes(total), low_bytes(total))]
     assert states == ["full", "low", "ok"]
-    assert DiskSpace(total, low_bytes(total)).narrow, "jobs end before events are dropped"
-    assert not DiskSpace(total, total * 3 // 4).narrow
+    assert DiskSpace(total, low_bytes(total)).is_nearly_low, "jobs end before events are dropped"
+    assert not DiskSpace(total, total * 3 // 4).is_nearly_low
     assert (
-        DiskSpace(total, low_bytes(total)).short == 0 < DiskSpace(total, low_bytes(total) - 1).short
+        DiskSpace(total, low_bytes(total)).bytes_to_free
+        == 0
+        < DiskSpace(total, low_bytes(total) - 1).bytes_to_free
     )
 
 
 def test_events_keep_a_minimum_if_other_data_fills_the_quota() -> None:
     """An eighth of the quota is reserved for events."""
     budget = Budget(95 * MIB, quota=100 * MIB, lasting=75 * MIB)
-    assert (budget.over_quota, budget.stuck) == (int(7.5 * MIB), True)
+    assert (budget.over_quota, budget.cannot_free_space) == (int(7.5 * MIB), True)
     budget = Budget(88 * MIB, quota=100 * MIB, lasting=76 * MIB)
-    assert (budget.over_quota, budget.stuck, budget.pressed) == (0, True, False)
+    assert (budget.over_quota, budget.cannot_free_space, budget.must_free_space) == (0, True, False)
     budget = Budget(95 * MIB, quota=100 * MIB, lasting=10 * MIB)
-    assert (budget.over_quota, budget.stuck) == (25 * MIB, False)
+    assert (budget.over_quota, budget.cannot_free_space) == (25 * MIB, False)

@@ -1,0 +1,72 @@
+"""The queries of live keys and logins, and the principals of their rows. Plain module."""
+
+import hashlib
+from typing import Any, LiteralString
+
+import orjson
+
+from eventhub.access.grants import Grant
+from eventhub.access.principal import Principal
+from eventhub.base import limits
+from eventhub.base.clock import Clock
+
+# The columns in the order of `principal_of`. Grants and groups are selected as text and times as
+# microseconds, because the two connections load jsonb and timestamptz differently. A live key is
+# neither revoked nor expired.
+_LIVE_KEY: LiteralString = """
+    SELECT k.id, k.public_id, c.id, c.name, z.id, z.name, k.grants::text,
+           (extract(epoch FROM k.expires_at) * 1000000)::bigint, c.groups::text
+    FROM api_keys k
+    JOIN clients c ON c.id = k.client_id
+    JOIN zones z ON z.id = c.zone_id
+    WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+"""
+# by API key; parameter: sha256 of the key's text
+FIND_BY_DIGEST: LiteralString = _LIVE_KEY + " AND k.digest = %s"
+# by connection token; parameter: the token's `public_id`
+FIND_BY_PUBLIC_ID: LiteralString = _LIVE_KEY + " AND k.public_id = %s"
+
+
+def principal_of(row: tuple[Any, ...]) -> Principal:
+    """Return the principal of a row of either query."""
+    key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us, groups = row
+    # grants were validated when written; validating them again would cost more than the tuple
+    found = tuple(Grant(item["action"], item["streams"]) for item in orjson.loads(grants))
+    owner = (key_id, public_id, client_id, client, zone_id, zone)
+    return Principal(*owner, found, expires_at_us, groups=frozenset(orjson.loads(groups)))
+
+
+# The grants of an operator's token: listen to every stream of its zone and to `system`, and
+# download sealed segments.
+OPERATOR_GRANTS = (Grant("listen", "*"), Grant("manage", "*"))
+
+# Parameters: zone, user, login, login. Sessions are found through the index `operator_sessions`;
+# an operator has a few. The digest of the password must match as well.
+FIND_LOGIN: LiteralString = """
+    SELECT u.id, u.username, z.id, z.name
+    FROM auth_user u
+    JOIN zones z ON z.id = %s AND z.deleted_at IS NULL
+    WHERE u.id = %s AND u.is_active AND u.is_staff
+      AND EXISTS (
+        SELECT FROM django_session s
+        WHERE sha256(s.session_key::bytea) = decode(left(%s, 64), 'hex')
+          AND s.expire_date > now()
+      )
+      AND encode(sha256(convert_to(u.password, 'UTF8')), 'hex') = substr(%s, 65)
+"""
+
+
+def login_digest(*, session_key: str, password: str) -> str:
+    """Return the login as a token names it: digests of the session key and the password's hash."""
+    parts = (session_key, password)
+    return "".join(hashlib.sha256(part.encode()).hexdigest() for part in parts)
+
+
+def operator_of(row: tuple[Any, ...], clock: Clock) -> Principal:
+    """Return the principal of a row, which expires soon: `system` announces no end of a login. Its
+    `client_id` is negative: sockets and fair shares are counted per operator, apart from clients.
+    """
+    user_id, username, zone_id, zone = row
+    until_us = clock.now_us() + limits.LOGIN_CONFIRMED_MS_MAX * 1000
+    name = f"operator:{username}"
+    return Principal(0, name, -user_id, name, zone_id, zone, OPERATOR_GRANTS, until_us)

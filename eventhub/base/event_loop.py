@@ -1,0 +1,53 @@
+"""Work on an event loop: restarted tasks, time slices, waiting with a timeout. Plain module."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from weakref import WeakValueDictionary
+
+from eventhub.base import limits
+from eventhub.base.logs import get_logger
+
+log = get_logger(__name__)
+
+
+async def run_forever(name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """Run the work until cancelled, and again whenever it returns or raises."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("background_task_failed", task=name)
+        await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+
+_working: WeakValueDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakValueDictionary()
+
+
+async def run_in_slices(steps: Iterator[None]) -> None:
+    """Run all steps, one time slice after the other. Callers of one event loop take slices in their
+    order, and everything else runs between two slices.
+    """
+    loop = asyncio.get_running_loop()
+    one_at_a_time = _working.setdefault(loop, asyncio.Lock())
+    while True:
+        async with one_at_a_time:
+            until_s = loop.time() + limits.TIME_SLICE_S
+            for _ in steps:
+                if loop.time() >= until_s:
+                    break
+            else:
+                return
+            await asyncio.sleep(0)
+
+
+async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for the event; return False when the time is over. Not `asyncio.wait_for`: in Python
+    3.11 it loses a cancellation that comes at the moment of the event, and the cancelled task runs
+    on for ever.
+    """
+    try:
+        async with asyncio.timeout(max(seconds, 0)):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -1,0 +1,133 @@
+"""The commands of `eventhub` that are made from the OpenAPI document: a small table beside the
+command line, so that it knows every route of the management API without a hub. Django module.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import orjson
+
+from eventhub.web.openapi import document
+
+_HEADERS = ("If-Match", "If-None-Match")
+_JSON = "application/json"
+_RAW = "application/x-ndjson"
+# What the command line does by itself: `emit`, `listen`, `segments download`, `login`
+_BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}/raw))")
+# whose last word is the verb itself
+_ACTIONS = {"apply", "cancel", "check", "dry-run", "explain", "interest", "restore"}
+_VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
+
+
+class Option(NamedTuple):
+    """A query parameter, a header, or a field of the body. `kind` is the type's name in JSON."""
+
+    name: str
+    kind: str
+    help: str
+    required: bool
+
+
+class Command(NamedTuple):
+    """One operation: `eventhub WORDS ARGUMENTS --options`. The arguments are those of the path."""
+
+    words: list[str]
+    method: str
+    path: str
+    help: str
+    query: list[Option]
+    headers: list[Option]
+    body: list[Option] | None  # None: the operation takes no JSON object
+    media: str  # of the body; "": it takes none
+    operator: bool  # an API key may not do it
+
+
+def table_text() -> str:
+    """Return the table as it is kept with the client: JSON, a command on each line."""
+    lines = [orjson.dumps(_plain(command)).decode() for command in commands()]
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def commands() -> list[Command]:
+    """Return the commands of all operations below /v1 that answer once, by their words."""
+    found = [
+        _command(method.upper(), path, operation)
+        for path, item in document()["paths"].items()
+        for method, operation in item.items()
+        if path.startswith("/v1/") and not _BY_HAND.fullmatch(path)
+    ]
+    return sorted(found, key=lambda command: (command.words, command.path))
+
+
+def _plain(command: Command) -> dict[str, Any]:
+    found = command._asdict()
+    for name in ("query", "headers", "body"):
+        if found[name] is not None:
+            found[name] = [list(option) for option in found[name]]
+    return found
+
+
+def _command(method: str, path: str, operation: dict[str, Any]) -> Command:
+    given = operation.get("parameters", [])
+    content = operation.get("requestBody", {}).get("content", {})
+    schemes = {name for item in operation["security"] for name in item}
+    return Command(
+        words=_words(method, path),
+        method=method,
+        path=path,
+        help=operation["summary"],
+        query=[_parameter(one) for one in given if one["in"] == "query"],
+        headers=[_parameter(one) for one in given if one["name"] in _HEADERS],
+        body=_fields(content[_JSON]["schema"]) if _JSON in content else None,
+        media=next((media for media in (_JSON, _RAW) if media in content), ""),
+        operator=bool(schemes) and "bearer" not in schemes,
+    )
+
+
+def _words(method: str, path: str) -> list[str]:
+    """Return `clients keys create` for POST /v1/clients/{client}/keys."""
+    parts = path.removeprefix("/v1/").split("/")
+    words = [part for part in parts if not part.startswith("{")]
+    if words[-1] in _ACTIONS:
+        return words
+    if method == "GET" and parts[-1] == words[-1] and words[-1].endswith(("s", "state")):
+        return [*words, "list"]
+    return [*words, "build" if words[-1] == "match-index" and method == "POST" else _VERBS[method]]
+
+
+def _parameter(parameter: dict[str, Any]) -> Option:
+    kind = parameter.get("schema", {}).get("type", "string")
+    text = parameter.get("description", "")
+    return Option(parameter["name"], kind, text, parameter.get("required", False))
+
+
+def _fields(schema: dict[str, Any]) -> list[Option]:
+    """Return the fields of a body; of several forms, those of the first."""
+    schema = _resolved(schema)
+    for several in ("oneOf", "anyOf"):
+        if several in schema:
+            return _fields(schema[several][0])
+    required = schema.get("required", [])
+    return [
+        Option(name, _kind(field), _text(field), name in required)
+        for name, field in schema.get("properties", {}).items()
+    ]
+
+
+def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in schema:
+        schema = document()["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]]
+    return schema
+
+
+def _kind(field: dict[str, Any]) -> str:
+    """Return JSON's name of a field's type; `json` if it is none of text, number, boolean."""
+    kinds = field.get("type", "json")
+    kinds = [kind for kind in ([kinds] if isinstance(kinds, str) else kinds) if kind != "null"]
+    return kinds[0] if len(kinds) == 1 and kinds[0] not in ("array", "object") else "json"
+
+
+def _text(field: dict[str, Any]) -> str:
+    text = field.get("description", "")
+    choices = ", ".join(str(choice) for choice in field.get("enum", []) if choice is not None)
+    return re.sub(r"\s+", " ", f"{text} One of {choices}." if choices else text).strip()
