@@ -16,7 +16,7 @@ interface Props {
 /** Shows that something is to be deleted, and when, with the button that withdraws the deletion. */
 export function DeletionBanner({ noun, deletesAt, about, restoring, onRestore }: Props) {
   return (
-    <Alert color="orange" variant="light" icon={<IconClockX />} mb="md" title={`Deletion of the ${noun} scheduled`}>
+    <Alert color="yellow" variant="light" icon={<IconClockX />} mb="md" title={`Deletion of the ${noun} scheduled`}>
       <Group justify="space-between" gap="md">
         <Text size="sm">
           Ends <Moment at={deletesAt} />. {about}

@@ -28,7 +28,7 @@ export function ChannelDeletion({ zone, channel }: { zone: string; channel: Chan
   }
   return (
     <Group gap="sm" justify="end" wrap="nowrap">
-      <Text size="sm" c="orange">
+      <Text size="sm" c="dimmed">
         Ends <Moment at={channel.deletes_at} />
       </Text>
       <Button variant="default" size="compact-sm" loading={restoring.isPending} onClick={() => restoring.mutate()} aria-label={`Undo the deletion of ${channel.name}`}>
