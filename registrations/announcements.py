@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
-from registrations.rows import VersionRow
+from registrations.statements import VersionRow
 
 
 class RegistrationChanged(NamedTuple):

@@ -1,6 +1,4 @@
-"""The digest of a registration: equal for registrations of a client that match the same events of
-the same streams, in any language. Plain module.
-"""
+"""The digest of a registration, equal for equal filters in any language. Plain module."""
 
 from collections.abc import Iterable
 from hashlib import blake2b

@@ -19,8 +19,7 @@ from registrations.filters.errors import UnknownLanguage
 from registrations.filters.languages import ParsedFilter, parse
 from registrations.filters.normal import NormalForm, always, normal, normal_of_pairs
 from registrations.filters.pairs import FIELDS, parse_pairs
-from registrations.matching.budget import PAIR_INDEXED, budget_of
-from registrations.matching.cost import FilterCost, cost_of
+from registrations.matching.cost import PAIR_INDEXED, FilterCost, cost_of, every_event_cost
 from registrations.matching.signatures import required_properties
 from registrations.matching.spec import Specs, spec_of, specs_of
 
@@ -68,9 +67,7 @@ class FilterSource(NamedTuple):
         return self.known.parsed.variable if self.known else parse(READY, self.source).variable
 
     def form(self) -> NormalForm:
-        """Return the normal form: equal forms match the same events. Raises what the language
-        raises.
-        """
+        """Return the normal form, equal for equal filters. Raises the language's errors."""
         return self.read().form
 
     def read(self) -> "NormalizedFilter":
@@ -90,20 +87,16 @@ class FilterSource(NamedTuple):
         return self._replace(written=written_form(form)) if len(form) == 1 else self
 
     def digest(self, client_id: int, stream_ids: Iterable[int]) -> UUID:
-        """Return the digest of a registration with this filter (digest.py). Raises what the
-        language raises.
-        """
+        """Return the digest of a registration with this filter. Raises the language's errors."""
         written = written_form(self.form()) if self.written is None else self.written
         return digest_of(client_id, stream_ids, written)
 
     def budgets(self, strategies: Sequence[str]) -> tuple[int, ...]:
-        """Return what each strategy evaluates of it for every event (matching/budget.py). Raises
-        what the language raises.
-        """
+        """Return its cost for every event, by strategy. Raises the language's errors."""
         if self.language == PAIRS and set(strategies) <= PAIR_INDEXED:
             return (0,) * len(strategies)
         form = self.form()
-        each = {strategy: budget_of(form, strategy) for strategy in set(strategies)}
+        each = {strategy: every_event_cost(form, strategy) for strategy in set(strategies)}
         return tuple(map(each.__getitem__, strategies))
 
     def summary(self) -> "FilterSummary":

@@ -17,11 +17,11 @@ from eventhub.eventlog.deletion import DueStream, announcing, erased
 from eventhub.eventlog.system import Announcement
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
-from registrations import rows
+from registrations import statements
 from registrations.announcements import RegistrationChanged
 from registrations.filter_source import stored_filter
 from registrations.match_index.epochs.folder import index_root
-from registrations.rows import RegistrationDefinition, RegistrationRow, VersionRow
+from registrations.statements import RegistrationDefinition, RegistrationRow, VersionRow
 
 SQL = queries.load("registrations/sql/stream_deletion.sql")
 
@@ -79,21 +79,23 @@ def _end_some(
     connection: Connection, stream: DueStream, some: _ClientRegistrations
 ) -> list[Announcement]:
     """Change some registrations at one barrier, in the caller's transaction."""
-    session = rows.lock_session(connection, some.client_id)
-    found = rows.lock_registrations(connection, some.ids) if session else []
+    owner = statements.lock_owner(connection, some.client_id)
+    found = [] if owner is None else statements.lock_registrations(connection, some.ids)
     found = [one for one in found if stream.id in one.streams]  # changed by its client meanwhile
-    if session is None or not found:
+    if not found:
         return []
     ids = {id for one in found for id in one.streams}
     query = cursor_of(connection, _NamedStream).execute(SQL["streams"], ([*ids],))
     streams = {one.id: one for one in query.fetchall()}
-    barrier = rows.new_barrier(connection)
+    barrier = statements.new_barrier(connection)
     announcements, ended, changed = [], [], []
     for one in found:
         names = [streams[id].name for id in one.streams]
         left = [streams[id] for id in one.streams if id != stream.id]
         if left:
-            version = VersionRow(one.id, one.number + 1, one.key, _without(one, left, session))
+            version = VersionRow(
+                one.id, one.number + 1, one.key, _without(one, left, some.client_id)
+            )
             changed.append(version)
         else:
             version = VersionRow(one.id, one.number, one.key, one.definition)
@@ -101,16 +103,16 @@ def _end_some(
         change = RegistrationChanged(stream.zone_id, one.client, version, barrier)
         type = "registration.changed" if left else "registration.deleted"
         announcements.append(change.announcement(type, names))
-    rows.end_versions(connection, [one.id for one in found], barrier)
-    rows.add_versions(connection, changed, barrier)
-    rows.end(connection, ended)
-    rows.count_session(connection, session, -len(ended))
-    rows.raise_barrier(connection, barrier, ids)
+    statements.end_versions(connection, [one.id for one in found], barrier)
+    statements.add_versions(connection, changed, barrier)
+    statements.end(connection, ended)
+    statements.count(connection, some.client_id, -len(ended))
+    statements.fill_barrier(connection, barrier, ids)
     return announcements
 
 
 def _without(
-    found: RegistrationRow, left: list[_NamedStream], session: rows.SessionRow
+    found: RegistrationRow, left: list[_NamedStream], client_id: int
 ) -> RegistrationDefinition:
     """Return the registration's definition on the streams that are left."""
     filter = stored_filter(found.language, found.filter_json)
@@ -118,7 +120,7 @@ def _without(
     expensive = () if found.suspended else filter.budgets([one.matching for one in left])
     return found.definition._replace(
         streams=ids,
-        digest=filter.digest(session.client_id, ids),
+        digest=filter.digest(client_id, ids),
         expensive=expensive,
         variable=filter.variable(),
     )

@@ -137,11 +137,11 @@ class StreamListener:
         """Record the listener; wait for the commit, except for pages of history."""
         new = new_listener(principal, self.info, self._request, self.state, self._predicate)
         if new is not None:
-            new = new._replace(start=self._start_kind(new.start), after=self.cursor)
+            new = new._replace(start=self._actual_start(new.start), after=self.cursor)
             waits = not self._request.history
             await self._trail.start(self._services.recorder, new, waits=waits)
 
-    def _start_kind(self, start: str) -> str:
+    def _actual_start(self, start: str) -> str:
         """Return the kind of its actual start, which may differ from the requested one."""
         return "state" if self._snapshot else "gap" if self._notices else start
 
@@ -271,9 +271,7 @@ class StreamListener:
         return True
 
     def next_frames(self, form: FrameFormat[T], size: BatchLimits = DEFAULT_LIMITS) -> list[T]:
-        """Return the next frames of what was fetched, within the batch limits, the window and the
-        time slice.
-        """
+        """Return the next frames fetched, within the batch, the window and the time slice."""
         frames = self.notices(form)
         notices = len(frames)
         now_us = self._services.clock.now_us()
@@ -376,7 +374,7 @@ class StreamListener:
             self._report_gap(error, "events", {"cursor": resume._asdict()})
         else:
             raise error
-        self._trail.skip_gap(self._start_kind("gap"), self.cursor)
+        self._trail.skip_gap(self._actual_start("gap"), self.cursor)
 
     def _report_gap(self, error: Gone, then: str, more: dict[str, Any]) -> None:
         self._notices.append({**refusal(error, self.state.name or None), "then": then, **more})

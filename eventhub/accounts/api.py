@@ -15,6 +15,7 @@ from eventhub.access import selectors
 from eventhub.access.credential_queries import OPERATOR_GRANTS
 from eventhub.access.keys import is_public_id
 from eventhub.access.models import ApiKey, Channel, Client, Zone
+from eventhub.access.names import valid_name
 from eventhub.access.tokens import Claims, TokenClaims
 from eventhub.accounts import keys, login, serializers, services
 from eventhub.api.grace import GRACE, read_grace
@@ -36,6 +37,10 @@ class Zones(ResourceView):
     serializer_class = serializers.ZoneSerializer
     ordering = ("name",)
     lookup_field = lookup_url_kwarg = "name"
+
+    @property
+    def key(self) -> str:
+        return valid_name(self.kwargs["name"], field="name")
 
     def get_queryset(self) -> QuerySet[Zone]:
         return selectors.list_zones()

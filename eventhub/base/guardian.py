@@ -157,9 +157,10 @@ class Guardian:
     def _read_orders(self) -> None:
         orders = os.read(0, 16)
         self.pipe_open = bool(orders)
-        self.stop()
         if b"k" in orders:
             self.kill_at = time.monotonic()
+        else:
+            self.stop()
 
     def _read_signals(self) -> None:
         numbers = os.read(self.wake, 512)

@@ -5,7 +5,10 @@ processes.
 """
 
 import os
+import re
+from collections.abc import Iterable
 from functools import cache, partial
+from pathlib import Path
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 if os.environ.get(FOLDER) == "":  # the library would take "" for the current folder
@@ -18,6 +21,7 @@ from prometheus_client import (  # noqa: E402 - it reads the variable when impor
     Counter,
     Gauge,
     Histogram,
+    Metric,
     generate_latest,
     multiprocess,
 )
@@ -235,5 +239,21 @@ def exposition(*, shared: bool) -> bytes:
     if not shared:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    _ProcessesCollector(registry)  # type: ignore[no-untyped-call]
     return generate_latest(registry)
+
+
+class _ProcessesCollector(multiprocess.MultiProcessCollector):
+    """Collects from the files of all processes. The gauges of a process end with it: a killed
+    forwarder has no lag. Its counters stay.
+    """
+
+    def collect(self) -> Iterable[Metric]:
+        files = [str(file) for file in Path(self._path).glob("*.db") if _counts(file)]
+        found: Iterable[Metric] = self.merge(files)  # type: ignore[no-untyped-call]
+        return found
+
+
+def _counts(file: Path) -> bool:
+    gauge = re.fullmatch(r"gauge_live[a-z]*_([0-9]+)\.db", file.name)
+    return gauge is None or Path("/proc", gauge[1]).exists()

@@ -30,9 +30,9 @@ def version(id: int, since: int, until: int | None, expected_rows: frozenset[int
 
 
 def row(sequence: int, *registrations: int, **other: Any) -> Row:
-    return Row(
-        ENDPOINT, SEGMENT.id, sequence, 0, SEGMENT.partition_id, list(registrations)
-    )._replace(**other)
+    return Row(ENDPOINT, SEGMENT.id, sequence, SEGMENT.partition_id, list(registrations))._replace(
+        **other
+    )
 
 
 VERSIONS = [version(1, 1, 4), version(2, 0, None, RED)]  # 2, 3, 4 and 3, 6

@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 
 from eventhub.event import event_pb2
+from tests.acceptance.matched_streams import wait_equal
 from tests.acceptance.transports import FRAMES, ListenerSpec, events_of, server_frames
 from tests.acceptance.wire import EVENT, PROTOBUF, numbered, session, until
 from tests.live import Answer, LiveHub, LiveZone
@@ -28,15 +29,18 @@ def listen(zone: LiveZone, query: str, *, web: int = 0, **headers: str) -> Answe
     return zone.hub.call("GET", path, key=zone.admin, url=zone.hub.web[web].url, headers=headers)
 
 
-def drop(zone: LiveZone, below: int) -> None:
-    """Drop the sealed segments that begin below a number."""
-    zone.hub.sql(
-        "UPDATE segments SET tier = 'dropped' WHERE first < %s AND last IS NOT NULL AND stream_id ="
-        " (SELECT s.id FROM streams s JOIN zones z ON z.id = s.zone_id"
-        " WHERE z.name = %s AND s.name = 'orders')",
-        below,
-        zone.name,
-    )
+def retain_four(zone: LiveZone, **policy: Any) -> None:
+    """Create a stream of which retention leaves the last segments, with four events or more."""
+    zone.create_stream("orders", segment_events_max=3, retain_events=4, **policy)
+
+
+def wait_first(zone: LiveZone, sequence: int) -> None:
+    """Wait until retention has removed the events before a sequence."""
+
+    def first() -> int:
+        return int(zone.hub.call("GET", "/v1/streams/orders", key=zone.admin).json["first"])
+
+    wait_equal(first, sequence)
 
 
 @pytest.mark.req("EMC-34")
@@ -173,15 +177,15 @@ def _rss_kib(pid: int) -> int:
 
 
 def keyed(zone: LiveZone) -> dict[str, Any]:
-    """Return a keyed stream whose first segments are gone: a and b are there, c has ended. Its
-    oldest cursor.
+    """Emit to a keyed stream until its first segments are gone: a and b are there, c has ended.
+    Return its oldest cursor.
     """
-    zone.create_stream("orders", segment_events_max=3, keyed=True)
+    retain_four(zone, keyed=True)
     events = [{**EVENT, "key": key, "attributes": {"n": n}} for n, key in enumerate("abcabcab", 1)]
     ranges = zone.emit("orders", events).json["ranges"]
     zone.emit("orders", {**EVENT, "key": "c", "tombstone": True})
     zone.emit("orders", {**EVENT, "attributes": {"n": 10}})
-    drop(zone, 7)
+    wait_first(zone, 7)
     return {"segment": ranges[0]["segment"], "sequence": 1}
 
 
@@ -247,9 +251,9 @@ async def test_a_snapshot_is_sent_when_requested(hub: LiveHub, zone: LiveZone, s
 async def test_server_sent_events_continue_after_a_reported_gap(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    zone.create_stream("orders", segment_events_max=3)
+    retain_four(zone)
     ranges = zone.emit("orders", numbered(1, 10)).json["ranges"]
-    drop(zone, 5)
+    wait_first(zone, 7)
     spec = ListenerSpec(hub, zone.admin, "orders", f"{ranges[0]['segment']}:1")
     messages: list[dict[str, Any]] = []
     async with asyncio.timeout(HEAR_TIMEOUT_S), aclosing(events_of(spec)) as events:  # type: ignore[type-var]

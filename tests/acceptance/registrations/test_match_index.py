@@ -85,7 +85,6 @@ def request_twice(zone: LiveZone) -> None:
         assert (answer.status, answer.json["build"]["state"]) == (202, "waiting")
 
 
-@pytest.mark.req("SUN-10")
 @pytest.mark.usefixtures("hub_environment", "without_workers")
 def test_an_index_is_requested_built_changed_verified_and_repaired(
     hub: LiveHub, zone: LiveZone

@@ -174,7 +174,6 @@ def test_a_client_has_a_bounded_number_of_endpoints(monkeypatch: pytest.MonkeyPa
     refused(manager.post("/v1/registrations", body), 409, "limit_reached")
 
 
-@pytest.mark.req("SUN-09")
 def test_deleting_a_client_ends_all_its_resources_at_once() -> None:
     manager = world()
     leaving = caller_with("listen:*", client_name="leaving")

@@ -63,7 +63,7 @@ def path_of(route: str) -> str:
 
 
 def caller(route: str) -> str:
-    operators = route.endswith(("/v1/zones", "PUT /v1/storage")) or "/v1/jobs" in route
+    operators = any(part in route for part in ("/v1/zones", "PUT /v1/storage", "/v1/jobs"))
     return "operator" if operators else "admin"
 
 

@@ -4,15 +4,20 @@ import asyncio
 import json
 import statistics
 import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 from websockets.asyncio.client import ClientConnection
 
+from delivery.listening import protocol
 from eventhub.base import limits
-from eventhub.event.envelope import Event
 from registrations.filters.pairs import Pairs
-from tests.acceptance.eventhub.eventlog.test_log_order import in_process, take
+from registrations.matching.alternatives import FilterMatcher
+from tests.acceptance.matched_streams import match_work, wait_equal
+from tests.acceptance.transports import ListenerSpec, in_process
 from tests.acceptance.wire import EVENT, Emitter, session
 from tests.live import LiveHub, LiveZone
 
@@ -113,42 +118,71 @@ async def test_one_sparse_event_is_pushed_without_a_second_one(
 
 
 @pytest.fixture
-def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
-    """Record every event for which a filter is evaluated in this process."""
-    found: list[Event] = []
-    evaluate = Pairs.matches
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count every evaluation of a filter for an event in this process: of pairs, of another
+    language, and of the registrations that a listener names.
+    """
+    found = Counter[str]()
 
-    def record(self: Pairs, event: Event) -> bool:
-        found.append(event)
-        return evaluate(self, event)
+    def counted(name: str, evaluate: Callable[..., Any]) -> Callable[..., Any]:
+        def evaluate_and_count(*args: Any) -> Any:
+            found[name] += 1
+            return evaluate(*args)
 
-    monkeypatch.setattr(Pairs, "matches", record)
+        return evaluate_and_count
+
+    for owner, name in ((Pairs, "matches"), (protocol, "holds"), (FilterMatcher, "match")):
+        monkeypatch.setattr(owner, name, counted(name, getattr(owner, name)))
     return found
 
 
 @pytest.mark.req("EMC-22")
-@pytest.mark.parametrize(
-    ("interest", "expected"),
-    [
-        ({"mask": 1}, 0),  # channels alone
-        (
-            {"mask": 1, "domain": "shop"},
-            EVALUATED_EVENTS // 2,
-        ),  # pairs, for the events on the channels
-        ({"domain": "shop"}, EVALUATED_EVENTS),
-    ],
-)
 async def test_a_listener_with_a_mask_alone_evaluates_nothing(
-    hub: LiveHub, zone: LiveZone, evaluated: list[Event], interest: dict[str, Any], expected: int
+    hub: LiveHub, zone: LiveZone, evaluated: Counter[str]
 ) -> None:
-    zone.define_channel("disk", 0)
-    zone.define_channel("net", 1)
+    """Half of the events are on its channel, and every other kind of interest is evaluated for
+    these, or for all without a mask.
+    """
     zone.create_stream("audit")
-    zone.emit(
-        "audit",
-        [{**EVENT, "channels": [name]} for name in ("net", "disk")] * (EVALUATED_EVENTS // 2),
-    )
-    async with in_process(hub, zone) as caller:
-        count = EVALUATED_EVENTS // 2 if "mask" in interest else EVALUATED_EVENTS
-        assert len(await take(caller, "audit", count, **interest)) == count
-    assert len(evaluated) == expected
+    [made] = zone.register({"streams": ["audit"], "domain": "shop"})
+    half = audited(zone)
+    tree = {"language": "predicate", "filter": "(= @domain 'shop)"}
+    cases: list[tuple[dict[str, Any], int, dict[str, int]]] = [
+        ({"mask": 1}, half, {}),
+        ({"mask": 1, "domain": "shop"}, half, {"matches": half}),
+        ({"mask": 1, **tree}, half, {"holds": half}),
+        ({"mask": 1, "registrations": [made["id"]]}, half, {"match": half}),
+        ({"domain": "shop"}, 2 * half, {"matches": 2 * half}),
+    ]
+    for interest, events, expected in cases:
+        evaluated.clear()
+        spec = ListenerSpec(hub, zone.admin, "audit", interest=interest)
+        async with aclosing(in_process(spec)) as listener:  # type: ignore[type-var]
+            for _ in range(events):
+                await anext(listener)
+        assert evaluated == expected, interest
+
+
+@pytest.mark.req("EMC-22")
+async def test_a_websocket_with_a_mask_alone_causes_no_match_work(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """All work that the metrics show is that of the listener that names a registration."""
+    zone.create_stream("audit", matching="scan")  # no other listener of the hub matches this way
+    [made] = zone.register({"streams": ["audit"], "domain": "shop"})
+    before = match_work(hub, ["listeners"], "scan").touched
+    async with session(hub, zone.admin) as masked, session(hub, zone.admin) as named:
+        await masked.listen("audit", mask="1")
+        await named.listen("audit", registrations=[made["id"]])
+        half = audited(zone)
+        await masked.events(half)
+        await named.events(2 * half)
+    expected = before + 2 * half
+    wait_equal(lambda: match_work(hub, ["listeners"], "scan").touched, expected)
+
+
+def audited(zone: LiveZone) -> int:
+    """Emit events, each second one on channel 1; return their number."""
+    masks = (2, 1) * (EVALUATED_EVENTS // 2)
+    assert zone.emit("audit", [{**EVENT, "mask": mask} for mask in masks]).status == 200
+    return EVALUATED_EVENTS // 2

@@ -9,6 +9,15 @@ import pytest
 
 from eventhub.supervisor.hub import HOME
 
+MEASURED = """
+import os, sys
+from eventhub.base import metrics
+metrics.APPENDED.inc()
+metrics.SOCKETS.set(3)
+if sys.argv[1] == "kill":
+    os.kill(os.getpid(), 9)
+print(metrics.exposition(shared=True).decode())
+"""
 COUNTED = "from eventhub.base import metrics; metrics.APPENDED.inc()"
 
 
@@ -18,3 +27,15 @@ def test_an_empty_folder_name_means_no_folder(tmp_path: Path, folder: str, files
     env = {**os.environ, "PYTHONPATH": str(HOME), "PROMETHEUS_MULTIPROC_DIR": folder}
     subprocess.run([sys.executable, "-c", COUNTED], cwd=tmp_path, env=env, check=True)
     assert bool(list(tmp_path.iterdir())) == files
+
+
+def test_the_gauges_of_a_killed_process_end_with_it(tmp_path: Path) -> None:
+    """The lag and the index of a killed forwarder were reported until the hub was started again."""
+    env = {**os.environ, "PYTHONPATH": str(HOME), "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    for end, code in (("kill", -9), ("read", 0)):
+        command = [sys.executable, "-c", MEASURED, end]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+    assert {"eventhub_sockets 3.0", "eventhub_appended_events_total 2.0"} < set(
+        done.stdout.splitlines()
+    )

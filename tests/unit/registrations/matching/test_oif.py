@@ -23,7 +23,7 @@ from registrations.matching.thresholds import threshold_of
 from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.programs import Add, apply, seeded
 
-JOE = "(and (= type 'login) (= user 'joe))"
+JOE = "(and (or (= type 'error) (= type 'warning)) (= user 'Joe))"  # OIF-19
 
 
 def filled(matcher: Matcher, *texts: str) -> Matcher:
@@ -71,14 +71,11 @@ def test_a_signature_has_the_properties_that_a_filter_requires(text: str, names:
     assert required_properties(parse_predicate(text)) == names
 
 
-@pytest.mark.req("OIF-24")
-def test_the_filter_for_joe_requires_type_and_user() -> None:
+def test_each_spec_of_the_filter_for_joe_requires_type_and_user() -> None:
     for node in (parse_predicate(JOE), parse_propositional("(and type user)")):
-        (joe,) = specs_of(node)
-        assert signature_of(joe) == {"type", "user"}
+        assert {signature_of(spec) for spec in specs_of(node)} == {frozenset({"type", "user"})}
 
 
-@pytest.mark.req("OIF-24")
 @pytest.mark.parametrize("make", [SigMatcher, MemoMatcher, LatticeMatcher])
 def test_an_or_is_matched_by_an_event_with_one_of_its_fields(make: type[Matcher]) -> None:
     matcher = FilterMatcher(make())
@@ -98,19 +95,18 @@ def test_a_dotted_name_requires_its_first_step(make: type[Matcher]) -> None:
 # --- sig ---
 
 
-@pytest.mark.req("OIF-25")
 def test_an_event_without_the_fields_evaluates_nothing() -> None:
-    matcher = filled(SigMatcher(), *(JOE.replace("joe", f"joe{n}") for n in range(100)))
+    like_joe = (f"(and (in type 'error 'warning) (prefix user 'Joe{n:02}))" for n in range(100))
+    matcher = filled(SigMatcher(), *like_joe)
     cost = work(matcher, event(x=1))
     assert (cost.compared, cost.touched, cost.evaluated) == (100, 0, 0)
-    cost = work(matcher, event(type="login", user="joe7"))
-    assert (cost.compared, cost.touched) == (100, 100)
+    cost = work(matcher, event(type="error", user="Joe07"))
+    assert (cost.compared, cost.touched, cost.evaluated) == (100, 100, 200)
 
 
 # --- memo ---
 
 
-@pytest.mark.req("OIF-26")
 def test_the_second_event_with_the_same_fields_compares_nothing() -> None:
     matcher = filled(MemoMatcher(), *(f"(and (= a {n}) (> b 1))" for n in range(50)), "(= c 1)")
     assert work(matcher, event(a=1, b=2)).compared == 51
@@ -119,7 +115,6 @@ def test_the_second_event_with_the_same_fields_compares_nothing() -> None:
     assert matcher.match(event(a=3, b=9)) == [3]
 
 
-@pytest.mark.req("OIF-26")
 def test_a_change_counts_from_the_next_event() -> None:
     matcher = filled(MemoMatcher(), "(= a 1)", "(= b 1)")
     given = event(a=1, new=1)
@@ -145,7 +140,6 @@ def test_the_fields_of_events_do_not_fill_the_memory(monkeypatch: pytest.MonkeyP
 # --- lattice ---
 
 
-@pytest.mark.req("OIF-27")
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 def test_a_missing_signature_skips_its_supersets(order: tuple[int, ...]) -> None:
     """x: {a}, y: {a, b}, z: {a, b, c}."""
@@ -183,7 +177,6 @@ def test_the_path_is_rebuilt_only_when_signatures_change() -> None:
 # --- compile ---
 
 
-@pytest.mark.req("OIF-28")
 @pytest.mark.parametrize("order", [("(> x 3)", "(> x 7)"), ("(> x 7)", "(> x 3)")])
 def test_a_failed_threshold_decides_those_beyond_it(order: tuple[str, str]) -> None:
     matcher = filled(CompileMatcher(), *order)
@@ -193,7 +186,6 @@ def test_a_failed_threshold_decides_those_beyond_it(order: tuple[str, str]) -> N
     assert len(matcher.match(event(x=8))) == 2
 
 
-@pytest.mark.req("OIF-28")
 def test_a_shared_expression_is_evaluated_once() -> None:
     shared = [f"(and (> x 7) (= n {n}))" for n in range(25)]
     others = [f"(and (> x 7) (prefix m 'a{n}))" for n in range(25)]
@@ -205,7 +197,6 @@ def test_a_shared_expression_is_evaluated_once() -> None:
     assert cost.evaluated == 1
 
 
-@pytest.mark.req("OIF-28")
 def test_a_subscription_with_more_tests_is_in_the_then_part() -> None:
     matcher = filled(CompileMatcher(), "(> x 3)", "(and (> x 3) (= y 1) (prefix z 'a))")
     cost = work(matcher, event(x=2, y=1, z="a"))
@@ -258,7 +249,6 @@ def test_thresholds_of_a_list_and_of_other_types_agree_with_the_scan() -> None:
 # --- selectable ---
 
 
-@pytest.mark.req("OIF-30")
 def test_one_workload_has_equal_matches_under_every_strategy_each_with_its_own_counters() -> None:
     steps = list(seeded(3, 600))
     found: dict[str, list[list[int]]] = {}

@@ -10,8 +10,8 @@ import pytest
 from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Node
-from registrations.filters.closure import covering, union, value_summary
-from registrations.filters.closure.covering import PreparedAlternative
+from registrations.filters.closure import covers_by_value, union, value_summary
+from registrations.filters.closure.covers_by_value import PreparedAlternative
 from registrations.filters.closure.implied import follows
 from registrations.filters.closure.shapes import Shape, interest_in, parse_shape
 from registrations.filters.closure.union import EVERYTHING, Closure, ClosureBounds, Union
@@ -120,7 +120,7 @@ def test_many_tests_are_not_compared_each_with_each(monkeypatch: pytest.MonkeyPa
         calls.append(test)
         return follows(test, fact)
 
-    monkeypatch.setattr(covering, "follows", counted)
+    monkeypatch.setattr(covers_by_value, "follows", counted)
     bounds = [f"(> x{n} {{0}})" for n in range(300)]
     found = closure(*(f"(and {' '.join(bounds)} (> z{k} 1))".format(k) for k in range(6)))
     assert (len(found.form), found.widened) == (6, False)
