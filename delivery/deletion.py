@@ -135,7 +135,6 @@ class _Position(NamedTuple):
     endpoint_id: int = 0
     segment_id: int = 0
     sequence: int = 0
-    run: int = 0
 
 
 def _erase_deliveries(connection: Connection, stream_id: int) -> Iterator[int]:

@@ -25,14 +25,14 @@ SELECT g.id FROM event_partitions g
 -- name: erase_deliveries
 -- Examines the next rows of a partition in the order of their key, and removes those of the stream. No row: there are no more.
 WITH page AS MATERIALIZED (
-    SELECT endpoint_id, segment_id, sequence, run, stream_id FROM deliveries
-     WHERE partition_id = %(partition_id)s AND (endpoint_id, segment_id, sequence, run) > (%(endpoint_id)s, %(segment_id)s, %(sequence)s, %(run)s)
-     ORDER BY endpoint_id, segment_id, sequence, run
+    SELECT endpoint_id, segment_id, sequence, stream_id FROM deliveries
+     WHERE partition_id = %(partition_id)s AND (endpoint_id, segment_id, sequence) > (%(endpoint_id)s, %(segment_id)s, %(sequence)s)
+     ORDER BY endpoint_id, segment_id, sequence
      LIMIT %(rows_max)s
 ), erased AS (
     DELETE FROM deliveries d USING page p
      WHERE d.partition_id = %(partition_id)s AND p.stream_id = %(id)s
-       AND (d.endpoint_id, d.segment_id, d.sequence, d.run) = (p.endpoint_id, p.segment_id, p.sequence, p.run)
+       AND (d.endpoint_id, d.segment_id, d.sequence) = (p.endpoint_id, p.segment_id, p.sequence)
     RETURNING d.state
 ), counted AS (
     UPDATE streams
@@ -40,5 +40,5 @@ WITH page AS MATERIALIZED (
            erased_pending = erased_pending + (SELECT count(*) FROM erased WHERE state = 'pending')
      WHERE id = %(id)s AND EXISTS (SELECT FROM erased)
 )
-SELECT endpoint_id, segment_id, sequence, run FROM page
- ORDER BY endpoint_id DESC, segment_id DESC, sequence DESC, run DESC LIMIT 1
+SELECT endpoint_id, segment_id, sequence FROM page
+ ORDER BY endpoint_id DESC, segment_id DESC, sequence DESC LIMIT 1
