@@ -8,14 +8,13 @@ from delivery import selectors
 from delivery.errors import UnknownDelivery
 from delivery.filtersets import ENDS, DeliveryFilters, ListenerFilters
 from delivery.models import Delivery, Listener
-from delivery.overview.selectors import overview
-from delivery.overview.serializers import OverviewSerializer
 from delivery.selectors import KEY_FIELDS
 from delivery.serializers import (
     ENDED,
     DeliverySerializer,
     ListenerSerializer,
     OneDeliverySerializer,
+    OverviewSerializer,
 )
 from eventhub.api.pagination import PreparedPage, read_page, values_of
 from eventhub.api.permissions import IsZoneManager
@@ -52,10 +51,10 @@ class Deliveries(ResourceView):
                 field="client",
             )
         if endpoint is not None and sequence is None:
-            self.ordering = ("-partition_id", "-segment", "-sequence", "-run")
+            self.ordering = ("-partition_id", "-segment", "-sequence")
             found = selectors.of_endpoint(actor=self.actor, endpoint_id=endpoint, stream=stream)
         elif endpoint is None and stream is not None and sequence is not None:
-            self.ordering = ("endpoint", "run")
+            self.ordering = ("endpoint",)
             found = selectors.of_event(actor=self.actor, stream=stream, sequence=sequence)
         else:
             raise errors.MissingField(
@@ -101,4 +100,4 @@ class ZoneOverview(ResourceView):
 
     @operation("Show a zone's overview")
     def get_object(self) -> dict[str, Any]:
-        return overview(zone_id=self.actor.zone_id)
+        return selectors.overview(zone_id=self.actor.zone_id)

@@ -14,10 +14,10 @@ from eventhub.base import limits
 from eventhub.base.logs import get_logger
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.postgresql.rows import fetch_all, fetch_value, fetch_values
 
 log = get_logger(__name__)
-SQL = queries.load("delivery/sql/retained.sql")
+SQL = queries.load("delivery/sql/log_retention.sql")
 
 
 class _Needed(NamedTuple):
@@ -27,25 +27,23 @@ class _Needed(NamedTuple):
     sequence: int
 
 
-async def needs(connection: Connection) -> dict[int, int]:
-    """Return each stream's lowest sequence not matched for callbacks, or not yet fully
-    fanned out.
-    """
-    rows = await (await cursor_of(connection, _Needed).execute(SQL["needed"])).fetchall()
+async def lowest_needed_sequences(connection: Connection) -> dict[int, int]:
+    """Return the lowest sequence of each stream that is not matched or fanned out completely."""
+    rows = await fetch_all(connection, _Needed, SQL["needed"])
     return {row.stream_id: row.sequence for row in rows}
 
 
-async def release(connection: Connection, partition_id: int) -> bool:
-    """Copy the events of a partition to be dropped into pending deliveries; return True
-    when done.
-    """
+async def copy_pending_payloads(connection: Connection, partition_id: int) -> bool:
+    """Copy the events of a partition to be dropped into pending deliveries; True when done."""
     values = {"partition_id": partition_id, "rows_max": limits.RETAINED_ROWS_MAX}
     while (await connection.execute(SQL["copy_events"], values)).rowcount:
         pass
     return True
 
 
-async def shed(archive: PartitionArchive | None, connection: Connection, low_space: bool) -> bool:
+async def drop_oldest_partition(
+    archive: PartitionArchive | None, connection: Connection, low_space: bool
+) -> bool:
     """Drop the oldest partition of deliveries whose events were removed: at once if it is empty,
     space is low, or there are too many such partitions. Pending deliveries move to another
     partition. The rows are archived first, if there is an archive; if space is low, they are
@@ -53,25 +51,19 @@ async def shed(archive: PartitionArchive | None, connection: Connection, low_spa
 
     Return True if a partition was dropped. It excludes the timetable's retirement meanwhile.
     """
-    partition_ids = await (await scalars(connection).execute(SQL["outlived"])).fetchall()
+    partition_ids = await fetch_values(connection, SQL["outlived"])
     crowded = len(partition_ids) > limits.RETAINED_PARTITIONS_MAX
     for place, partition_id in enumerate(partition_ids):
         first = place == 0 and (low_space or crowded)
-        if first or await _is_empty(connection, partition_id):
+        if first or await fetch_value(connection, SQL["is_empty"], (partition_id,)):
             return await _retire(connection, partition_id, archive, low_space)
     return False
-
-
-async def _is_empty(connection: Connection, partition_id: int) -> bool:
-    return bool(
-        await (await scalars(connection).execute(SQL["is_empty"], (partition_id,))).fetchone()
-    )
 
 
 async def _retire(
     connection: Connection, partition_id: int, archive: PartitionArchive | None, low_space: bool
 ) -> bool:
-    if not await (await scalars(connection).execute(SQL["lock_retirement"])).fetchone():
+    if not await fetch_value(connection, SQL["lock_retirement"]):
         return False
     try:
         return await retire_deliveries_partition(

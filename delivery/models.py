@@ -13,7 +13,6 @@ from django.db.models import (
     CompositePrimaryKey,
     DateTimeField,
     FloatField,
-    ForeignKey,
     Index,
     IntegerField,
     OneToOneField,
@@ -24,7 +23,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import NEVER, Segment, Stream
-from eventhub.postgresql.tables import MultirangeField, TableStorage
+from eventhub.postgresql.tables import MultirangeField, Reference, TableStorage
 from registrations.models import Endpoint
 
 PENDING = Q(state="pending")
@@ -107,20 +106,14 @@ class Delivery(models.Model):
         DROPPED = "dropped"
         EXPIRED = "expired"
 
-    pk = CompositePrimaryKey("partition_id", "endpoint_id", "segment_id", "sequence", "run")
+    pk = CompositePrimaryKey("partition_id", "endpoint_id", "segment_id", "sequence")
     partition_id = IntegerField(db_comment="the partition")
-    endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
-    segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
+    endpoint = Reference(Endpoint)
+    segment = Reference(Segment)
     sequence = BigIntegerField()
-    run = IntegerField(db_default=0, db_comment="0: live")
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    zone = ForeignKey(
-        Zone,
-        models.DO_NOTHING,
-        null=True,
-        db_constraint=False,
-        db_index=False,
-        db_comment="zone of the endpoint; null: there never was such an endpoint",
+    stream = Reference(Stream)
+    zone = Reference(
+        Zone, null=True, db_comment="zone of the endpoint; null: there never was such an endpoint"
     )
     ordered = BooleanField(
         db_default=False, db_comment="the endpoint's setting when the row was written"
@@ -184,7 +177,7 @@ class Delivery(models.Model):
                 name="deliveries_parallel",
             ),
             Index(
-                fields=["endpoint", "stream", "run", "sequence"],
+                fields=["endpoint", "stream", "sequence"],
                 condition=PENDING & Q(ordered=True),
                 name="deliveries_ordered",
             ),
@@ -194,28 +187,24 @@ class Delivery(models.Model):
                 name="deliveries_dead_lettered",
             ),
             Index(
-                fields=["endpoint", "stream", "run"],
+                fields=["endpoint", "stream"],
                 condition=PENDING & Q(gap_first__isnull=False),
                 name="deliveries_notices",
             ),
             Index(
-                fields=["zone", "state", "partition_id", "segment", "sequence", "endpoint", "run"],
+                fields=["zone", "state", "partition_id", "segment", "sequence", "endpoint"],
                 condition=~Q(state__in=["pending", "delivered"]),
                 name="deliveries_ended",
             ),
         )
 
-    def __str__(self) -> str:
-        return f"{self.endpoint_id}: {self.segment_id}.{self.sequence}"
-
 
 class Lane(models.Model):
     """An ordered lane held by a worker: only the holder of the token posts its oldest delivery."""
 
-    pk = CompositePrimaryKey("endpoint_id", "stream_id", "run")
-    endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    run = IntegerField()
+    pk = CompositePrimaryKey("endpoint_id", "stream_id")
+    endpoint = Reference(Endpoint)
+    stream = Reference(Stream)
     token = UUIDField()
     expires_at = DateTimeField()
 
@@ -224,9 +213,6 @@ class Lane(models.Model):
     class Meta:
         db_table = "lanes"
         db_table_comment = "ordered lanes that workers hold"
-
-    def __str__(self) -> str:
-        return f"{self.endpoint_id}/{self.stream_id}"
 
 
 class CallbackWorker(models.Model):
@@ -260,13 +246,7 @@ class Backoff(models.Model):
     failures = IntegerField(db_comment="failed attempts in a row")
     failing_since = DateTimeField(db_comment="when the first of these was written")
     single_delivery = BooleanField(db_comment="all of these were attempts of one delivery")
-    segment = ForeignKey(
-        Segment,
-        models.DO_NOTHING,
-        db_constraint=False,
-        db_index=False,
-        db_comment="segment of the first event that failed",
-    )
+    segment = Reference(Segment, db_comment="segment of the first event that failed")
     sequence = BigIntegerField()
     retry_after_s = FloatField(db_comment="Retry-After of the last response; 0: none")
     pause_s = FloatField(db_comment="upper bound of the pause; 0: not in backoff")
@@ -288,14 +268,12 @@ class Backoff(models.Model):
 
 
 class Fanout(models.Model):
-    """An event that matched so many endpoints that its deliveries are written in batches, in
-    parallel with the stream's other events.
-    """
+    """An event with so many endpoints that its deliveries are written later, in batches."""
 
     pk = CompositePrimaryKey("stream_id", "sequence")
     partition_id = IntegerField()
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
+    stream = Reference(Stream)
+    segment = Reference(Segment)
     sequence = BigIntegerField()
     endpoints = ArrayField(BigIntegerField(), db_comment="ascending")
     registrations = ArrayField(
@@ -322,9 +300,6 @@ class Fanout(models.Model):
         db_table = "fanouts"
         db_table_comment = "events whose deliveries are written in batches"
 
-    def __str__(self) -> str:
-        return f"{self.stream_id}: {self.sequence}"
-
 
 class EndpointLoss(models.Model):
     """Deliveries of one kind that an endpoint did not receive and that are not announced yet.
@@ -336,7 +311,7 @@ class EndpointLoss(models.Model):
         DROPPED = "dropped"
 
     pk = CompositePrimaryKey("endpoint_id", "kind")
-    endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
+    endpoint = Reference(Endpoint)
     kind = TextField(choices=Kind, db_comment="dropped: the backlog exceeded its bounds")
     deliveries = BigIntegerField(db_comment="deliveries since the last announcement")
     first = ArrayField(
@@ -361,22 +336,16 @@ class EndpointLoss(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"{self.endpoint_id}: {self.deliveries} {self.kind}"
-
 
 class Attempt(models.Model):
     """One attempt of one delivery."""
 
-    pk = CompositePrimaryKey(
-        "endpoint_id", "segment_id", "sequence", "run", "attempted_at", "number"
-    )
+    pk = CompositePrimaryKey("endpoint_id", "segment_id", "sequence", "attempted_at", "number")
     attempted_at = DateTimeField(db_comment="when the request was sent")
     partition_id = IntegerField()
-    endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_constraint=False, db_index=False)
-    segment = ForeignKey(Segment, models.DO_NOTHING, db_constraint=False, db_index=False)
+    endpoint = Reference(Endpoint)
+    segment = Reference(Segment)
     sequence = BigIntegerField()
-    run = IntegerField()
     number = IntegerField(db_comment="1, 2, 3, ...")
     outcome = TextField(
         db_comment="delivered, or the failure: status, timeout, refused_address, ..."
@@ -395,9 +364,6 @@ class Attempt(models.Model):
         db_table = "attempts"
         db_table_comment = "attempts of deliveries, partitioned by day (UTC)"
 
-    def __str__(self) -> str:
-        return f"{self.number}: {self.outcome}"
-
 
 class Listener(models.Model):
     """A client's subscription to one stream over one connection, and what was delivered to it: the
@@ -407,15 +373,9 @@ class Listener(models.Model):
     pk = CompositePrimaryKey("started_at", "id")
     started_at = DateTimeField()
     id = BigIntegerField(db_comment="from the sequence listener_ids")
-    zone = ForeignKey(
-        Zone,
-        models.DO_NOTHING,
-        db_constraint=False,
-        db_index=False,
-        db_comment="the client's zone",
-    )
-    client = ForeignKey(Client, models.DO_NOTHING, db_constraint=False, db_index=False)
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    zone = Reference(Zone, db_comment="the client's zone")
+    client = Reference(Client)
+    stream = Reference(Stream)
     node = TextField(
         db_comment="random name of the process that served it; new at each start of a process"
     )
@@ -463,14 +423,9 @@ class Listener(models.Model):
         db_table_comment = "listeners and what was delivered to them, partitioned by day (UTC)"
         indexes = (Index(fields=["client", "-started_at", "-id"], name="listeners_of_client"),)
 
-    def __str__(self) -> str:
-        return f"{self.id}"
-
 
 class RetiredPartition(models.Model):
-    """A partition of deliveries, attempts or listeners that was dropped from the database; written
-    in the transaction that drops it.
-    """
+    """A partition that was dropped, written in the transaction that drops it."""
 
     id = models.BigAutoField(primary_key=True)
     parent = TextField(db_comment="deliveries, attempts, listeners")

@@ -1,43 +1,52 @@
-"""Reads deliveries with their attempts, and listeners, that the actor may see: both the endpoint
-or the client, and the stream. Django module.
+"""Reads deliveries, attempts and listeners that the actor may see, and the overview of a zone.
+Django module.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
+import psycopg
+from django.db import transaction
 from django.db.models import Case, F, Field, Lookup, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.fields.tuple_lookups import TupleGreaterThanOrEqual, TupleLessThan
 from django.db.models.functions import Coalesce
+from psycopg.rows import dict_row
 
 from delivery.errors import UnknownDelivery
+from delivery.health import watch
 from delivery.models import PENDING, Attempt, Delivery, Listener
 from eventhub.access.principal import Actor, is_shown
 from eventhub.api.announcements import raw_connection
 from eventhub.api.pagination import Page, PreparedPage, text_of, values_of
 from eventhub.base import limits
+from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.base.errors import EventHubError
+from eventhub.base.version import VERSION
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.eventlog.models import EventRow, Segment
+from eventhub.postgresql import queries
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
-from registrations.owners import listenable_streams, owner, require_some_listen, scope
+from registrations.scope import listenable_streams, owner, require_some_listen, scope
+
+SQL = queries.load("delivery/sql/overview.sql")
 
 # The key of a delivery, and its position in a list. The partition may change: a pending delivery
 # moves when its partition is retired.
 KEY_FIELDS: tuple[Field, ...] = tuple(
-    map(Delivery._meta.get_field, ("endpoint", "partition_id", "segment", "sequence", "run"))
+    map(Delivery._meta.get_field, ("endpoint", "partition_id", "segment", "sequence"))
 )
 LISTED_FIELDS = (
     *(field.attname for field in KEY_FIELDS),
     *("stream_name", "segment_uuid", "registrations", "state", "attempts", "due_at", "created_at"),
     *("finished_at", "gap_first", "gap_reason"),
 )
-_BY_AGE = ("partition_id", "segment_id", "sequence", "endpoint_id", "run")
+_BY_AGE = ("partition_id", "segment_id", "sequence", "endpoint_id")
 
 
 def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QuerySet[Delivery]:
@@ -51,9 +60,7 @@ def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QueryS
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
-    """Return the deliveries of one event. Raise Forbidden if its stream is not the actor's to
-    listen to.
-    """
+    """Return the deliveries of one event. Raise Forbidden for a stream without `listen`."""
     segments = Segment.objects.filter(_of_streams(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
     return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
@@ -94,8 +101,8 @@ def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:
     attempts. Raise UnknownDelivery if there is none or it is another client's, and Forbidden if the
     actor may not listen to its stream.
     """
-    endpoint_id, _, segment_id, sequence, run = key
-    name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence, "run": run}
+    endpoint_id, _, segment_id, sequence = key
+    name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence}
     event = EventRow.objects.filter(
         partition_id=OuterRef("segment__partition_id"),
         segment_id=OuterRef("segment_id"),
@@ -181,5 +188,49 @@ def _of_streams(actor: Actor, stream: str | None) -> Q:
 
 def _than(lookup: type[Lookup], cursor: str) -> Lookup:
     """Return a comparison of deliveries with a cursor, by age."""
-    endpoint, *key, run = values_of(cursor, KEY_FIELDS)
-    return lookup(tuple(map(F, _BY_AGE)), (*key, endpoint, run))
+    endpoint, *key = values_of(cursor, KEY_FIELDS)
+    return lookup(tuple(map(F, _BY_AGE)), (*key, endpoint))
+
+
+def overview(*, zone_id: int) -> dict[str, Any]:
+    """Return a zone's overview, at a cost that does not grow with it: counts end at
+    OVERVIEW_COUNT_MAX, and a count that takes too long is left out.
+    """
+    at_us, health = SystemClock().now_us(), watch.last_report()
+    values = {
+        "zone": zone_id,
+        "streams_max": limits.OVERVIEW_STREAMS_MAX,
+        "count_max": limits.OVERVIEW_COUNT_MAX,
+        "silent_s": limits.HEALTH_SILENT_S_MAX,
+    }
+    [totals] = _read("totals", values)
+    [endpoints] = _read("endpoints", values)
+    [processes] = _read("processes", values)
+    pending = _read_in_time("pending", values) or {"pending": None, "due": None}
+    dead_lettered = _read_in_time("dead_lettered", values) or {"dead_lettered": None}
+    return {
+        **totals,
+        "at": at_us,
+        "version": VERSION,
+        "streams": _read("streams", values),
+        "backlog": {**pending, **dead_lettered},
+        "endpoints": endpoints,
+        "processes": processes,
+        "health": health and health.json(),
+    }
+
+
+def _read(name: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+    return raw_connection().cursor(row_factory=dict_row).execute(SQL[name], values).fetchall()
+
+
+def _read_in_time(name: str, values: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the only row of a statement, or None if it takes too long."""
+    timeout = (f"{limits.OVERVIEW_COUNT_MS_MAX}ms",)
+    try:
+        with transaction.atomic():
+            raw_connection().execute("SELECT set_config('statement_timeout', %s, true)", timeout)
+            [found] = _read(name, values)
+            return found
+    except psycopg.errors.QueryCanceled:
+        return None

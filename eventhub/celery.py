@@ -36,9 +36,9 @@ from eventhub.worker.beat import TIMETABLE
 from eventhub.worker.delivery_task import DeliverTask
 from eventhub.worker.steps import attach
 from eventhub.worker.task_base import HubTask, progress
-from registrations.match_index.builds.task import IndexBuildJob
+from registrations.match_index.builds.task import IndexBuilder
 from registrations.purge import VersionPurge
-from sparkjobs.runs.task import RunJob, request_scheduled_run
+from sparkjobs.runs.task import RunPerformer, request_scheduled_run
 
 app = Celery("eventhub", broker=broker_url(require_env().redis_url), task_cls=HubTask)
 app.conf.update(
@@ -55,7 +55,7 @@ app.conf.update(
     task_default_queue=UPKEEP,
     task_queues=[Queue(name) for name in SLOTS],
     task_routes={task: {"queue": queue} for task, queue in QUEUES.items()},
-    worker_direct=True,  # a queue for each worker, for the units of its own drain
+    worker_direct=True,  # a queue for each worker, for the units of its own dispatcher
     worker_pool="threads",
     worker_concurrency=threads(SLOTS),
     worker_prefetch_multiplier=1,
@@ -66,9 +66,9 @@ app.conf.update(
     beat_scheduler="eventhub.worker.beat:SteadyScheduler",
 )
 _archiving = ArchiveProcess()
-_indexing = IndexBuildJob(SystemClock())
+_indexing = IndexBuilder(SystemClock())
 _purging = VersionPurge(SystemClock())
-_running = RunJob()
+_running = RunPerformer()
 progress.update(
     {ARCHIVE: _archiving.at_work, BUILD_INDEXES: _indexing.at_work, RUN_JOBS: _running.at_work}
 )
@@ -192,4 +192,4 @@ def _stop_work(**_: Any) -> None:
     _indexing.stop()
     _running.stop()
     if DeliverTask.runner is not None:
-        DeliverTask.runner.drain.leave()
+        DeliverTask.runner.dispatcher.leave()

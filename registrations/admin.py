@@ -11,17 +11,17 @@ from registrations.models import (
     PurgedVersion,
     Registration,
     RegistrationGroup,
+    RegistrationOwner,
     RegistrationVersion,
-    Session,
     Suspension,
 )
 
 
-@admin.register(Session)
-class SessionAdmin(ReadOnly):
-    list_display = ("id", "client", "name", "registrations", "created_at")
+@admin.register(RegistrationOwner)
+class RegistrationOwnerAdmin(ReadOnly):
+    list_display = ("client", "registrations")
     list_select_related = ("client",)
-    search_fields = ("name", "client__name")
+    search_fields = ("client__name",)
 
 
 @admin.register(Endpoint)
@@ -35,14 +35,7 @@ class EndpointAdmin(ReadOnly):
 
 @admin.register(EndpointHealth)
 class EndpointHealthAdmin(ReadOnly):
-    list_display = (
-        "endpoint",
-        "outcome",
-        "status",
-        "attempted_at",
-        "delivered_at",
-        "failing_since",
-    )
+    list_display = ("endpoint", "outcome", "status", "attempted_at", "delivered_at")
     list_filter = ("outcome", ("failing_since", admin.EmptyFieldListFilter))
     list_select_related = ("endpoint",)
 
@@ -69,9 +62,9 @@ class SuspensionAdmin(ReadOnly):
 
 @admin.register(Registration)
 class RegistrationAdmin(ReadOnly):
-    list_display = ("id", "client", "session", "key", "created_at", "deleted_at")
+    list_display = ("id", "client", "key", "created_at", "deleted_at")
     list_filter = (("deleted_at", admin.EmptyFieldListFilter),)
-    list_select_related = ("client", "session")
+    list_select_related = ("client",)
     search_fields = ("=key", "=client__name")
 
 

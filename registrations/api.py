@@ -1,6 +1,4 @@
-"""The API of registrations (create one or many, list, change, end) and of filter languages.
-Django module.
-"""
+"""The API of registrations and of filter languages. Django module."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -29,8 +27,8 @@ from registrations.filters.errors import FilterSyntax, FilterTooLarge, UnknownLa
 from registrations.filters.languages import LANGUAGES, Language
 from registrations.filtersets import RegistrationFilters
 from registrations.models import Registration
-from registrations.owners import owner
 from registrations.requests import parse_change, parse_new
+from registrations.scope import owner
 from registrations.selectors import list_registrations
 from registrations.serializers import (
     CREATED_ONE_OR_MORE,
@@ -110,9 +108,9 @@ class Registrations(ResourceView):
         body=RegistrationChangeSerializer,
     )
     def partial_update(self, request: Request, **kwargs: Any) -> Response:
-        ticket, change = self.key, parse_change(request.data)
+        change = parse_change(request.data)
         found = services.change_registration(
-            actor=self.actor, id=ticket, change=change, if_match=self.if_match
+            actor=self.actor, id=self.key, change=change, if_match=self.if_match
         )
         return self.answer(found)
 

@@ -17,11 +17,11 @@ import psycopg
 
 from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
-from eventhub.postgresql.rows import cursor_of, named, scalars, tuples_of
-from registrations.compiled import COMPILED_FILTERS
+from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value, named, tuples_of
+from registrations.compiled_filter_cache import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot
 from registrations.matching.spec import Specs
-from registrations.matching.stream_matcher import AUTO
+from registrations.matching.strategies import AUTO
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 SQL = queries.load("registrations/sql/catalog.sql")
@@ -130,9 +130,7 @@ async def versions_of_stream(
 async def versions_of_barriers(
     connection: Connection, barriers: Sequence[int], stream_id: int
 ) -> list[StoredVersion]:
-    """Return the versions with an endpoint that begin or end at the barriers, including versions
-    that never applied to an event.
-    """
+    """Return the versions with an endpoint that begin or end at the barriers."""
     return await _read(connection, ChangedVersionQuery(stream_id, barriers=list(barriers)))
 
 
@@ -145,9 +143,7 @@ async def versions_since(connection: Connection, facts: EpochFacts) -> list[Stor
 
 
 async def ended_since(connection: Connection, facts: EpochFacts) -> dict[int, int]:
-    """Return the versions that ended, or may have ended, since an epoch's snapshot, with the last
-    sequence that each applies to.
-    """
+    """Return the versions that may have ended since an epoch's snapshot, with their ends."""
     values = {"stream_id": facts.stream, "xmin": str(facts.xmin)}
     cursor = await tuples_of(connection, _EndedVersion).execute(SQL["ended_since"], values)
     found: dict[int, int] = {}
@@ -157,23 +153,20 @@ async def ended_since(connection: Connection, facts: EpochFacts) -> dict[int, in
     return found
 
 
-async def moment_of(connection: Connection, stream_id: int) -> StreamSnapshot | None:
+async def stream_snapshot(connection: Connection, stream_id: int) -> StreamSnapshot | None:
     """Return the state of the stream in the snapshot of this transaction; None if it is unknown."""
-    query = cursor_of(connection, StreamSnapshot)
-    return await (await query.execute(SQL["moment"], (stream_id,))).fetchone()
+    return await fetch_one(connection, StreamSnapshot, SQL["moment"], (stream_id,))
 
 
 async def client_names(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
-    cursor = await cursor_of(connection, _ClientName).execute(SQL["client_names"], (list(ids),))
-    return {row.id: intern(row.name) for row in await cursor.fetchall()}
+    rows = await fetch_all(connection, _ClientName, SQL["client_names"], (list(ids),))
+    return {row.id: intern(row.name) for row in rows}
 
 
 async def versions_of_registrations(
     connection: Connection, ids: Sequence[int], stream_id: int, after: int
 ) -> list[StoredVersion]:
-    """Return the versions of some registrations that can apply to an event after that sequence,
-    with an endpoint or without.
-    """
+    """Return the versions of registrations that can apply to events after a sequence."""
     return await _read(connection, VersionQuery(stream_id, after=after, registrations=list(ids)))
 
 
@@ -196,17 +189,15 @@ async def suspensions_of(
     if not ids:
         return {}
     values = {"groups": list(ids), "stream_id": stream_id, "after": after}
-    cursor = await cursor_of(connection, _GroupSuspension).execute(SQL["suspensions"], values)
     found: dict[int, list[SuspensionSpan]] = {group: [] for group in ids}
-    for row in await cursor.fetchall():
+    for row in await fetch_all(connection, _GroupSuspension, SQL["suspensions"], values):
         found[row.group_id].append(row.suspension)
     return {group: tuple(suspensions) for group, suspensions in found.items()}
 
 
 async def strategy_of(connection: Connection, stream_id: int) -> str:
     """Return the strategy by which the stream's events are matched."""
-    found = await scalars(connection).execute(SQL["strategy"], (stream_id,))
-    return await found.fetchone() or AUTO
+    return await fetch_value(connection, SQL["strategy"], (stream_id,)) or AUTO
 
 
 async def streams_with_callbacks(
@@ -216,15 +207,12 @@ async def streams_with_callbacks(
     `xmin`, return only those that may have got one since `oldest_transaction` returned that value.
     """
     values = {"known": list(known), "xmin": xmin}
-    found = await cursor_of(connection, CallbackStream).execute(
-        SQL["streams_with_callbacks"], values
-    )
-    return await found.fetchall()
+    return await fetch_all(connection, CallbackStream, SQL["streams_with_callbacks"], values)
 
 
 async def oldest_transaction(connection: Connection) -> str:
     """Return the id of the oldest transaction that may still be open."""
-    return await (await scalars(connection).execute(SQL["xmin"])).fetchone() or "0"
+    return await fetch_value(connection, SQL["xmin"]) or "0"
 
 
 async def live_registrations(
@@ -232,8 +220,8 @@ async def live_registrations(
 ) -> list[LiveRegistration]:
     """Return the live registrations of the client among the ids, ascending."""
     values = {"client_id": client_id, "registrations": list(ids)}
-    found = await cursor_of(connection, LiveRegistration).execute(SQL["live_registrations"], values)
-    return [row._replace(streams=tuple(row.streams)) for row in await found.fetchall()]
+    found = await fetch_all(connection, LiveRegistration, SQL["live_registrations"], values)
+    return [row._replace(streams=tuple(row.streams)) for row in found]
 
 
 def _compile(

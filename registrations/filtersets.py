@@ -3,8 +3,8 @@
 from django.db.models import QuerySet
 
 from eventhub.api.filters import FilterSet, FlagFilter, NameFilter, NumberFilter, TextFilter
-from registrations.owners import owner
 from registrations.requests import key_of
+from registrations.scope import owner
 
 
 class OwnedFilterSet(FilterSet):

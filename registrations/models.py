@@ -1,4 +1,4 @@
-"""The tables of registrations: a session owns registrations, a registration has immutable versions,
+"""The tables of registrations: a client owns registrations, a registration has immutable versions,
 and an endpoint receives callbacks. Django module.
 
 SQL (sql/) writes versions, barriers and suspensions under the locks of the stream heads.
@@ -27,7 +27,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import Stream
-from eventhub.postgresql.tables import CurrentXid, JsonTextField, TableStorage, Xid8Field
+from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
@@ -42,26 +42,18 @@ class LiveManager(models.Manager):
         return self.filter(LIVE)
 
 
-class Session(models.Model):
-    """The owner of a client's registrations. The session `default` is created with the client's
-    first registration or endpoint.
-    """
+class RegistrationOwner(models.Model):
+    """A client with registrations or endpoints. Adding, changing or ending one locks the row."""
 
-    id = models.BigAutoField(primary_key=True)
-    client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
-    name = TextField()
-    registrations = IntegerField(
-        db_default=0, db_comment="live ones; creating or ending one locks the row"
-    )
-    created_at = DateTimeField(db_default=TransactionNow())
+    client = OneToOneField(Client, models.DO_NOTHING, primary_key=True)
+    registrations = IntegerField(db_default=0, db_comment="live ones")
 
     class Meta:
-        db_table = "sessions"
-        db_table_comment = "owners of registrations"
-        constraints = (UniqueConstraint(fields=["client", "name"], name="sessions_by_name"),)
+        db_table = "registration_owners"
+        db_table_comment = "clients with registrations or endpoints"
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.client_id}: {self.registrations}"
 
 
 class Endpoint(models.Model):
@@ -114,9 +106,7 @@ class Endpoint(models.Model):
 
 
 class EndpointHealth(models.Model):
-    """The latest results of an endpoint's callbacks, written with them when the outcome changes,
-    otherwise at intervals.
-    """
+    """The latest results of an endpoint's callbacks, written on a change, or at intervals."""
 
     endpoint = OneToOneField(
         Endpoint,
@@ -208,15 +198,12 @@ class GroupStream(models.Model):
 
     pk = CompositePrimaryKey("group_id", "stream_id")
     group = ForeignKey(RegistrationGroup, models.DO_NOTHING, db_index=False)
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    stream = Reference(Stream)
     registrations = IntegerField(db_comment="live ones of the group that name the stream now")
 
     class Meta:
         db_table = "group_streams"
         db_table_comment = "streams that a group's registrations name or ever named"
-
-    def __str__(self) -> str:
-        return f"{self.group_id}/{self.stream_id}"
 
 
 class Suspension(models.Model):
@@ -262,10 +249,9 @@ class Suspension(models.Model):
 class Registration(models.Model):
     """A subscription of a client; its versions say what it matches."""
 
-    id = models.BigAutoField(primary_key=True, db_comment="ticket")
+    id = models.BigAutoField(primary_key=True)
     zone = ForeignKey(Zone, models.DO_NOTHING, db_index=False)
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
-    session = ForeignKey(Session, models.DO_NOTHING, db_index=False)
     key = TextField(null=True, db_comment="the client's own name for it, an idempotency key")
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
@@ -297,9 +283,7 @@ class Registration(models.Model):
 
 
 class RegistrationVersion(models.Model):
-    """The definition of a registration from one barrier (exclusive) to another (inclusive). The
-    only change to a version is that it ends.
-    """
+    """The definition of a registration between two barriers; it changes only by ending."""
 
     id = models.BigAutoField(primary_key=True, db_comment="id in matchers")
     registration = ForeignKey(Registration, models.DO_NOTHING, db_index=False)
@@ -382,7 +366,7 @@ class ListenInterest(models.Model):
     """
 
     pk = CompositePrimaryKey("stream_id", "client_id", "digest")
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
+    stream = Reference(Stream)
     client_id = BigIntegerField(db_comment="negative: an operator")
     digest = UUIDField(db_comment="hash of the filter")
     filter = TextField(db_comment="in predicate form")
@@ -392,14 +376,9 @@ class ListenInterest(models.Model):
         db_table = "listen_interests"
         db_table_comment = "filters of listeners on streams that may be quenched"
 
-    def __str__(self) -> str:
-        return self.filter
-
 
 class IndexBuild(models.Model):
-    """The last build of a stream's match index, and whether another one is requested. The manifest
-    in the data folder describes the index itself.
-    """
+    """The last build of a stream's match index, and whether another one is requested."""
 
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True, db_constraint=False)
     requested_at = DateTimeField(null=True, db_comment="set while a build is requested")
@@ -432,19 +411,16 @@ class IndexBuild(models.Model):
 class ExpensiveFilter(models.Model):
     """The part of a client's budget that a registration takes for every event of a stream. A
     registration that takes nothing (nearly every one) or is itself suspended has no row. Rows are
-    written with the versions, under the lock of the client's session.
+    written with the versions, under the lock of the client's row of `registration_owners`.
     """
 
     pk = CompositePrimaryKey("client_id", "stream_id", "registration_id")
-    client = ForeignKey(Client, models.DO_NOTHING, db_constraint=False, db_index=False)
-    stream = ForeignKey(Stream, models.DO_NOTHING, db_constraint=False, db_index=False)
-    registration = ForeignKey(Registration, models.DO_NOTHING, db_constraint=False, db_index=False)
-    cost = IntegerField(db_comment="in units of registrations/matching/budget.py")
+    client = Reference(Client)
+    stream = Reference(Stream)
+    registration = Reference(Registration)
+    cost = IntegerField(db_comment="in units of registrations/matching/cost.py")
 
     class Meta:
         db_table = "expensive_filters"
         db_table_comment = "filters that are evaluated for every event"
         indexes = (Index(fields=["registration"], name="expensive_by_registration"),)
-
-    def __str__(self) -> str:
-        return f"{self.registration_id}: {self.cost}"

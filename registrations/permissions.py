@@ -3,7 +3,7 @@
 from typing import Any
 
 from eventhub.api.permissions import IsAuthenticated
-from registrations.owners import require_some_listen
+from registrations.scope import require_some_listen
 
 
 class HasListenGrant(IsAuthenticated):

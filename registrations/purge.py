@@ -59,9 +59,7 @@ class _PurgedBarriers(NamedTuple):
 
 
 class VersionPurge:
-    """The maintenance task: walks over all ended versions and all barriers, one batch in one
-    transaction; a run continues where the last one's time ended.
-    """
+    """Deletes ended versions and barriers in batches; a run continues the previous one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -69,9 +67,7 @@ class VersionPurge:
         self._barrier = 0
 
     def run(self, database_url: str, data: Path) -> Purged:
-        """Delete for `VERSIONS_PURGE_S_MAX` seconds at most. `data`: the folder with the match
-        indexes.
-        """
+        """Delete for at most `VERSIONS_PURGE_S_MAX`. `data`: the folder with match indexes."""
         until_s = self._clock.monotonic_s() + limits.VERSIONS_PURGE_S_MAX
         versions = barriers = 0
         try:

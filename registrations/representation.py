@@ -1,6 +1,4 @@
-"""The representation of a registration in the API: its row, the names of its streams, and its
-parsed filter. Plain module.
-"""
+"""The representation of a registration in the API. Plain module."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +7,7 @@ import orjson
 
 from registrations.filter_source import PAIRS, FilterSource, stored_filter
 from registrations.filters.pairs import FIELDS
-from registrations.rows import RegistrationRow, Vector
+from registrations.statements import RegistrationRow, Vector
 
 
 def represent(
@@ -32,7 +30,7 @@ def represent(
         **row._asdict(),
         **pairs,
         "attributes": attributes,
-        "total": len(attributes),
+        "pair_count": len(attributes),
         "streams": [names[id] for id in row.streams],
         "filter": None if is_pairs else read.source,
         "predicate": predicate,

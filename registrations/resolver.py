@@ -12,13 +12,11 @@ import orjson
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.base.errors import EventHubError, UnknownStream
-from registrations import rows
-from registrations.endpoints import rows as endpoint_rows
+from registrations import statements
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
 from registrations.filter_source import FilterSource, changed_filter, same_filter, stored_filter
-from registrations.groups import rows as group_rows
 from registrations.requests import NewRegistration, RegistrationChange
-from registrations.rows import RegistrationDefinition, RegistrationRow, RegistrationStream
+from registrations.statements import RegistrationDefinition, RegistrationRow, RegistrationStream
 
 
 class Resolver:
@@ -45,7 +43,7 @@ class Resolver:
                 allowed.append(name)
             except EventHubError as error:
                 self._refused[name] = error
-        found = rows.streams_by_name(raw_connection(), self._actor.zone_id, allowed)
+        found = statements.streams_by_name(raw_connection(), self._actor.zone_id, allowed)
         self._streams |= {stream.name: stream for stream in found}
         unknown = [name for name in allowed if name not in self._streams]
         self._refused |= {name: UnknownStream(stream=name) for name in unknown}
@@ -55,17 +53,15 @@ class Resolver:
         items: Iterable[NewRegistration | RegistrationChange],
         found: Iterable[RegistrationRow] = (),
     ) -> None:
-        """Lock the groups and endpoints that the items and the found registrations name, FOR SHARE,
-        to the end of the transaction.
-        """
+        """Lock the groups and endpoints that items and registrations name FOR SHARE."""
         items, found = list(items), list(found)
         groups = {one.group for one in (*items, *found) if one.group is not None}
         ids = {item.endpoint for item in items if item.endpoint is not None}
         ids |= {one.endpoint_id for one in found if one.endpoint_id is not None}
         urls = {url for item in items if (url := _callback_of(item)) is not None}
         connection = raw_connection()
-        self._groups |= group_rows.lock_groups(connection, self._client_id, groups)
-        endpoints = endpoint_rows.lock_endpoints(connection, self._client_id, ids, urls)
+        self._groups |= statements.lock_groups(connection, self._client_id, groups)
+        endpoints = statements.lock_endpoints(connection, self._client_id, ids, urls)
         self._endpoints |= endpoints
         self._urls |= {url: id for id, url in reversed(endpoints.items())}  # the oldest of several
 

@@ -1,6 +1,4 @@
-"""The base of the views of endpoints and groups: clients own them, and a change locks the row.
-Django module.
-"""
+"""The base of the views of endpoints and groups, which clients own. Django module."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +11,12 @@ from eventhub.api.if_match import require_unchanged
 from eventhub.api.resource import ResourceView
 from registrations.filtersets import OwnedFilterSet
 from registrations.models import LIVE
-from registrations.owners import Owner, owner, scope
 from registrations.permissions import HasListenGrant
+from registrations.scope import Owner, owner, scope
 
 
 class OwnedView(ResourceView):
-    """A view of resources that belong to clients. An actor sees those of its own client, or of the
-    whole zone; others do not exist for it.
-    """
+    """A view of resources of clients: of the actor's own client, or of the whole zone."""
 
     permission_classes = (HasListenGrant,)
     filterset_class = OwnedFilterSet

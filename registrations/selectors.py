@@ -5,10 +5,10 @@ from typing import Any
 
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
-from registrations import rows
-from registrations.owners import listenable_streams, scope
+from registrations import statements
 from registrations.representation import represent
-from registrations.rows import RegistrationQuery
+from registrations.scope import listenable_streams, scope
+from registrations.statements import RegistrationQuery
 
 
 def list_registrations(
@@ -21,16 +21,16 @@ def list_registrations(
     connection = raw_connection()
     client_id = scope(actor=actor, name=client)
     if stream is not None:
-        known = rows.streams_by_name(connection, actor.zone_id, [stream])
+        known = statements.streams_by_name(connection, actor.zone_id, [stream])
         if not known:
             return []
         conditions["stream_id"] = known[0].id
     may = listenable_streams(actor=actor)._asdict()
-    found = rows.search(
+    found = statements.search(
         connection, RegistrationQuery(actor.zone_id, client_id, **conditions, **may)
     )
     if not found:
         return []
-    names = rows.stream_names(connection, {id for one in found for id in one.streams})
-    vectors = rows.vectors(connection, found)
+    names = statements.stream_names(connection, {id for one in found for id in one.streams})
+    vectors = statements.vectors(connection, found)
     return [represent(one, names, vectors[one.barrier]) for one in found]

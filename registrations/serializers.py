@@ -114,18 +114,17 @@ class CostSerializer(Serializer):
     )
     pairs = serializers.IntegerField(help_text="Number of equality tests in all alternatives.")
     tests = serializers.IntegerField(help_text="Number of other tests in all alternatives.")
-    budget = serializers.IntegerField(
+    every_event_cost = serializers.IntegerField(
         help_text="Cost of evaluating it for every event, in units of about 2 µs. A client has "
         f"{limits.FILTERS_TRIED_MAX:,} units on each stream."
     )
 
 
 class RegistrationSerializer(ChangedSerializer, Serializer):
-    """A registration (SUN-02), with the `total` of SUN-08."""
+    """A registration (SUN-02), with the number of pairs (SUN-08)."""
 
-    id = serializers.IntegerField(help_text="The ticket.")
+    id = serializers.IntegerField()
     client = serializers.CharField()
-    session = serializers.CharField()
     streams = serializers.ListField(child=serializers.CharField())
     domain = serializers.CharField(allow_null=True)
     type = serializers.CharField(allow_null=True)
@@ -144,7 +143,7 @@ class RegistrationSerializer(ChangedSerializer, Serializer):
     )
     cost = CostSerializer(help_text="The cost of matching it.")
     signature = serializers.ListField(child=serializers.CharField(), help_text=SIGNATURE_HELP)
-    total = serializers.IntegerField(help_text="Number of pairs in `attributes`.")
+    pair_count = serializers.IntegerField(help_text="Number of pairs in `attributes`.")
     endpoint = serializers.IntegerField(source="endpoint_id", allow_null=True)
     callback = serializers.CharField(source="url", allow_null=True, help_text="The endpoint's URL.")
     suspended = serializers.BooleanField(

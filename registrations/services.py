@@ -15,33 +15,29 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
-from registrations import models, rows
-from registrations.endpoints import rows as endpoint_rows
+from registrations import models, statements
 from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
 from registrations.errors import KeyTaken, UnknownRegistration
-from registrations.expensive import EvaluationBudget
-from registrations.groups import rows as group_rows
-from registrations.owners import Owner, scope
+from registrations.filter_budget import EvaluationBudget
 from registrations.representation import represent
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.resolver import Resolver, is_same_definition
-from registrations.rows import (
+from registrations.scope import Owner, scope
+from registrations.statements import (
     RegistrationDefinition,
     RegistrationQuery,
     RegistrationRow,
-    SessionRow,
     Vector,
     VersionRow,
 )
 
 
 class ChangePlan:
-    """The changes of one transaction to a client's registrations, at one barrier: collected, then
-    stored, and announced last.
-    """
+    """The changes of a transaction at one barrier: collected, stored, and announced last."""
 
-    def __init__(self, actor: Actor, owner: Owner, session: SessionRow) -> None:
-        self.actor, self.owner, self.session = actor, owner, session
+    def __init__(self, actor: Actor, owner: Owner, live: int) -> None:
+        self.actor, self.owner = actor, owner
+        self.live = live  # registrations that the client has
         self.creates: list[tuple[str | None, RegistrationDefinition]] = []  # key and definition
         self.changes: list[tuple[RegistrationRow, RegistrationDefinition]] = []
         self.ends: list[RegistrationRow] = []
@@ -50,13 +46,11 @@ class ChangePlan:
         self._streams: set[int] = set()
 
     def store(self, names: Mapping[int, str]) -> list[int]:
-        """Write the collected changes and return the ids of the new registrations. `names` are
-        those of the streams, by id.
-        """
+        """Write the collected changes; return the new ids. `names`: of the streams, by id."""
         connection = raw_connection()
-        self._barrier = rows.new_barrier(connection)
+        self._barrier = statements.new_barrier(connection)
         keys = [key for key, _ in self.creates]
-        ids = rows.insert(connection, self.actor.zone_id, self.session, keys)
+        ids = statements.insert(connection, self.actor.zone_id, self.owner.id, keys)
         created = [VersionRow(id, 1, *new) for id, new in zip(ids, self.creates, strict=True)]
         changed = [VersionRow(old.id, old.number + 1, old.key, new) for old, new in self.changes]
         ended = [VersionRow(old.id, old.number, old.key, old.definition) for old in self.ends]
@@ -68,18 +62,16 @@ class ChangePlan:
         for version in ended:
             self._add("registration.deleted", version, version.definition.streams, names)
         over = [version.registration for version in (*changed, *ended)]
-        rows.end_versions(connection, over, self._barrier)
-        rows.add_versions(connection, [*created, *changed], self._barrier)
-        rows.end(connection, [old.id for old in self.ends])
-        rows.count_session(connection, self.session, len(created) - len(ended))
+        statements.end_versions(connection, over, self._barrier)
+        statements.add_versions(connection, [*created, *changed], self._barrier)
+        statements.end(connection, [old.id for old in self.ends])
+        statements.count(connection, self.owner.id, len(created) - len(ended))
         return ids
 
     def announce(self) -> tuple[Vector, int]:
-        """Raise the barrier and announce every change. Return the barrier's positions and the last
-        sequence in `system`.
-        """
+        """Fill the barrier and announce the changes; return its positions and the last sequence."""
         prepared = prepare(zone=self.actor.zone, announcements=self.announcements)
-        vector = rows.raise_barrier(raw_connection(), self._barrier, self._streams)
+        vector = statements.fill_barrier(raw_connection(), self._barrier, self._streams)
         return vector, append_announced(prepared)[-1].sequence
 
     def _add(
@@ -110,7 +102,7 @@ def create_registrations(
     resolver = Resolver(actor, owner.id)
     resolver.look_up(name for item in items for name in item.streams)
     with transaction.atomic():
-        plan = ChangePlan(actor, owner, lock_session_with_room(owner.id, len(items)))
+        plan = ChangePlan(actor, owner, lock_owner_with_room(owner.id, len(items)))
         _refuse_taken(owner.id, items)
         resolver.lock(items)
         secrets = _new_endpoints(plan, resolver, items)
@@ -124,7 +116,7 @@ def create_registrations(
                 raise
             plan.creates.append((item.key, definition))
         names = resolver.stream_names()
-        created = rows.search(connection, RegistrationQuery(ids=plan.store(names)))
+        created = statements.search(connection, RegistrationQuery(ids=plan.store(names)))
         vector, _ = plan.announce()
     return [
         represent(row, names, vector, item.filter, secrets.get(row.endpoint_id or 0))
@@ -147,7 +139,7 @@ def change_registration(
         resolver.lock([change], [found])  # also the endpoint and group that it keeps
         definition = resolver.changed_definition(found, streams, change)
         if is_same_definition(found, definition):
-            vector = rows.vectors(connection, [found])[found.barrier]
+            vector = statements.vectors(connection, [found])[found.barrier]
             return represent(found, names, vector)
         EvaluationBudget(connection, plan.owner.id, [id]).take(
             definition.streams, definition.expensive, id
@@ -155,7 +147,7 @@ def change_registration(
         plan.changes.append((found, definition))
         names |= resolver.stream_names()
         plan.store(names)
-        [changed] = rows.search(connection, RegistrationQuery(ids=[id]))
+        [changed] = statements.search(connection, RegistrationQuery(ids=[id]))
         vector, _ = plan.announce()
     return represent(changed, names, vector)
 
@@ -174,38 +166,34 @@ def end_client(*, client_id: int, client: str) -> list[Announcement]:
     The heads stay locked, so the caller only appends the returned announcements after it.
     """
     connection = raw_connection()
-    session = rows.lock_session(connection, client_id)
-    if session is None:
+    if statements.lock_owner(connection, client_id) is None:
         return []
     announcements: list[Announcement] = []
-    barrier = rows.new_barrier(connection)
+    barrier = statements.new_barrier(connection)
     live = models.Registration.objects.live().filter(client_id=client_id)
     ids = [*live.values_list("pk", flat=True)]
-    streams = rows.end_versions(connection, ids, barrier)
+    streams = statements.end_versions(connection, ids, barrier)
     if ids:
-        rows.end(connection, ids)
-        rows.count_session(connection, session, -len(ids))
+        statements.end(connection, ids)
+        statements.count(connection, client_id, -len(ids))
         several = {"registration": None, "registrations": len(ids), "barrier": barrier}
         announcements.append(Announcement("registration.deleted", {"client": client, **several}))
-    group_rows.delete_of_client(connection, client_id)
-    endpoints = endpoint_rows.delete_of_client(connection, client_id)
+    endpoints = statements.delete_groups_and_endpoints(connection, client_id)
     if endpoints:
         attributes = {"client": client, "endpoint": None, "endpoints": endpoints}
         announcements.append(Announcement("endpoint.deleted", attributes))
-    rows.raise_barrier(connection, barrier, streams)
+    statements.fill_barrier(connection, barrier, streams)
     return announcements
 
 
-def lock_session_with_room(client_id: int, count: int) -> rows.SessionRow:
-    """Lock the client's session and check that it has room for `count` more registrations. Raises
-    NotFound, LimitReached.
-    """
-    session = rows.lock_session(raw_connection(), client_id)
-    if session is None:
+def lock_owner_with_room(client_id: int, count: int) -> int:
+    """Lock a client with room for `count` more, else raise; return how many it has."""
+    live = statements.lock_owner(raw_connection(), client_id)
+    if live is None:
         raise NotFound("This zone has no such client.", field="client")
-    if session.registrations + count > limits.REGISTRATIONS_PER_CLIENT_MAX:
+    if live + count > limits.REGISTRATIONS_PER_CLIENT_MAX:
         raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
-    return session
+    return live
 
 
 def require_listen_to_all(actor: Actor, found: RegistrationRow, names: dict[int, str]) -> None:
@@ -221,19 +209,17 @@ def _resource(actor: Actor, id: int) -> Resource:
 def _locked(
     actor: Actor, id: int, if_match: int | None
 ) -> tuple[ChangePlan, RegistrationRow, dict[int, str]]:
-    """Lock a live registration that the actor may change, and its client's session; return it with
-    the names of its streams. Raises UnknownRegistration, Forbidden, Changed.
-    """
+    """Lock a live registration and its client; return it with the names of its streams."""
     connection = raw_connection()
-    owner_id = rows.owner_of(connection, actor.zone_id, scope(actor=actor), id)
-    session = rows.lock_session(connection, owner_id) if owner_id else None
-    found = rows.lock_registrations(connection, [id] if session else [])
-    if session is None or not found:
+    owner_id = statements.owner_of(connection, actor.zone_id, scope(actor=actor), id)
+    live = statements.lock_owner(connection, owner_id) if owner_id else None
+    found = [] if live is None else statements.lock_registrations(connection, [id])
+    if owner_id is None or live is None or not found:
         raise UnknownRegistration(field="registration")
-    names = rows.stream_names(connection, found[0].streams)
+    names = statements.stream_names(connection, found[0].streams)
     require_listen_to_all(actor, found[0], names)
     require_unchanged(_resource(actor, id), if_match, version=found[0].number)
-    return ChangePlan(actor, Owner(session.client_id, found[0].client), session), found[0], names
+    return ChangePlan(actor, Owner(owner_id, found[0].client), live), found[0], names
 
 
 def _refuse_taken(client_id: int, items: Sequence[NewRegistration]) -> None:
@@ -241,7 +227,7 @@ def _refuse_taken(client_id: int, items: Sequence[NewRegistration]) -> None:
     keys = [item.key for item in items if item.key is not None]
     if not keys:
         return
-    known = rows.by_key(raw_connection(), client_id, keys)
+    known = statements.by_key(raw_connection(), client_id, keys)
     taken = {key for key, named in known.items() if named.live}
     for index, item in enumerate(items):
         if item.key in taken:

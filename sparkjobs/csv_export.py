@@ -1,6 +1,4 @@
-"""CSV files that are safe in spreadsheets: texts that look like formulas are escaped.
-Plain module.
-"""
+"""CSV files for spreadsheets: texts that look like formulas are escaped. Plain module."""
 
 from collections.abc import Iterable
 from pathlib import Path

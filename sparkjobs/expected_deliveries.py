@@ -1,6 +1,4 @@
-"""The endpoints to which an event must be delivered, recomputed on executors with the product's own
-matcher over indexes that the job has built (matchers.py). Spark module.
-"""
+"""The endpoints of an event, recomputed by the product's own matcher. Spark module."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -18,9 +16,9 @@ from registrations.match_index.format.index import open_base
 from registrations.match_index.format.layout import EXTRA
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS
-from registrations.matching.stream_matcher import Matching
+from registrations.matching.strategies import StreamStrategy
 from registrations.matching.versions import (
-    HoldRules,
+    EffectRules,
     Recipients,
     SuspensionSpan,
     add_by_columns,
@@ -28,7 +26,7 @@ from registrations.matching.versions import (
     without_ended,
 )
 from sparkjobs.matchers import InMemoryVersions, matcher_folder, read_names
-from sparkjobs.segment_reader import read_rows
+from sparkjobs.segment_files import read_rows
 from sparkjobs.tables import CLIENTS, SUSPENSIONS
 from sparkjobs.type_hierarchy import types_of_zone
 
@@ -92,16 +90,14 @@ class DeliveryMatcher:
             for shard in open_base(root).shards
         ]
         self._names = read_names(root)
-        self._memory = InMemoryVersions(root, Matching(hierarchy=hierarchy).new())
+        self._memory = InMemoryVersions(root, StreamStrategy(hierarchy=hierarchy).new())
         self._suspensions = suspensions_of(paths.inputs, stream.stream_id)
         self._groups: Callable[[], dict[str, frozenset[str]]] = lambda: _groups(
             paths.inputs, stream.zone_id
         )
 
     def load(self, first: int, last: int) -> None:
-        """Load what events of these sequences need; `expected` is exact for no others.
-        Raises OSError.
-        """
+        """Load what events of these sequences need, and no others. Raises OSError."""
         self._memory.load(first, last)
 
     @property
@@ -110,9 +106,7 @@ class DeliveryMatcher:
         return self._memory.versions.keys()
 
     def expected(self, event: Event, sequence: int, appended_us: int) -> list[ExpectedDelivery]:
-        """Return the event's expected deliveries, unordered; `load` must have covered the sequence.
-        Raises IndexDamaged.
-        """
+        """Return the expected deliveries, unordered, of a loaded sequence. Raises IndexDamaged."""
         found = self._expected(event, sequence)
         declared_us = self._types.declared_us(event)
         if declared_us is None or appended_us >= declared_us + _DECLARED_US:
@@ -143,7 +137,8 @@ class DeliveryMatcher:
     def _match(
         self, event: Event, sequence: int, groups_of: Callable[[str], frozenset[str]]
     ) -> dict[int, list[int]]:
-        recipients, rules = Recipients({}, {}, set()), HoldRules({}, self._suspensions, groups_of)
+        recipients = Recipients({}, {}, set())
+        rules = EffectRules({}, self._suspensions, groups_of)
         add_versions(self._memory.match(event), event, sequence, rules, recipients)
         for engine, columns in self._shards:
             positions = engine.match(event, positions=True).tolist()
@@ -160,7 +155,7 @@ class DeliveryMatcher:
         return recipients.endpoints
 
     def _sees(
-        self, event: Event, columns: "_ShardColumns", position: int, rules: HoldRules
+        self, event: Event, columns: "_ShardColumns", position: int, rules: EffectRules
     ) -> bool:
         name = self._names[columns.client[position]]
         return may_see(event, name, rules.groups_of(name))
@@ -208,9 +203,7 @@ def _columns(shard: Shard) -> _ShardColumns:
 
 @lru_cache(maxsize=_MATCHERS_OPEN_MAX)
 def matcher_of(paths: ExecutorPaths, stream: StreamInZone) -> DeliveryMatcher | None:
-    """Return this worker's matcher of a stream, opened on first use; None if the stream has no
-    callbacks.
-    """
+    """Return this worker's matcher of a stream; None if the stream has no callbacks."""
     return DeliveryMatcher(paths, stream) if paths.matcher(stream.stream_id).exists() else None
 
 

@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.compiled import CompiledFilters
+from registrations.compiled_filter_cache import CompiledFilters
 from registrations.match_index.format.builder import EpochPlan, build_columns
 from registrations.match_index.format.columns import EntryCollector, EntryColumns
 from registrations.match_index.format.errors import NotIndexable
@@ -51,9 +51,7 @@ def matcher_folder(work: str, stream_id: int) -> Path:
 
 
 def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFrame:
-    """Write the matcher of each stream with callbacks, when an action runs; a row per stream:
-    (stream_id, versions, in_memory).
-    """
+    """Write each stream's matcher when an action runs: (stream_id, versions, in_memory)."""
     system = streams.select(
         sf.col("id").alias("stream_id"), (sf.col("zone_id") == SYSTEM_ZONE).alias("is_system")
     )
@@ -80,9 +78,7 @@ def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFr
 
 
 def build_matcher(root: Path, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
-    """Build one stream's matcher from rows of `tables.VERSIONS` that name an endpoint. Return the
-    number of versions, and of those that no index holds.
-    """
+    """Build one stream's matcher; return the versions, and those that no index holds."""
     with _InMemoryVersionsFile(root) as in_memory:
         matcher = _MatcherBuild(in_memory)
         build_columns(root, matcher.shards(rows), EpochPlan(extra=COLUMNS, durable=False))
@@ -109,9 +105,7 @@ class InMemoryVersions:
         self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
 
     def load(self, first: int, last: int) -> None:
-        """Load the versions that can apply to these sequences and unload the others; versions
-        already loaded are not read again. Raises OSError.
-        """
+        """Load the versions that can apply to these sequences, and unload the others."""
         if self._is_empty:
             return
         until = ds.field("until")

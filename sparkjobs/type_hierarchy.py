@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pyarrow.dataset as ds
 
 from eventhub.event.envelope import Event, version_number
-from sparkjobs.segment_reader import read_rows
+from sparkjobs.segment_files import read_rows
 from sparkjobs.tables import TYPES
 
 
@@ -33,9 +33,7 @@ def declared_type(row: Any) -> DeclaredType:
 
 
 class ExportedHierarchy:
-    """The type hierarchy of a zone, as matchers use it. An undeclared type has no supertypes. One
-    thread at a time.
-    """
+    """The exported types of a zone. Undeclared ones have no supertypes. Not thread-safe."""
 
     def __init__(self, types: Iterable[DeclaredType]) -> None:
         self._types = {(each.domain, each.type): each for each in types}

@@ -12,7 +12,7 @@ from eventhub.base import limits, metrics
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import scalars
+from eventhub.postgresql.rows import fetch_values
 
 SQL = queries.load("delivery/sql/backoffs.sql")
 
@@ -20,8 +20,7 @@ SQL = queries.load("delivery/sql/backoffs.sql")
 async def take_probes(connection: Connection, endpoint_ids: Collection[int]) -> frozenset[int]:
     """Return those of the endpoints that this worker may now call with one request."""
     values = {"endpoints": int8_array([*endpoint_ids]), "probe_s": limits.CALLBACK_PROBE_S}
-    taken = await scalars(connection).execute(SQL["take_probes"], values)
-    return frozenset(await taken.fetchall())
+    return frozenset(await fetch_values(connection, SQL["take_probes"], values))
 
 
 async def return_probes(connection: Connection, endpoint_ids: Collection[int]) -> None:

@@ -22,7 +22,7 @@ from eventhub.event.envelope import Event
 from eventhub.event.json_codec import event_json, time_text
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog.stored import Cursor
-from registrations.endpoints.rows import Format
+from registrations.endpoints.statements import Format
 from registrations.filters.report import ReportTemplate
 
 EventKey = tuple[int, int, Format, ReportTemplate | None]  # segment id, sequence
@@ -45,9 +45,7 @@ class GapNotice(NamedTuple):
 
 
 class RequestContent(NamedTuple):
-    """The part of a request that depends on the event. `headers`: whole lines, with
-    Content-Type.
-    """
+    """The part of a request that depends on the event. `headers`: lines, with Content-Type."""
 
     headers: str
     body: bytes

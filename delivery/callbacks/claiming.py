@@ -1,6 +1,4 @@
-"""Claims of due deliveries, up to the free slots of this worker, which are then posted.
-SQL module.
-"""
+"""Claims due deliveries for the free slots of this worker, which then posts them. SQL module."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -10,19 +8,16 @@ from delivery.callbacks import claims
 from delivery.callbacks.backoffs import return_probes, take_probes
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneKey, ScanResult
 from delivery.callbacks.load import Loader
-from delivery.callbacks.posting import DrainContext, Posting
-from delivery.callbacks.prepared import PreparedDelivery
+from delivery.callbacks.posting import DispatcherContext, Posting, PreparedDelivery
 from delivery.callbacks.rotation import Rotation
 from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection
 
-_START = LaneKey(0, 0, -1)
+_START = LaneKey(0, 0)
 
 
 class _Scan(NamedTuple):
-    """A scan's due deliveries, by endpoint id or by lane, and the slots granted to each
-    endpoint.
-    """
+    """The due deliveries of a scan, by endpoint id or lane, and the slots granted by endpoint."""
 
     found: ScanResult
     due: dict[Any, CallbackEndpoint]
@@ -30,9 +25,9 @@ class _Scan(NamedTuple):
 
 
 class Claiming:
-    """The claims of one drain. `posting` posts what was claimed."""
+    """The claims of one dispatcher. `posting` posts what was claimed."""
 
-    def __init__(self, context: DrainContext, loader: Loader, posting: Posting) -> None:
+    def __init__(self, context: DispatcherContext, loader: Loader, posting: Posting) -> None:
         self._clock = context.clock
         self._slots = context.slots
         self._failures = context.failures
@@ -154,9 +149,7 @@ class Claiming:
         self.count += count
 
     async def _probes(self, connection: Connection, requested: dict[int, int]) -> frozenset[int]:
-        """Return the endpoints in backoff that this worker may probe. Remove from `requested` those
-        that other workers probe.
-        """
+        """Return the endpoints in backoff to probe, and drop from `requested` all others."""
         backing_off = [each for each in requested if self._failures.backs_off(each)]
         if not backing_off:
             return frozenset()

@@ -15,19 +15,18 @@ from eventhub.base import limits
 from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
-from eventhub.postgresql.rows import cursor_of, scalars
-from registrations.endpoints.rows import Format
+from eventhub.postgresql.rows import fetch_all, fetch_value
+from registrations.endpoints.statements import Format
 from registrations.filters.report import ReportTemplate, stored_report
 
 SQL = queries.load("delivery/sql/callbacks.sql")
 
 
 class LaneKey(NamedTuple):
-    """A lane: the ordered queue of one endpoint, one stream and one run."""
+    """A lane: the ordered queue of one endpoint and one stream."""
 
     endpoint_id: int
     stream_id: int
-    run: int
 
 
 class CallbackEndpoint(NamedTuple):
@@ -69,7 +68,6 @@ class Claimed(NamedTuple):
     endpoint_id: int
     segment_id: int
     sequence: int
-    run: int
     stream_id: int
     registrations: list[int]
     attempts: int
@@ -85,7 +83,7 @@ class Claimed(NamedTuple):
 
     @property
     def lane(self) -> LaneKey:
-        return LaneKey(self.endpoint_id, self.stream_id, self.run)
+        return LaneKey(self.endpoint_id, self.stream_id)
 
 
 class _RankedClaim(NamedTuple):
@@ -116,11 +114,10 @@ class _ScannedLane(NamedTuple):
 
     scanned: _ScannedEndpoint
     stream_id: int
-    run: int
 
     @property
     def lane(self) -> LaneKey:
-        return LaneKey(self.scanned.endpoint.id, self.stream_id, self.run)
+        return LaneKey(self.scanned.endpoint.id, self.stream_id)
 
 
 class ClaimedEvent(NamedTuple):
@@ -164,8 +161,8 @@ async def open_connection(url: str, name: str) -> Connection:
 async def scan_parallel(connection: Connection, after: int) -> ScanResult:
     """Return the endpoints with due deliveries, starting after the endpoint `after`."""
     bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX, **_pauses()}
-    query = cursor_of(connection, _ScannedEndpoint)
-    rows = await (await query.execute(SQL["scan_parallel"], bounds, binary=True)).fetchall()
+    statement = SQL["scan_parallel"]
+    rows = await fetch_all(connection, _ScannedEndpoint, statement, bounds, binary=True)
     due = {row.endpoint.id: row.endpoint for row in rows if row.is_due}
     last = rows[-1].endpoint.id if _is_page_full(rows) else None
     return ScanResult(due, *_failure_states(rows), last)
@@ -176,12 +173,10 @@ async def scan_ordered(connection: Connection, after: LaneKey) -> ScanResult:
     bounds = {
         "endpoint": after.endpoint_id,
         "stream": after.stream_id,
-        "run": after.run,
         "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
         **_pauses(),
     }
-    query = cursor_of(connection, _ScannedLane)
-    rows = await (await query.execute(SQL["scan_ordered"], bounds, binary=True)).fetchall()
+    rows = await fetch_all(connection, _ScannedLane, SQL["scan_ordered"], bounds, binary=True)
     due = {row.lane: row.scanned.endpoint for row in rows if row.scanned.is_due}
     last = rows[-1].lane if _is_page_full(rows) else None
     return ScanResult(due, *_failure_states([row.scanned for row in rows]), last)
@@ -234,8 +229,7 @@ async def claim_parallel(
         "token": token,
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
-    query = cursor_of(connection, Claimed)
-    return await (await query.execute(SQL["claim_parallel"], values, binary=True)).fetchall()
+    return await fetch_all(connection, Claimed, SQL["claim_parallel"], values, binary=True)
 
 
 async def claim_ordered(
@@ -253,14 +247,12 @@ async def claim_ordered(
     token = token or str(uuid4())
     terms = {"token": token, "claim_s": limits.CALLBACK_CLAIM_S}
     values = {**_lane_arrays(lanes), **terms, "probes": int8_array([*probes])}
-    query = cursor_of(connection, LaneKey)
-    taken = await (await query.execute(SQL["take_lanes"], values, binary=True)).fetchall()
+    taken = await fetch_all(connection, LaneKey, SQL["take_lanes"], values, binary=True)
     if not taken:
         return []
     bounds = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX, **retry_pauses()}
     requested = {**_lane_arrays(taken), **terms, **bounds}
-    claims = cursor_of(connection, _RankedClaim)
-    rows = await (await claims.execute(SQL["claim_lanes"], requested, binary=True)).fetchall()
+    rows = await fetch_all(connection, _RankedClaim, SQL["claim_lanes"], requested, binary=True)
     found: dict[LaneKey, list[Claimed]] = {lane: [] for lane in taken}
     behind: list[Claimed] = []
     for claimed, place in sorted(rows, key=attrgetter("place")):
@@ -296,11 +288,9 @@ async def cancel(connection: Connection, endpoint_id: int) -> int:
         "deliveries_max": limits.CALLBACK_CANCEL_DELIVERIES_MAX,
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
-    done = [
-        (await connection.execute(SQL[name], bounds)).rowcount
-        for name in ("cancel", "cancel_ordered")
-    ]
-    return sum(done)
+    parallel = await connection.execute(SQL["cancel"], bounds)
+    ordered = await connection.execute(SQL["cancel_ordered"], bounds)
+    return parallel.rowcount + ordered.rowcount
 
 
 async def forget_lanes(url: str) -> None:
@@ -317,8 +307,7 @@ async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list
         "segments": int8_array([segment for segment, _ in requested]),
         "sequences": int8_array([sequence for _, sequence in requested]),
     }
-    query = cursor_of(connection, ClaimedEvent)
-    return await (await query.execute(SQL["events"], values, binary=True)).fetchall()
+    return await fetch_all(connection, ClaimedEvent, SQL["events"], values, binary=True)
 
 
 async def retained_bytes(connection: Connection, claimed: Claimed) -> bytes | None:
@@ -327,39 +316,34 @@ async def retained_bytes(connection: Connection, claimed: Claimed) -> bytes | No
         "endpoint": claimed.endpoint_id,
         "segment": claimed.segment_id,
         "sequence": claimed.sequence,
-        "run": claimed.run,
     }
-    query = scalars(connection)
-    kept: bytes | None = await (
-        await query.execute(SQL["retained_bytes"], values, binary=True)
-    ).fetchone()
-    return kept
+    retained: bytes | None = await fetch_value(connection, SQL["retained_bytes"], values)
+    return retained
 
 
 async def removal_reason(connection: Connection, segment: int) -> str:
     """Return why the events of a segment were removed."""
-    query = await scalars(connection).execute(SQL["removal_reason"], {"segment": segment})
-    return await query.fetchone() or "dropped"
+    values = {"segment": segment}
+    return await fetch_value(connection, SQL["removal_reason"], values) or "dropped"
 
 
 async def load_segments(connection: Connection, segments: Iterable[int]) -> dict[int, SegmentName]:
     """Return the UUIDs of segments and the names of their streams, by the segments' ids."""
-    query = cursor_of(connection, _SegmentNameRow)
-    rows = await query.execute(SQL["segments"], {"segments": int8_array([*segments])})
-    return {id: SegmentName(segment, stream) async for id, segment, stream in rows}
+    values = {"segments": int8_array([*segments])}
+    rows = await fetch_all(connection, _SegmentNameRow, SQL["segments"], values)
+    return {id: SegmentName(segment, stream) for id, segment, stream in rows}
 
 
 async def load_annotations(
     connection: Connection, versions: Iterable[int]
 ) -> dict[int, Annotation]:
     """Return the reports and variables of those versions of registrations that have one."""
-    query = cursor_of(connection, _AnnotationRow)
-    rows = await query.execute(SQL["annotations"], {"versions": int8_array([*versions])})
+    values = {"versions": int8_array([*versions])}
     return {
         row.id: Annotation(
             row.registration, stored_report(row.report) if row.report else None, row.variable
         )
-        async for row in rows
+        for row in await fetch_all(connection, _AnnotationRow, SQL["annotations"], values)
     }
 
 
@@ -370,7 +354,6 @@ def delivery_keys(claims: Sequence[Claimed]) -> dict[str, Any]:
         "endpoints": int8_array([each.endpoint_id for each in claims]),
         "segments": int8_array([each.segment_id for each in claims]),
         "sequences": int8_array([each.sequence for each in claims]),
-        "runs": int8_array([each.run for each in claims]),
     }
 
 
@@ -378,5 +361,4 @@ def _lane_arrays(lanes: Sequence[LaneKey]) -> dict[str, Any]:
     return {
         "endpoints": int8_array([lane.endpoint_id for lane in lanes]),
         "streams": int8_array([lane.stream_id for lane in lanes]),
-        "runs": int8_array([lane.run for lane in lanes]),
     }

@@ -8,6 +8,7 @@ delivery.
 import asyncio
 import time
 from collections.abc import Awaitable
+from functools import partial
 from typing import NamedTuple
 
 import httptools
@@ -113,7 +114,9 @@ class HttpConnection(asyncio.Protocol):
             self._fail(MalformedResponse("the response's headers are too large"))
         if self._head_done and self._waiter is not None and self._body_timer is None:
             loop = asyncio.get_running_loop()
-            self._body_timer = loop.call_later(limits.CALLBACK_BODY_S_MAX, self._end_body)
+            # stop reading then: the status already decides the outcome of the attempt
+            end = partial(self._end, keep=False)
+            self._body_timer = loop.call_later(limits.CALLBACK_BODY_S_MAX, end)
 
     # --- called by the parser ---
 
@@ -145,10 +148,6 @@ class HttpConnection(asyncio.Protocol):
             self._end(keep=self._parser.should_keep_alive())
         self._headers = []  # of an interim (1xx) response
 
-    def _end_body(self) -> None:
-        """Stop reading the body: the status already decides the outcome of the attempt."""
-        self._end(keep=False)
-
     def _end(self, *, keep: bool) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
@@ -173,7 +172,9 @@ class HttpConnection(asyncio.Protocol):
 
 
 class HttpClient:
-    """Posts requests and keeps connections for reuse. The slots of the drain bound their number."""
+    """Posts requests and keeps connections for reuse. The slots of the dispatcher bound their
+    number.
+    """
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard

@@ -16,7 +16,7 @@ INCONCLUSIVE = frozenset({"unreadable"})
 
 
 class EndpointFailures:
-    """The failing endpoints of one drain."""
+    """The failing endpoints of one dispatcher."""
 
     def __init__(self) -> None:
         self._failing: dict[int, FailureState] = {}

@@ -1,7 +1,7 @@
 """The heartbeat of a worker that posts callbacks. It also frees the claims of workers without a
 heartbeat, repairs times that lie too far in the future after the database's clock stepped back, and
 receives notifications of new deliveries on the same connection. The statements are in
-delivery/sql/drains.sql. SQL module.
+delivery/sql/workers.sql. SQL module.
 
 A claim's token starts with its worker's id. A worker frees the claims of a silent one only if its
 own heartbeat was unbroken for the whole of the silence, by a clock that did not step: after an
@@ -22,10 +22,10 @@ from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection, answered_within, wait_for_notify
-from eventhub.postgresql.rows import cursor_of
+from eventhub.postgresql.rows import fetch_one
 
 log = get_logger(__name__)
-SQL = queries.load("delivery/sql/drains.sql")
+SQL = queries.load("delivery/sql/workers.sql")
 CHANNEL = "eventhub_deliveries"  # notifications of new deliveries
 _LOW = (1 << 64) - 1
 _NONE = UUID(int=0)  # no claim has it
@@ -48,8 +48,8 @@ class _PageResult(NamedTuple):
 
 
 class WorkerHeartbeat:
-    """The heartbeat of one drain. `wake` is called when the worker is alive (again) and when there
-    may be new deliveries; `has_claims` says whether the worker holds claims.
+    """The heartbeat of one dispatcher. `wake` is called when the worker is alive (again) and when
+    there may be new deliveries; `has_claims` says whether the worker holds claims.
     """
 
     def __init__(
@@ -100,15 +100,13 @@ class WorkerHeartbeat:
         while True:
             with answered_within(connection, limits.CALLBACK_SILENT_S):
                 silent = await self._beat(connection)
-            if silent and self._is_unbroken():
+            unbroken_s = self._clock.monotonic_s() - self._unbroken_since_s
+            if silent and unbroken_s > limits.CALLBACK_SILENT_S:
                 await self._free(connection, silent)
             if self._clock.monotonic_s() >= self._repair_at_s:
                 await self._repair_times(connection)
-            has_claims = self._has_claims()
-            pause_s = (
-                limits.CALLBACK_HEARTBEAT_S if has_claims else limits.CALLBACK_IDLE_HEARTBEAT_S
-            )
-            await self._listen(connection, pause_s)
+            busy_s, idle_s = limits.CALLBACK_HEARTBEAT_S, limits.CALLBACK_IDLE_HEARTBEAT_S
+            await self._listen(connection, busy_s if self._has_claims() else idle_s)
 
     async def _listen(self, connection: Connection, seconds: float) -> None:
         until_s = self._clock.monotonic_s() + seconds
@@ -124,10 +122,8 @@ class WorkerHeartbeat:
         """Send a heartbeat; return the workers whose heartbeat is overdue."""
         sent_s = self._clock.monotonic_s()
         values = {"id": self._id, "silent_s": limits.CALLBACK_SILENT_S}
-        query = cursor_of(connection, _Heartbeat)
-        at_s, silent = await (
-            await query.execute(SQL["heartbeat"], values)
-        ).fetchone() or _Heartbeat(0.0, [])
+        found = await fetch_one(connection, _Heartbeat, SQL["heartbeat"], values)
+        at_s, silent = found or _Heartbeat(0.0, [])
         was_alive, passed_s = self.is_alive, sent_s - self._beat_s
         stepped = abs(at_s - self._beat_at_s - passed_s) > _STEP_S
         if not was_alive or stepped or passed_s > limits.CALLBACK_SILENT_S / 2:
@@ -139,9 +135,6 @@ class WorkerHeartbeat:
         if not was_alive:
             self._wake()
         return silent
-
-    def _is_unbroken(self) -> bool:
-        return self._clock.monotonic_s() - self._unbroken_since_s > limits.CALLBACK_SILENT_S
 
     async def _free(self, connection: Connection, silent: Sequence[UUID]) -> None:
         for each in silent:
@@ -176,8 +169,8 @@ class WorkerHeartbeat:
         while after is not None:
             values_of_page = {**values, "after": after, "endpoints_max": endpoints_max}
             with answered_within(connection, limits.CALLBACK_SILENT_S):
-                query = await cursor_of(connection, _PageResult).execute(statement, values_of_page)
-                page = await query.fetchone() or _PageResult(0, None)
+                found = await fetch_one(connection, _PageResult, statement, values_of_page)
+                page = found or _PageResult(0, None)
                 if self._clock.monotonic_s() - self._beat_s > limits.CALLBACK_HEARTBEAT_S:
                     await self._beat(connection)
             after = page.after

@@ -53,7 +53,7 @@ class LoadedContent(NamedTuple):
 
 
 class Loader:
-    """The caches of one drain. Without an archive, archived events are unavailable."""
+    """The caches of one dispatcher. Without an archive, archived events are unavailable."""
 
     def __init__(self, secret_key: str, clock: Clock, archive: ReadsArchive | None = None) -> None:
         self._secret_key = secret_key
@@ -184,7 +184,7 @@ class Loader:
             resume = error.details.get("resume") or after._replace(sequence=sequence)._asdict()
             return GapNotice(sequence, sequence, resume, reason)
         except EventHubError as error:
-            log.warning("callback_event_unreadable", error=error.code, at=claimed[:5])
+            log.warning("callback_event_unreadable", error=error.code, at=claimed[:4])
             return None
 
     def _segment_of(self, claimed: Claimed) -> SegmentName:

@@ -1,7 +1,8 @@
-"""The results and releases that a drain has yet to write to the database. SQL module.
+"""The results and releases that a dispatcher has yet to write to the database. SQL module.
 
-Nothing is lost while the database is unavailable: results wait here, and the drain stops claiming
-when too many do. A claim whose result is never written expires, and its delivery is posted again.
+Nothing is lost while the database is unavailable: results wait here, and the dispatcher stops
+claiming when too many do. A claim whose result is never written expires, and its delivery is posted
+again.
 """
 
 import asyncio
@@ -162,9 +163,7 @@ class ResultOutbox:
 
 
 async def _write_part(connection: Connection, part: list[DeliveryResult]) -> None:
-    """Write results in one statement, or one by one if that is refused. A single result that is
-    refused is dropped, and its claim expires.
-    """
+    """Write results at once, else one by one; a refused one is dropped, and its claim expires."""
     try:
         written = await write_results(connection, part, time.monotonic())
     except CONNECTION_ERRORS:
@@ -174,7 +173,7 @@ async def _write_part(connection: Connection, part: list[DeliveryResult]) -> Non
             for each in part:
                 await _write_part(connection, [each])
             return
-        log.error("callback_result_refused", reason=str(error), at=part[0].claimed[:5])
+        log.error("callback_result_refused", reason=str(error), at=part[0].claimed[:4])
         return
     await _note_health(connection, part)
     metrics.CALLBACK_LATE_RESULTS.inc(len(part) - written.results)

@@ -1,7 +1,7 @@
-"""One attempt to post a delivery: always returns an outcome, never raises, and takes a bounded
-time. Plain module.
-"""
+"""One attempt to post a delivery, in bounded time: an outcome, never an error. Plain module."""
 
+import base64
+import hmac
 import socket
 import ssl
 import time
@@ -14,7 +14,6 @@ from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedRes
 from delivery.callbacks.guard import AddressRefused, Origin
 from delivery.callbacks.results import AttemptRecord
 from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
-from delivery.callbacks.signature import sign
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
 
@@ -23,9 +22,7 @@ USER_AGENT = "EventHub"
 
 
 class CallbackTarget(NamedTuple):
-    """An endpoint as it is called. `secret` is the raw signing key. Without an `origin`, `fault`
-    says why the endpoint cannot be called. `head` starts every request.
-    """
+    """An endpoint as it is called; without an `origin`, `fault` says why it cannot be."""
 
     url: str
     origin: Origin | None
@@ -146,3 +143,22 @@ def _outcome_of_error(error: Exception) -> str:
 def _error_text(error: Exception) -> str:
     text = str(error) or type(error).__name__
     return _storable(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX])
+
+
+def message_id(segment: str, sequence: int, endpoint_id: int) -> str:
+    """Return the id of a delivery, the same for every attempt:
+    `msg_<segment>_<sequence>_<endpoint>`.
+
+    `segment` is a UUID in any form.
+    """
+    return f"msg_{segment.replace('-', '')}_{sequence}_{endpoint_id}"
+
+
+def sign(secret: bytes, message: str, timestamp_s: int, body: bytes) -> str:
+    """Return the header `webhook-signature`: HMAC-SHA256 of `id.timestamp.body` in base64, as
+    `v1,…`.
+
+    `secret` is the key itself, without `whsec_` and base64.
+    """
+    signed = b"%b.%d.%b" % (message.encode(), timestamp_s, body)
+    return "v1," + base64.b64encode(hmac.digest(secret, signed, "sha256")).decode()

@@ -7,23 +7,27 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, NamedTuple
 
+from delivery.callbacks.body import BoundVariables
+from delivery.callbacks.claims import Claimed
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
+from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.outbox import ResultOutbox
-from delivery.callbacks.prepared import PreparedDelivery
+from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
 from delivery.callbacks.results import DeliveryResult
 from delivery.callbacks.retry import RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
+from eventhub.eventlog.stored import Cursor
 
 log = get_logger(__name__)
 
 
-class DrainContext(NamedTuple):
-    """The objects that the parts of one drain share."""
+class DispatcherContext(NamedTuple):
+    """The objects that the parts of one dispatcher share."""
 
     clock: Clock
     random: Random
@@ -33,14 +37,38 @@ class DrainContext(NamedTuple):
     outbox: ResultOutbox
 
 
+class PreparedDelivery(NamedTuple):
+    """A claimed delivery, ready to be posted; its claim expires at `until_s`, on the
+    loop's clock.
+    """
+
+    claimed: Claimed
+    target: CallbackTarget
+    content: LoadedContent
+    until_s: float
+
+    async def post_once(self, client: HttpClient) -> PostResult:
+        """Make one attempt and return how it ended."""
+        body, segment, variables = self.content
+        if body is None:
+            return not_sent(self.target, "unreadable", "the event cannot be read at present")
+        claimed = self.claimed
+        message = message_id(segment, claimed.sequence, claimed.endpoint_id)
+        if claimed.gap_first is not None:
+            message += "_gap"  # the event of that sequence may have been posted before
+        bound = BoundVariables(variables, Cursor(segment, claimed.sequence)) if variables else None
+        content = body.content(claimed.registrations, bound)
+        return await post(client, self.target, message, content)
+
+
 class Posting:
-    """The requests of one drain. `on_slot_free`: a slot became free; `on_idle`: no
-    request is left.
+    """The requests of one dispatcher. `on_slot_free`: a slot is free; `on_idle`: no request is
+    left.
     """
 
     def __init__(
         self,
-        context: DrainContext,
+        context: DispatcherContext,
         client: HttpClient,
         on_slot_free: Callable[[], None],
         on_idle: Callable[[], None],
@@ -93,9 +121,7 @@ class Posting:
             self._on_slot_free()
 
     async def _probe(self, deliveries: list[PreparedDelivery]) -> None:
-        """Probe an endpoint. If all events have expired, the next probe claims more of them, since
-        there may be a hundred thousand.
-        """
+        """Probe an endpoint. If all events have expired, the next probe claims more of them."""
         endpoint_id, left = deliveries[0].claimed.endpoint_id, list(deliveries)
         try:
             while left:
@@ -139,9 +165,7 @@ class Posting:
             self._slots.release(first.endpoint_id)
 
     async def _attempt(self, delivery: PreparedDelivery) -> RetryDecision | None:
-        """Make an attempt and pass its result to the outbox; None if the claim leaves no time for
-        it. An expired event is not posted.
-        """
+        """Make an attempt unless the event expired, and queue its result; None: too late for it."""
         claimed = delivery.claimed
         late = delivery.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX
         if late or not self._heartbeat.is_alive:

@@ -10,7 +10,7 @@ from delivery.callbacks.retry import RetryDecision
 from eventhub.base.logs import get_logger
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of
+from eventhub.postgresql.rows import fetch_one
 
 log = get_logger(__name__)
 
@@ -94,5 +94,5 @@ async def _write(
         "responses": text_array([each.response for each in attempts]),
         "store_attempts": store_attempts,
     }
-    query = cursor_of(connection, WriteCounts)
-    return await (await query.execute(SQL["write_results"], values)).fetchone() or WriteCounts()
+    written = await fetch_one(connection, WriteCounts, SQL["write_results"], values)
+    return written or WriteCounts()

@@ -1,6 +1,4 @@
-"""The drain in a thread with its own event loop, alongside the other work of the process. SQL
-module.
-"""
+"""The dispatcher of a worker process, in a thread with its own event loop. SQL module."""
 
 import asyncio
 import resource
@@ -10,23 +8,23 @@ from contextlib import suppress
 
 import uvloop
 
-from delivery.callbacks.drain import Drain, DrainSettings
+from delivery.callbacks.dispatcher import CallbackDispatcher, DispatcherSettings
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
 
 
-class DrainThread:
-    """A drain to start once, run units of work on from any thread, and stop once.
+class DispatcherThread:
+    """A dispatcher to start once, run units of work on from any thread, and stop once.
 
-    `request_unit` is called in the loop when a unit should start; `on_failure` if the drain ends by
-    itself, which is a bug.
+    `request_unit` is called in the loop when a unit should start; `on_failure` if the dispatcher
+    ends by itself, which is a bug.
     """
 
     def __init__(
         self,
-        settings: DrainSettings,
+        settings: DispatcherSettings,
         request_unit: Callable[[], None],
         on_failure: Callable[[], None],
     ) -> None:
@@ -34,7 +32,7 @@ class DrainThread:
         self._request_unit = request_unit
         self._on_failure = on_failure
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._drain: Drain | None = None
+        self._dispatcher: CallbackDispatcher | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._main, name="callbacks", daemon=True)
@@ -51,16 +49,16 @@ class DrainThread:
 
     def unit(self) -> int:
         """Run a unit of work; return the deliveries claimed. Raise DatabaseUnavailable."""
-        loop, drain = self._loop, self._drain
-        if loop is None or drain is None:
+        loop, dispatcher = self._loop, self._dispatcher
+        if loop is None or dispatcher is None:
             return 0
-        return asyncio.run_coroutine_threadsafe(drain.unit(), loop).result()
+        return asyncio.run_coroutine_threadsafe(dispatcher.unit(), loop).result()
 
     @property
     def under_way(self) -> dict[str, int]:
         """What is being delivered, for display."""
-        drain = self._drain
-        return {} if drain is None else drain.under_way
+        dispatcher = self._dispatcher
+        return {} if dispatcher is None else dispatcher.under_way
 
     def leave(self) -> None:
         """Finish or give back what is under way; return at once."""
@@ -69,7 +67,7 @@ class DrainThread:
                 self._loop.call_soon_threadsafe(self._stop.set)
 
     def stop(self) -> None:
-        """Call `leave` and wait, for a bounded time, until the drain has ended."""
+        """Call `leave` and wait, for a bounded time, until the dispatcher has ended."""
         self.leave()
         self._thread.join(limits.CALLBACK_STOP_S_MAX + 0.5)
 
@@ -86,9 +84,9 @@ class DrainThread:
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self._drain = Drain(self._settings, self._request_unit)
+        self._dispatcher = CallbackDispatcher(self._settings, self._request_unit)
         self._ready.set()
         try:
-            await self._drain.run(self._stop)
+            await self._dispatcher.run(self._stop)
         finally:
-            self._drain = None
+            self._dispatcher = None

@@ -28,16 +28,14 @@ from eventhub.base.logs import get_logger
 from eventhub.eventlog.retention.quota import StorageBudget
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
 
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/backlog.sql")
 
 
 class _EndpointCount(NamedTuple):
-    """The pending deliveries of an endpoint, parallel or ordered; fields as in
-    `EndpointBacklog`.
-    """
+    """The pending deliveries of an endpoint, parallel or ordered (EndpointBacklog)."""
 
     endpoint_id: int
     events: int
@@ -85,9 +83,7 @@ class Backlog:
 
 
 async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
-    """Drop what exceeds the bounds, on a connection with SQL's settings; return how many
-    deliveries.
-    """
+    """Drop what exceeds the bounds, on a connection with SQL's settings; return the number."""
     backlogs = await _measure(connection, bounds.age_s)
     metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))
     metrics.BACKLOG_BYTES.set(sum(one.bytes for one in backlogs))
@@ -109,26 +105,23 @@ async def _measure(connection: Connection, age_s: int) -> list[EndpointBacklog]:
         async for one in _counted(connection, age_s, ordered):
             before = backlogs.get(one.endpoint_id)
             backlogs[one.endpoint_id] = one if before is None else one.added(before)
-    owners = await cursor_of(connection, _Owner).execute(SQL["clients"], {"endpoints": [*backlogs]})
+    owners = await fetch_all(connection, _Owner, SQL["clients"], {"endpoints": [*backlogs]})
     return [
         EndpointBacklog(client_id=owner.client_id, **backlogs[owner.id]._asdict())
-        for owner in await owners.fetchall()
+        for owner in owners
     ]
 
 
 async def _counted(
     connection: Connection, age_s: int, ordered: bool
 ) -> AsyncIterator[_EndpointCount]:
-    """Yield the counts of endpoints. A statement counts a few endpoints, so that none runs for
-    long, and one endpoint after a statement timed out.
-    """
+    """Yield the counts of endpoints, of a few per statement, and of one after a timeout."""
     values = {"age_s": age_s, "ordered": ordered, "row_bytes": limits.BACKLOG_ROW_BYTES, "after": 0}
     count = limits.BACKLOG_ENDPOINTS_PER_STATEMENT_MAX
     while True:
         try:
-            query = cursor_of(connection, _EndpointCount)
-            await query.execute(SQL["waiting"], {**values, "endpoints_max": count})
-            rows = await query.fetchall()
+            bounds = {**values, "endpoints_max": count}
+            rows = await fetch_all(connection, _EndpointCount, SQL["waiting"], bounds)
         except psycopg.errors.QueryCanceled:
             if count == 1:
                 raise
@@ -145,15 +138,14 @@ async def _drop(connection: Connection, cut: BacklogCut, age_s: int) -> int:
     """Drop the deliveries of a cut in statements of bounded size; return how many."""
     endpoint = {"endpoint": cut.backlog.endpoint_id}
     minimum = {"events": cut.events, "bytes": cut.bytes, "age_s": age_s}
-    query = cursor_of(connection, _Cutoff)
     bounds = {**endpoint, **minimum, "row_bytes": limits.BACKLOG_ROW_BYTES}
-    last = await (await query.execute(SQL["cutoff"], bounds)).fetchone()
+    last = await fetch_one(connection, _Cutoff, SQL["cutoff"], bounds)
     if last is None:
         return 0
     # registrations that a delivery names on average
     per_delivery = -(-cut.backlog.registrations // max(cut.backlog.events, 1))
     rows_max = limits.REGISTRATIONS_PER_STATEMENT_MAX // max(per_delivery, 1)
-    values = {
+    values: dict[str, Any] = {
         **endpoint,
         **last._asdict(),
         "why": cut.bound,
@@ -161,11 +153,7 @@ async def _drop(connection: Connection, cut: BacklogCut, age_s: int) -> int:
     }
     dropped = 0
     for ordered in (False, True):
-        while dropped_now := await _drop_batch(connection, {**values, "ordered": ordered}):
+        values["ordered"] = ordered
+        while dropped_now := await fetch_value(connection, SQL["drop_oldest"], values):
             dropped += dropped_now
     return dropped
-
-
-async def _drop_batch(connection: Connection, values: dict[str, Any]) -> int:
-    count = await scalars(connection).execute(SQL["drop_oldest"], values)
-    return await count.fetchone() or 0

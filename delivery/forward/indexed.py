@@ -11,13 +11,11 @@ from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, new_engine
 from registrations.match_index.epochs.epoch import Epoch
-from registrations.matching.versions import HoldRules, Recipients, add_by_columns, without_ended
+from registrations.matching.versions import EffectRules, Recipients, add_by_columns, without_ended
 
 
 class IndexedVersions:
-    """The versions in one epoch, for one task. `names`: the names of its clients; a client without
-    one sees only events that are for everybody.
-    """
+    """The versions in an epoch, for one task. A client without a name gets public events only."""
 
     def __init__(
         self, epoch: Epoch, names: Mapping[int, str], hierarchy: TypeHierarchy = no_supertypes
@@ -32,7 +30,7 @@ class IndexedVersions:
     def __contains__(self, id: int) -> bool:
         return id in self.epoch
 
-    def find(self, event: Event, sequence: int, rules: HoldRules, match: Recipients) -> None:
+    def find(self, event: Event, sequence: int, rules: EffectRules, match: Recipients) -> None:
         """Add the versions that match and are in force, in no order. Raise IndexDamaged."""
         is_shown = self._is_shown(event, rules) if event.destinations or event.audience else None
         for engine, columns in zip(self.engines, self.epoch.columns, strict=True):
@@ -45,7 +43,7 @@ class IndexedVersions:
                 positions = without_ended(positions, columns, rules, sequence)
             add_by_columns(positions, columns, sequence, match)
 
-    def _is_shown(self, event: Event, rules: HoldRules) -> Callable[[int], bool]:
+    def _is_shown(self, event: Event, rules: EffectRules) -> Callable[[int], bool]:
         """Return a test whether a client may see the event; it caches the result per client."""
         known: dict[int, bool] = {}
 

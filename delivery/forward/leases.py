@@ -22,7 +22,7 @@ from eventhub.base.clock import Clock
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of, scalars, tuples_of
+from eventhub.postgresql.rows import fetch_one, fetch_values, tuples_of
 from registrations.catalog import CallbackStream
 
 SQL = queries.load("delivery/sql/forward.sql")
@@ -164,10 +164,8 @@ class Leases:
         asked = self.held
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
         values = {"owner": self.owner, "lease_s": limits.FORWARD_LEASE_S, **_arrays(asked)}
-        query = await cursor_of(connection, _RenewedRow).execute(SQL["renew"], values)
-        lost_ids, renewed_ids, self.share = await query.fetchone() or _RenewedRow(
-            [], [], Share(0, 1)
-        )
+        row = await fetch_one(connection, _RenewedRow, SQL["renew"], values)
+        lost_ids, renewed_ids, self.share = row or _RenewedRow([], [], Share(0, 1))
         lost = [lease for lease in asked if lease.stream_id in set(lost_ids)]
         renewed = set(renewed_ids)
         self._prolong([lease for lease in asked if lease.stream_id in renewed], until_s)
@@ -197,14 +195,12 @@ async def add_streams(connection: Connection, found: Sequence[CallbackStream]) -
 
 async def known_streams(connection: Connection) -> list[int]:
     """Return the streams that have a row."""
-    return await (await scalars(connection).execute(SQL["known_streams"])).fetchall()
+    return await fetch_values(connection, SQL["known_streams"])
 
 
 async def position_of(connection: Connection, lease: Lease) -> StreamPosition | None:
     """Return the stream's position; None if the lease is lost."""
-    return await (
-        await cursor_of(connection, StreamPosition).execute(SQL["position"], lease)
-    ).fetchone()
+    return await fetch_one(connection, StreamPosition, SQL["position"], lease)
 
 
 def _arrays(leases: Sequence[Lease]) -> dict[str, bytes]:

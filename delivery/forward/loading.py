@@ -11,14 +11,14 @@ from registrations.catalog import (
     StoredVersion,
     client_names,
     ended_since,
-    moment_of,
+    stream_snapshot,
     suspensions_of,
     versions_of_stream,
     versions_since,
 )
 from registrations.match_index.epochs.epoch import Epoch
 from registrations.match_index.epochs.facts import StreamSnapshot, refusal, uses_index
-from registrations.matching.stream_matcher import AUTO
+from registrations.matching.strategies import AUTO
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 _NO_STREAM = StreamSnapshot(0, "", 0, AUTO, "", 0)  # of a deleted stream
@@ -42,9 +42,7 @@ class EpochCheck(NamedTuple):
 
 
 class LoadedInterest(NamedTuple):
-    """The content of a stream's interest; with a usable epoch, `written` is what the
-    epoch lacks.
-    """
+    """The content of a stream's interest; `written`: what a usable epoch lacks, or everything."""
 
     check: EpochCheck
     written: list[StoredVersion]  # versions that are not compiled yet
@@ -71,9 +69,7 @@ async def load(
 async def check_epoch(
     connection: Connection, stream_id: int, passed: int, epoch: Epoch, present: Epoch | None
 ) -> EpochCheck:
-    """Return whether an epoch may replace the present one, and the versions that ended since it was
-    built; versions that start later are not read.
-    """
+    """Return whether an epoch may replace the present one, and what ended since it was built."""
     async with connection.transaction():
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         check = await _check(connection, stream_id, passed, epoch)
@@ -87,7 +83,7 @@ async def check_epoch(
 async def _check(
     connection: Connection, stream_id: int, passed: int, epoch: Epoch | None
 ) -> EpochCheck:
-    moment = await moment_of(connection, stream_id) or _NO_STREAM
+    moment = await stream_snapshot(connection, stream_id) or _NO_STREAM
     if epoch is None or not uses_index(stream_id, moment):
         return EpochCheck(moment, False, None, {}, {})
     refused = refusal(epoch.manifest, stream_id, moment)

@@ -17,7 +17,7 @@ from eventhub.eventlog.retention.drop import append_in_turn
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of
+from eventhub.postgresql.rows import fetch_all
 
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/backlog.sql")
@@ -42,13 +42,10 @@ class Loss(NamedTuple):
 
 
 async def announce_losses(connection: Connection) -> int:
-    """Announce the losses that are due, for a bounded number of endpoints; return how many. Raise
-    what psycopg raises, and what refuses an event.
-    """
+    """Announce due losses, for a bounded number of endpoints; return how many."""
     bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_CHECK_MAX}
     async with connection.transaction():
-        query = await cursor_of(connection, Loss).execute(SQL["losses_due"], bounds)
-        losses = await query.fetchall()
+        losses = await fetch_all(connection, Loss, SQL["losses_due"], bounds)
         drafts = [
             draft
             for zone, of_zone in groupby(losses, key=lambda loss: loss.zone)

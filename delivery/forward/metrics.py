@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from delivery.forward.interest import CallbackInterest
+from delivery.forward.stream_matcher import CallbackMatcher
 from eventhub.base import metrics
 
 
 def update_metrics(
-    by_label: Mapping[str, Sequence[CallbackInterest]], before: frozenset[str]
+    by_label: Mapping[str, Sequence[CallbackMatcher]], before: frozenset[str]
 ) -> frozenset[str]:
-    """Set the metrics of streams by label, zero those of labels gone since `before`;
-    return labels.
-    """
+    """Set the metrics by label, those of labels gone since `before` to 0; return the labels."""
     for label, interests in by_label.items():
         for interest in interests:
             interest.report_work(label)

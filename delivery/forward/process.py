@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import psycopg
 
-from delivery.forward.interests import Interests
 from delivery.forward.lag import Lag, StreamLag
 from delivery.forward.lease_holder import LeaseHolder
 from delivery.forward.leases import Leases, add_streams, known_streams
 from delivery.forward.plan import DeliveryBatch
 from delivery.forward.stream import ForwarderContext
+from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.wake_up import WakeUps
 from delivery.forward.write import expand, writing_pool
 from delivery.forward.zone import ZoneCaches
@@ -76,10 +76,11 @@ class ForwarderProcess:
     def __init__(self, hub_log: Log, url: str, data: Path) -> None:
         self._feed = Feed(hub_log)
         self._zones = ZoneCaches(TypeRegistry(hub_log), Groups(hub_log))
-        self.interests = Interests(hub_log, self._feed, self._zones, data, self._on_streams_changed)
+        self._streams_changed = asyncio.Event()
+        changed = self._streams_changed.set
+        self.interests = StreamMatchers(hub_log, self._feed, self._zones, data, changed)
         self._url = url
         self._wake_ups = WakeUps()
-        self._streams_changed = asyncio.Event()
         self._fanout_written = asyncio.Event()
 
     async def run(self, context: ForwarderContext, stop: asyncio.Event) -> None:
@@ -114,9 +115,6 @@ class ForwarderProcess:
         else:
             metrics.DELIVERIES.inc(len(batch.rows))
             self._wake_ups.request()
-
-    def _on_streams_changed(self) -> None:
-        self._streams_changed.set()
 
     async def _forward(self, context: ForwarderContext, holder: LeaseHolder) -> None:
         """Forward once the partitions exist and `system` is being followed."""
@@ -158,9 +156,7 @@ class ForwarderProcess:
             await self._first_partitions(context)
 
     async def _find_streams(self, context: ForwarderContext, holder: LeaseHolder) -> None:
-        """Insert rows for streams that got their first callback: after every change, and after the
-        first search only among what changed since.
-        """
+        """Insert rows for streams with a first callback: after changes, of what changed since."""
         checked_since: str | None = None
         while True:
             self._streams_changed.clear()

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
-from delivery.forward.interest import CallbackInterest
-from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease, LeaseLost, Leases, StreamPosition, position_of
 from delivery.forward.plan import DeliveryBatch, MatchedEvent, SegmentRef, batches
+from delivery.forward.stream_matcher import CallbackMatcher
+from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.write import MissedEvents, segment_refs, write, write_gap
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -35,7 +35,7 @@ class ForwarderContext(NamedTuple):
     log: Log
     pool: AsyncConnectionPool[Connection]  # write.writing_pool
     leases: Leases
-    interests: Interests
+    interests: StreamMatchers
     clock: Clock
     wrote: Callable[[DeliveryBatch], None]  # called after deliveries or a fan-out were written
 
@@ -149,11 +149,9 @@ class StreamForwarder:
         return await asyncio.to_thread(list, batches(self._position, matched, last))
 
     async def _match(
-        self, interest: CallbackInterest, batch: list[StoredEvent]
+        self, interest: CallbackMatcher, batch: list[StoredEvent]
     ) -> tuple[list[MatchedEvent], Cursor]:
-        """Return the matched events and the last cursor examined: many matches cut a
-        batch short.
-        """
+        """Return the matches and the last cursor examined: many matches cut a batch short."""
         clock = self._context.clock
         now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_SLICE_S
         matched: list[MatchedEvent] = []

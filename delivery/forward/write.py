@@ -22,7 +22,7 @@ from eventhub.eventlog import append
 from eventhub.eventlog.system import Announcement, announce_in
 from eventhub.postgresql.arrays import TextArray, adapt, int8_array, text_array
 from eventhub.postgresql.connections import Connection, answered_within
-from eventhub.postgresql.rows import cursor_of, tuples_of
+from eventhub.postgresql.rows import fetch_one, tuples_of
 
 
 @asynccontextmanager
@@ -135,9 +135,7 @@ def _fanout(batch: DeliveryBatch) -> dict[str, Any]:
 
 
 class MissedEvents(NamedTuple):
-    """Events that were removed before they were matched, from `first` on. `position`: the position
-    before the first event that is still available.
-    """
+    """Events removed before matching, from `first` to before the next available `position`."""
 
     first: int
     position: StreamPosition
@@ -164,8 +162,7 @@ async def write_gap(
     values = {**_move(lease, start, missed.position), "first": Int8(missed.first)}
     with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
         async with connection.transaction():
-            query = await cursor_of(connection, _WrittenGap).execute(SQL["write_gap"], values)
-            gap = await query.fetchone()
+            gap = await fetch_one(connection, _WrittenGap, SQL["write_gap"], values)
             if gap is None:
                 raise LeaseLost
             if gap.notices:

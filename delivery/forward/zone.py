@@ -11,7 +11,7 @@ from typing import NamedTuple
 from eventhub.access.client_groups import Groups, Members
 from eventhub.event.envelope import Event
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import scalars
+from eventhub.postgresql.rows import fetch_value
 from eventhub.types.registry import TypeRegistry, ZoneHierarchy
 
 _NO_MEMBERS: Members = {}
@@ -36,9 +36,7 @@ class ZoneView:
         self._members = _NO_MEMBERS
 
     async def learn(self, events: Sequence[Event], *, through: int) -> None:
-        """Load what matching these events needs. `through`: a sequence that `system` had reached
-        when they were read. Raise DatabaseUnavailable.
-        """
+        """Load what matching these events needs; `system` had reached `through` before."""
         await self.hierarchy.learn(events, through=through)
         if self._zone_id is not None and any(event.audience for event in events):
             self._members = await self._groups.of_zone(self._zone_id, through=through)
@@ -50,6 +48,4 @@ class ZoneView:
 
 async def zone_of_stream(connection: Connection, zones: ZoneCaches, stream_id: int) -> ZoneView:
     """Return the zone view for matching a stream."""
-    return ZoneView(
-        zones, await (await scalars(connection).execute(_OF_STREAM, (stream_id,))).fetchone()
-    )
+    return ZoneView(zones, await fetch_value(connection, _OF_STREAM, (stream_id,)))

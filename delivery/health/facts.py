@@ -7,9 +7,9 @@ import psycopg
 from eventhub.base import limits
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.postgresql.rows import fetch_all, fetch_value
 
-SQL = queries.load("delivery/health/sql/health.sql")
+SQL = queries.load("delivery/sql/health.sql")
 
 
 class HealthFacts(NamedTuple):
@@ -50,10 +50,8 @@ async def read(connection: Connection) -> HealthFacts:
         async with connection.transaction():
             settings = {"statement_ms": f"{limits.HEALTH_CHECK_MS_MAX}ms"}
             await connection.execute(SQL["settings"], settings)
-            found = await cursor_of(connection, HealthFacts).execute(SQL["facts"], bounds)
-            [facts] = await found.fetchall()
-            overdue = await scalars(connection).execute(SQL["overdue"], bounds)
-            overdue_us = await overdue.fetchone()
+            [facts] = await fetch_all(connection, HealthFacts, SQL["facts"], bounds)
+            overdue_us = await fetch_value(connection, SQL["overdue"], bounds)
     except psycopg.errors.QueryCanceled:
         if facts is None:
             raise

@@ -1,6 +1,4 @@
-"""Checks the hub's components every few seconds, in each web process, and caches the result, so
-that a request costs nothing. SQL module.
-"""
+"""Checks the hub's components every few seconds; a report costs nothing. SQL module."""
 
 import asyncio
 import math
@@ -66,7 +64,8 @@ class HealthWatch:
                     self._requested.clear()
                     await asyncio.gather(self._check(), self._check_redis(client))
                     self._last = self._report()
-                    _update_metrics(self._last)
+                    for each in self._last.components:
+                        metrics.HEALTH.labels(component=each.name).set(each.status in WELL)
                     await asyncio.sleep(limits.HEALTH_CHECK_INTERVAL_S)
                     await wait_until_set(self._requested, self._idle_s())
         finally:
@@ -149,8 +148,3 @@ async def _redis(client: "redis.Redis") -> Component:
         )
         return Component("redis", "degraded", reason)
     return Component("redis", "ok")
-
-
-def _update_metrics(found: HealthReport) -> None:
-    for each in found.components:
-        metrics.HEALTH.labels(component=each.name).set(each.status in WELL)

@@ -1,6 +1,4 @@
-"""The size of a batch of frames, and the hot loop for listeners whose mask alone decides.
-Plain module.
-"""
+"""The size of a batch of frames, and the hot loop for listeners with a mask only. Plain module."""
 
 from dataclasses import dataclass
 

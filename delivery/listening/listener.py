@@ -136,11 +136,11 @@ class StreamListener:
         """Record the listener; wait for the commit, except for pages of history."""
         new = new_listener(principal, self.info, self._request, self.state, self._predicate)
         if new is not None:
-            new = new._replace(start=self._start_kind(new.start), after=self.cursor)
+            new = new._replace(start=self._actual_start(new.start), after=self.cursor)
             waits = not self._request.history
             await self._trail.start(self._services.recorder, new, waits=waits)
 
-    def _start_kind(self, start: str) -> str:
+    def _actual_start(self, start: str) -> str:
         """Return the kind of its actual start, which may differ from the requested one."""
         return "state" if self._snapshot else "gap" if self._notices else start
 
@@ -154,8 +154,8 @@ class StreamListener:
         await self._following.aclose()
         await self._interest.aclose()
 
-    def started(self) -> dict[str, Any]:
-        """Return the message that the listener has started, and where."""
+    def mark_started(self) -> dict[str, Any]:
+        """Mark the start at the follower's position, and return the message that says so."""
         message = self.state.start(self._follower.position)
         if self._request.history:
             self.state.started_head = _NEVER_LIVE
@@ -269,9 +269,7 @@ class StreamListener:
         return True
 
     def next_frames(self, form: FrameFormat[T], size: BatchLimits = DEFAULT_LIMITS) -> list[T]:
-        """Return the next frames of what was fetched, within the batch limits, the window and the
-        time slice.
-        """
+        """Return the next frames fetched, within the batch, the window and the time slice."""
         frames = self.notices(form)
         notices = len(frames)
         now_us = self._services.clock.now_us()
@@ -361,7 +359,7 @@ class StreamListener:
         await old.aclose()
         position = self._follower.position
         self.cursor = position.cursor
-        self.started()
+        self.mark_started()
 
     async def _pass_gap(self, error: Gone) -> None:
         """Report missing events and continue after them, if so requested; else raise the error."""
@@ -375,7 +373,7 @@ class StreamListener:
             self._report_gap(error, "events", {"cursor": resume._asdict()})
         else:
             raise error
-        self._trail.skip_gap(self._start_kind("gap"), self.cursor)
+        self._trail.skip_gap(self._actual_start("gap"), self.cursor)
 
     def _report_gap(self, error: Gone, then: str, more: dict[str, Any]) -> None:
         message = refusal(error, self.state.name or None)

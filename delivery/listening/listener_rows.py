@@ -11,7 +11,7 @@ from delivery.partitions.create import create_partitions
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of
+from eventhub.postgresql.rows import fetch_all
 
 SQL = queries.load("delivery/sql/listeners.sql")
 
@@ -46,9 +46,7 @@ class ListenerKey(NamedTuple):
 
 
 class ListenerProgress(NamedTuple):
-    """How far events were delivered to a listener, and how it ended (`end_reason` None: it is
-    open).
-    """
+    """The progress of a listener, and how it ended (`end_reason` None: it is open)."""
 
     key: ListenerKey
     cursor: Cursor
@@ -60,16 +58,13 @@ class ListenerProgress(NamedTuple):
 async def insert_listeners(
     connection: Connection, node: str, listeners: Sequence[NewListener]
 ) -> list[ListenerKey]:
-    """Insert and commit rows, and return their keys in order. Create the day's partition if it is
-    missing. Raises what psycopg raises.
-    """
+    """Insert rows, with the day's partition if missing; return their keys in order."""
     values = {"node": node, "listeners": _json(map(_inserted, range(len(listeners)), listeners))}
-    rows = cursor_of(connection, ListenerKey)
     try:
-        return await (await rows.execute(SQL["insert"], values)).fetchall()
+        return await fetch_all(connection, ListenerKey, SQL["insert"], values)
     except psycopg.errors.CheckViolation:  # the day has no partition
         await create_partitions(connection, wait=True)
-        return await (await rows.execute(SQL["insert"], values)).fetchall()
+        return await fetch_all(connection, ListenerKey, SQL["insert"], values)
 
 
 async def update_listeners(connection: Connection, progress: Sequence[ListenerProgress]) -> None:

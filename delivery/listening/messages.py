@@ -1,6 +1,4 @@
-"""The messages that clients send over a websocket; docs/session-protocol.md describes each.
-Plain module.
-"""
+"""The messages of websocket clients, described in docs/session-protocol.md. Plain module."""
 
 from typing import Annotated, Any, NoReturn
 
@@ -50,9 +48,7 @@ class Hello(Struct, tag_field="op", tag="hello", forbid_unknown_fields=True):
 class ListenMessage(
     Struct, tag_field="op", tag="listen", forbid_unknown_fields=True, rename={"start": "from"}
 ):
-    """Starts a listener. `window`: the number of events that may be unacknowledged; without it, no
-    acks are needed.
-    """
+    """Starts a listener. `window`: how many events may be unacknowledged; None: no acks."""
 
     listener: ListenerName
     stream: StreamName
@@ -97,9 +93,7 @@ class InterestMessage(Struct, tag_field="op", tag="interest", forbid_unknown_fie
 
 
 class Confirm(Struct, tag_field="op", tag="confirm", forbid_unknown_fields=True):
-    """Requests confirmation that the interest last sent is current: a change is sent first, then
-    its tag.
-    """
+    """Requests the interest if it changed since it was sent last, and then the message's tag."""
 
     interest: ListenerName
     id: Annotated[str, Meta(max_length=64)] = ""
@@ -152,9 +146,7 @@ def _refuse(error: Exception) -> NoReturn:
 
 
 def request_of(message: ListenMessage) -> ListenRequest:
-    """Return the request of a listen message. Raises InvalidCursor, InvalidMask, and subclasses of
-    InvalidField.
-    """
+    """Return the request of a listen message. Raises InvalidCursor, InvalidMask, InvalidField."""
     pairs, filter = _selection(message)
     return ListenRequest(
         stream=message.stream,

@@ -87,9 +87,7 @@ NOTHING_MATCHED = MatchedRegistrations()
 
 
 class ListenerState:
-    """The state of one listener: its filter and the last sequence reported. A listener without a
-    name is the only one of its connection.
-    """
+    """The filter and the last reported sequence of a listener; "": the connection's only one."""
 
     __slots__ = (
         "_unacked",

@@ -112,7 +112,7 @@ class SocketPump(Reader):
         try:
             self.socket.require_affordable(state.filter)
             notices = listener.notices(self._form)
-            await self._send([*notices, self._form.message(listener.started())])
+            await self._send([*notices, self._form.message(listener.mark_started())])
         except BaseException:
             await listener.close()
             raise
@@ -137,9 +137,7 @@ class SocketPump(Reader):
         await listener.close()
 
     async def _may_send(self) -> bool:
-        """Return False while authorisation cannot be confirmed: the socket stays open, reports that
-        state, and sends no event.
-        """
+        """Return False while rights cannot be confirmed: the socket stays open without events."""
         if not self.waiting and self.known():
             return True
         waited, before = self.waiting, self.principal
@@ -191,9 +189,7 @@ class SocketPump(Reader):
         return busy
 
     async def _serve(self, listener: StreamListener) -> bool:
-        """Send the pending frames of one listener in one write; return False if there are none. The
-        next round checks the grants first.
-        """
+        """Send a listener's frames in one write, if any; the next round checks the grants first."""
         if listener.state.full or not listener.due():
             return False
         if not await listener.fill():

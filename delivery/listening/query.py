@@ -30,22 +30,8 @@ _TRANSPORTS = {JSON: "poll", CLOUDEVENTS: "poll", LINES: "lines", PROTOBUF: "lin
 _ANY = (b"*/*", b"application/*", b"")
 _NAMES = frozenset(
     (
-        "from",
-        "mask",
-        "channels",
-        "domain",
-        "type",
-        "attributes",
-        "application",
-        "language",
-        "filter",
-        "registrations",
-        "signature",
-        "state",
-        "timeout",
-        "limit",
-        "order",
-        "access_token",
+        *("from", "mask", "channels", *FILTER_FIELDS, "registrations", "signature", "state"),
+        *("timeout", "limit", "order", "access_token"),
     )
 )
 _STATES: tuple[SnapshotMode, ...] = ("gap", "always", "never")
@@ -115,9 +101,7 @@ def _token_of(query_string: bytes, headers: Headers) -> str | None:
 
 
 def parse_request(stream: str, query: dict[str, str], headers: Headers) -> EventsRequest:
-    """Parse the request without its credential. Raises subclasses of BadRequest with the parameter
-    as field, and NotAcceptable.
-    """
+    """Parse the request without its credential. Raises BadRequest with the field, NotAcceptable."""
     media_type = accepted(headers, MEDIA_TYPES)
     timeout_s = _timeout(query)
     last_id = next(
@@ -155,9 +139,7 @@ def parse_request(stream: str, query: dict[str, str], headers: Headers) -> Event
 
 
 def accepted(headers: Headers, known: tuple[bytes, ...]) -> bytes:
-    """Return the known media type of `Accept` with the highest weight; without `Accept` the first
-    of `known`. Raises NotAcceptable.
-    """
+    """Return the preferred known media type of `Accept`, else the first. Raises NotAcceptable."""
     ranges: list[tuple[float, bytes]] = []
     for name, value in headers:
         if name == b"accept":

@@ -23,7 +23,7 @@ from eventhub.base.errors import Forbidden, Gone
 from eventhub.eventlog.archive.reader import PARQUET_TYPE, Archive
 from eventhub.eventlog.backward_cursors import SegmentInfo, find_segment
 from eventhub.eventlog.read import ReadLimits
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, StreamInfo
 from eventhub.http.call import Call
 from eventhub.http.messages import Headers, StreamingResponse, read_head, utf8_path
 
@@ -43,9 +43,7 @@ class RawSegmentHandler:
         self._archive = archive
 
     async def __call__(self, call: Call) -> StreamingResponse:
-        """Handle a request. Raises Unauthenticated and its subclasses, Forbidden, UnknownStream,
-        UnknownSegment, SegmentOpen, Gone, NotAcceptable.
-        """
+        """Handle a request. Raises errors of access, UnknownSegment, SegmentOpen, Gone."""
         services, headers = self._services, call.scope["headers"]
         name, text = (utf8_path(raw) for raw in call.parameters)
         credential = read_head(headers).credential
@@ -109,11 +107,14 @@ class RawSegmentHandler:
         last_sent = cursor.sequence
         while cursor.sequence < last:
             await _confirm(reader, stream)
-            page = await read(cursor, _PAGE._replace(events_max=_page_events(cursor, last)))
+            page = await read(
+                cursor,
+                _PAGE._replace(events_max=min(limits.READ_EVENTS_MAX, last - cursor.sequence)),
+            )
             frames = []
             for stored in page:
                 cursor = stored.cursor
-                if _may_see(stored, reader.principal):
+                if not is_restricted(stored) or is_shown(stored.event, reader.principal):
                     frames.append(form.event(EventHeader("", last_sent, "playback"), stored))
                     last_sent = stored.sequence
             yield _deliver(reader, b"".join(frames))
@@ -131,14 +132,6 @@ async def _guarded(
             reader.sending = False
 
 
-def _may_see(stored: StoredEvent, principal: Principal) -> bool:
-    return not is_restricted(stored) or is_shown(stored.event, principal)
-
-
-def _page_events(cursor: Cursor, last: int) -> int:
-    return min(limits.READ_EVENTS_MAX, last - cursor.sequence)
-
-
 def _deliver(reader: SingleReader, chunk: bytes) -> bytes:
     reader.frames_taken += 1  # the chunk before
     reader.sending = True
@@ -151,9 +144,7 @@ async def _confirm(reader: SingleReader, stream: StreamInfo) -> None:
 
 
 def _require(principal: Principal, stream: str) -> None:
-    """Raise Forbidden without `listen` on the stream, and for `system`, whose segments have events
-    of all zones.
-    """
+    """Raise Forbidden without `listen` on the stream, and for `system`, which all zones share."""
     if stream == SYSTEM:
         raise Forbidden("The segments of `system` have events of all zones; listen to it instead.")
     principal.require_listen(stream)

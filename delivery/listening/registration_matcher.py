@@ -24,16 +24,14 @@ from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.report import ReportTemplate, merged_report, stored_report
 from registrations.matching.metrics import ReportedWork
-from registrations.matching.stream_matcher import AUTO, Matching
+from registrations.matching.strategies import AUTO, StreamStrategy
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 _METRICS_STREAM = "listeners"  # label `stream` of the metrics, for all listeners
 
 
 class RegistrationMatcher:
-    """The matcher of one listener. Call `catch_up` after reading a batch, then `matching` for each
-    of its events.
-    """
+    """The matcher of one listener: `catch_up` after reading a batch, then `matching` each."""
 
     def __init__(
         self,
@@ -52,7 +50,7 @@ class RegistrationMatcher:
         self._reporting: dict[int, list[StreamVersion]] = {}  # with a report, by registration
         self._binds = False  # whether a filter binds a variable
         self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
-        self._matcher = Matching(AUTO, self._hierarchy).new()
+        self._matcher = StreamStrategy(AUTO, self._hierarchy).new()
         self._matched: set[int] = set()  # ids of versions in the matcher
         self._work = ReportedWork(AUTO)
         self._stale = True
@@ -68,9 +66,7 @@ class RegistrationMatcher:
         stream_id: int,
         hierarchy: TypeHierarchy = no_supertypes,
     ) -> AsyncIterator["RegistrationMatcher"]:
-        """Keep a matcher current until the block ends. `hierarchy` has the types of the events that
-        `matching` gets.
-        """
+        """Keep a matcher current within the block. `hierarchy` knows the types of its events."""
         matcher = cls(hub_log, feed, ids, stream_id, hierarchy)
         feed.policy_listeners.add(matcher._policy_changed)
         try:
@@ -105,9 +101,7 @@ class RegistrationMatcher:
         return MatchedRegistrations(ids, bound)
 
     def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
-        """Return what is delivered of an event that matches these registrations: the event, or what
-        their reports derive from it (OIF-06).
-        """
+        """Return what is delivered of a match: the event, or what reports derive (OIF-06)."""
         if not self._reporting:
             return stored
         report = merged_report(self._report(id, stored.sequence) for id in registrations)
@@ -137,7 +131,7 @@ class RegistrationMatcher:
         """Switch to an empty matcher of another strategy."""
         self._publish_work()
         self._matcher, self._work = (
-            Matching(strategy, self._hierarchy).new(),
+            StreamStrategy(strategy, self._hierarchy).new(),
             ReportedWork(strategy),
         )
         self._matched = set()
@@ -195,9 +189,7 @@ class RegistrationMatcher:
 async def require_own(
     hub_log: Log, principal: Principal, ids: Sequence[int], stream_id: int
 ) -> None:
-    """Raise UnknownRegistration unless all are live registrations of the client that name the
-    stream.
-    """
+    """Raise UnknownRegistration unless all are the client's, live, and name the stream."""
     async with reading(hub_log.pool) as connection:
         live = await live_registrations(connection, principal.client_id, ids)
     named = {found.id for found in live if stream_id in found.streams}

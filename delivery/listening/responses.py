@@ -1,6 +1,4 @@
-"""Responses of the events route in one piece: a page as JSON, lines, protobuf or CloudEvents, with
-its headers. Plain module.
-"""
+"""Responses in one piece: a page as JSON, lines, protobuf or CloudEvents. Plain module."""
 
 from typing import Annotated, NotRequired, TypedDict
 

@@ -62,9 +62,7 @@ class ListenHandler:
         self._monitor = monitor
 
     async def __call__(self, call: Call) -> Response | StreamingResponse:
-        """Handle a request. Raises subclasses of BadRequest and Unauthenticated, and what
-        StreamListener.open raises.
-        """
+        """Handle a request. Raises its errors, and what StreamListener.open raises."""
         scope, services = call.scope, self._services
         stream = utf8_path(call.parameters[0])
         credential = query.credential_of(scope["query_string"], scope["headers"])
@@ -209,9 +207,9 @@ async def _events(served: ServedRequest) -> AsyncGenerator[bytes, None]:
     has an id, so that an EventSource resumes from there even if it is cut off at once.
     """
     form, reader, listener = SseFrames(), served.reader, served.listener
-    reader.patient = True
+    reader.waits_for_database = True
     reader.last_message = form.message({"op": "resume", "reason": "slow_reader"})
-    head = [*listener.notices(form), form.message(listener.started())]
+    head = [*listener.notices(form), form.message(listener.mark_started())]
     yield b"retry: %d\n\n%b" % (limits.SSE_RETRY_MS, b"".join(head))
     size = BatchLimits(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
     pings, waited = reader.pings_due, False

@@ -15,12 +15,12 @@ from eventhub.base.errors import DatabaseUnavailable
 class SingleReader(Reader):
     """A reader with one listener. `idle`: it has received every event there is at the moment.
 
-    A patient reader waits, checked by the monitor, while the database is unavailable; another gets
-    DatabaseUnavailable.
+    With `waits_for_database` it waits, checked by the monitor, while the database is unavailable;
+    else it gets DatabaseUnavailable.
     """
 
     idle = False
-    patient = False
+    waits_for_database = False
     last_message: Frame = b""
 
     def resume_message(self) -> Frame:
@@ -33,7 +33,8 @@ async def batches(
     """Yield batches of frames without end; an empty one when the reader has to wait.
 
     Raises Unauthenticated and Forbidden when the reader loses its rights, DatabaseUnavailable
-    unless it is patient, and what else StreamListener.fill raises. Close it (`aclosing`).
+    unless it waits for the database, and what else StreamListener.fill raises. Close it
+    (`aclosing`).
     """
     wakers = reader.wakers
     listener.watch(reader.waker)
@@ -58,7 +59,7 @@ async def _filled(reader: SingleReader, listener: StreamListener) -> bool:
     while True:
         before = reader.principal
         try:
-            if not reader.patient:
+            if not reader.waits_for_database:
                 await reader.confirm()
             elif not await reader.confirmed():
                 return False
@@ -67,7 +68,7 @@ async def _filled(reader: SingleReader, listener: StreamListener) -> bool:
             filled = await listener.fill()
         except DatabaseUnavailable:
             reader.waiting = True
-            if reader.patient:
+            if reader.waits_for_database:
                 return False
             raise
         if not reader.changed():

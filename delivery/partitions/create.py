@@ -2,7 +2,7 @@
 (one per day, UTC) ahead of need; retire.py drops them. SQL module.
 
 CREATE LIKE + CHECK + ATTACH with a short timeout does not wait while holding what appends,
-forwarders or drains need. One process at a time creates partitions.
+forwarders or dispatchers need. One process at a time creates partitions.
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -14,7 +14,7 @@ from eventhub.base import limits
 from eventhub.base.logs import get_logger
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.postgresql.rows import fetch_all, fetch_value, fetch_values
 
 log = get_logger(__name__)
 SQL = queries.load("delivery/sql/partitions.sql")
@@ -79,7 +79,7 @@ async def create_partitions(connection: Connection, *, wait: bool = False) -> bo
     async with connection.transaction():
         if wait:
             await connection.execute(SQL["lead_waiting"])
-        elif not await _try_lead(connection):
+        elif not await fetch_value(connection, SQL["lead"]):
             return False
         await connection.execute(_LOCK_TIMEOUT)
         for partition in await _missing(connection):
@@ -87,16 +87,11 @@ async def create_partitions(connection: Connection, *, wait: bool = False) -> bo
     return True
 
 
-async def _try_lead(connection: Connection) -> bool:
-    return bool(await (await scalars(connection).execute(SQL["lead"])).fetchone())
-
-
 async def _missing(connection: Connection) -> list[Partition]:
     retained = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
-    ids = await scalars(connection).execute(SQL["missing_partitions"], retained)
-    found = [deliveries_partition(id) for id in await ids.fetchall()]
-    days = await cursor_of(connection, _Day).execute(SQL["missing_days"])
-    return [*found, *(day_partition(one.parent, one.day) for one in await days.fetchall())]
+    ids = await fetch_values(connection, SQL["missing_partitions"], retained)
+    days = await fetch_all(connection, _Day, SQL["missing_days"])
+    return [*map(deliveries_partition, ids), *(day_partition(one.parent, one.day) for one in days)]
 
 
 async def _create(connection: Connection, partition: Partition) -> None:

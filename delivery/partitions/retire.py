@@ -1,5 +1,6 @@
 """Retires partitions of deliveries, attempts and listeners when their time is over: detaches them,
-writes them to the archive if there is one, drops them, and records it. SQL module.
+writes them to the archive if there is one, drops them, and records it; and reports on retired
+ones for commands. SQL module.
 
 Nobody writes to a detached partition, so the archive has everything that it held. The next run
 finishes an interrupted one: the detachment is completed, the same file is written, and only the
@@ -7,7 +8,8 @@ transaction that drops the table records it. One process at a time retires.
 """
 
 import asyncio
-from typing import NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -20,10 +22,11 @@ from eventhub.eventlog.errors import ArchiveUnavailable
 from eventhub.eventlog.retention.cleaning import is_exported
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.postgresql.rows import cursor_of, fetch_all, fetch_value, fetch_values, scalars
 
 log = get_logger(__name__)
-SQL = queries.load("delivery/sql/retiring.sql")
+SQL = queries.load("delivery/sql/retire.sql")
+BlockingConnection = psycopg.Connection[Any]
 
 _RETAINED_DAYS = {
     "attempts": limits.ATTEMPTS_RETAINED_DAYS,
@@ -55,19 +58,14 @@ async def retire(connection: Connection, archive: PartitionArchive | None) -> No
     Needs its own connection in autocommit mode: DETACH CONCURRENTLY waits for readers that started
     before. What cannot be done now is done by the next run.
     """
-    detached = await cursor_of(connection, _Detached).execute(SQL["detached"])
-    for one in await detached.fetchall():
+    for one in await fetch_all(connection, _Detached, SQL["detached"]):
         await _retire(connection, one.parent, one.name, archive)
     for parent, retained_days in _RETAINED_DAYS.items():
         bounds = {"parent": parent, "retained_days": retained_days}
-        for name in await (
-            await scalars(connection).execute(SQL["expired_days"], bounds)
-        ).fetchall():
+        for name in await fetch_values(connection, SQL["expired_days"], bounds):
             await _retire(connection, parent, name, archive)
     bounds = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
-    for partition_id in await (
-        await scalars(connection).execute(SQL["expired_partitions"], bounds)
-    ).fetchall():
+    for partition_id in await fetch_values(connection, SQL["expired_partitions"], bounds):
         await retire_deliveries_partition(connection, partition_id, archive)
 
 
@@ -84,7 +82,7 @@ async def retire_deliveries_partition(
     Return False if some are being posted, or have to be exported or archived first. Raise
     ValueError for the newest partition.
     """
-    newest = await _newest_partition(connection)
+    newest = await fetch_value(connection, SQL["newest_partition"]) or 0
     if partition_id >= newest:
         raise ValueError(f"deliveries_p{partition_id} is the newest partition of deliveries")
     values = {
@@ -95,19 +93,13 @@ async def retire_deliveries_partition(
     }
     while (await connection.execute(SQL["move_pending"], values)).rowcount:
         pass
-    claimed = await (
-        await scalars(connection).execute(SQL["pending_left"], (partition_id,))
-    ).fetchone()
+    claimed = await fetch_value(connection, SQL["pending_left"], (partition_id,))
     if claimed:
         log.info("retirement_postponed", partition_id=partition_id, claimed=claimed)
         return False
     return await _retire(
         connection, "deliveries", f"deliveries_p{partition_id}", archive, low_space=low_space
     )
-
-
-async def _newest_partition(connection: Connection) -> int:
-    return await (await scalars(connection).execute(SQL["newest_partition"])).fetchone() or 0
 
 
 async def _retire(
@@ -118,9 +110,7 @@ async def _retire(
     *,
     low_space: bool = False,
 ) -> bool:
-    """Retire a partition. Return False if an export still reads it or the archive is not writable:
-    then it stays, attached if it was.
-    """
+    """Retire a partition; return False if it stays for an export or an unwritable archive."""
     if await is_exported(connection, name):
         log.info("retirement_postponed", partition=name, reason="exported")
         return False
@@ -166,8 +156,7 @@ async def _archive(
 
 async def _detach(connection: Connection, parent: str, name: str) -> None:
     """Detach a partition, or finish a detachment that was interrupted."""
-    query = await scalars(connection).execute(SQL["attachment"], (parent, name))
-    is_interrupted = await query.fetchone()
+    is_interrupted = await fetch_value(connection, SQL["attachment"], (parent, name))
     if is_interrupted is not None:
         how = sql.SQL("FINALIZE" if is_interrupted else "CONCURRENTLY")
         detach = sql.SQL("ALTER TABLE {above} DETACH PARTITION {table} {how}")
@@ -178,10 +167,8 @@ async def _detach(connection: Connection, parent: str, name: str) -> None:
 async def _write_archive(
     connection: Connection, parent: str, name: str, archive: PartitionArchive, seconds_max: float
 ) -> ArchivedPartition:
-    """Write the rows to the archive in a thread. Raise ArchiveUnavailable, also after
-    `seconds_max`, and DatabaseUnavailable.
-    """
-    query = await (await scalars(connection).execute(SQL["rows_of"], (name,))).fetchone() or ""
+    """Write the rows in a thread. Raise ArchiveUnavailable, also after `seconds_max`."""
+    query = await fetch_value(connection, SQL["rows_of"], (name,)) or ""
     writing = asyncio.ensure_future(asyncio.to_thread(archive.write, parent, name, query))
     try:
         for _ in range(int(seconds_max / limits.PARTITION_ARCHIVE_PING_S)):
@@ -203,13 +190,11 @@ async def _count(connection: Connection, name: str, rows_max: int | None = None)
         await connection.execute(
             SQL["statement_timeout"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",)
         )
-        return await (await scalars(connection).execute(query)).fetchone() or 0
+        return await fetch_value(connection, query) or 0
 
 
 async def _segments(connection: Connection, retired: Retired) -> str | None:
-    """Return ranges of the ids of the segments that a partition of deliveries has rows of. Once the
-    rows are gone, an audit cannot tell what these deliveries were.
-    """
+    """Return the ranges of segments that a partition has rows of, which audits need later."""
     if retired.parent != "deliveries" or not retired.rows:
         return None
     held = sql.SQL(
@@ -221,7 +206,7 @@ async def _segments(connection: Connection, retired: Retired) -> str | None:
         await connection.execute(
             SQL["statement_timeout"], (f"{int(limits.PARTITION_ARCHIVE_S_MAX)}s",)
         )
-        return await (await scalars(connection).execute(query)).fetchone() or None
+        return await fetch_value(connection, query) or None
 
 
 async def _drop(connection: Connection, retired: Retired) -> None:
@@ -243,6 +228,41 @@ async def run_retirement(url: str, archive_url: str) -> None:
         connect_timeout=limits.CONNECT_TIMEOUT_S,
         options=timeout,
     ) as connection:
-        if await (await scalars(connection).execute(SQL["lead_retirement"])).fetchone():
+        if await fetch_value(connection, SQL["lead_retirement"]):
             await retire(connection, archive)
             await connection.execute(SQL["end_retirement"])
+
+
+class RetiredTally(NamedTuple):
+    """The retired partitions of one table that had rows, and the number of these rows."""
+
+    table: str
+    archived: int
+    archived_rows: int
+    lost: int  # dropped without being archived
+    lost_rows: int
+    waiting: int  # out of use, and not archived yet
+
+
+class Lost(NamedTuple):
+    """A partition dropped without being archived. `reason`: `no_archive`, or an error code."""
+
+    name: str
+    rows: int
+    at: datetime
+    reason: str
+
+
+def tallies(connection: BlockingConnection) -> list[RetiredTally]:
+    return cursor_of(connection, RetiredTally).execute(SQL["tallies"]).fetchall()
+
+
+def last_lost(connection: BlockingConnection) -> list[Lost]:
+    """Return the last partitions dropped without being archived, the newest first."""
+    values = (limits.ARCHIVE_FAILURES_SHOWN_MAX,)
+    return cursor_of(connection, Lost).execute(SQL["last_lost"], values).fetchall()
+
+
+def manifests(connection: BlockingConnection) -> list[str]:
+    """Return the paths of all partitions' manifests in the archive, the oldest first."""
+    return scalars(connection).execute(SQL["manifests"]).fetchall()

@@ -60,12 +60,12 @@ SELECT created_at, segment_id AS segment, sequence
 -- lane becomes the gap notice for them. A lane has one such notice: it absorbs an older one, unless a notice with another
 -- reason lies between them, so that a lane's notices stay in order. The statement counts the losses, to be announced.
 WITH others AS MATERIALIZED (
-    SELECT stream_id, run, sequence FROM deliveries
+    SELECT stream_id, sequence FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND gap_first IS NOT NULL AND gap_reason <> 'backlog'
 ), picked AS MATERIALIZED (
-    SELECT partition_id, endpoint_id, segment_id, sequence, run, stream_id, registrations,
+    SELECT partition_id, endpoint_id, segment_id, sequence, stream_id, registrations,
            (SELECT count(*) FROM others o
-             WHERE o.stream_id = d.stream_id AND o.run = d.run AND o.sequence < d.sequence) AS block
+             WHERE o.stream_id = d.stream_id AND o.sequence < d.sequence) AS block
       FROM deliveries d
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered = %(ordered)s AND gap_first IS NULL
        AND (created_at, segment_id, sequence) <= (%(created_at)s::timestamptz, %(segment)s, %(sequence)s)
@@ -73,38 +73,38 @@ WITH others AS MATERIALIZED (
      LIMIT %(rows_max)s
        FOR UPDATE SKIP LOCKED
 ), last AS MATERIALIZED (
-    SELECT DISTINCT ON (stream_id, run, block) * FROM picked ORDER BY stream_id, run, block, sequence DESC
+    SELECT DISTINCT ON (stream_id, block) * FROM picked ORDER BY stream_id, block, sequence DESC
 ), notices AS MATERIALIZED (
-    SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.gap_first, d.registrations, l.block
+    SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.gap_first, d.registrations, l.block
       FROM last l
-      JOIN deliveries d ON d.endpoint_id = l.endpoint_id AND d.stream_id = l.stream_id AND d.run = l.run
+      JOIN deliveries d ON d.endpoint_id = l.endpoint_id AND d.stream_id = l.stream_id
      WHERE d.state = 'pending' AND d.ordered = %(ordered)s AND d.gap_first IS NOT NULL AND d.gap_reason = 'backlog'
        AND d.sequence < l.sequence AND (d.claim IS NULL OR d.next_attempt_at <= now())
        AND l.block = (SELECT count(*) FROM others o
-                       WHERE o.stream_id = d.stream_id AND o.run = d.run AND o.sequence < d.sequence)
+                       WHERE o.stream_id = d.stream_id AND o.sequence < d.sequence)
        FOR UPDATE OF d SKIP LOCKED
 ), ranges AS (
-    SELECT stream_id, run, block, sequence AS first, registrations FROM picked
-    UNION ALL SELECT stream_id, run, block, gap_first, registrations FROM notices
+    SELECT stream_id, block, sequence AS first, registrations FROM picked
+    UNION ALL SELECT stream_id, block, gap_first, registrations FROM notices
 ), gaps AS MATERIALIZED (
-    SELECT g.stream_id, g.run, g.block, min(g.first) AS first, array_agg(DISTINCT r.id ORDER BY r.id) AS registrations
+    SELECT g.stream_id, g.block, min(g.first) AS first, array_agg(DISTINCT r.id ORDER BY r.id) AS registrations
       FROM ranges g, unnest(g.registrations) AS r (id)
-     GROUP BY g.stream_id, g.run, g.block
+     GROUP BY g.stream_id, g.block
 ), dropped AS (
     UPDATE deliveries d
        SET state = 'dropped', payload = NULL, gap_first = NULL, gap_reason = NULL, claim = NULL, finished_at = now()
-      FROM (SELECT partition_id, endpoint_id, segment_id, sequence, run, stream_id FROM picked
-            EXCEPT SELECT partition_id, endpoint_id, segment_id, sequence, run, stream_id FROM last
-            UNION ALL SELECT partition_id, endpoint_id, segment_id, sequence, run, stream_id FROM notices) AS p
+      FROM (SELECT partition_id, endpoint_id, segment_id, sequence, stream_id FROM picked
+            EXCEPT SELECT partition_id, endpoint_id, segment_id, sequence, stream_id FROM last
+            UNION ALL SELECT partition_id, endpoint_id, segment_id, sequence, stream_id FROM notices) AS p
      WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
-       AND d.sequence = p.sequence AND d.run = p.run
+       AND d.sequence = p.sequence
 ), noticed AS (
     UPDATE deliveries d
        SET gap_first = g.first, gap_reason = 'backlog', registrations = g.registrations, version_ids = NULL, payload = NULL,
            attempts = 0, claim = NULL, next_attempt_at = now()
-      FROM last l JOIN gaps g USING (stream_id, run, block)
+      FROM last l JOIN gaps g USING (stream_id, block)
      WHERE d.partition_id = l.partition_id AND d.endpoint_id = l.endpoint_id AND d.segment_id = l.segment_id
-       AND d.sequence = l.sequence AND d.run = l.run
+       AND d.sequence = l.sequence
 ), lost AS (
     INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since, reason)
     SELECT %(endpoint)s, 'dropped', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now(),

@@ -38,30 +38,30 @@ SELECT hop.endpoint_id AS id,
 -- Skip scan over the lanes: the oldest pending delivery of each, and whether the lane is free and no fan-out is before it.
 -- Holding a lane means holding its deliveries: an earlier claim of one of them does not count.
 WITH RECURSIVE hop AS (
-    (SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, attempts, retry_after_s, 1 AS number FROM deliveries
+    (SELECT endpoint_id, stream_id, sequence, next_attempt_at, attempts, retry_after_s, 1 AS number FROM deliveries
       WHERE state = 'pending' AND ordered
-        AND (endpoint_id, stream_id, run) > (%(endpoint)s, %(stream)s, %(run)s)
-      ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1)
+        AND (endpoint_id, stream_id) > (%(endpoint)s, %(stream)s)
+      ORDER BY endpoint_id, stream_id, sequence LIMIT 1)
     UNION ALL
-    SELECT next.endpoint_id, next.stream_id, next.run, next.sequence, next.next_attempt_at, next.attempts, next.retry_after_s,
+    SELECT next.endpoint_id, next.stream_id, next.sequence, next.next_attempt_at, next.attempts, next.retry_after_s,
            hop.number + 1
       FROM hop, LATERAL (
-        SELECT endpoint_id, stream_id, run, sequence, next_attempt_at, attempts, retry_after_s FROM deliveries
+        SELECT endpoint_id, stream_id, sequence, next_attempt_at, attempts, retry_after_s FROM deliveries
          WHERE state = 'pending' AND ordered
-           AND (endpoint_id, stream_id, run) > (hop.endpoint_id, hop.stream_id, hop.run)
-         ORDER BY endpoint_id, stream_id, run, sequence LIMIT 1) AS next
+           AND (endpoint_id, stream_id) > (hop.endpoint_id, hop.stream_id)
+         ORDER BY endpoint_id, stream_id, sequence LIMIT 1) AS next
      WHERE hop.number < %(lanes_max)s
 )
-SELECT hop.endpoint_id AS id, hop.stream_id, hop.run,
+SELECT hop.endpoint_id AS id, hop.stream_id,
        is_due(hop.next_attempt_at, NULL, hop.attempts, hop.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
        AND e.enabled AND e.deleted_at IS NULL
        AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
             OR e.changed_at > b.recorded_at AND e.changed_at <= now())
        AND NOT EXISTS (SELECT FROM lanes l
-                        WHERE l.endpoint_id = hop.endpoint_id AND l.stream_id = hop.stream_id AND l.run = hop.run
+                        WHERE l.endpoint_id = hop.endpoint_id AND l.stream_id = hop.stream_id
                           AND l.expires_at > now())
        AND NOT EXISTS (SELECT FROM fanouts f
-                        WHERE f.stream_id = hop.stream_id AND hop.run = 0 AND f.sequence < hop.sequence) AS is_due,
+                        WHERE f.stream_id = hop.stream_id AND f.sequence < hop.sequence) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
        b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
        AS spares,
@@ -69,7 +69,7 @@ SELECT hop.endpoint_id AS id, hop.stream_id, hop.run,
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
- ORDER BY hop.endpoint_id, hop.stream_id, hop.run
+ ORDER BY hop.endpoint_id, hop.stream_id
 
 -- name: claim_parallel
 -- Claims the given number of due deliveries of each endpoint, skipping those that others are claiming. When a claim expires,
@@ -79,7 +79,7 @@ WITH due AS MATERIALIZED (
                           WHERE u.endpoint_id = ANY (%(probes)s)
                              OR NOT EXISTS (SELECT FROM backoffs b
                                              WHERE b.endpoint_id = u.endpoint_id AND b.pause_s > 0)) AS requested,
-        LATERAL (SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
+        LATERAL (SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
                   WHERE endpoint_id = requested.endpoint_id AND state = 'pending' AND NOT ordered
                     AND next_attempt_at <= now()
                   ORDER BY next_attempt_at LIMIT requested.count
@@ -88,23 +88,23 @@ WITH due AS MATERIALIZED (
 UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
   FROM due
  WHERE d.partition_id = due.partition_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
-   AND d.sequence = due.sequence AND d.run = due.run
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
+   AND d.sequence = due.sequence
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
           d.claim::text AS token, false AS probe, false AS spares
 
 -- name: take_lanes
 -- Takes the lanes that are free at this moment; another worker may have been faster. Takes none of an endpoint in backoff
 -- unless this worker probes it.
-INSERT INTO lanes AS l (endpoint_id, stream_id, run, token, expires_at)
-SELECT endpoint_id, stream_id, run, %(token)s, now() + make_interval(secs => %(claim_s)s)
-  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[]) AS requested (endpoint_id, stream_id, run)
+INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at)
+SELECT endpoint_id, stream_id, %(token)s, now() + make_interval(secs => %(claim_s)s)
+  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[]) AS requested (endpoint_id, stream_id)
  WHERE endpoint_id = ANY (%(probes)s)
     OR NOT EXISTS (SELECT FROM backoffs b WHERE b.endpoint_id = requested.endpoint_id AND b.pause_s > 0)
- ORDER BY 1, 2, 3
-    ON CONFLICT (endpoint_id, stream_id, run)
+ ORDER BY 1, 2
+    ON CONFLICT (endpoint_id, stream_id)
     DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at WHERE l.expires_at <= now()
-RETURNING endpoint_id, stream_id, run
+RETURNING endpoint_id, stream_id
 
 -- name: claim_lanes
 -- Claims the oldest deliveries of lanes that were taken in a statement BEFORE this one: of each lane those before the first
@@ -113,27 +113,27 @@ RETURNING endpoint_id, stream_id, run
 -- started, and the deliveries after it must not be posted yet.
 WITH oldest AS (
     SELECT found.*, bool_and(found.due) OVER lane AS reached, row_number() OVER lane AS place
-      FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[])
-           AS requested (endpoint_id, stream_id, run)
-      JOIN lanes l ON l.endpoint_id = requested.endpoint_id AND l.stream_id = requested.stream_id AND l.run = requested.run
+      FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[])
+           AS requested (endpoint_id, stream_id)
+      JOIN lanes l ON l.endpoint_id = requested.endpoint_id AND l.stream_id = requested.stream_id
                   AND l.token = %(token)s,
-           LATERAL (SELECT partition_id, endpoint_id, stream_id, segment_id, sequence, run,
+           LATERAL (SELECT partition_id, endpoint_id, stream_id, segment_id, sequence,
                            is_due(next_attempt_at, NULL, attempts, retry_after_s, %(retry_s_base)s, %(retry_s_max)s) AS due
                       FROM deliveries
-                     WHERE endpoint_id = requested.endpoint_id AND stream_id = requested.stream_id AND run = requested.run
+                     WHERE endpoint_id = requested.endpoint_id AND stream_id = requested.stream_id
                        AND state = 'pending' AND ordered
                        AND sequence <= COALESCE((SELECT min(f.sequence) FROM fanouts f
-                                                  WHERE f.stream_id = requested.stream_id AND requested.run = 0),
+                                                  WHERE f.stream_id = requested.stream_id),
                                               sequence)
                      ORDER BY sequence LIMIT %(deliveries_max)s) AS found
-    WINDOW lane AS (PARTITION BY found.endpoint_id, found.stream_id, found.run ORDER BY found.sequence)
+    WINDOW lane AS (PARTITION BY found.endpoint_id, found.stream_id ORDER BY found.sequence)
 )
 UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
   FROM oldest AS o
  WHERE o.reached
    AND d.partition_id = o.partition_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
-   AND d.sequence = o.sequence AND d.run = o.run AND d.state = 'pending'
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
+   AND d.sequence = o.sequence AND d.state = 'pending'
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
           d.claim::text AS token, false AS probe, false AS spares, o.place
 
@@ -155,7 +155,7 @@ SELECT id, registration_id AS registration, report::text AS report, variable FRO
 -- name: retained_bytes
 -- The delivery's own copy of its event, which it may have received after it was claimed; in any partition.
 SELECT payload FROM deliveries
- WHERE endpoint_id = %(endpoint)s AND segment_id = %(segment)s AND sequence = %(sequence)s AND run = %(run)s
+ WHERE endpoint_id = %(endpoint)s AND segment_id = %(segment)s AND sequence = %(sequence)s
    AND payload IS NOT NULL
 
 -- name: removal_reason
@@ -167,11 +167,10 @@ SELECT removal_reason FROM segments WHERE id = %(segment)s
 -- `uncounted_attempts`: 1 if the attempt does not count.
 WITH result AS (
     SELECT r.*, (%(tokens)s::text[])[r.token_position]::uuid AS token
-      FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
-                  %(runs)s::bigint[], %(token_positions)s::bigint[], %(states)s::text[], %(delays_us)s::bigint[],
+      FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[], %(token_positions)s::bigint[], %(states)s::text[], %(delays_us)s::bigint[],
                   %(uncounted)s::bigint[], %(retry_after_s)s::bigint[], %(ages_us)s::bigint[], %(outcomes)s::text[],
                   %(statuses)s::bigint[], %(durations_ms)s::bigint[], %(urls)s::text[], %(requests)s::text[], %(responses)s::text[])
-           AS r (partition_id, endpoint_id, segment_id, sequence, run, token_position, state, delay_us, uncounted_attempts, retry_after_s, age_us,
+           AS r (partition_id, endpoint_id, segment_id, sequence, token_position, state, delay_us, uncounted_attempts, retry_after_s, age_us,
                  outcome, status, duration_ms, url, request, response)
 ), written AS (
     UPDATE deliveries AS d
@@ -181,12 +180,12 @@ WITH result AS (
            finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END
       FROM result r
      WHERE d.partition_id = r.partition_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
-       AND d.sequence = r.sequence AND d.run = r.run AND d.claim = r.token AND d.state = 'pending'
+       AND d.sequence = r.sequence AND d.claim = r.token AND d.state = 'pending'
     RETURNING d.attempts, r.*
 ), stored AS (
-    INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, run, number, outcome, status, duration_ms,
+    INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, number, outcome, status, duration_ms,
                           url, request, response)
-    SELECT now() - age_us * interval '1 microsecond', partition_id, endpoint_id, segment_id, sequence, run, attempts,
+    SELECT now() - age_us * interval '1 microsecond', partition_id, endpoint_id, segment_id, sequence, attempts,
            outcome, status, duration_ms, url, request, response
       FROM written WHERE outcome IS NOT NULL AND %(store_attempts)s
 ), lost AS (
@@ -204,23 +203,22 @@ SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead_lettered') AS d
 -- name: give_back
 -- Releases claims that were not attempted: due again at once.
 UPDATE deliveries AS d SET claim = NULL, next_attempt_at = now()
-  FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[],
-              %(runs)s::bigint[], %(tokens)s::text[])
-       AS r (partition_id, endpoint_id, segment_id, sequence, run, token)
+  FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[], %(tokens)s::text[])
+       AS r (partition_id, endpoint_id, segment_id, sequence, token)
  WHERE d.partition_id = r.partition_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
-   AND d.sequence = r.sequence AND d.run = r.run AND d.claim = r.token::uuid AND d.state = 'pending'
+   AND d.sequence = r.sequence AND d.claim = r.token::uuid AND d.state = 'pending'
 
 -- name: leave_lanes
 -- Frees lanes. The rows stay for the next claim, and are deleted when there is none for long.
 UPDATE lanes AS l SET expires_at = 'epoch'
-  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(runs)s::bigint[], %(tokens)s::text[])
-       AS r (endpoint_id, stream_id, run, token)
- WHERE l.endpoint_id = r.endpoint_id AND l.stream_id = r.stream_id AND l.run = r.run AND l.token = r.token::uuid
+  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(tokens)s::text[])
+       AS r (endpoint_id, stream_id, token)
+ WHERE l.endpoint_id = r.endpoint_id AND l.stream_id = r.stream_id AND l.token = r.token::uuid
 
 -- name: cancel
 -- Cancels pending deliveries of a deleted endpoint, except those being posted.
 WITH doomed AS MATERIALIZED (
-    SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
+    SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered
        AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
@@ -228,12 +226,12 @@ WITH doomed AS MATERIALIZED (
 UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now()
   FROM doomed
  WHERE d.partition_id = doomed.partition_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
-   AND d.sequence = doomed.sequence AND d.run = doomed.run
+   AND d.sequence = doomed.sequence
 
 -- name: cancel_ordered
 -- Cancels pending ordered deliveries of a deleted endpoint, except those being posted.
 WITH doomed AS MATERIALIZED (
-    SELECT partition_id, endpoint_id, segment_id, sequence, run FROM deliveries
+    SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered
        AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
@@ -241,7 +239,7 @@ WITH doomed AS MATERIALIZED (
 UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now()
   FROM doomed
  WHERE d.partition_id = doomed.partition_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
-   AND d.sequence = doomed.sequence AND d.run = doomed.run
+   AND d.sequence = doomed.sequence
 
 -- name: forget_lanes
 -- Deletes lanes that were free for a while, and backoffs of deleted endpoints.
@@ -250,5 +248,5 @@ WITH deleted AS (
 )
 DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(idle_s)s)
    AND NOT EXISTS (SELECT FROM deliveries d
-                    WHERE d.endpoint_id = lanes.endpoint_id AND d.stream_id = lanes.stream_id AND d.run = lanes.run
+                    WHERE d.endpoint_id = lanes.endpoint_id AND d.stream_id = lanes.stream_id
                       AND d.state = 'pending' AND d.ordered)

@@ -20,6 +20,7 @@ _TABLES = {
     "expensive_filters": "dear_filters",
     "idempotency_digests": "tokens",
     "listeners": "listens",
+    "registration_owners": "sessions",
 }
 _COLUMNS = {
     "archive_attempts": {"attempts": "tries", "attempted_at": "tried_at"},
@@ -202,6 +203,10 @@ def _drop(cursor: SqlCursor) -> None:
     cursor.execute(sql.SQL("DROP SCHEMA {}").format(sql.Identifier(_ASIDE)))
 
 
+def _new(table: str) -> sql.Identifier:
+    return sql.Identifier("public", table)
+
+
 def _old(table: str) -> sql.Identifier:
     return sql.Identifier(_ASIDE, _TABLES.get(table, table))
 
@@ -235,7 +240,7 @@ def _copy(cursor: SqlCursor, table: str, into: str, old: sql.Identifier) -> int:
     """Copy the rows of an old table into one that has the columns of `table`."""
     existing, renamed = _columns(cursor, old), _COLUMNS.get(table, {})
     values: dict[str, sql.Composable] = {}
-    for name, kind in _columns(cursor, sql.Identifier("public", table)).items():
+    for name, kind in _columns(cursor, _new(table)).items():
         old_name = renamed.get(name, name)
         if computed := _COMPUTED.get((table, name)):
             values[name] = sql.SQL(computed)
@@ -261,7 +266,7 @@ def _set_sequences(cursor: SqlCursor, tables: list[str]) -> None:
     """Continue the ids after the old ones."""
     pairs = [("public.listener_ids", f"{_ASIDE}.listen_ids")]
     for table in tables:
-        if "id" in _columns(cursor, _old(table)):
+        if all("id" in _columns(cursor, each) for each in (_new(table), _old(table))):
             names = [f"public.{table}", _old(table).as_string()]
             cursor.execute(
                 "SELECT pg_get_serial_sequence(%s, 'id'), pg_get_serial_sequence(%s, 'id')", names

@@ -1,20 +1,24 @@
 """Rows as NamedTuples, by the names of their columns, or as single values. SQL module.
 
 `cursor_of(connection, Kind).execute(statement, values)` returns rows as `Kind`, and
-`scalars(connection).execute(statement, values)` the values of a statement's only column. Names are
-compared once per result, and a result whose columns differ from the fields is refused; the order of
-the columns does not matter. A row then costs one call in C, and with `tuples_of` nothing.
+`scalars(connection).execute(statement, values)` the values of a statement's only column;
+`fetch_all` and the others do so at once. Names are compared once per result, and a result whose
+columns differ from the fields is refused; the order of the columns does not matter. A row then
+costs one call in C, and with `tuples_of` nothing.
 """
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from operator import itemgetter
-from typing import Any, TypeVar, overload
+from typing import Any, LiteralString, TypeVar, overload
 
 import psycopg
+from psycopg.abc import Params
 from psycopg.rows import BaseRowFactory, RowMaker, no_result
+from psycopg.sql import Composed
 
 Kind = TypeVar("Kind", bound=tuple[Any, ...])
+Statement = LiteralString | Composed
 
 
 @overload
@@ -57,6 +61,43 @@ def scalars(connection: Any) -> Any:
     and for no row. Its `execute` raises TypeError for a statement that has more columns.
     """
     return connection.cursor(row_factory=_scalar)
+
+
+async def fetch_all(
+    connection: psycopg.AsyncConnection[Any],
+    kind: type[Kind],
+    statement: Statement,
+    values: Params | None = None,
+    *,
+    binary: bool = False,
+) -> list[Kind]:
+    """Return all rows of a statement as `kind`."""
+    query = cursor_of(connection, kind)
+    return await (await query.execute(statement, values, binary=binary)).fetchall()
+
+
+async def fetch_one(
+    connection: psycopg.AsyncConnection[Any],
+    kind: type[Kind],
+    statement: Statement,
+    values: Params | None = None,
+) -> Kind | None:
+    """Return the first row of a statement as `kind`; None if it has no rows."""
+    return await (await cursor_of(connection, kind).execute(statement, values)).fetchone()
+
+
+async def fetch_values(
+    connection: psycopg.AsyncConnection[Any], statement: Statement, values: Params | None = None
+) -> list[Any]:
+    """Return the values of a statement's only column."""
+    return await (await scalars(connection).execute(statement, values)).fetchall()
+
+
+async def fetch_value(
+    connection: psycopg.AsyncConnection[Any], statement: Statement, values: Params | None = None
+) -> Any:
+    """Return the first value of a statement's only column; None if it has no rows."""
+    return await (await scalars(connection).execute(statement, values)).fetchone()
 
 
 def named(kind: type[Kind]) -> BaseRowFactory[Kind]:

@@ -109,6 +109,21 @@ def _stored(schema_editor: BaseDatabaseSchemaEditor, storage: TableStorage) -> I
         schema_editor.table_sql = original
 
 
+class Reference(models.ForeignKey):
+    """A foreign key without constraint and index, of a row that may outlive the one it names or
+    is written too often for either.
+    """
+
+    def __init__(self, to: Any, **options: Any) -> None:
+        super().__init__(to, models.DO_NOTHING, db_constraint=False, db_index=False, **options)
+
+    def deconstruct(self) -> tuple[str, str, list[Any], dict[str, Any]]:
+        name, path, args, options = super().deconstruct()
+        for implied in ("on_delete", "db_constraint", "db_index"):
+            options.pop(implied)
+        return name, path, args, options
+
+
 class _TypedField(models.Field):
     """A column of a type that Django has no field for."""
 

@@ -1,8 +1,8 @@
 """Celery's consumer of tasks, made to survive any fault of Redis. Composition root. Plain module.
 
 A Redis that answers errors (its memory is full), or dies in the middle of an answer, counts as
-unavailable, like one that cannot be reached: the consumer reconnects, and the worker with its drain
-goes on. Celery itself ends the worker for an unknown error.
+unavailable, like one that cannot be reached: the consumer reconnects, and the worker with its
+dispatcher goes on. Celery itself ends the worker for an unknown error.
 """
 
 import time

@@ -1,8 +1,8 @@
 """Units of delivery work as a Celery task: how they are started and retried. Composition root. SQL
 module.
 
-PostgreSQL notifies a worker's drain of due deliveries. The drain then sends the task to the
-worker's own queue (`worker-1@host.dq2`), because this worker has free slots. If Redis is
+PostgreSQL notifies a worker's dispatcher of due deliveries. The dispatcher then sends the task to
+the worker's own queue (`worker-1@host.dq2`), because this worker has free slots. If Redis is
 unavailable or answers errors, the worker runs the task itself: nothing else changes, and nothing is
 lost with a message.
 """
@@ -20,8 +20,8 @@ from celery.exceptions import Ignore, Retry
 from celery.utils.nodenames import worker_direct
 from kombu import Connection
 
-from delivery.callbacks.drain import DrainSettings
-from delivery.callbacks.thread import DrainThread
+from delivery.callbacks.dispatcher import DispatcherSettings
+from delivery.callbacks.thread import DispatcherThread
 from eventhub.base import limits, metrics
 from eventhub.base.broker import DELIVER
 from eventhub.base.logs import ThrottledLog, get_logger
@@ -70,12 +70,12 @@ class OwnQueue:
 
 
 class DeliveryRunner:
-    """The units of one worker: its drain, and a thread that starts units."""
+    """The units of one worker: its dispatcher, and a thread that starts units."""
 
-    def __init__(self, task: HubTask, settings: DrainSettings, hostname: str) -> None:
+    def __init__(self, task: HubTask, settings: DispatcherSettings, hostname: str) -> None:
         self._task = task
         self.queue = OwnQueue(task.app, hostname)
-        self.drain = DrainThread(settings, self.begin, _end_worker)
+        self.dispatcher = DispatcherThread(settings, self.begin, _end_worker)
         self.consuming = False  # whether the worker takes messages from its broker
         self._requested = threading.Event()
         self._started = threading.Event()
@@ -83,20 +83,20 @@ class DeliveryRunner:
         self._thread = threading.Thread(target=self._main, name="units", daemon=True)
 
     def start(self) -> None:
-        progress[DELIVER] = lambda: self.drain.under_way
+        progress[DELIVER] = lambda: self.dispatcher.under_way
         self._thread.start()
-        self.drain.start()
+        self.dispatcher.start()
 
     def stop(self) -> None:
         self._closed = True
         self._requested.set()
-        self.drain.stop()
+        self.dispatcher.stop()
 
     def run(self, by: str) -> int:
         """Run a unit in the thread of its task; `by`: `broker` or `worker`."""
         self._started.set()
         metrics.CALLBACK_UNITS.labels(by=by).inc()
-        return self.drain.unit()
+        return self.dispatcher.unit()
 
     def begin(self) -> None:
         """Request a unit, without waiting."""
@@ -124,16 +124,16 @@ class DeliveryRunner:
 
 
 class DeliverTask(HubTask):
-    """The task of a unit. Celery retries a failed one on the worker of its drain; a worker has at
-    most one such message under way.
+    """The task of a unit. Celery retries a failed one on the worker of its dispatcher; a worker has
+    at most one such message under way.
     """
 
     runner: DeliveryRunner | None = None  # of this process, when it is a worker of deliveries
     _retry_s = float("-inf")  # when the failed unit is retried
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run without a slot: the drain runs one unit at a time, and starts the next one before the
-        task of the last one has ended.
+        """Run without a slot: the dispatcher runs one unit at a time, and starts the next one
+        before the task of the last one has ended.
         """
         args, kwargs = self.known_arguments(args, kwargs)
         return self.run(*args, **kwargs)
@@ -153,5 +153,5 @@ class DeliverTask(HubTask):
 
 
 def _end_worker() -> None:
-    """End this worker, which is useless without its drain; its supervisor starts another one."""
+    """End this worker, useless without its dispatcher; its supervisor starts another one."""
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""The hub's additions to a Celery worker: its required pool and settings, and its drain.
+"""The hub's additions to a Celery worker: its required pool and settings, and its dispatcher.
 Composition root. Plain module.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 from celery import Celery, bootsteps
 from celery.concurrency.thread import TaskPool as ThreadPool
 
-from delivery.callbacks.drain import DrainSettings
+from delivery.callbacks.dispatcher import DispatcherSettings
 from eventhub.base import limits
 from eventhub.base.broker import DELIVER, QUEUES, SLOTS, threads
 from eventhub.base.env import Env, refuse
@@ -19,7 +19,7 @@ from eventhub.eventlog.archive.reader import archive_of
 from eventhub.preflight import settings_or_exit
 from eventhub.worker.delivery_task import DeliverTask, DeliveryRunner
 from registrations.endpoints.addresses import parse_allowed
-from registrations.endpoints.rows import disable
+from registrations.endpoints.statements import disable
 
 log = get_logger(__name__)
 COMMAND = "celery -A eventhub worker"
@@ -48,8 +48,8 @@ class RequireStep(bootsteps.Step):  # type: ignore[misc]
 
 
 class DeliveriesStep(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Starts the drain of a worker of deliveries before the consumer connects to its broker, and
-    stops it with the worker: it runs with and without a broker.
+    """Starts the dispatcher of a worker of deliveries before the consumer connects to its broker,
+    and stops it with the worker: it runs with and without a broker.
     """
 
     requires = (RequireStep,)
@@ -105,7 +105,8 @@ def _check_name(app: Celery, node: str) -> None:
 
 
 def require_threads(pool: type, argv: list[str]) -> None:
-    """Refuse any other pool: it forks or patches the process that runs the drain and long tasks.
+    """Refuse any other pool: it forks or patches the process that runs the dispatcher and long
+    tasks.
 
     Celery ignores `-P prefork`, its default, and uses the pool of the configuration.
     """
@@ -161,9 +162,9 @@ def _queues(worker: Any) -> set[str]:
     return {name for name in worker.app.amqp.queues.consume_from if name != own}
 
 
-def _drain_settings(env: Env) -> DrainSettings:
+def _drain_settings(env: Env) -> DispatcherSettings:
     archive = archive_of(env.archive_url)
     addresses = parse_allowed(env.callback_allow)
-    return DrainSettings(
+    return DispatcherSettings(
         env.database_url, env.database_direct_url, env.secret_key, addresses, disable, archive
     )

@@ -53,7 +53,7 @@ class BatchReader:
     def _is_full(self) -> bool:
         if len(self._lines) >= limits.REGISTRATIONS_PER_REQUEST_MAX:
             return True
-        return _size(self._lines) >= limits.BULK_BATCH_BYTES_MAX
+        return sum(len(text or b"") for _, text in self._lines) >= limits.BULK_BATCH_BYTES_MAX
 
     def _take_batch(self) -> list[NumberedLine]:
         """Remove and return as many lines as may be stored at once, at least one."""
@@ -85,7 +85,3 @@ class BatchReader:
     def _add(self, lines: Iterable[NumberedLine]) -> None:
         """Add lines, except blank ones, which only count."""
         self._lines += [one for one in lines if one[1] is None or one[1].strip()]
-
-
-def _size(lines: Iterable[NumberedLine]) -> int:
-    return sum(len(text or b"") for _, text in lines)

@@ -26,7 +26,7 @@ _REFERENCE = ("id", "key")
 
 
 class RegistrationReference(NamedTuple):
-    """The registration that a line names: by its ticket, or by the client's key for it."""
+    """The registration that a line names: by its id, or by the client's key for it."""
 
     id: int | None
     key: str | None

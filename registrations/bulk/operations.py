@@ -34,9 +34,7 @@ BULK_ROUTES: tuple[Route, ...] = (
         },
         parameters=(
             query_parameter("client", "The client that owns them; by default the key's own."),
-            query_parameter(
-                "tickets", "Report the ticket of each new registration.", type="boolean"
-            ),
+            query_parameter("ids", "Report the id of each new registration.", type="boolean"),
         ),
         raises=(
             errors.InvalidField,

@@ -35,7 +35,7 @@ from registrations.bulk.batches import BatchReader, NumberedLine
 from registrations.bulk.lines import Line, read_line
 from registrations.bulk.services import BatchResult, apply_lines
 from registrations.endpoints.services import callback_addresses
-from registrations.owners import Owner, owner
+from registrations.scope import Owner, owner
 
 _THREADS = ThreadPoolExecutor(limits.BULK_THREADS, "bulk")
 
@@ -44,7 +44,7 @@ class BulkOptions(NamedTuple):
     """The query parameters of a request, and its action id."""
 
     client: str | None
-    tickets: bool  # report the ticket of each new registration
+    ids: bool  # report the id of each new registration
     action: str
 
 
@@ -97,7 +97,7 @@ async def _answer(
                 lines = lines[result.lines :]
                 for name in totals:
                     totals[name] += _count(result, name)
-                yield _progress_lines(result, through, tickets=request.options.tickets)
+                yield _progress_lines(result, through, ids=request.options.ids)
         yield orjson.dumps({"done": True, "through": through, **totals}) + b"\n"
     except Disconnected:
         return
@@ -107,7 +107,7 @@ async def _answer(
         yield orjson.dumps({"error": found.problem(), "through": through, **totals}) + b"\n"
 
 
-def _progress_lines(result: BatchResult, through: int, *, tickets: bool) -> bytes:
+def _progress_lines(result: BatchResult, through: int, *, ids: bool) -> bytes:
     """Return the refused lines of a batch, followed by its progress line."""
     refusals: list[dict[str, Any]] = []
     for line, error in result.refused:
@@ -116,8 +116,8 @@ def _progress_lines(result: BatchResult, through: int, *, tickets: bool) -> byte
     counts = {"created": result.created, "changed": result.changed, "ended": result.ended}
     counts |= {"repeated": result.repeated, "refused": len(result.refused)}
     progress: dict[str, Any] = {"through": through, **counts, "sequence": result.sequence}
-    if tickets:
-        progress["tickets"] = result.tickets
+    if ids:
+        progress["ids"] = result.ids
     return b"".join(orjson.dumps(one) + b"\n" for one in (*refusals, progress))
 
 
@@ -134,16 +134,16 @@ async def _authorized(request: BulkRequest) -> Principal:
 def _parse_options(scope: Any) -> BulkOptions:
     found: dict[str, str] = {}
     for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
-        if name not in ("client", "tickets"):
+        if name not in ("client", "ids"):
             raise UnknownField("The route has no such query parameter.", field=name[:100])
         found[name] = value
-    if found.get("tickets", "false") not in ("true", "false"):
-        raise InvalidField("This is `true` or `false`.", field="tickets")
+    if found.get("ids", "false") not in ("true", "false"):
+        raise InvalidField("This is `true` or `false`.", field="ids")
     client = found.get("client")
     action = dict(scope["headers"]).get(b"eventhub-action")
     return BulkOptions(
         None if client is None else valid_name(client, field="client"),
-        found.get("tickets") == "true",
+        found.get("ids") == "true",
         action_id(None if action is None else action.decode("latin-1")),
     )
 

@@ -1,6 +1,4 @@
-"""Applies a batch of a bulk request: many lines in one transaction with one barrier. A refused line
-does not affect the others. Django module.
-"""
+"""Applies a batch of lines in one transaction; refused lines affect no others. Django module."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +9,7 @@ from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField, LimitReached
-from registrations import rows
+from registrations import statements
 from registrations.bulk.lines import (
     ChangeLine,
     CreateLine,
@@ -20,17 +18,17 @@ from registrations.bulk.lines import (
     RegistrationReference,
 )
 from registrations.errors import KeyTaken, UnknownRegistration
-from registrations.expensive import EvaluationBudget
-from registrations.owners import Owner
+from registrations.filter_budget import EvaluationBudget
 from registrations.requests import NewRegistration
 from registrations.resolver import Resolver, is_same_definition
-from registrations.rows import KnownRegistration, RegistrationRow
-from registrations.services import ChangePlan, lock_session_with_room, require_listen_to_all
+from registrations.scope import Owner
+from registrations.services import ChangePlan, lock_owner_with_room, require_listen_to_all
+from registrations.statements import KnownRegistration, RegistrationRow
 
 
 class BatchResult(NamedTuple):
     """The result of the applied lines, which are the first ones of those given. The counts and
-    `tickets` (pairs of a line's number and the new registration) are what is stored now.
+    `ids` (pairs of a line's number and the new registration) are what is stored now.
     """
 
     lines: int  # number of applied lines
@@ -39,7 +37,7 @@ class BatchResult(NamedTuple):
     ended: int
     repeated: int  # lines that were applied before, or change nothing
     refused: list[tuple[int, EventHubError]]  # lines, by their numbers
-    tickets: list[tuple[int, int]]
+    ids: list[tuple[int, int]]
     sequence: int | None  # of the last change in `system`; None: nothing was changed
 
 
@@ -50,11 +48,11 @@ def apply_lines(*, actor: Actor, owner: Owner, lines: Sequence[Line]) -> BatchRe
     Raises NotFound if the client has ended.
     """
     with transaction.atomic():
-        session = lock_session_with_room(owner.id, 0)
+        live = lock_owner_with_room(owner.id, 0)
         named = {key for operation in _operations(lines) if (key := operation.reference.key)}
-        keys = rows.by_key(raw_connection(), owner.id, named)
+        keys = statements.by_key(raw_connection(), owner.id, named)
         batch = _independent_lines(lines, keys)
-        return _Batch(ChangePlan(actor, owner, session), batch, keys).apply()
+        return _Batch(ChangePlan(actor, owner, live), batch, keys).apply()
 
 
 def _independent_lines(lines: Sequence[Line], keys: dict[str, KnownRegistration]) -> Sequence[Line]:
@@ -90,12 +88,12 @@ class _Batch:
         self._refused: list[tuple[int, EventHubError]] = []
         operations = _operations(lines)
         ids = {id for operation in operations if (id := self._id_of(operation.reference))}
-        self._own = rows.own(connection, plan.owner.id, ids) if ids else {}
+        self._own = statements.own(connection, plan.owner.id, ids) if ids else {}
         live = [id for id, is_live in self._own.items() if is_live]
-        self._live = {one.id: one for one in rows.lock_registrations(connection, live)}
+        self._live = {one.id: one for one in statements.lock_registrations(connection, live)}
         found = self._live.values()
         streams = {id for one in found for id in one.streams}
-        self._names = rows.stream_names(connection, streams) if streams else {}
+        self._names = statements.stream_names(connection, streams) if streams else {}
         items = [
             operation.item
             for operation in operations
@@ -117,13 +115,13 @@ class _Batch:
                 self._refused.append((line.number, error))
         plan = self._plan
         counts = (len(plan.creates), len(plan.changes), len(plan.ends), self._repeated)
-        tickets: list[tuple[int, int]] = []
+        ids: list[tuple[int, int]] = []
         sequence = None
         if any(counts[:3]):
-            ids = plan.store(self._names | self._resolver.stream_names())
-            tickets = list(zip(self._creating, ids, strict=True))
+            created = plan.store(self._names | self._resolver.stream_names())
+            ids = list(zip(self._creating, created, strict=True))
             _, sequence = plan.announce()
-        return BatchResult(len(self._lines), *counts, self._refused, tickets, sequence)
+        return BatchResult(len(self._lines), *counts, self._refused, ids, sequence)
 
     def _plan_line(self, line: Line) -> None:
         """Add the line to the plan. Raises the error that refuses it."""
@@ -168,7 +166,7 @@ class _Batch:
                 raise KeyTaken(field="key", registration=keyed.id)
             self._repeated += 1
             return False
-        count = plan.session.registrations + len(plan.creates) - len(plan.ends)
+        count = plan.live + len(plan.creates) - len(plan.ends)
         if count >= limits.REGISTRATIONS_PER_CLIENT_MAX:
             raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
         self._budget.take(definition.streams, definition.expensive)

@@ -28,9 +28,7 @@ class EndpointAttempt(NamedTuple):
 
 
 class HealthUpdate(NamedTuple):
-    """The summary of some attempts at one endpoint: the last one, the last delivered one, and the
-    first failed one after that.
-    """
+    """Attempts at one endpoint: the last, the last success, the first failure since."""
 
     last: EndpointAttempt
     delivered_age_us: int | None
@@ -54,9 +52,7 @@ def health_updates(tries: Iterable[EndpointAttempt]) -> list[HealthUpdate]:
 
 
 async def write(connection: psycopg.AsyncConnection[Any], notes: Sequence[HealthUpdate]) -> None:
-    """Write the updates that change an outcome or replace a row older than some seconds. Raises
-    psycopg's errors.
-    """
+    """Write the updates that change an outcome or replace a row that is some seconds old."""
     values = {
         "endpoints": int8_array([each.last.endpoint_id for each in notes]),
         "outcomes": text_array([each.last.outcome for each in notes]),

@@ -1,6 +1,4 @@
-"""Creates, changes and deletes endpoints. Each change is announced in its own transaction. Django
-module.
-"""
+"""Creates, changes and deletes endpoints, and announces each change. Django module."""
 
 import functools
 from collections.abc import Mapping
@@ -19,11 +17,11 @@ from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
 from registrations.endpoints import secrets
 from registrations.endpoints.addresses import AllowedAddresses, CallbackAddresses, parse_allowed
-from registrations.endpoints.rows import Format, announcement
+from registrations.endpoints.statements import Format, announcement
 from registrations.errors import EndpointInUse
 from registrations.models import CURRENT, Endpoint, EndpointHealth, RegistrationVersion
-from registrations.owners import Owner
-from registrations.rows import lock_session
+from registrations.scope import Owner
+from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
@@ -65,17 +63,13 @@ def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpo
 
 
 def lock_client(owner: Owner) -> None:
-    """Lock the client's session, so that the client cannot end and nothing else is added to it.
-    Raises NotFound if it has ended.
-    """
-    if lock_session(raw_connection(), owner.id) is None:
+    """Lock the client, so that it cannot end or get anything else. Raises NotFound."""
+    if lock_owner(raw_connection(), owner.id) is None:
         raise NotFound("This zone has no such client.", field="client")
 
 
 def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint:
-    """Insert an endpoint, for a caller that has locked the client's session and announces it. The
-    result has the secret as `secret_text`.
-    """
+    """Insert an endpoint; the caller locked the client. The result has `secret_text`."""
     existing = Endpoint.objects.live().filter(client_id=owner.id)
     if existing.count() >= limits.ENDPOINTS_PER_CLIENT_MAX:
         raise LimitReached(limit=limits.ENDPOINTS_PER_CLIENT_MAX)
@@ -113,9 +107,7 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
 
 
 def delete_endpoint(*, actor: Actor, endpoint: Endpoint) -> None:
-    """Delete an endpoint, whose row is locked. Raises EndpointInUse if a registration names it,
-    Forbidden.
-    """
+    """Delete an endpoint, whose row is locked. Raises EndpointInUse, Forbidden."""
     _require_listen_to_all(actor, endpoint)
     if _current_versions(endpoint).exists():
         raise EndpointInUse(field="endpoint")

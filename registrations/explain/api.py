@@ -1,6 +1,4 @@
-"""The API of checks of drafts, and of explanations of a filter or registration on an event.
-Django module.
-"""
+"""The API of checks of drafts, and of explanations on an event. Django module."""
 
 from typing import Any
 
@@ -74,7 +72,7 @@ class ExplainRegistration(ResourceView):
         ),
     )
     def get_object(self) -> dict[str, Any]:
-        ticket, query = self.key, self.request.query_params
+        query = self.request.query_params
         for name in ("stream", "sequence"):
             if name not in query:
                 raise errors.MissingField(field=name)
@@ -83,5 +81,5 @@ class ExplainRegistration(ResourceView):
         sequence = parse_number(query["sequence"], error=unknown)
         with metrics.EXPLAIN_S.labels(operation="explain").time():
             return selectors.explain_registration(
-                actor=self.actor, id=ticket, stream=stream, sequence=sequence
+                actor=self.actor, id=self.key, stream=stream, sequence=sequence
             )

@@ -1,6 +1,4 @@
-"""The conditions, in addition to the filter, under which an event is delivered for a registration
-or a draft: bounds, suspensions, audience, expiry and so on. Plain module.
-"""
+"""The conditions of a delivery besides the filter: bounds, suspensions, … Plain module."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, NamedTuple, TypedDict
@@ -93,9 +91,7 @@ class EvaluatedEvent(NamedTuple):
 def applicable_versions(
     versions: Iterable[VersionStatus], sequence: int
 ) -> Iterator[VersionStatus]:
-    """Yield, for each registration, the version that applied to the event, else the current one.
-    `versions` are ordered by registration.
-    """
+    """Yield by registration the version that applied, else the current one; rows are grouped."""
     best: VersionStatus | None = None
     for version in versions:
         if best is not None and best.registration != version.registration:

@@ -1,6 +1,4 @@
-"""A dry run: evaluates a draft over events of the log, in short reads and time slices, while its
-caller is authorized and connected. Plain module.
-"""
+"""A dry run: evaluates a draft over events of the log in time slices. Plain module."""
 
 import asyncio
 from collections.abc import AsyncIterator

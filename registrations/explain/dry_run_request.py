@@ -57,9 +57,7 @@ _FIELDS = frozenset(DryRunRequest.__annotations__)
 
 
 class DryRunOptions(NamedTuple):
-    """The options of a dry run. Without `start`, it evaluates the `last` events; else those after
-    `start`, up to `end` (None: the head).
-    """
+    """The range: the `last` events, or those after `start` up to `end` (None: the head)."""
 
     stream: str
     draft: FilterDraft
@@ -78,9 +76,7 @@ class EventRange(NamedTuple):
 
 
 def parse_dry_run(body: Mapping[str, Any]) -> DryRunOptions:
-    """Parse the body. Raises, with the field, errors of filters and start positions, InvalidField,
-    MissingField, UnknownField.
-    """
+    """Parse the body. Raises, with the field, errors of filters, positions and fields."""
     require_known(body, _FIELDS)
     draft = parse_draft(body)
     start, end = _start(body, "from"), _start(body, "to")

@@ -61,9 +61,7 @@ def failed_json(miss: Miss, event: Event, hierarchy: TypeHierarchy) -> list[Fail
 
 
 class Nearest(Generic[T]):
-    """The best `count` of many items: those with the fewest failed tests, then with the most tests
-    that hold, then in the order of arrival.
-    """
+    """The best `count` items: fewest failed tests, then most that hold, then the earliest."""
 
     def __init__(self, count: int) -> None:
         self._count = count

@@ -1,6 +1,4 @@
-"""The routes that read the log: dry runs, and the registrations that an event matched. Plain
-module.
-"""
+"""The routes of dry runs, and of the registrations that an event matched. Plain module."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -37,9 +35,9 @@ from eventhub.types.registry import ZoneHierarchy
 from registrations.explain.conditions import EvaluatedEvent
 from registrations.explain.dry_run import DryRun, DryRunCaller, DryRunInput, DryRunJson
 from registrations.explain.dry_run_request import bits_of, parse_dry_run, range_of
-from registrations.explain.rows import ExplainScope, event_at
 from registrations.explain.search import EventMatchesJson, MatchSearch
 from registrations.explain.slots import ExplainSlots
+from registrations.explain.statements import ExplainScope, event_at
 
 _NUMBER_CHARS_MAX = 18
 
@@ -82,9 +80,7 @@ class ExplainRoutes:
         return _answer(run.json())._replace(position=position)
 
     async def matches(self, call: Call) -> Response:
-        """Answer GET /v1/streams/{stream}/events/{sequence}/matches. Raises UnknownStream,
-        UnknownEvent, Gone and other errors of reading.
-        """
+        """Answer GET /v1/streams/{stream}/events/{sequence}/matches. Raises errors of reading."""
         principal = await call.authenticate(read_head(call.scope["headers"]).credential)
         name, text = (utf8_path(raw) for raw in call.parameters)
         after = _after(call.scope)
@@ -118,9 +114,7 @@ def _stream(run: DryRun, caller: DryRunCaller, closing: ExitStack) -> StreamingR
 async def _lines(
     run: DryRun, caller: DryRunCaller, closing: ExitStack
 ) -> AsyncGenerator[bytes, None]:
-    """Yield lines of progress, unless the last one is still unsent, and the result. The slot is
-    released before the last line, so a slow reader does not block others.
-    """
+    """Yield lines of progress, unless the last is unsent; release the slot, yield the result."""
     clock = asyncio.get_running_loop().time
     sent_s = clock()
     try:

@@ -1,6 +1,4 @@
-"""The search for the registrations that an event matched, and for the nearest misses, in chunks and
-up to a limit. Plain module.
-"""
+"""The search for matched registrations and nearest misses, in bounded chunks. Plain module."""
 
 import asyncio
 from typing import Annotated, NamedTuple, TypedDict
@@ -33,16 +31,14 @@ from registrations.explain.nearest import (
     failed_json,
     miss_of,
 )
-from registrations.explain.rows import ExplainScope, read_registrations_naming, read_statuses
 from registrations.explain.slots import TimeSlice
+from registrations.explain.statements import ExplainScope, read_registrations_naming, read_statuses
 from registrations.filter_source import stored_filter
 from registrations.filters.evaluate import TypeHierarchy
 
 
 class NearMissJson(VersionJson):
-    """A registration that an event did not match. `failed`: the failed ones of its `tests`;
-    `against`: the failed conditions.
-    """
+    """A registration that did not match, with the failed `tests` and conditions (`against`)."""
 
     predicate: str
     tests: int
@@ -92,9 +88,7 @@ class MatchSearch:
         self._compiled: dict[tuple[str, str], Alternatives] = {}
 
     async def run(self, log: Log, scope: ExplainScope, after: int, peer: Peer) -> None:
-        """Evaluate all registrations after one, or as many as the limits allow: then `next` is
-        set.
-        """
+        """Evaluate the registrations after one, up to the limits; then `next` is set."""
         clock = asyncio.get_running_loop().time
         until_s, slice = clock() + limits.MATCHES_S_MAX, TimeSlice()
         async with reading(log.pool) as connection:

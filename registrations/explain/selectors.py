@@ -17,7 +17,7 @@ from eventhub.event.inbound import event_mask, from_objects, stored_bytes
 from eventhub.event.json_codec import time_text
 from eventhub.streams.selectors import find_stored
 from eventhub.types.selectors import lineage_of
-from registrations import rows
+from registrations import statements
 from registrations.errors import UnknownRegistration
 from registrations.explain.conditions import (
     DeliveryCondition,
@@ -31,13 +31,13 @@ from registrations.explain.conditions import (
 )
 from registrations.explain.drafts import checked, mistaken, parse_draft, require_known
 from registrations.explain.dry_run_request import mask_of, stream_of
-from registrations.explain.rows import ExplainScope, read_statuses_sync
+from registrations.explain.statements import ExplainScope, read_statuses_sync
 from registrations.filter_source import FILTER_FIELDS, FilterSource, stored_filter
 from registrations.filters.explain import explain
 from registrations.models import CURRENT, RegistrationVersion
-from registrations.owners import owner, scope
 from registrations.requests import name_of, number_of, streams_of
 from registrations.resolver import Resolver
+from registrations.scope import owner, scope
 from registrations.selectors import list_registrations
 
 _CHECKED = frozenset((*FILTER_FIELDS, "streams", "client"))
@@ -117,7 +117,7 @@ def explain_registration(*, actor: Actor, id: int, stream: str, sequence: int) -
     if not list_registrations(actor=actor, ids=[id]):
         raise UnknownRegistration(field="registration")
     subject = _stored(actor, stream, sequence)
-    [known] = rows.streams_by_name(raw_connection(), actor.zone_id, [stream])
+    [known] = statements.streams_by_name(raw_connection(), actor.zone_id, [stream])
     selection = ExplainScope(actor.zone_id, scope(actor=actor), known.id, sequence)
     version = next(
         applicable_versions(read_statuses_sync(raw_connection(), selection, [id]), sequence), None

@@ -1,6 +1,4 @@
-"""The serializers of checks and explanations, for documentation; drafts.py parses the bodies.
-Django module.
-"""
+"""The documentation of checks and explanations; drafts.py parses bodies. Django module."""
 
 from typing import Any, get_args
 

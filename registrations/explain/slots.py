@@ -1,6 +1,4 @@
-"""The concurrency limit of dry runs and searches in a web process, and their time slices, so that
-events take precedence. Plain module.
-"""
+"""The limit of dry runs and searches in a process, and their time slices. Plain module."""
 
 import asyncio
 from collections import Counter
@@ -13,9 +11,7 @@ from eventhub.base.errors import TooManyRequests
 
 
 class ExplainSlots:
-    """The running dry runs and searches of one process, by client. Concurrency contract: one event
-    loop.
-    """
+    """The running dry runs and searches of a process, by client; for one event loop."""
 
     def __init__(self) -> None:
         self._clients: Counter[int] = Counter()

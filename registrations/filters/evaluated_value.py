@@ -1,6 +1,4 @@
-"""The values that a test evaluated, rendered for people: cut to limits, and missing values are
-reported as missing. Plain module.
-"""
+"""Values that a test evaluated, rendered for people, within limits. Plain module."""
 
 import json
 from typing import Any, NamedTuple

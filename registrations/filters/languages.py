@@ -30,9 +30,7 @@ class Language(NamedTuple):
 
 
 class ParsedFilter(NamedTuple):
-    """A filter's source, its tree and its predicate form. `variable`: the name that a READY filter
-    binds.
-    """
+    """A filter's source, tree and predicate form. `variable`: the one that READY binds."""
 
     language: str
     source: Any

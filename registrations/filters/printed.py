@@ -1,6 +1,4 @@
-"""The predicate form of any filter, which `parse_predicate` parses into an equal tree.
-Plain module.
-"""
+"""The predicate form of any filter, which `parse_predicate` reads. Plain module."""
 
 import json
 import re

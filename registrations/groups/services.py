@@ -17,8 +17,8 @@ from eventhub.eventlog.system import Announcement
 from registrations.endpoints.services import lock_client
 from registrations.errors import GroupExists, GroupInUse
 from registrations.models import CURRENT, GroupStream, RegistrationGroup, Suspension
-from registrations.owners import Owner
-from registrations.rows import new_barrier, raise_barrier
+from registrations.scope import Owner
+from registrations.statements import fill_barrier, new_barrier
 
 # With the fields of the API; `suspended`: there is a suspension without an end.
 GROUPS = RegistrationGroup.objects.annotate(
@@ -78,9 +78,7 @@ def streams_ever(group_id: int) -> QuerySet[GroupStream]:
 
 
 def _switch(group: RegistrationGroup) -> int:
-    """Suspend or resume the group as its field `suspended` says, at a new barrier, which the caller
-    raises.
-    """
+    """Suspend or resume as `suspended` says, at a new barrier that the caller fills."""
     barrier = new_barrier(raw_connection())
     if group.suspended:
         Suspension.objects.create(group=group, from_barrier_id=barrier)
@@ -109,5 +107,5 @@ def _announce(
     announcement = Announcement(f"registration_group.{change}", attributes, resource)
     prepared = prepare(zone=actor.zone, announcements=[announcement])
     if barrier is not None:
-        raise_barrier(raw_connection(), barrier, [each.stream_id for each in streams])
+        fill_barrier(raw_connection(), barrier, [each.stream_id for each in streams])
     append_announced(prepared)

@@ -102,9 +102,7 @@ class InterestRoutes:
         self._closures = closures
 
     async def closure(self, call: Call) -> Response:
-        """Answer GET /v1/streams/{stream}/closure. Raises Unauthenticated and its subclasses,
-        Forbidden, UnknownStream, InvalidField, UnknownField, DatabaseUnavailable.
-        """
+        """Answer GET /v1/streams/{stream}/closure. Raises its errors."""
         stream = await self._stream(call)
         scope = InterestScope(stream.id, _queried_audience(call.scope["query_string"]))
         interest = await self._closures.current(scope)

@@ -1,6 +1,4 @@
-"""The filters in the tables that make up the interest in a stream: those of live registrations and
-of listeners. SQL module.
-"""
+"""The stored filters of live registrations and listeners of a stream. SQL module."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -8,9 +6,9 @@ from typing import NamedTuple
 from eventhub.base import limits
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import cursor_of, scalars
+from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_values
 
-SQL = queries.load("registrations/interest/sql/closure.sql")
+SQL = queries.load("registrations/sql/interest.sql")
 
 Audience = tuple[str, ...] | None  # groups of clients; None: all clients
 # by domain and type, the declared supertypes, the nearest first
@@ -25,9 +23,7 @@ class InterestScope(NamedTuple):
 
 
 class ClosureMarks(NamedTuple):
-    """The inputs of a closure that change without a barrier: a closure with equal marks and no new
-    barrier is current.
-    """
+    """The inputs of a closure that change without a barrier; equal marks: it is current."""
 
     quench: bool  # the stream's policy, in force: all listeners are known
     types: int  # number of declared versions of types
@@ -75,9 +71,7 @@ class _ChangedStream(NamedTuple):
 
 async def read_marks(connection: Connection, scope: InterestScope) -> ClosureMarks:
     values = {**_values(scope), "settled_s": limits.LISTENER_INTEREST_S}
-    found = await (
-        await cursor_of(connection, ClosureMarks).execute(SQL["marks"], values)
-    ).fetchone()
+    found = await fetch_one(connection, ClosureMarks, SQL["marks"], values)
     return found or ClosureMarks(False, 0, None, None)
 
 
@@ -88,33 +82,29 @@ async def read_registered(
     ascend with time, so changes during the read come in a later chunk.
     """
     values = {**_values(scope), "after": after, "count": limits.CLOSURE_CHUNK}
-    return await (
-        await cursor_of(connection, StoredFilter).execute(SQL["filters"], values)
-    ).fetchall()
+    return await fetch_all(connection, StoredFilter, SQL["filters"], values)
 
 
 async def read_added(
     connection: Connection, scope: InterestScope, barriers: Sequence[int]
 ) -> list[FilterText]:
-    """Read the filters of registrations that started, or whose group was resumed, at some barriers;
-    one more than the limit means that there are more.
-    """
+    """Read filters that started or resumed at some barriers, up to the limit and one more."""
     bounds = {"barriers": list(barriers), "count": limits.CLOSURE_ADDED_MAX + 1}
-    values = {**_values(scope), **bounds}
-    return await (await cursor_of(connection, FilterText).execute(SQL["added"], values)).fetchall()
+    return await fetch_all(connection, FilterText, SQL["added"], {**_values(scope), **bounds})
 
 
 async def read_listened(connection: Connection, scope: InterestScope) -> list[FilterText]:
     """Read the filters of listeners; one more than the limit means that there are more."""
     values = {**_values(scope), "listeners_max": limits.CLOSURE_LISTENERS_MAX + 1}
-    filters = await scalars(connection).execute(SQL["listened"], values)
-    return [FilterText("", text) for text in await filters.fetchall()]
+    return [
+        FilterText("", text) for text in await fetch_values(connection, SQL["listened"], values)
+    ]
 
 
 async def read_supertypes(connection: Connection, stream_id: int) -> Supertypes:
     """Read the supertypes of the declared types of a stream's zone."""
-    rows = await cursor_of(connection, _Declared).execute(SQL["hierarchy"], (stream_id,))
-    parents = {(row.domain, row.type): row.parent for row in await rows.fetchall()}
+    rows = await fetch_all(connection, _Declared, SQL["hierarchy"], (stream_id,))
+    parents = {(row.domain, row.type): row.parent for row in rows}
     return {at: _lineage(parents, at) for at in parents}
 
 
@@ -122,16 +112,13 @@ async def read_changed_streams(
     connection: Connection, barriers: Sequence[int]
 ) -> dict[int, list[int]]:
     """Read the streams that changes at some barriers concern, each with its barriers."""
-    rows = await cursor_of(connection, _ChangedStream).execute(
-        SQL["changed_streams"], (list(barriers),)
-    )
-    return {row.stream: row.barriers for row in await rows.fetchall()}
+    rows = await fetch_all(connection, _ChangedStream, SQL["changed_streams"], (list(barriers),))
+    return {row.stream: row.barriers for row in rows}
 
 
 async def read_quenched(connection: Connection, streams: Iterable[int]) -> set[int]:
     """Return the streams that have the policy `quench`."""
-    found = await scalars(connection).execute(SQL["quenched"], (list(streams),))
-    return set(await found.fetchall())
+    return set(await fetch_values(connection, SQL["quenched"], (list(streams),)))
 
 
 async def renew_interests(connection: Connection, present: Iterable[ListenerInterest]) -> None:

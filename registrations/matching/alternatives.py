@@ -3,7 +3,7 @@ filter if it matches one of its specs, and the filter is returned once. Plain mo
 """
 
 from eventhub.event.envelope import Event
-from registrations.matching.matcher import Counters, Matcher, TakesFilters
+from registrations.matching.matcher import Counters, FilterMatching, Matcher
 from registrations.matching.spec import Spec, Specs
 
 FIRST = -(1 << 62)  # the first number of a spec of several; they never reach zero
@@ -30,7 +30,7 @@ class FilterMatcher:
     def add(self, id: int, specs: Specs) -> None:
         """Add a filter under a number from 0 on; it replaces another one under that number."""
         self.remove(id)
-        if isinstance(self._matcher, TakesFilters):
+        if isinstance(self._matcher, FilterMatching):
             self._matcher.put(id, specs)
             return
         if len(specs) == 1:

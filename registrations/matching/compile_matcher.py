@@ -18,13 +18,11 @@ from registrations.matching.conditions import Condition, Conditions
 from registrations.matching.gates import GateKey, gate_of, gates_of
 from registrations.matching.matcher import Counters
 from registrations.matching.spec import Spec
-from registrations.matching.thresholds import Shadows, Strength, Threshold
+from registrations.matching.thresholds import Strength, Threshold, ThresholdOrder
 
 
 class Block:
-    """A block of the program, run where all steps that lead to it hold: numbers to return, and
-    further steps.
-    """
+    """A block of the program, run if all steps to it hold: matches, and further steps."""
 
     __slots__ = ("cases", "ids", "tests")
 
@@ -54,7 +52,7 @@ class CompileMatcher:
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()
         self._tests = Conditions(hierarchy)
-        self._shadows = Shadows()
+        self._shadows = ThresholdOrder()
         self._programs: dict[GateKey, Block] = {}
         self._rows: dict[int, ProgramRow] = {}
 
@@ -110,7 +108,7 @@ class Findings:
     """The results for one event, each computed once."""
 
     def __init__(
-        self, event: Event, hierarchy: TypeHierarchy, shadows: Shadows, counters: Counters
+        self, event: Event, hierarchy: TypeHierarchy, shadows: ThresholdOrder, counters: Counters
     ) -> None:
         self._event = event
         self._values = EventValues(event)

@@ -1,6 +1,4 @@
-"""Conditions: the tests of conjunctions that are not pairs. Each is evaluated at most once per
-event, however many conjunctions have it. Plain module.
-"""
+"""Conditions: tests that are no pairs, evaluated at most once per event. Plain module."""
 
 from collections.abc import Iterable
 
@@ -56,7 +54,7 @@ class Conditions:
         return test
 
 
-class Trial:
+class EventTestResults:
     """The tests evaluated for one event."""
 
     __slots__ = ("_hierarchy", "_values", "_verdicts", "evaluated")
@@ -79,7 +77,7 @@ class Trial:
         return True
 
 
-NO_TRIAL = Trial(Conditions(no_supertypes), Event("", "", {}))
+NO_TRIAL = EventTestResults(Conditions(no_supertypes), Event("", "", {}))
 
 
 def anchor_of(nodes: Iterable[Node]) -> str | None:

@@ -1,6 +1,6 @@
-"""The data structure of strategy `access` and its changes: atoms, and the conjunctions linked to
-them. access.py has the rules. Plain module.
-"""
+"""The atoms of strategy `access` and the conjunctions linked to them. Plain module."""
+
+from operator import attrgetter
 
 from registrations.matching.atoms import Key, Pair, prefixes_of
 from registrations.matching.conditions import Condition, anchor_of
@@ -23,12 +23,12 @@ class Atom:
         self.frequency = 0  # conjunctions that have it
         self.alone: list[int] | None = None  # registrations with this atom only
         # by the second rarest atom of a conjunction; by itself if this is the only one, with tests
-        self.partners: dict[Atom, Couple] | None = None
+        self.partners: dict[Atom, AtomPair] | None = None
         self.posted = 0  # conjunctions under its partners
         self.review_at = REVIEW_MIN
 
 
-class Couple:
+class AtomPair:
     """The conjunctions linked to two atoms."""
 
     __slots__ = ("both", "more")
@@ -84,9 +84,7 @@ Parts = tuple[Atom | Condition, ...]  # the atoms, then the tests, each ascendin
 def conjunction_of(
     gate: GateConjunctions, pairs: tuple[Pair, ...], tests: tuple[Condition, ...]
 ) -> tuple[Conjunction, int]:
-    """Return the conjunction of these pairs and tests, created and linked if there is none, and the
-    number of atoms that were reviewed because of it.
-    """
+    """Return a conjunction, created if absent, and the number of atoms reviewed for it."""
     atoms = _in_order([_atom(gate, path, value) for path, value in pairs])
     key = atoms + tests
     found = gate.conjunctions.get(key)
@@ -117,7 +115,7 @@ def link(conjunction: Conjunction) -> None:
         else:
             conjunction.gate.everything = conjunction.ids
         return
-    access, *others = sorted(conjunction.atoms, key=_frequency_of)
+    access, *others = sorted(conjunction.atoms, key=attrgetter("frequency"))
     conjunction.access = access
     if not others and not conjunction.tests:
         access.alone = conjunction.ids
@@ -127,7 +125,7 @@ def link(conjunction: Conjunction) -> None:
         access.partners = {}
     couple = access.partners.get(partner)
     if couple is None:
-        couple = access.partners[partner] = Couple()
+        couple = access.partners[partner] = AtomPair()
     access.posted += 1
     conjunction.rest = tuple(others[1:])
     if not conjunction.rest and not conjunction.tests:
@@ -163,9 +161,7 @@ def unlink(conjunction: Conjunction) -> None:
 
 
 def review_if_due(gate: GateConjunctions, atom: Atom | None) -> int:
-    """Link the conjunctions of an atom again if they doubled since the last review; return 1 if so,
-    else 0.
-    """
+    """Link an atom's conjunctions again if they doubled since; return 1 if so, else 0."""
     if atom is None or atom.partners is None or atom.posted < atom.review_at:
         return 0
     posted = [each for couple in atom.partners.values() for each in couple.more or ()]
@@ -239,12 +235,4 @@ def _leave_path(gate: GateConjunctions, path: str) -> None:
 
 
 def _in_order(atoms: list[Atom]) -> tuple[Atom, ...]:
-    return tuple(sorted(atoms, key=_number_of))
-
-
-def _number_of(atom: Atom) -> int:
-    return atom.number
-
-
-def _frequency_of(atom: Atom) -> int:
-    return atom.frequency
+    return tuple(sorted(atoms, key=attrgetter("number")))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.matching.atoms import Key, atoms_of, keys_of, nested_pairs, prefixes_of
-from registrations.matching.conditions import Condition, Conditions, Trial
+from registrations.matching.conditions import Condition, Conditions, EventTestResults
 from registrations.matching.gates import GateKey, gate_of, gates_of
 from registrations.matching.matcher import Counters
 from registrations.matching.spec import Spec
@@ -121,7 +121,7 @@ class CountingMatcher:
         """Return those due registrations that pass their tests."""
         if not self._tests.known:
             return due
-        trial = Trial(self._tests, event)
+        trial = EventTestResults(self._tests, event)
         passing = [id for id in due if trial.passes(self._registrations[id].tests)]
         self.counters.evaluated += trial.evaluated
         return passing

@@ -1,6 +1,4 @@
-"""The interface of every matching strategy: specs are added under numbers, and an event returns the
-numbers that match. Plain module.
-"""
+"""The interface of strategies: numbered specs, of which an event matches some. Plain module."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,9 +44,7 @@ class Matcher(Protocol):
     def counters(self) -> Counters: ...
 
     def add(self, id: int, spec: Spec) -> None:
-        """Add a spec in place; it matches from the next event on (SUN-11). It replaces another spec
-        under that number.
-        """
+        """Add or replace a spec in place; it matches from the next event on (SUN-11)."""
 
     def remove(self, id: int) -> None:
         """Remove a number; do nothing if it does not exist."""
@@ -61,7 +57,7 @@ class Matcher(Protocol):
 
 
 @runtime_checkable
-class TakesFilters(Protocol):
+class FilterMatching(Protocol):
     """A matcher that supports filters of several specs itself."""
 
     def put(self, id: int, specs: Specs) -> None:

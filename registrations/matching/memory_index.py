@@ -1,6 +1,4 @@
-"""A small immutable index in memory of specs that are found by keys; removed specs get tombstones.
-Plain module.
-"""
+"""A small immutable index in memory; removed specs get tombstones. Plain module."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -15,7 +13,7 @@ from registrations.match_index.format.index import positions_in
 from registrations.match_index.format.names import ALL_BITS, value_tail
 from registrations.match_index.format.shard import in_memory
 from registrations.match_index.format.terms import keys_of_test
-from registrations.matching.conditions import Condition, Conditions, Trial
+from registrations.matching.conditions import Condition, Conditions, EventTestResults
 from registrations.matching.spec import Spec
 
 
@@ -27,9 +25,7 @@ class KeyedSpec(NamedTuple):
 
 
 def keyed(spec: Spec) -> KeyedSpec | None:
-    """Separate the tests that are keys from the others; return None if an index has no benefit: no
-    test is a key, or a pair has no name.
-    """
+    """Separate keys from other tests; None if an index is of no use or cannot hold a pair."""
     tests = tuple(test for test in spec.tests if keys_of_test(test, spec.domain) is not None)
     if not tests or any(value_tail(value) is None for _, value in spec.pairs):
         return None
@@ -67,7 +63,7 @@ class MemoryIndex:
     def __len__(self) -> int:
         return len(self.specs)
 
-    def match(self, event: Event, trial: Trial) -> list[int]:
+    def match(self, event: Event, trial: EventTestResults) -> list[int]:
         """Return the numbers that match. `trial`: of the conditions of this index."""
         found: list[int] = self.engine.match(event).tolist()
         rest = self._rest

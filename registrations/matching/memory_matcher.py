@@ -17,10 +17,10 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, chosen
-from registrations.matching.access import AccessMatcher
-from registrations.matching.conditions import NO_TRIAL, Conditions, Trial
+from registrations.matching.conditions import NO_TRIAL, Conditions, EventTestResults
 from registrations.matching.matcher import Counters, summed
 from registrations.matching.memory_index import KeyedSpec, MemoryIndex, keyed
+from registrations.matching.rarest_pair import RarestPairMatcher
 from registrations.matching.spec import Spec
 
 # The time of an event in an index without a match, in evaluated tests.
@@ -28,9 +28,7 @@ _LOOK_TESTS = {"compiled": 0.25, "numpy": 4.0, "python": 4.0}
 
 
 class MemoryOptions(NamedTuple):
-    """The engine, and when an index is built: after `tests_first` tests, and `tests_each` more for
-    each registration in it.
-    """
+    """The engine, and how many evaluated tests lead to an index: at first, and per member."""
 
     engine: str = AUTO
     tests_first: int = limits.TIER_TESTS_FIRST
@@ -39,9 +37,7 @@ class MemoryOptions(NamedTuple):
 
 
 class MemoryMatcher:
-    """A matcher with an `access` matcher and small indexes. `counters.rebuilds` also counts built
-    indexes.
-    """
+    """An `access` matcher with small indexes; `counters.rebuilds` counts these too."""
 
     def __init__(
         self,
@@ -50,7 +46,7 @@ class MemoryMatcher:
     ) -> None:
         self._hierarchy = hierarchy
         self._options = options
-        self._access = AccessMatcher(hierarchy)
+        self._access = RarestPairMatcher(hierarchy)
         self._ranges, self._others = _PendingSpecs(), _PendingSpecs()  # without and with equalities
         self._look = _LOOK_TESTS[chosen(options.engine)]
         self._tiers: list[MemoryIndex] = []  # the largest first
@@ -91,7 +87,7 @@ class MemoryMatcher:
         before = self._access.counters.evaluated
         due = self._access.match(event) if len(self._access) else []
         if self._tiers:
-            trial = Trial(self._tests, event) if self._tests.known else NO_TRIAL
+            trial = EventTestResults(self._tests, event) if self._tests.known else NO_TRIAL
             for tier in self._tiers:
                 due += tier.match(event, trial)
             self._spent.evaluated += trial.evaluated
@@ -120,9 +116,7 @@ class MemoryMatcher:
             self._settle(waiting, count)
 
     def _settle(self, waiting: "_PendingSpecs", count: int) -> None:
-        """Build an index of the specs that have waited longest, and of smaller indexes. Specs
-        without keys stop waiting.
-        """
+        """Build an index of the specs that have waited longest and of smaller indexes."""
         taken: dict[int, KeyedSpec] = {}
         for id, spec in [*islice(waiting.specs.items(), count)]:
             waiting.remove(id)
@@ -159,9 +153,7 @@ class MemoryMatcher:
 
 
 class _PendingSpecs:
-    """Specs of which an index may be built, and the number of their tests. `tried`: their tests
-    evaluated since the last build.
-    """
+    """Specs that wait for an index. `tried`: tests evaluated since the last one was built."""
 
     def __init__(self) -> None:
         self.specs: dict[int, Spec] = {}

@@ -1,6 +1,4 @@
-"""Strategy `scan`: evaluate every spec for every event. Slow, but so simple that it is the oracle
-for the other strategies. Plain module.
-"""
+"""Strategy `scan`: evaluates every spec; slow, and the oracle of the others. Plain module."""
 
 from typing import Protocol
 

@@ -1,6 +1,4 @@
-"""Strategy `sig`: the signature of a subscription is compared with the event's fields before it is
-evaluated (OIF-25). Plain module.
-"""
+"""Strategy `sig`: signatures are compared before filters are evaluated (OIF-25). Plain module."""
 
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
@@ -12,9 +10,7 @@ from registrations.matching.spec import Spec
 
 
 class SigMatcher:
-    """A list of specs with signatures. `counters.compared` counts signatures, `counters.touched`
-    the specs whose signature passed, which are evaluated.
-    """
+    """Specs with signatures. `counters`: `compared` signatures, `touched` specs evaluated."""
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()

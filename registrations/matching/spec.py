@@ -1,7 +1,7 @@
 """Specs, the compiled form of filters that matchers take: conjunctions of a gate, pairs and tests.
 Plain module.
 
-A spec has no ticket, stream or client; the caller of a matcher gives it a number.
+A spec has no id, stream or client; the caller of a matcher gives it a number.
 """
 
 from typing import NamedTuple

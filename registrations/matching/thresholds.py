@@ -37,7 +37,7 @@ def threshold_of(node: Node) -> Threshold | None:
     return None
 
 
-class Shadows:
+class ThresholdOrder:
     """The thresholds of a program, for each side sorted by strength."""
 
     def __init__(self) -> None:

@@ -91,7 +91,7 @@ class Recipients(NamedTuple):
                 registrations.sort()
 
 
-class HoldRules(NamedTuple):
+class EffectRules(NamedTuple):
     """The facts about versions that are not in their columns."""
 
     ends: Mapping[int, int]  # of versions that ended since the columns were built: inclusive
@@ -125,7 +125,7 @@ def add_versions(
     found: Iterable[StreamVersion],
     event: Event,
     sequence: int,
-    rules: HoldRules,
+    rules: EffectRules,
     recipients: Recipients,
 ) -> None:
     """Add the matched versions that are in effect. Their own ends count."""
@@ -148,7 +148,7 @@ def add_versions(
 
 
 def without_ended(
-    positions: list[int], columns: VersionColumns, rules: HoldRules, sequence: int
+    positions: list[int], columns: VersionColumns, rules: EffectRules, sequence: int
 ) -> list[int]:
     """Drop versions that have ended since the columns were built, and those of suspended groups."""
     ends, suspensions = rules.ends, rules.suspensions

@@ -1,17 +1,17 @@
--- Creating, changing, ending and listing registrations.
+-- Creating, changing, ending and listing registrations; their groups and endpoints, under the locks of registrations.
 
 -- name: lock_client
 -- Keeps the client from being deleted meanwhile.
 SELECT id FROM clients WHERE id = %s AND deleted_at IS NULL FOR SHARE
 
--- name: add_session
-INSERT INTO sessions (client_id, name) VALUES (%s, 'default') ON CONFLICT DO NOTHING
+-- name: lock_owner
+-- Locks the client's row, inserting it if absent; returns the number of its live registrations.
+INSERT INTO registration_owners (client_id) VALUES (%s)
+    ON CONFLICT (client_id) DO UPDATE SET registrations = registration_owners.registrations
+RETURNING registrations
 
--- name: lock_session
-SELECT id, client_id, registrations FROM sessions WHERE client_id = %s AND name = 'default' FOR UPDATE
-
--- name: count_session
-UPDATE sessions SET registrations = registrations + %s WHERE id = %s
+-- name: count_registrations
+UPDATE registration_owners SET registrations = registrations + %s WHERE client_id = %s
 
 -- name: streams_by_name
 SELECT id, name, durability = 'transient' AS transient, matching FROM streams
@@ -25,7 +25,7 @@ INSERT INTO barriers (streams, segments, sequences) VALUES ('{}', '{}', '{}') RE
 
 -- name: count_groups_at
 -- Updates the numbers of live registrations of groups, in total and by stream, by the versions that begin and end at a
--- barrier; run once for each barrier. The lock of the client's session excludes concurrent updates.
+-- barrier; run once for each barrier. The lock of the client excludes concurrent updates.
 WITH moved AS MATERIALIZED (
     SELECT group_id, streams, 1 AS more FROM registration_versions
      WHERE from_barrier = %(barrier)s AND group_id IS NOT NULL
@@ -41,7 +41,7 @@ INSERT INTO group_streams AS g (group_id, stream_id, registrations)
 SELECT m.group_id, s.id, sum(m.more) FROM moved m, unnest(m.streams) AS s (id) GROUP BY m.group_id, s.id
     ON CONFLICT (group_id, stream_id) DO UPDATE SET registrations = g.registrations + excluded.registrations
 
--- name: raise_barrier
+-- name: fill_barrier
 -- Locks the heads in the common order. A transient stream has no head here, and no position in the vector. A head that moved
 -- while the statement waited for its lock is read again.
 WITH locked AS MATERIALIZED (
@@ -59,8 +59,8 @@ RETURNING b.streams, b.segments::text[] AS segments, b.sequences
 
 -- name: insert
 -- Ids ascend in the order given.
-INSERT INTO registrations (zone_id, client_id, session_id, key)
-SELECT %s, %s, %s, key FROM unnest(%s::text[]) WITH ORDINALITY AS g (key, n) ORDER BY n
+INSERT INTO registrations (zone_id, client_id, key)
+SELECT %s, %s, key FROM unnest(%s::text[]) WITH ORDINALITY AS g (key, n) ORDER BY n
 RETURNING id
 
 -- name: insert_versions
@@ -122,12 +122,11 @@ SELECT CASE WHEN count(*) <= %(most)s THEN COALESCE(array_agg(id), '{}') END FRO
 -- name: search
 -- Live registrations all of whose streams the actor may listen to: by patterns (null: all streams), and `system`. `few`, if not
 -- null, has all these streams, so that the index finds their registrations.
-SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
+SELECT r.id, c.name AS client, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
        v.number, (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at_us, v.from_barrier AS barrier, r.key,
        v.suspended, v.group_id, g.name AS group, v.report::text AS report_json, same.id AS equal_to
   FROM registrations r
   JOIN clients c ON c.id = r.client_id
-  JOIN sessions s ON s.id = r.session_id
   JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
   LEFT JOIN endpoints e ON e.id = v.endpoint_id
   LEFT JOIN registration_groups g ON g.id = v.group_id
@@ -159,3 +158,23 @@ SELECT r.id, c.name AS client, s.name AS session, v.streams, v.language, v.filte
 SELECT b.id AS barrier, p.stream_id, p.segment::text AS segment, p.sequence
   FROM barriers b, unnest(b.streams, b.segments, b.sequences) AS p (stream_id, segment, sequence)
  WHERE b.id = ANY (%s) AND p.stream_id = ANY (%s)
+
+-- name: lock_groups
+-- Keeps them from being suspended, resumed or deleted before the registrations that name them are committed.
+SELECT name, id FROM registration_groups
+ WHERE client_id = %s AND name = ANY (%s::text[]) AND deleted_at IS NULL
+ ORDER BY id FOR SHARE
+
+-- name: delete_groups
+UPDATE registration_groups SET deleted_at = now() WHERE client_id = %s AND deleted_at IS NULL
+
+-- name: lock_endpoints
+-- Keeps them from being deleted before the registrations that name them are committed.
+SELECT id, url FROM endpoints
+ WHERE client_id = %(client_id)s AND deleted_at IS NULL
+   AND (id = ANY (%(ids)s::bigint[]) OR url = ANY (%(urls)s::text[]))
+ ORDER BY id FOR SHARE
+
+-- name: delete_endpoints
+UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false
+ WHERE client_id = %s AND deleted_at IS NULL

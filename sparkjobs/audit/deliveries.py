@@ -15,7 +15,7 @@ from sparkjobs.expected_deliveries import Doubt
 NOT_DELIVERED, NOT_MATCHED = "not_delivered", "not_matched"
 WRONG_REGISTRATIONS = "wrong_registrations"
 WITHOUT_ATTEMPT = "delivered_without_attempt"
-KEY = ("endpoint_id", "segment_id", "sequence", "run")
+KEY = ("endpoint_id", "segment_id", "sequence")
 _SUCCESS = "delivered"
 _SECOND_US = 1_000_000
 _DAY_US = 24 * 3600 * _SECOND_US
@@ -65,7 +65,6 @@ def stored_deliveries(deliveries: DataFrame, fanouts: DataFrame) -> DataFrame:
         "endpoint_id",
         "segment_id",
         "sequence",
-        sf.lit(0).cast("long").alias("run"),
         sf.lit(EXPANDING).alias("state"),
         sf.lit(0).cast("long").alias("attempts"),
     )
@@ -78,7 +77,6 @@ def compare(expected: DataFrame, stored: DataFrame, attempts: DataFrame) -> Data
         "endpoint_id",
         "segment_id",
         "sequence",
-        sf.lit(0).cast("long").alias("run"),
         sf.lit(True).alias("matched"),
         "registrations",
         "appended_at_us",
@@ -176,7 +174,6 @@ def _reason_absent() -> Column:
 def _faults(days: Sequence[str]) -> Column:
     """Return the kinds of findings; nearly all rows have none."""
     stored = sf.col("state").isNotNull() & (sf.col("state") != EXPANDING)
-    live = stored & (sf.col("run") == 0)
     known = sf.col("scanned") & (sf.col("sequence") <= sf.coalesce("forwarded", sf.lit(0)))
     differs = sf.sort_array("stored_registrations") != sf.sort_array("registrations")
     sure = sf.col("doubt").isNull() | (sf.col("doubt") == Doubt.EXPIRES)
@@ -187,8 +184,8 @@ def _faults(days: Sequence[str]) -> Column:
     return sf.filter(
         sf.array(
             sf.when(sf.col("outcome") == NOT_DELIVERED, sf.lit(NOT_DELIVERED)),
-            sf.when(live & ~sf.col("matched") & known, sf.lit(NOT_MATCHED)),
-            sf.when(live & sf.col("matched") & sure & differs, sf.lit(WRONG_REGISTRATIONS)),
+            sf.when(stored & ~sf.col("matched") & known, sf.lit(NOT_MATCHED)),
+            sf.when(stored & sf.col("matched") & sure & differs, sf.lit(WRONG_REGISTRATIONS)),
             sf.when(unproved, sf.lit(WITHOUT_ATTEMPT)),
         ),
         lambda kind: kind.isNotNull(),
@@ -232,9 +229,7 @@ def delivery_faults(assessed: DataFrame, unchecked: DataFrame) -> DataFrame:
                 "The event matches registrations %s; the delivery names %s.", matched, stored
             ),
         )
-        .otherwise(
-            sf.format_string("Run %d: %d attempts, none recorded as successful.", "run", "attempts")
-        )
+        .otherwise(sf.format_string("%d attempts, none recorded as successful.", "attempts"))
     )
     return each.join(hidden, is_hidden, "left_anti").select(
         "stream_id",

@@ -1,5 +1,5 @@
-"""Figures of assessed deliveries: by registration and hour, by hour, by client, by replay, and in
-total. Percentiles are exact, in milliseconds. Spark module.
+"""Figures of assessed deliveries: by registration and hour, by hour, by client, and in total.
+Percentiles are exact, in milliseconds. Spark module.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -29,7 +29,7 @@ def _outcome(*names: str) -> Column:
 
 
 def _figures() -> list[Column]:
-    """Return the aggregates of assessed rows of run 0."""
+    """Return the aggregates of assessed rows."""
     matched = sf.col("matched") & ~_outcome(NOT_EXPECTED)
     return [
         _count(matched).alias("matched"),
@@ -50,28 +50,28 @@ def _figures() -> list[Column]:
     ]
 
 
-def _grouped(live: DataFrame, *by: str) -> DataFrame:
-    figures = live.groupBy(*by).agg(*_figures())
+def _grouped(assessed: DataFrame, *by: str) -> DataFrame:
+    figures = assessed.groupBy(*by).agg(*_figures())
     for at, name in enumerate(PERCENTILES):
         figures = figures.withColumn(name, sf.round(sf.col("_latency")[at], 1))
     return figures.drop("_latency")
 
 
-def totals(live: DataFrame) -> DataFrame:
-    """Return one row. `live`: assessed rows of run 0."""
-    return _grouped(live)
+def totals(assessed: DataFrame) -> DataFrame:
+    """Return one row."""
+    return _grouped(assessed)
 
 
-def by_hour(live: DataFrame) -> DataFrame:
+def by_hour(assessed: DataFrame) -> DataFrame:
     """Group by the hour in which events were appended."""
-    return _grouped(live, "hour_us")
+    return _grouped(assessed, "hour_us")
 
 
-def by_registration(live: DataFrame, endpoints: DataFrame, clients: DataFrame) -> DataFrame:
+def by_registration(assessed: DataFrame, endpoints: DataFrame, clients: DataFrame) -> DataFrame:
     """Group by registration and hour, and add the registration's client: that of the endpoints in
     its deliveries, which are known even when its versions have been purged.
     """
-    each = live.withColumn("registration_id", sf.explode("stored_registrations"))
+    each = assessed.withColumn("registration_id", sf.explode("stored_registrations"))
     owners = endpoints.select(sf.col("id").alias("endpoint_id"), "client_id").join(
         clients.select(sf.col("id").alias("client_id"), "zone", sf.col("name").alias("client")),
         "client_id",
@@ -87,7 +87,7 @@ def by_registration(live: DataFrame, endpoints: DataFrame, clients: DataFrame) -
 
 
 def by_client(assessed: DataFrame, endpoints: DataFrame) -> DataFrame:
-    """Group by client and hour of delivery; replays are included."""
+    """Group by client and hour of delivery."""
     owners = endpoints.select(sf.col("id").alias("endpoint_id"), "zone_id", "client")
     delivered = assessed.where(_outcome("delivered")).join(
         sf.broadcast(owners), "endpoint_id", "left"
@@ -97,7 +97,6 @@ def by_client(assessed: DataFrame, endpoints: DataFrame) -> DataFrame:
         .groupBy("zone_id", "client", "hour_us")
         .agg(
             sf.count("*").alias("delivered"),
-            _count(sf.col("run") > 0).alias("replayed"),
             sf.min("finished_at_us").alias("first_delivered_us"),
             sf.max("finished_at_us").alias("last_delivered_us"),
         )
@@ -108,23 +107,6 @@ def client_totals(hourly: DataFrame) -> DataFrame:
     """Sum the rows of `by_client` by client."""
     return hourly.groupBy("zone", "client").agg(
         sf.sum("delivered").alias("delivered"),
-        sf.sum("replayed").alias("replayed"),
         sf.min("first_delivered_us").alias("first_delivered_us"),
         sf.max("last_delivered_us").alias("last_delivered_us"),
-    )
-
-
-def by_replay(assessed: DataFrame) -> DataFrame:
-    """Group replays by run and stream."""
-    return (
-        assessed.where("run > 0")
-        .groupBy("run", "stream_id")
-        .agg(
-            sf.count("*").alias("deliveries"),
-            _count(_outcome("delivered")).alias("delivered"),
-            _count(_outcome("pending")).alias("pending"),
-            _count(_outcome("dead_lettered")).alias("dead_lettered"),
-            sf.min("created_at_us").alias("first_us"),
-            sf.max(sf.coalesce("finished_at_us", "created_at_us")).alias("last_us"),
-        )
     )

@@ -1,6 +1,4 @@
-"""The audit's findings: faults with a description and with names instead of ids. docs/audit.md says
-what to do about each kind. Spark module.
-"""
+"""Findings: faults with a description (docs/audit.md) and with names. Spark module."""
 
 from collections.abc import Mapping
 
@@ -8,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sparkjobs.audit import deliveries, event_log, listeners, scan, sequences
-from sparkjobs.segment_reader import ALTERED
+from sparkjobs.segment_files import ALTERED
 
 # Kinds and their descriptions, in the order of the findings.
 KINDS: Mapping[str, str] = {

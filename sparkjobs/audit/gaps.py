@@ -8,7 +8,7 @@ among the ranges of its block.
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
-from sparkjobs.segment_reader import NONE
+from sparkjobs.segment_files import NONE
 
 BACKLOG = "backlog"  # the reason of a notice for an endpoint whose backlog was too large
 _BLOCK = 1_024  # sequences; disjoint ranges number at most 512 in one block
@@ -56,9 +56,7 @@ def merge_ranges(ranges: DataFrame) -> DataFrame:
 
 
 def mark_skipped(rows: DataFrame, ranges: DataFrame) -> DataFrame:
-    """Add `skipped` to rows (stream_id, sequence, ...): whether one of the merged ranges contains
-    the sequence. Rows are not multiplied.
-    """
+    """Add `skipped`: whether one of the merged ranges contains the row's sequence."""
     blocks = ranges.select(
         sf.col("stream_id").alias("gap_of"),
         "from",

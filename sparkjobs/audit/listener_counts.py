@@ -20,11 +20,11 @@ from eventhub.base import limits
 from eventhub.event import protobuf_codec
 from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
-from registrations.compiled import CompiledFilters
-from registrations.matching.stream_matcher import Matching
+from registrations.compiled_filter_cache import CompiledFilters
+from registrations.matching.strategies import StreamStrategy
 from registrations.matching.versions import StreamVersion
 from sparkjobs.expected_deliveries import ExecutorPaths, suspensions_of
-from sparkjobs.segment_reader import NONE, SegmentFile, UnreadableSegmentFile, read_rows
+from sparkjobs.segment_files import NONE, SegmentFile, UnreadableSegmentFile, read_rows
 from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
 from sparkjobs.type_hierarchy import types_of_zone
 
@@ -131,7 +131,7 @@ class _SegmentCount:
         self._may_have_expired = paths.may_have_expired
         self._types = types_of_zone(paths.inputs, zone_id)
         self._is_system = zone_id == SYSTEM_ZONE
-        matching = Matching(hierarchy=self._types)
+        matching = StreamStrategy(hierarchy=self._types)
         self._filters, self._versions = matching.new(), matching.new()
         self._by_version: dict[int, list[tuple[StreamVersion, int]]] = {}
         self._suspended = suspensions_of(paths.inputs, segment["stream_id"])
@@ -140,9 +140,7 @@ class _SegmentCount:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all events. Sequences are kept per interest where all its clients receive the
-        event, and per client otherwise; sure and doubtful ones apart.
-        """
+        """Forget all events. Sequences are kept per interest or client; sure ones apart."""
         self._checked: list[int] = []
         self._common: list[_SureAndDoubtful] = [([], []) for _ in self.interests]
         self._own: dict[tuple[str, int], _SureAndDoubtful] = {}
@@ -250,9 +248,7 @@ class _SegmentCount:
 
 
 class _CountsUpTo(NamedTuple):
-    """Ascending sequences: the checked ones; and sure and doubtful ones, shared and the client's
-    own.
-    """
+    """Ascending sequences: checked ones; sure and doubtful ones, shared and the client's own."""
 
     first: int
     checked: _Sequences

@@ -32,9 +32,7 @@ _COUNTS = {"sure": "expected", "doubtful": "doubtful", "unchecked": "unchecked"}
 
 
 class ListenerAudit(NamedTuple):
-    """`faults` have the columns of scan.FAULT and `client`; `clients` has a row for each client,
-    stream and interest.
-    """
+    """`faults`: scan.FAULT and `client`; `clients`: a row by client, stream and interest."""
 
     faults: DataFrame
     clients: DataFrame
@@ -140,9 +138,7 @@ def points_of(ranged: DataFrame) -> DataFrame:
 
 
 def cumulate(points: DataFrame, counts: DataFrame) -> DataFrame:
-    """Sum the counts from the start of the first counted segment up to each point. Interests that
-    were not recorded have no rows.
-    """
+    """Sum counts from the first counted segment to each point, for recorded interests."""
     wholes = counts.where("whole").withColumn("rank", sf.lit(0)).drop("whole")
     zeros = [sf.lit(0).cast("long").alias(name) for name in _COUNTS]
     marks = points.join(wholes.select(*_KEY).distinct(), _KEY).select(
@@ -205,9 +201,7 @@ def assess(ranged: DataFrame, up_to: DataFrame) -> DataFrame:
 
 
 def add_unchecked(assessed: DataFrame, gaps: DataFrame) -> DataFrame:
-    """Count as unchecked the sequences for which a stream has no segment; the audit of the log
-    reports those.
-    """
+    """Count sequences without a segment as unchecked; the log's audit reports those."""
     begin = sf.least("covered", "sequence")
     of_fault = gaps.select(sf.col("stream_id").alias("of"), "first", "last")
     overlaps = (
@@ -224,9 +218,7 @@ def add_unchecked(assessed: DataFrame, gaps: DataFrame) -> DataFrame:
 
 
 def faults(assessed: DataFrame) -> DataFrame:
-    """Return the listeners that received fewer or more events than they matched, and those that
-    skipped some.
-    """
+    """Return the listeners that received fewer or more than matched, or skipped events."""
     checked = sf.col("unchecked") == 0
     received = sf.format_string(
         "Listener %d received %d events; %d matched, and %d more may have matched.",

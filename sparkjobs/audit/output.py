@@ -19,9 +19,7 @@ _ROWS = 65_536  # held at once
 
 
 class Truncation(NamedTuple):
-    """A table of which only some rows were written: all hours since `since_us`, or, if that is
-    None, the first rows.
-    """
+    """A table that was cut: to the hours since `since_us`, or (None) to its first rows."""
 
     table: str
     rows: int
@@ -53,9 +51,7 @@ class Truncation(NamedTuple):
 
 
 def stored(frame: DataFrame, work: str, name: str) -> DataFrame:
-    """Write a frame to the work folder, for executors or repeated use, and return it as read from
-    there.
-    """
+    """Write a frame to the work folder; return it as read from there, for repeated use."""
     path = f"{work}/{name}"
     frame.write.mode("overwrite").parquet(path)
     return frame.sparkSession.read.schema(frame.schema).parquet(path)
@@ -64,9 +60,7 @@ def stored(frame: DataFrame, work: str, name: str) -> DataFrame:
 def write_latest_hours(
     frame: DataFrame, order: Sequence[str], work: Path, result: Path
 ) -> Truncation | None:
-    """Write a table as `write_table` does; if it is too long, only its latest whole hours
-    (`hour_us`).
-    """
+    """Write a table like `write_table`; if too long, its latest whole hours (`hour_us`)."""
     newest_first = sf.desc_nulls_last("hour_us")
     counted = frame.groupBy("hour_us").count().orderBy(newest_first).collect()
     hours = [(row["hour_us"], row["count"]) for row in counted]
@@ -96,9 +90,7 @@ def first_hour(hours: Sequence[tuple[int | None, int]], most: int) -> int | None
 def write_table(
     frame: DataFrame, order: Sequence[str], work: Path, result: Path
 ) -> Truncation | None:
-    """Write `result`.parquet and `result`.csv, sorted by `order`; of too many rows, the first. Rows
-    that are equal in `order` must be equal.
-    """
+    """Write `result`.parquet and .csv, sorted by `order`; of too many rows, the first."""
     most = limits.AUDIT_ROWS_MAX
     aside = work / result.name
     names = [name for name in frame.columns if name != "rank"]

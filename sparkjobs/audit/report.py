@@ -119,7 +119,7 @@ def _hourly(hours: Sequence[Mapping[str, Any]], *names: str) -> list[PlotSeries]
 
 def _clients(details: Mapping[str, Any]) -> list[str]:
     heads = ["Client", "Delivered", "Replayed", "First", "Last"]
-    names = ("delivered", "replayed", "first_delivered", "last_delivered")
+    names = ("delivered", "first_delivered", "last_delivered")
     rows = [
         (f"{each['zone']}/{each['client']}", *(each[name] for name in names))
         for each in details["clients"][:_ROWS]

@@ -32,7 +32,6 @@ _ABOUT = {
     "registrations_hourly": f"Matches and deliveries {_BY_HOUR}.",
     "clients": "Deliveries to each client, by hour of delivery.",
     "hours": "Events and deliveries of the whole hub, by hour of append.",
-    "replays": "Deliveries of replays, by run and stream.",
     "listeners": "Events expected by and delivered to each client's listeners, in total.",
 }
 ABOUT = {f"{name}.{kind}": text for name, text in _ABOUT.items() for kind in ("csv", "parquet")} | {
@@ -192,24 +191,23 @@ def _write_figures(
     names = tables.streams.select(
         sf.col("id").alias("stream_id"), "zone_id", "zone", sf.col("name").alias("stream")
     )
-    live = assessed.deliveries.where("run = 0")
     events = facts.hour.groupBy("hour_us").agg(sf.sum("events").alias("events"))
-    hours = events.join(figures.by_hour(live), "hour_us", "full_outer").where("hour_us is not null")
+    hours = events.join(figures.by_hour(assessed.deliveries), "hour_us", "full_outer").where(
+        "hour_us is not null"
+    )
     hours = hours.fillna(0, [name for name in hours.columns if name not in figures.PERCENTILES])
     of_log = event_log.stream_figures(tables.segments, assessed.faults, facts.read)
     by_stream = names.join(of_log, "stream_id").drop("zone_id")
     numbers = event_log.producer_figures(facts.number_range)
     producers = names.join(numbers, "stream_id").drop("zone_id")
-    replays = figures.by_replay(assessed.deliveries).join(names, "stream_id", "left")
     bounded = {
         "streams": (by_stream, ("zone", "stream", "stream_id")),
         "producers": (producers, ("zone", "stream", "stream_id", "client", "incarnation")),
         "hours": (hours, ("hour_us",)),
-        "replays": (replays.drop("zone_id"), ("run", "zone", "stream")),
     }
     hourly = {  # their size grows with the number of hours
         "registrations_hourly": (
-            figures.by_registration(live, tables.endpoints, tables.clients),
+            figures.by_registration(assessed.deliveries, tables.endpoints, tables.clients),
             ("registration_id", "hour_us"),
         ),
         "clients": (assessed.clients, ("zone", "client", "hour_us")),
@@ -228,7 +226,7 @@ def _result(
 ) -> JobResult:
     folder = Path(spec.result)
     kinds, streams = _kinds(assessed.faults), details.streams(folder)
-    totals = figures.totals(assessed.deliveries.where("run = 0")).first()
+    totals = figures.totals(assessed.deliveries).first()
     of_deliveries = _zero_filled(totals)
     counts = {
         **{name: sum(row[name] for row in streams) for name in _STREAM_FIGURES},
@@ -249,7 +247,6 @@ def _result(
         "clients": details.with_times(
             [row.asDict() for row in clients.limit(limits.AUDIT_SHOWN_MAX).collect()]
         ),
-        "replays": details.with_times(details.first_rows(folder, "replays")),
         "listeners": details.first_rows(folder, "listeners"),
         "unknown": details.unknowns(
             dropped.limit(limits.AUDIT_SHOWN_MAX).collect(),

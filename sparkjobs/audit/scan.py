@@ -25,7 +25,7 @@ from sparkjobs.expected_deliveries import (
     StreamInZone,
     matcher_of,
 )
-from sparkjobs.segment_reader import ALTERED, NONE, SegmentFile, UnreadableSegmentFile
+from sparkjobs.segment_files import ALTERED, NONE, SegmentFile, UnreadableSegmentFile
 
 UNDECODABLE, UNREADABLE = "undecodable", "unreadable"
 HOUR_US = 3_600_000_000

@@ -1,6 +1,4 @@
-"""The search of segments for matches of a filter, on executors, with the forwarders' matcher.
-Plain module.
-"""
+"""The search of segments on executors, with the forwarders' matcher. Plain module."""
 
 import functools
 from collections.abc import Iterator
@@ -17,8 +15,8 @@ from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import decode
 from registrations.filter_source import stored_filter
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.stream_matcher import Matching
-from sparkjobs.segment_reader import ALTERED, SegmentFile, UnreadableSegmentFile
+from registrations.matching.strategies import StreamStrategy
+from sparkjobs.segment_files import ALTERED, SegmentFile, UnreadableSegmentFile
 from sparkjobs.tables import INT, TEXT
 from sparkjobs.type_hierarchy import DeclaredType, ExportedHierarchy
 
@@ -62,9 +60,7 @@ class FilterMatch(NamedTuple):
 
 
 def search(segments: Iterator[pa.RecordBatch], query: BacktestQuery) -> Iterator[pa.RecordBatch]:
-    """Search segments (id, uuid and the columns of `SegmentFile`) and yield SEARCH_ROW, for
-    mapInArrow.
-    """
+    """Search segments (id, uuid, columns of `SegmentFile`); yield SEARCH_ROW for mapInArrow."""
     matcher = _matcher(query.language, query.filter, query.types)
     for batch in segments:
         for segment in batch.to_pylist():
@@ -73,7 +69,7 @@ def search(segments: Iterator[pa.RecordBatch], query: BacktestQuery) -> Iterator
 
 @functools.lru_cache(maxsize=4)
 def _matcher(language: str, filter: str, types: tuple[DeclaredType, ...]) -> FilterMatcher:
-    found = Matching(hierarchy=ExportedHierarchy(types)).new()
+    found = StreamStrategy(hierarchy=ExportedHierarchy(types)).new()
     found.add(0, stored_filter(language, filter).specs())
     return found
 
@@ -112,9 +108,7 @@ def _search_file(
 def _match(
     rows: pa.RecordBatch, matcher: FilterMatcher, query: BacktestQuery, found: list[FilterMatch]
 ) -> int:
-    """Append matches to `found`; return the number of searched events. Raises UnreadableSegmentFile
-    if one cannot be decoded. This is the hot loop.
-    """
+    """Append matches, in the hot loop; return the number searched."""
     sequences, times, _, payloads = (column.to_pylist() for column in rows.columns)
     hidden = 0
     for at, payload in enumerate(payloads):

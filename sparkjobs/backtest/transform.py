@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventhub.base import limits
 from sparkjobs.backtest.search import SEARCH_ROW, BacktestQuery, search
-from sparkjobs.segment_reader import NONE
+from sparkjobs.segment_files import NONE
 
 # Bucket widths of the histogram, in seconds; each is a multiple of the previous one.
 WIDTHS_S = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_419_200)

@@ -1,6 +1,4 @@
-"""Slices of a stream's versions: parsed filters, stored by one task in a file for the task that
-assembles the shard. Plain module.
-"""
+"""Slices of a stream's versions, passed from parsing tasks to assembling ones. Plain module."""
 
 import pickle
 from collections.abc import Iterable
@@ -11,7 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from eventhub.base import limits
-from registrations.compiled import CompiledFilters
+from registrations.compiled_filter_cache import CompiledFilters
 from registrations.match_index.format.columns import EntryCollector, EntryColumns
 from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.versions import COLUMNS

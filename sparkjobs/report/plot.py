@@ -1,6 +1,4 @@
-"""Plots of a report, as inline SVG. Axes and texts take the page's text colour, so that they are
-readable on light and dark backgrounds. Plain module.
-"""
+"""Plots as inline SVG, in the page's text colour (light and dark). Plain module."""
 
 import io
 import re
@@ -120,9 +118,7 @@ def _draw(
 
 
 def _inline(svg: str) -> str:
-    """Remove the document's head and the ids of groups, which repeat in every plot, and set the
-    text colour.
-    """
+    """Remove head and group ids, which repeat in every plot, and set the text colour."""
     inner = svg[svg.index("<svg") :]
     inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)
     return re.sub(r'<g id="[^"]*"', "<g", inner).replace(_TEXT, "currentColor")

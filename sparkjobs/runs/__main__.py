@@ -1,6 +1,4 @@
-"""The runner process: `python -m sparkjobs.runs RUN_ID` performs a waiting run, unless another run
-of the job is running. The outcome is in the run's row. SQL module.
-"""
+"""The runner process: `python -m sparkjobs.runs RUN_ID` performs a waiting run. SQL module."""
 
 import signal
 import sys
@@ -11,9 +9,9 @@ from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.postgresql.connections import blocking
 from registrations.match_index.builds.builder_lock import lower_priority
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import TERMINATED, StopSignal
-from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
+from sparkjobs.runs.execute import RunnerSettings, RunObserver, perform
 
 
 def main() -> None:
@@ -30,7 +28,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     with blocking(settings.database_url, name="job") as connection:
-        run = rows.find(connection, run_id) if rows.start(connection, run_id) else None
+        run = statements.find(connection, run_id) if statements.start(connection, run_id) else None
     if run is None:
         return
     log.info("job_started", job=run.job, run=run.id)

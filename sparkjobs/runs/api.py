@@ -31,7 +31,6 @@ from sparkjobs.runs.errors import (
 )
 from sparkjobs.runs.jobs import RETENTION
 from sparkjobs.runs.models import JobRun
-from sparkjobs.runs.rows import Run
 from sparkjobs.runs.serializers import (
     AppliedSerializer,
     EmptySerializer,
@@ -41,6 +40,7 @@ from sparkjobs.runs.serializers import (
     RunSerializer,
 )
 from sparkjobs.runs.services import ApplyOptions
+from sparkjobs.runs.statements import Run
 
 _OTHER = "application/octet-stream"
 _MEDIA = {

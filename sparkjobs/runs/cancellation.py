@@ -1,12 +1,10 @@
-"""The signal that stops a run early: any thread requests it, and the run's work checks for it.
-Plain module.
-"""
+"""The signal, from any thread, that stops a run early. Plain module."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sparkjobs.runs.rows import Ending
+from sparkjobs.runs.statements import Ending
 
 CANCELLED = Ending("cancelled", "cancelled", "The run was cancelled.")
 TERMINATED = Ending("interrupted", "interrupted", "The run's process was terminated.")

@@ -7,7 +7,7 @@ row is completed and its result not deleted; the leftovers of any other run are 
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ class RunFolder(NamedTuple):
 
     def publish(self) -> None:
         """Publish the result durably. Raises OSError."""
-        for folder in (self.unfinished, *_folders(self.unfinished)):
+        for folder in (self.unfinished, *filter(Path.is_dir, self.unfinished.rglob("*"))):
             _sync(folder)
         self.unfinished.rename(self.result)
         for folder in (self.root, *self.root.parents[:3]):
@@ -89,10 +89,6 @@ def clear_leftovers(data: Path, job: str, retained: Mapping[int, bool]) -> None:
             RunFolder(path).clear(result=not retained[run])
         else:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _folders(root: Path) -> Iterable[Path]:
-    return [path for path in root.rglob("*") if path.is_dir()]
 
 
 def _sync(folder: Path) -> None:

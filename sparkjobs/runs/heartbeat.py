@@ -1,6 +1,4 @@
-"""The heartbeat of a runner: a thread that renews the run's lease, reports progress and receives
-cancellations. SQL module.
-"""
+"""A runner's thread that renews the lease and reports progress. SQL module."""
 
 import os
 import threading
@@ -17,9 +15,9 @@ from eventhub.base.logs import get_logger
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.retention import disk
 from eventhub.postgresql.connections import blocking
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import CANCELLED, StopSignal
-from sparkjobs.runs.rows import LOST, Ending, RunProgress
+from sparkjobs.runs.statements import LOST, Ending, RunProgress
 
 log = get_logger(__name__)
 STUCK = 70  # the exit status of a process that ends itself
@@ -93,7 +91,7 @@ class RunHeartbeat:
         """Send one heartbeat; return False if it failed."""
         try:
             with blocking(self._url, name="job") as connection:
-                cancelled = rows.heartbeat(connection, self._run, self.progress)
+                cancelled = statements.heartbeat(connection, self._run, self.progress)
         except (DatabaseUnavailable, psycopg.Error) as error:
             log.warning("job_heartbeat_failed", run=self._run, detail=str(error))
             return False

@@ -1,6 +1,4 @@
-"""The hooks of jobs: work that runners do instead of Spark, and with Spark's result. Only runners
-import this module. Plain module.
-"""
+"""The work that runners do instead of Spark, and with its result. Plain module."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

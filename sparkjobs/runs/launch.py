@@ -27,7 +27,10 @@ _SHIPPED = (
     *("registrations/matching/*.py", "registrations/filters/*.py", "registrations/__init__.py"),
     *("registrations/match_index/__init__.py", "registrations/match_index/engines/*.py"),
     "registrations/match_index/format/*.py",
-    *("registrations/compiled.py", "registrations/digest.py", "registrations/errors.py"),
+    *(
+        "registrations/compiled_filter_cache.py",
+        "registrations/errors.py",
+    ),
     *("registrations/filter_source.py", "eventhub/__init__.py", "eventhub/event/*.py"),
     *("eventhub/base/__init__.py", "eventhub/base/clock.py", "eventhub/base/errors.py"),
     "eventhub/base/limits.py",
@@ -155,9 +158,7 @@ def _fixed(spark: SparkSettings, folder: RunFolder, name: str) -> dict[str, str]
 
 
 def _configured(path: str) -> dict[str, str]:
-    """Read a properties file in Spark's format: a name and a value per line, separated by `=`, `:`
-    or blanks. Raises SparkConfUnreadable.
-    """
+    """Read a properties file in Spark's format. Raises SparkConfUnreadable."""
     try:
         text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from eventhub.base import limits
 from eventhub.postgresql.connections import blocking
+from registrations.match_index.builds.build import BuildOrder, build
 from registrations.match_index.builds.builder_lock import builder_lock
-from registrations.match_index.builds.run import BuildOrder, build
 from registrations.match_index.epochs.publish import BuiltShards, publish_stream
 from registrations.match_index.epochs.state import IndexState, state_of
 from registrations.match_index.epochs.tables import snapshot_of
@@ -30,9 +30,7 @@ _POLL_S = 0.5  # for the end of another builder
 
 
 def build_locally(context: RunContext) -> JobResult | None:
-    """Build with the hub's builder if that is requested or faster than Spark; else return None.
-    Raises IndexNotUsed and the builder's errors.
-    """
+    """Build with the hub's builder if requested or faster than Spark; else return None."""
     stream_id, engine = context.params["stream_id"], context.params["engine"]
     with blocking(context.database_url, name="job") as connection:
         snapshot_of(connection, stream_id)
@@ -45,9 +43,7 @@ def build_locally(context: RunContext) -> JobResult | None:
 
 
 def publish(context: RunContext, stored: StoredResult) -> JobResult:
-    """Publish Spark's shards as the stream's next epoch, as of the snapshot they were built from.
-    Raises BadResult and errors of publishing.
-    """
+    """Publish Spark's shards as the next epoch, as of their snapshot."""
     stream_id = context.params["stream_id"]
     files = sorted((context.work / SHARDS).glob("*.idx"))
     if len(files) != stored.result.figures["shards"]:
@@ -102,9 +98,7 @@ def _report(context: RunContext, progress: BuildProgress) -> None:
 
 @contextmanager
 def lock(context: RunContext) -> Iterator[None]:
-    """Exclude other builders of this data folder within the block, so that none publishes a newer
-    epoch than the snapshot read here.
-    """
+    """Exclude other builders of the folder, so that none publishes a newer epoch."""
     while True:
         with builder_lock(context.data, wait=False) as ours:
             if ours:

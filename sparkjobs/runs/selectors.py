@@ -12,23 +12,23 @@ from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.errors import NotFound
 from sparkjobs.result import File, read_result
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.errors import JavaSlow, NoJava, ResultDeleted, UnknownRun
 from sparkjobs.runs.folders import RunFolder, folder_of
 from sparkjobs.runs.java import find_java
 from sparkjobs.runs.jobs import JOBS, job_named
-from sparkjobs.runs.rows import Run
+from sparkjobs.runs.statements import Run
 
 
 def list_runs(after: tuple[Any, ...] | None, count: int, *, job: str) -> list[Run]:
     """Return a job's runs, newest first. Raises UnknownJob."""
     [before] = after or (None,)
-    return rows.runs(raw_connection(), job=job_named(job).name, before=before, count=count)
+    return statements.runs(raw_connection(), job=job_named(job).name, before=before, count=count)
 
 
 def find_run(*, job: str, run: int) -> Run:
     """Return a run. Raises UnknownJob, UnknownRun."""
-    found = rows.runs(raw_connection(), job=job_named(job).name, ids=[run])
+    found = statements.runs(raw_connection(), job=job_named(job).name, ids=[run])
     if not found:
         raise UnknownRun(field="run")
     return found[0]
@@ -37,7 +37,7 @@ def find_run(*, job: str, run: int) -> Run:
 def list_jobs(*, clock: Clock) -> dict[str, Any]:
     """Return all jobs with their newest runs, and whether this process can run Spark."""
     kinds = {"running": "running", "waiting": "retry"}  # any other state: `last`
-    found = rows.newest(raw_connection())
+    found = statements.newest(raw_connection())
     newest = {(run.job, kinds.get(run.state, "last")): run for run in found}
     jobs = [
         {

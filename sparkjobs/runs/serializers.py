@@ -10,7 +10,7 @@ from eventhub.base import limits
 from sparkjobs.runs.models import JobRun
 from sparkjobs.runs.params import rendered_params
 from sparkjobs.runs.retention.apply import Done
-from sparkjobs.runs.rows import Run
+from sparkjobs.runs.statements import Run
 
 
 class RunSerializer(AnswerSerializer):

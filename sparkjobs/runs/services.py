@@ -21,7 +21,7 @@ from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.retention.drop import RetentionHooks
 from eventhub.eventlog.streams import lock_system
 from eventhub.postgresql.connections import CONNECTION_ERRORS, connect
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import CANCELLED
 from sparkjobs.runs.errors import NoPlan, RunOver, RunPublishing, TooManyRuns
 from sparkjobs.runs.folders import folder_of
@@ -29,8 +29,8 @@ from sparkjobs.runs.models import JobRun
 from sparkjobs.runs.params import check_params
 from sparkjobs.runs.retention.apply import ActionOutcome, ApplyTarget, Done, apply_actions
 from sparkjobs.runs.retention.plan import PlannedAction, read_plan
-from sparkjobs.runs.rows import Run, RunRequest
 from sparkjobs.runs.selectors import find_run
+from sparkjobs.runs.statements import Run, RunRequest
 
 APPLIED = "retention.applied"
 
@@ -52,26 +52,24 @@ def request_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
     with transaction.atomic():
         if JobRun.objects.filter(state="waiting").count() >= limits.JOB_RUNS_WAITING_MAX:
             raise TooManyRuns(limit=limits.JOB_RUNS_WAITING_MAX)
-        run = rows.request(raw_connection(), requested)
-        zone, announcement = rows.request_announcement(run, requested)
+        run = statements.request(raw_connection(), requested)
+        zone, announcement = statements.request_announcement(run, requested)
         announce_all(zone=zone, announcements=[announcement])
     request_task(RUN_JOBS)
     return find_run(job=job, run=run)
 
 
 def cancel_run(*, job: str, run: int) -> Run:
-    """Cancel a run: a waiting one at once, a running one soon. Raises UnknownRun, RunOver,
-    RunPublishing.
-    """
+    """Cancel a run, a waiting one at once. Raises UnknownRun, RunOver, RunPublishing."""
     find_run(job=job, run=run)
     with transaction.atomic():
-        cancelled = rows.cancel(raw_connection(), run)
+        cancelled = statements.cancel(raw_connection(), run)
         found = find_run(job=job, run=run)
         over = found.state not in ("waiting", "running")
         if not cancelled:
             raise (RunOver if over else RunPublishing)(run=run)
         if over:
-            zone, announcement = rows.end_announcement(found, CANCELLED)
+            zone, announcement = statements.end_announcement(found, CANCELLED)
             announce_all(zone=zone, announcements=[announcement])
     return found
 
@@ -115,7 +113,7 @@ def counts(outcomes: Iterable[ActionOutcome]) -> dict[str, int]:
 async def _apply(
     env: Env, actions: list[PlannedAction], options: ApplyOptions
 ) -> list[ActionOutcome]:
-    hooks = RetentionHooks(needs=log_retention.needs, zones=zone_names)
+    hooks = RetentionHooks(needs=log_retention.lowest_needed_sequences, zones=zone_names)
     clock = SystemClock()
     ends_s = clock.monotonic_s() + options.seconds
     outcomes: list[ActionOutcome] = []

@@ -1,6 +1,4 @@
-"""The worker task that performs job runs, each in a process of its own, so that a run takes neither
-memory nor time from the worker's other tasks. SQL module.
-"""
+"""The worker's task that performs job runs, each in a child process. SQL module."""
 
 from typing import Any
 
@@ -9,17 +7,15 @@ from eventhub.base.child import ChildProcess
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import blocking
-from sparkjobs.runs import rows
-from sparkjobs.runs.rows import Run
+from sparkjobs.runs import statements
+from sparkjobs.runs.statements import Run
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
 
-class RunJob:
-    """The performer of waiting runs, one at a time in this process. Of each job one run is running
-    in the whole hub (rows.py).
-    """
+class RunPerformer:
+    """The performer of waiting runs, one at a time; of each job one runs in the hub."""
 
     def __init__(self) -> None:
         self._child = ChildProcess()
@@ -57,14 +53,14 @@ class RunJob:
     def _perform(self, database_url: str, run: int) -> None:
         """Perform a run in a process; the lease of one that dies expires."""
         with blocking(database_url, name="jobs") as connection:
-            self._run = rows.find(connection, run)
+            self._run = statements.find(connection, run)
         with self._child.started("sparkjobs.runs", str(run)) as process:
             process.communicate()
         if process.returncode and not self._child.is_stopped:
             log.warning("job_process_died", run=run, status=process.returncode)
         self._run = None
         with blocking(database_url, name="jobs") as connection:
-            found = rows.find(connection, run)
+            found = statements.find(connection, run)
         if found is not None and found.over:
             _count(found)
 
@@ -72,19 +68,17 @@ class RunJob:
 def _waiting(database_url: str) -> list[int]:
     """End the runs whose lease has expired, and return those that may start."""
     with blocking(database_url, name="jobs") as connection:
-        lapsed = rows.interrupt_lapsed(connection)
-        waiting = rows.waiting(connection)
+        lapsed = statements.interrupt_lapsed(connection)
+        waiting = statements.waiting(connection)
     for run in lapsed:
         _count(run)
     return waiting
 
 
 def request_scheduled_run(database_url: str, job: str) -> None:
-    """Request a run of the whole hub, unless a scheduled one is waiting. Raises
-    DatabaseUnavailable.
-    """
+    """Request a run of the whole hub, unless one is waiting. Raises DatabaseUnavailable."""
     with blocking(database_url, name="jobs") as connection:
-        rows.request_scheduled(connection, job)
+        statements.request_scheduled(connection, job)
 
 
 def _count(run: Run) -> None:

@@ -253,7 +253,6 @@ def pending_rows(history: History, piece: Piece) -> _PendingRows:
         "endpoint_id": 1 + device % ENDPOINTS,
         "segment_id": np.full(count, piece.id),
         "sequence": piece.first + at,
-        "run": np.zeros(count, np.int64),
     }
     offsets = np.arange(count + 1, dtype=np.int32)
     deliveries = {

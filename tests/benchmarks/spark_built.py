@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eventhub.base import limits
-from registrations.compiled import CompiledFilters
+from registrations.compiled_filter_cache import CompiledFilters
 from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from sparkjobs.tables import STREAMS, VERSIONS

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import orjson
 
 from delivery.forward.indexed import IndexedVersions
-from delivery.forward.interest import CallbackInterest
+from delivery.forward.stream_matcher import CallbackMatcher
 from eventhub.base import limits
 from registrations.filters.languages import parse
 from registrations.match_index.epochs.epoch import open_epoch
@@ -60,7 +60,7 @@ class Taking:
     events.
     """
 
-    def __init__(self, interest: CallbackInterest, work: Work, ended: dict[int, int]) -> None:
+    def __init__(self, interest: CallbackMatcher, work: Work, ended: dict[int, int]) -> None:
         self._interest = interest
         self._root = Path(work.root)
         self._ended = ended
@@ -156,9 +156,9 @@ def run(work: Work) -> dict[str, float]:
     return found
 
 
-def filled(work: Work) -> tuple[CallbackInterest, dict[int, int]]:
+def filled(work: Work) -> tuple[CallbackMatcher, dict[int, int]]:
     """Return an interest over the index, with later changes, and the versions that ended."""
-    interest, changed = CallbackInterest(0), min(CHANGED, work.registrations // 10)
+    interest, changed = CallbackMatcher(0), min(CHANGED, work.registrations // 10)
     interest.indexed = _opened(Path(work.root))
     numbers = range(work.registrations, work.registrations + changed)
     interest.take(StreamVersion(n, n, "bench", 1, specs(n), since=0, until=None) for n in numbers)
@@ -166,7 +166,7 @@ def filled(work: Work) -> tuple[CallbackInterest, dict[int, int]]:
     return interest, dict.fromkeys(leaving, SEQUENCE // 2)
 
 
-def paced(interest: CallbackInterest, events: list[bytes], taking: Taking, seconds: float) -> Took:
+def paced(interest: CallbackMatcher, events: list[bytes], taking: Taking, seconds: float) -> Took:
     """Match events at their times. The thread never sleeps, so wake-up delays do not count. Events
     that are queued after a step of a swap wait for it, which `since_due` shows.
     """

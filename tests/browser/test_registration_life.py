@@ -27,6 +27,7 @@ def test_a_registration_is_suspended_in_the_list_and_resumed_in_its_detail(desk:
     row.get_by_role("button").first.click()
     detail = page.get_by_role("dialog", name=f"Registration {second['id']}")
     expect(detail).to_contain_text("Another registration has an equal filter")
+    expect(detail.get_by_text("Signature: total, user")).to_be_visible()
     detail.get_by_role("button", name="Resume").click()
     expect(detail.get_by_role("button", name="Suspend")).to_be_visible()
     detail.get_by_role("link", name=f"registration {first['id']}").click()

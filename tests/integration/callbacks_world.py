@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import sql
 
-from delivery.callbacks.drain import Drain, DrainSettings
+from delivery.callbacks.dispatcher import CallbackDispatcher, DispatcherSettings
 from delivery.partitions.create import day_partition, deliveries_partition
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
@@ -24,8 +24,8 @@ from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.streams import StreamPolicy
 from registrations.endpoints.addresses import parse_allowed
-from registrations.endpoints.rows import disable
 from registrations.endpoints.secrets import seal
+from registrations.endpoints.statements import disable
 from tests.databases import migrated_database
 
 SECRET_KEY = "key-of-the-tests" * 2
@@ -266,11 +266,13 @@ async def receiver(script: Script = lambda _: OK) -> AsyncIterator[Receiver]:
 @asynccontextmanager
 async def draining(
     world: CallbacksWorld, *, allow: Sequence[str] = LOOPBACK
-) -> AsyncIterator[Drain]:
+) -> AsyncIterator[CallbackDispatcher]:
     """Run a drain in this test's own loop."""
-    settings = DrainSettings(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
+    settings = DispatcherSettings(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
     units: set[asyncio.Task[int]] = set()
-    drain = Drain(settings, request_unit=lambda: units.add(asyncio.create_task(drain.unit())))
+    drain = CallbackDispatcher(
+        settings, request_unit=lambda: units.add(asyncio.create_task(drain.unit()))
+    )
     stop = asyncio.Event()
     running = asyncio.create_task(drain.run(stop))
     try:

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 import psycopg
 
-from delivery.forward.interests import Interests
+from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.zone import ZoneCaches
 from eventhub.access.client_groups import Groups
 from eventhub.base.guarded_process import Command, GuardedProcess, current_identity
@@ -54,10 +54,6 @@ class World:
         [[self.client]] = self.sql(
             "INSERT INTO clients (zone_id, name, created_at) VALUES (%s, 'c', now()) RETURNING id",
             self.zone,
-        )
-        [[self.session]] = self.sql(
-            "INSERT INTO sessions (client_id, name) VALUES (%s, 'default') RETURNING id",
-            self.client,
         )
 
     def sql(self, query: str, *args: Any) -> list[Row]:
@@ -124,8 +120,8 @@ class World:
         with self._transaction() as connection:
             barrier = self._barrier(connection, ids)
             made = connection.execute(
-                "WITH made AS (INSERT INTO registrations (zone_id, client_id, session_id)"
-                " SELECT %s, %s, %s FROM unnest(%s::bigint[]) RETURNING id),"
+                "WITH made AS (INSERT INTO registrations (zone_id, client_id)"
+                " SELECT %s, %s FROM unnest(%s::bigint[]) RETURNING id),"
                 " paired AS (SELECT m.id, e.endpoint FROM"
                 "  (SELECT id, row_number() OVER (ORDER BY id) AS n FROM made) AS m"
                 "  JOIN unnest(%s::bigint[]) WITH ORDINALITY AS e (endpoint, n) USING (n))"
@@ -133,7 +129,7 @@ class World:
                 "  filter, endpoint_id, from_barrier, group_id)"
                 " SELECT id, 1, %s::bigint[], 'pairs', %s, endpoint, %s, %s FROM paired"
                 " RETURNING registration_id",
-                (self.zone, self.client, self.session, endpoints, endpoints, ids, filter, barrier,
+                (self.zone, self.client, endpoints, endpoints, ids, filter, barrier,
                  group),
             )  # fmt: skip
             tickets = sorted(row[0] for row in made.fetchall())
@@ -244,13 +240,13 @@ class LateChange:
             (on, self._barrier),
         )
         row = connection.execute(
-            "WITH made AS (INSERT INTO registrations (zone_id, client_id, session_id)"
-            "  VALUES (%s, %s, %s) RETURNING id)"
+            "WITH made AS (INSERT INTO registrations (zone_id, client_id)"
+            "  VALUES (%s, %s) RETURNING id)"
             " INSERT INTO registration_versions (registration_id, number, streams, language,"
             "  filter, endpoint_id, from_barrier)"
             " SELECT id, 1, ARRAY[%s]::bigint[], 'pairs', '{}', %s, %s FROM made"
             " RETURNING registration_id",
-            (world.zone, world.client, world.session, on, endpoint, self._barrier),
+            (world.zone, world.client, on, endpoint, self._barrier),
         ).fetchone()
         assert row is not None
         world._announce(connection, "registration.created", [row[0]], self._barrier)
@@ -328,7 +324,7 @@ def forwarders(world: World, tmp_path: Path) -> Iterator[Start]:
         process.stop()
 
 
-async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interests]:
+async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[StreamMatchers]:
     """Yield interests, as a fixture, without background tasks for changes and indexes: their
     content came through `current`.
     """
@@ -336,7 +332,7 @@ async def interests_alone(world: World, tmp_path: Path) -> AsyncIterator[Interes
         feed = Feed(log)
         task = asyncio.create_task(feed.run())
         await feed.confirm()
-        yield Interests(
+        yield StreamMatchers(
             log, feed, ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
         task.cancel()

@@ -16,11 +16,11 @@ from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.base.guardian import descendants
 from eventhub.postgresql.connections import blocking
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import StopSignal
+from sparkjobs.runs.execute import RunnerSettings, RunObserver, perform
 from sparkjobs.runs.folders import RunFolder, folder_of
-from sparkjobs.runs.rows import Run, RunProgress, RunRequest
-from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
+from sparkjobs.runs.statements import Run, RunProgress, RunRequest
 from tests.integration.forward_world import World, eventually
 
 STAND_IN = Path(__file__).parent / "stand_in"
@@ -37,13 +37,13 @@ class Jobs:
 
     def request(self, **params: Any) -> int:
         with blocking(self.world.url, name="test") as connection:
-            return rows.request(connection, RunRequest(JOB, params, "tester"))
+            return statements.request(connection, RunRequest(JOB, params, "tester"))
 
     def start(self, **params: Any) -> Run:
         with blocking(self.world.url, name="test") as connection:
-            run = rows.start_now(connection, RunRequest(JOB, params, "tester"))
+            run = statements.start_now(connection, RunRequest(JOB, params, "tester"))
             assert run is not None, "another run is under way"
-            found = rows.find(connection, run)
+            found = statements.find(connection, run)
         assert found is not None
         return found
 
@@ -53,7 +53,7 @@ class Jobs:
 
     def runs(self, **selection: Any) -> list[Run]:
         with blocking(self.world.url, name="test") as connection:
-            return rows.runs(connection, **selection)
+            return statements.runs(connection, **selection)
 
     def retries(self) -> list[Run]:
         """Return the waiting retries."""
@@ -88,7 +88,7 @@ class Jobs:
 
     def cancel(self, run: int) -> None:
         with blocking(self.world.url, name="test") as connection:
-            assert rows.cancel(connection, run)
+            assert statements.cancel(connection, run)
 
     def lapse(self, run: int) -> None:
         """Let the run's lease expire."""

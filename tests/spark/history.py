@@ -149,7 +149,6 @@ class JobHistory:
                 "endpoint_id": endpoint_id,
                 "segment_id": segment["id"],
                 "sequence": sequence,
-                "run": 0,
             }
             created, done = time_of(sequence) + 5_000, time_of(sequence) + 20_000
             self.tables["deliveries"].append(
@@ -176,13 +175,13 @@ class JobHistory:
         [row] = [
             row
             for row in self.tables["deliveries"]
-            if (row["endpoint_id"], row["sequence"], row["stream_id"], row["run"])
-            == (endpoint_id, sequence, stream_id, 0)
+            if (row["endpoint_id"], row["sequence"], row["stream_id"])
+            == (endpoint_id, sequence, stream_id)
         ]
         return row
 
     def attempts(self, delivery: Row) -> list[Row]:
-        key = ("endpoint_id", "segment_id", "sequence", "run")
+        key = ("endpoint_id", "segment_id", "sequence")
         return [
             row
             for row in self.tables["attempts"]

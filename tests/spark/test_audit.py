@@ -73,7 +73,7 @@ def test_every_other_fault_is_reported_and_a_long_table_is_truncated(
     history.segment(1006)["fault"] = "wrong_range"
     history.stream(TICKS)["head"] = 45
     history.delivery(DESK, 92)["registrations"] = [1, 2]
-    where = {"endpoint_id": GUESTS, "segment_id": 1003, "sequence": 101, "run": 0}
+    where = {"endpoint_id": GUESTS, "segment_id": 1003, "sequence": 101}
     made = {**where, "stream_id": ORDERS, "partition_id": 3, "registrations": [3]}
     times = {"created_at_us": time_of(101), "attempts": 0}
     history.tables["deliveries"].append({**made, **times, "state": "pending"})
@@ -303,15 +303,15 @@ def test_a_backlog_notice_is_a_dropped_delivery_and_not_a_gap(spark: SparkSessio
     it would excuse deliveries missing at other endpoints.
     """
     rows = [
-        (3, 1, 5, 0, [7], "dropped", None, None),
-        (3, 1, 6, 0, [7, 9], "dropped", None, None),  # was the notice, for 9 too, before the next
-        (3, 1, 7, 0, [7, 9], "delivered", 5, "backlog"),
-        (3, 1, 8, 0, [7], "delivered", None, None),
-        (3, 1, 20, 0, [7], "pending", 15, "quota"),
+        (3, 1, 5, [7], "dropped", None, None),
+        (3, 1, 6, [7, 9], "dropped", None, None),  # was the notice, for 9 too, before the next
+        (3, 1, 7, [7, 9], "delivered", 5, "backlog"),
+        (3, 1, 8, [7], "delivered", None, None),
+        (3, 1, 20, [7], "pending", 15, "quota"),
     ]
     found = spark.createDataFrame(
         [(*row, 0, 0, 0) for row in rows],
-        "endpoint_id long, segment_id long, sequence long, run long, registrations array<long>,"
+        "endpoint_id long, segment_id long, sequence long, registrations array<long>,"
         " state string, gap_first long, gap_reason string, attempts long, created_at_us long,"
         " finished_at_us long",
     )

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from eventhub.base import limits
-from registrations.compiled import CompiledFilters
+from registrations.compiled_filter_cache import CompiledFilters
 from registrations.match_index.engines.available import new_engine
 from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.errors import NotIndexable

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from delivery.partitions import retired
+from delivery.partitions import retire
 from delivery.partitions.archive import archived_rows
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env, read_env
@@ -83,7 +83,7 @@ class Command(HubCommand):
         folder = ArchiveFolder(env.archive_url)
         with blocking(env.database_direct_url, name="archiver") as connection:
             rows = catalog.archived_segments(connection, choice)
-            manifests = retired.manifests(connection) if choice == SegmentFilter() else []
+            manifests = retire.manifests(connection) if choice == SegmentFilter() else []
         size = problems = 0
         for number, verdict in enumerate(verify(folder, rows), 1):
             size += verdict.bytes
@@ -120,16 +120,16 @@ def _lines(env: Env, found: ArchiveStatus) -> list[str]:
     return lines
 
 
-def _partition_lines(connection: retired.Connection) -> list[str]:
+def _partition_lines(connection: retire.BlockingConnection) -> list[str]:
     lines = []
-    for table, archived, rows, lost, lost_rows, waiting in retired.tallies(connection):
+    for table, archived, rows, lost, lost_rows, waiting in retire.tallies(connection):
         line = f"{table:<10} {archived:,} partitions archived, {rows:,} rows"
         line += f"; {waiting:,} wait" if waiting else ""
         line += f"; {lost:,} dropped without archive, {lost_rows:,} rows" if lost else ""
         lines.append(line)
     return lines + [
         f"lost      {name} at {at:%Y-%m-%d %H:%M}, {rows:,} rows: {why}"
-        for name, rows, at, why in retired.last_lost(connection)
+        for name, rows, at, why in retire.last_lost(connection)
     ]
 
 

@@ -17,11 +17,11 @@ from eventhub.event.json_codec import time_text
 from eventhub.eventlog import streams
 from eventhub.management.command import HubCommand, data_folder, require_owner
 from eventhub.postgresql.connections import blocking
-from registrations.match_index.builds import rows
+from registrations.match_index.builds import statements
 from registrations.match_index.builds.api import MatchIndexSerializer
+from registrations.match_index.builds.build import BuildOrder, build
 from registrations.match_index.builds.builder_lock import builder_lock, lower_priority
 from registrations.match_index.builds.progress import ProgressDisplay
-from registrations.match_index.builds.run import BuildOrder, build
 from registrations.match_index.builds.status import (
     IndexStatus,
     builds_due,
@@ -143,7 +143,7 @@ class Command(HubCommand):
             if ours:
                 return self._run(order, standing)
         with blocking(url, name="index builder") as connection:
-            busy = ", ".join(_name(stream) for stream in rows.active(connection))
+            busy = ", ".join(_name(stream) for stream in statements.active(connection))
         self.say(f"Waiting for another builder{busy and f' of {busy}'}.")
         with builder_lock(selection.data, wait=True):
             return self._run(order, standing)
@@ -182,7 +182,7 @@ class Command(HubCommand):
             raise CommandError(f"{summary}, not verified: {failed}")
         self.say(summary)
 
-    def _say_verified(self, stream: rows.IndexStream, lines: list[str]) -> None:
+    def _say_verified(self, stream: statements.IndexStream, lines: list[str]) -> None:
         self.say(f"{_name(stream)}: {'FAULTY' if lines else 'ok'}")
         for line in lines:
             self.say(f"  {line}")
@@ -210,10 +210,10 @@ class Command(HubCommand):
             )
 
 
-def _chosen(connection: rows.Connection, selection: IndexSelection) -> list[IndexStatus]:
+def _chosen(connection: statements.Connection, selection: IndexSelection) -> list[IndexStatus]:
     """Return the selected streams. Raises CommandError for an unknown name."""
     zone = selection.zone or ("default" if selection.stream else None)
-    zone_id = rows.zone_id(connection, zone) if zone else None
+    zone_id = statements.zone_id(connection, zone) if zone else None
     if zone and zone_id is None:
         raise CommandError(f"There is no zone {zone}.")
     if selection.stream and zone_id is not None:
@@ -230,7 +230,7 @@ def _chosen(connection: rows.Connection, selection: IndexSelection) -> list[Inde
     ]
 
 
-def _name(stream: rows.IndexStream) -> str:
+def _name(stream: statements.IndexStream) -> str:
     return f"{stream.zone or '(hub)'}/{stream.name}"
 
 

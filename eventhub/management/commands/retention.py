@@ -13,9 +13,9 @@ from sparkjobs.runs.errors import UnknownRun
 from sparkjobs.runs.jobs import RETENTION
 from sparkjobs.runs.retention.apply import ActionOutcome
 from sparkjobs.runs.retention.plan import PlannedAction
-from sparkjobs.runs.rows import COMMAND, Run
 from sparkjobs.runs.selectors import find_run
 from sparkjobs.runs.services import ApplyOptions
+from sparkjobs.runs.statements import COMMAND, Run
 
 _EXAMPLES = """examples:
   manage.py retention plan                                     the whole hub, with its policies

@@ -15,15 +15,15 @@ from eventhub.postgresql.connections import blocking
 from registrations.match_index.builds.builder_lock import lower_priority
 from registrations.match_index.builds.progress import ProgressDisplay
 from registrations.match_index.format.builder import BuildProgress
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import CANCELLED, StopSignal
 from sparkjobs.runs.errors import RunUnderWay
+from sparkjobs.runs.execute import RunnerSettings, RunObserver, perform
 from sparkjobs.runs.folders import folder_of
 from sparkjobs.runs.jobs import JOBS
 from sparkjobs.runs.params import check_params, parse_json_option, parse_value
-from sparkjobs.runs.rows import COMMAND, Run, RunProgress, RunRequest
-from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
 from sparkjobs.runs.selectors import list_runs
+from sparkjobs.runs.statements import COMMAND, Run, RunProgress, RunRequest
 
 PROBLEMS = 3  # the exit status of an audit with findings
 _EXAMPLES = """examples:
@@ -109,9 +109,9 @@ class Command(HubCommand):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.request(CANCELLED))
         with blocking(settings.database_url, name="jobs") as connection:
-            rows.interrupt_lapsed(connection)
-            started = rows.start_now(connection, requested)
-            run = None if started is None else rows.find(connection, started)
+            statements.interrupt_lapsed(connection)
+            started = statements.start_now(connection, requested)
+            run = None if started is None else statements.find(connection, started)
         if run is None:
             raise RunUnderWay()
         with ProgressDisplay(requested.job, 0, clock, self.write, self.stdout.isatty()) as watch:

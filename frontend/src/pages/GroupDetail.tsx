@@ -94,7 +94,7 @@ function Members({ zone, group: { name, client } }: { zone: string; group: Regis
         label="Registrations of the group"
         columns={[
           {
-            title: "Ticket",
+            title: "Registration",
             cell: ({ id }) => (
               <Anchor component={Link} to={registration(id)} size="sm">
                 {id}

@@ -28,7 +28,7 @@ export function RegistrationsPage() {
           {(made) => <NewRegistration zone={zone} onMade={made} />}
         </New>
       </PageHeader>
-      <RegistrationFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} onTicket={show} />
+      <RegistrationFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} onId={show} />
       {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />
       ) : (

@@ -29,18 +29,18 @@ from registrations.filters.evaluate import holds
 from registrations.filters.paths import paths_of
 from registrations.filters.values import number_of
 
-_ONE = ("domain", "type", "source", "name", "version", "node", "key", "id", "priority")
+_SINGLE_VALUED = ("domain", "type", "source", "name", "version", "node", "key", "id", "priority")
 _DOMAIN = Path("domain", "envelope")
 _TYPE = Path("type", "envelope")
 
 
-def plain(test: Node) -> tuple[Node, ...]:
+def canonical_tests(test: Node) -> tuple[Node, ...]:
     """Split a test into tests that must all hold, each in canonical form: the constant on the
     right, a wildcard that is a prefix as a prefix, domain and type separate.
     """
     match test:
         case Not(item):
-            one = plain(item)
+            one = canonical_tests(item)
             return (Not(one[0]),) if len(one) == 1 else (test,)
         case Compare(op, Const() as left, right):
             return (Compare(FLIPPED[op], _whole(right), _whole(left)),)
@@ -72,7 +72,7 @@ def follows(test: Node, fact: Node) -> bool:
             return _of_type(test, fact)
     values = _values(fact)
     if values is not None and _path(test) == values.path:
-        single = values.path.space == "envelope" and values.path.name in _ONE
+        single = values.path.space == "envelope" and values.path.name in _SINGLE_VALUED
         if isinstance(test, Compare) and test.op == "!=" and not single:
             return False
         return all(_passes(test, value) for value in values.values)
@@ -81,20 +81,18 @@ def follows(test: Node, fact: Node) -> bool:
     return _bound_follows(test, fact)
 
 
-def looked_at(test: Node) -> Iterator[Path]:
-    """Yield the paths of a test, also below `not`. A test implies only tests that share a path with
-    it, and itself.
-    """
+def paths_read(test: Node) -> Iterator[Path]:
+    """Yield the paths of a test, also below `not`; one implies only tests that share one."""
     match test:
         case Not(item):
-            yield from looked_at(item)
+            yield from paths_read(item)
         case OfType():
             yield _TYPE
         case _:
             yield from paths_of(test)
 
 
-def has_member(path: Path, fact: Node) -> bool:
+def requires_value(path: Path, fact: Node) -> bool:
     """Return whether the fact implies that the path has a comparable value."""
     return not isinstance(fact, Exists | Not) and path in paths_of(fact)
 
@@ -137,7 +135,7 @@ def _passes(test: Node, value: Scalar) -> bool:
 def _excludes(fact: Node, test: Node) -> bool:
     """Return whether no event passes both."""
     values = _values(fact)
-    if values is None or values.path.space != "envelope" or values.path.name not in _ONE:
+    if values is None or values.path.space != "envelope" or values.path.name not in _SINGLE_VALUED:
         return False
     return _path(test) == values.path and not any(_passes(test, one) for one in values.values)
 

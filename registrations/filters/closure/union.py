@@ -14,7 +14,7 @@ from typing import NamedTuple
 from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.ast import And, Compare, Const, Node, Not, OfType, Or, Path, Truth
-from registrations.filters.closure.covering import ComparisonBudget, PreparedAlternative
+from registrations.filters.closure.covers_by_value import ComparisonBudget, PreparedAlternative
 from registrations.filters.closure.value_groups import ValueGroups
 from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
@@ -27,9 +27,7 @@ _Key = tuple[str, object]
 
 
 class Closure(NamedTuple):
-    """A closure as alternatives; () matches nothing. `widened`: it matches more than the filters
-    do.
-    """
+    """Alternatives; () matches nothing. `widened`: they match more than the filters do."""
 
     form: NormalForm = ()
     widened: bool = False
@@ -79,7 +77,7 @@ class BoundExceeded(Exception):
     """A limit of the closure was exceeded."""
 
 
-class Union:
+class InterestCollector:
     """A collector of filters, in bounded memory, and their closure."""
 
     def __init__(self, bounds: ClosureBounds = _BOUNDS) -> None:
@@ -149,9 +147,7 @@ def alternative_node(parts: Alternative) -> Node:
 def _uncovered(
     alternatives: Set[Alternative], bounds: ClosureBounds, cost: ClosureWork
 ) -> list[Alternative]:
-    """Drop the alternatives that another one covers, within the work allowed.
-    Raises BoundExceeded.
-    """
+    """Drop alternatives that another one covers, within the work allowed. Raises BoundExceeded."""
     uncovered = _UncoveredAlternatives(cost, 4 * bounds.alternatives_max)
     for _, parts in sorted(_with_rank(alternatives, cost.pause), key=itemgetter(0)):
         uncovered.add(parts)

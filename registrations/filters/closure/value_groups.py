@@ -13,10 +13,10 @@ from typing import NamedTuple
 from eventhub.base import limits
 from registrations.filters.ast import Compare, Const, Node, Path
 from registrations.filters.closure.value_summary import Numbers, Texts, Varying
-from registrations.filters.closure.widening import as_it_is, gate_alone, is_of_gate, without_values
+from registrations.filters.closure.widening import gate_alone, is_of_gate, unchanged, without_values
 from registrations.filters.normal import Alternative
 
-_LEVELS = (as_it_is, without_values, gate_alone)
+_LEVELS = (unchanged, without_values, gate_alone)
 # the tests that the alternatives share, the varying path, and the kind of its values
 _Key = tuple[Alternative, Path | None, type[Varying] | None]
 

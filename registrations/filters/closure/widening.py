@@ -7,7 +7,7 @@ from registrations.filters.paths import paths_of
 _GATE = ("domain", "type", "application")
 
 
-def as_it_is(parts: Alternative) -> Alternative:
+def unchanged(parts: Alternative) -> Alternative:
     return parts
 
 

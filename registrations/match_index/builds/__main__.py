@@ -10,8 +10,8 @@ from eventhub.base import limits, logs
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env, read_env
 from eventhub.base.errors import EventHubError
+from registrations.match_index.builds.build import INTERNAL, BuildOrder, build
 from registrations.match_index.builds.builder_lock import builder_lock, lower_priority
-from registrations.match_index.builds.run import INTERNAL, BuildOrder, build
 from registrations.match_index.builds.task import BUILT, BUSY, BuildReport
 
 

@@ -12,7 +12,7 @@ from eventhub.base import errors, limits
 from eventhub.base.broker import RedisOff
 from registrations.errors import NothingToIndex
 from registrations.match_index.builds import services
-from registrations.match_index.builds.rows import BuildState
+from registrations.match_index.builds.statements import BuildState
 from registrations.match_index.builds.status import IndexStatus
 
 

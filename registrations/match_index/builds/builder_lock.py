@@ -24,9 +24,7 @@ _OOM_PREFERRED = "500"  # out of memory, kill this process rather than PostgreSQ
 
 @contextmanager
 def builder_lock(data: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold the lock during the block. Without `wait`, yield False if another builder holds it.
-    Raises IndexNotWritten.
-    """
+    """Hold the lock in the block; without `wait`, yield False if another builder holds it."""
     folder = indexes_root(data)
     with index_files():
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,9 +39,7 @@ def builder_lock(data: Path, *, wait: bool) -> Iterator[bool]:
 
 
 def claim_due_check(data: Path, now_us: int) -> bool:
-    """Return True to one of all workers per interval (limits.py), which then searches for due
-    builds. Raises IndexNotWritten.
-    """
+    """Return True to one worker per interval, which searches for due builds."""
     file = indexes_root(data) / _DUE_CHECKED
     with index_files():
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,4 @@
-"""The display of a build's progress: one changing line on a terminal, else a line from time to
-time. Plain module.
-"""
+"""The progress of a build: a changing line on a terminal, else some lines. Plain module."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -15,9 +13,7 @@ _BACK = "\r\x1b[K"  # moves to the beginning of the line and clears it
 
 
 class ProgressDisplay:
-    """A display of progress, to be used as a context manager: `show` displays a builder's progress,
-    and the end of the block clears the line.
-    """
+    """A context manager whose `show` displays progress; the end clears the line."""
 
     def __init__(
         self, name: str, expected: int, clock: Clock, write: Callable[[str], None], terminal: bool

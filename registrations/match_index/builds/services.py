@@ -1,6 +1,4 @@
-"""The status of a stream's match index, and requests for builds, which workers run (task.py).
-Django module.
-"""
+"""The status of a stream's match index, and requests for builds. Django module."""
 
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from eventhub.api.announcements import raw_connection
 from eventhub.base.broker import BUILD_INDEXES, request_task, require_workers
 from eventhub.eventlog import streams
 from registrations.errors import NothingToIndex
-from registrations.match_index.builds import rows
+from registrations.match_index.builds import statements
 from registrations.match_index.builds.status import IndexStatus, index_statuses
 
 
@@ -24,14 +22,12 @@ def find_status(*, actor: Actor, stream: str) -> IndexStatus:
 
 
 def request_build(*, actor: Actor, stream: str) -> IndexStatus:
-    """Request a build by a worker as soon as possible; a second request before it starts changes
-    nothing. Raises NothingToIndex, RedisOff.
-    """
+    """Request a build; a second request changes nothing. Raises NothingToIndex, RedisOff."""
     require_workers()
     found, connection = find_status(actor=actor, stream=stream), raw_connection()
     if found.idle:
         raise NothingToIndex(found.idle, stream=stream)
-    rows.request(connection, found.stream.id)
+    statements.request(connection, found.stream.id)
     request_task(BUILD_INDEXES)
-    builds = rows.builds(connection, [found.stream.id])
+    builds = statements.builds(connection, [found.stream.id])
     return found._replace(build=builds[found.stream.id])

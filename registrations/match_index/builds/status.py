@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eventhub.base import limits
-from registrations.match_index.builds import rows
-from registrations.match_index.builds.rows import Connection, IndexBuildNote, IndexStream
+from registrations.match_index.builds import statements
+from registrations.match_index.builds.statements import Connection, IndexBuildNote, IndexStream
 from registrations.match_index.epochs.folder import indexed
 from registrations.match_index.epochs.state import IndexState, due_streams, state_of
-from registrations.matching.stream_matcher import AUTO, INDEXED
+from registrations.matching.strategies import AUTO, INDEXED
 
 
 class IndexStatus(NamedTuple):
@@ -73,8 +73,8 @@ def index_statuses(
     connection: Connection, data: Path, ids: Iterable[int], *, exact: bool = True
 ) -> list[IndexStatus]:
     """Return the status of the streams that exist, by zone and name; `exact`: see `state_of`."""
-    found = rows.streams(connection, list(ids))
-    builds = rows.builds(connection, [stream.id for stream in found])
+    found = statements.streams(connection, list(ids))
+    builds = statements.builds(connection, [stream.id for stream in found])
     return [
         IndexStatus(
             stream, state_of(connection, data, stream.id, exact=exact), builds.get(stream.id)
@@ -85,11 +85,11 @@ def index_statuses(
 
 def builds_due(connection: Connection, data: Path) -> list[int]:
     """Return the streams with a requested or due build."""
-    return sorted({*rows.requested(connection), *due_streams(connection, data)})
+    return sorted({*statements.requested(connection), *due_streams(connection, data)})
 
 
 def streams_to_show(connection: Connection, data: Path) -> list[int]:
     """Return the streams that have an index, or whose build is due, requested or failed."""
     return sorted(
-        {*indexed(data), *due_streams(connection, data), *rows.open_or_failed(connection)}
+        {*indexed(data), *due_streams(connection, data), *statements.open_or_failed(connection)}
     )

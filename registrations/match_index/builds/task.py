@@ -1,6 +1,4 @@
-"""The worker's task that builds match indexes, each in a child process, which takes neither memory
-nor time from the worker and can be ended at any time. SQL module.
-"""
+"""The worker's task that builds match indexes, each in a child process. SQL module."""
 
 import json
 import signal
@@ -13,7 +11,7 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import blocking
-from registrations.match_index.builds import rows
+from registrations.match_index.builds import statements
 from registrations.match_index.builds.builder_lock import builder_lock, claim_due_check
 from registrations.match_index.epochs.errors import IndexNotWritten
 from registrations.match_index.epochs.state import due_streams
@@ -39,7 +37,7 @@ class BuildReport(NamedTuple):
         return json.dumps(self._asdict())
 
 
-class IndexBuildJob:
+class IndexBuilder:
     """The requested and due builds, run one after the other. One run at a time in this process;
     among processes a lock admits one builder (builder_lock.py).
     """
@@ -48,7 +46,7 @@ class IndexBuildJob:
         self._clock = clock
         self._child = ChildProcess()
         self._looked_s = float("-inf")  # last search for due builds while the folder is unusable
-        self._stream: rows.IndexStream | None = None  # whose index is being built
+        self._stream: statements.IndexStream | None = None  # whose index is being built
 
     def at_work(self) -> dict[str, Any]:
         """Return the stream whose index is being built, for people."""
@@ -86,16 +84,16 @@ class IndexBuildJob:
         is_due = now_s - self._looked_s >= limits.INDEX_DUE_INTERVAL_S
         try:
             with blocking(database_url, name="index builder") as connection:
-                found = dict.fromkeys(rows.requested(connection))
+                found = dict.fromkeys(statements.requested(connection))
                 if is_due:
                     self._looked_s = now_s
                     found.update(dict.fromkeys(due_streams(connection, data)))
-                later = rows.backing_off(connection) if found else set()
+                later = statements.backing_off(connection) if found else set()
                 for stream_id in found.keys() - later:
                     log.warning(
                         "index_not_built", stream=stream_id, reason=error.code, detail=error.message
                     )
-                    rows.fail(connection, stream_id, error.code, type(error)().message)
+                    statements.fail(connection, stream_id, error.code, type(error)().message)
                     metrics.INDEX_BUILDS.labels(outcome=error.code).inc()
         except DatabaseUnavailable as away:
             throttled.info("index_builds_postponed", reason=away.code)
@@ -105,16 +103,16 @@ class IndexBuildJob:
         searches, and less often, because that counts versions.
         """
         with blocking(database_url, name="index builder") as connection:
-            found = dict.fromkeys(rows.requested(connection))
+            found = dict.fromkeys(statements.requested(connection))
             if claim_due_check(data, self._clock.now_us()):
                 found.update(dict.fromkeys(due_streams(connection, data)))
-            later = rows.backing_off(connection) if found else set()
+            later = statements.backing_off(connection) if found else set()
         return [stream_id for stream_id in found if stream_id not in later]
 
     def _build(self, database_url: str, stream_id: int) -> bool:
         """Build an index; return False if another builder is running, or after `stop`."""
         with blocking(database_url, name="index builder") as connection:
-            self._stream = next(iter(rows.streams(connection, [stream_id])), None)
+            self._stream = next(iter(statements.streams(connection, [stream_id])), None)
         output, status = self._ended(stream_id)
         self._stream = None
         if self._child.is_stopped and not output:
@@ -149,5 +147,5 @@ def _died(database_url: str, stream_id: int, status: int) -> BuildReport:
         outcome, detail = TOO_LONG, f"The build timed out after {limits.INDEX_BUILD_S_MAX:,} s."
     log.warning("index_builder_died", stream=stream_id, status=status)
     with blocking(database_url, name="index builder") as connection:
-        rows.fail(connection, stream_id, outcome, detail)
+        statements.fail(connection, stream_id, outcome, detail)
     return BuildReport(outcome)

@@ -21,9 +21,7 @@ NOTHING = memoryview(b"").cast("q")
 
 
 class PythonEngine:
-    """The Python engine. `counters.touched` counts visited conjunctions, `counters.lookups`
-    values.
-    """
+    """The Python engine. `counters`: `touched` conjunctions, `lookups` of values."""
 
     name = "python"
 

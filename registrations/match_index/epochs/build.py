@@ -14,7 +14,7 @@ import numpy as np
 
 from eventhub.base import limits
 from registrations.catalog import ChangedVersionQuery, VersionQuery
-from registrations.compiled import CompiledFilters
+from registrations.compiled_filter_cache import CompiledFilters
 from registrations.match_index.epochs.epoch import Epoch, MappedVersionColumns, open_epoch
 from registrations.match_index.epochs.errors import index_files
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot, refusal
@@ -82,9 +82,7 @@ def build_stream(
 
 
 def _previous(root: Path, stream_id: int, moment: StreamSnapshot) -> Epoch | None:
-    """Return the current epoch if it may be used. It is verified, because damaged data would get
-    valid checksums in the next epoch.
-    """
+    """Return the usable current epoch, verified: a damaged one would get new checksums."""
     try:
         epoch = open_epoch(root)
         if refusal(epoch.manifest, stream_id, moment) or epoch.facts.after > moment.after:

@@ -1,6 +1,4 @@
-"""The errors of a stream's match index, part of the error tree of eventhub/base/errors.py.
-Plain module.
-"""
+"""The errors of a stream's match index. Plain module."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,9 +65,7 @@ _KINDS: dict[int, type[IndexNotWritten]] = {
 
 @contextmanager
 def index_files() -> Iterator[None]:
-    """Convert an OSError in the block to IndexNotWritten, with the system's message for the
-    operator.
-    """
+    """Convert an OSError in the block to IndexNotWritten, with the system's message."""
     try:
         yield
     except OSError as error:

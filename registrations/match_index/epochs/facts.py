@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from registrations.match_index.format.manifest import IndexManifest, are_counts
-from registrations.matching.stream_matcher import INDEXED
+from registrations.matching.strategies import INDEXED
 
 FORM = 1  # the version of the columns and facts
 
@@ -53,9 +53,7 @@ def facts_of(manifest: IndexManifest) -> EpochFacts | None:
 
 
 def refusal(manifest: IndexManifest, stream_id: int, moment: StreamSnapshot) -> str | None:
-    """Return why an epoch must not be used: `form`, `stream`, `history`, `future`, `purged`; None
-    if it may be used.
-    """
+    """Return why an epoch must not be used (`form`, `stream`, `history`, `future`, `purged`)."""
     facts, through = facts_of(manifest), manifest.built_through_sequence
     if facts is None or through is None:
         return "form"
@@ -71,8 +69,6 @@ def refusal(manifest: IndexManifest, stream_id: int, moment: StreamSnapshot) -> 
 
 
 def uses_index(stream_id: int, moment: StreamSnapshot) -> bool:
-    """Return whether a stream uses a match index. The few registrations on `system` are matched in
-    memory, and a transient stream has no callbacks.
-    """
+    """Return whether a stream uses an index: not `system` (few), nor a transient one."""
     forwarded = stream_id != SYSTEM_STREAM_ID and moment.durability != "transient"
     return forwarded and moment.strategy in INDEXED

@@ -16,15 +16,13 @@ from registrations.match_index.epochs.folder import index_root
 from registrations.match_index.epochs.tables import SQL, Connection, snapshot_of
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
 from registrations.match_index.format.manifest import NAME
-from registrations.matching.stream_matcher import AUTO, INDEXED
+from registrations.matching.strategies import AUTO, INDEXED
 
 _ALL = 1 << 62
 
 
 class IndexState(NamedTuple):
-    """The state of a stream's index. Without a usable one `epoch` is None, and `changed_since`
-    counts all live versions with an endpoint.
-    """
+    """The state of a stream's index; without one, `changed_since` counts all live versions."""
 
     epoch: int | None
     ids: int  # versions in it

@@ -14,7 +14,7 @@ from registrations.match_index.epochs.errors import IndexNotUsed
 from registrations.match_index.epochs.facts import StreamSnapshot, uses_index
 from registrations.match_index.format.versions import NEVER_ENDS, report_bits
 
-SQL = queries.load("registrations/sql/index.sql")
+SQL = queries.load("registrations/sql/match_index.sql")
 
 Connection = psycopg.Connection[Any]
 _ROWS_PER_FETCH = 10_000

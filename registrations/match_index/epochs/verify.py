@@ -17,7 +17,7 @@ import numpy as np
 from eventhub.base import limits
 from eventhub.postgresql.rows import cursor_of
 from registrations.catalog import VersionQuery
-from registrations.compiled import CompiledFilters
+from registrations.compiled_filter_cache import CompiledFilters
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
 from registrations.match_index.epochs.facts import refusal
 from registrations.match_index.epochs.folder import index_root

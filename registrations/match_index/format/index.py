@@ -45,9 +45,7 @@ class Base:
 
 
 def positions_in(shard: Shard, id: int) -> list[int]:
-    """Return the dense positions of an id in a shard; none if it is not there. Raises
-    IndexDamaged.
-    """
+    """Return an id's dense positions in a shard, if any. Raises IndexDamaged."""
     ids, by_id = shard.views["ids"], shard.views["by_id"]
     found: list[int] = []
     try:

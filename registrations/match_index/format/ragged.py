@@ -1,6 +1,4 @@
-"""Rows of different lengths (ragged arrays) in numpy: sorting and grouping for the builder.
-Plain module.
-"""
+"""Ragged arrays in numpy: sorting and grouping for the builder. Plain module."""
 
 from typing import Any
 

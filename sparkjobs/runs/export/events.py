@@ -1,6 +1,4 @@
-"""The export of events that are not archived: one pass over each partition, a file per segment.
-SQL module.
-"""
+"""The export of events that are not archived, a file by segment. SQL module."""
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise

@@ -1,6 +1,4 @@
-"""The export of the table of segments: rows of the database with the contents of the archive's
-manifests. Plain module.
-"""
+"""The export of segments, with the contents of the archive's manifests. Plain module."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ from eventhub.base import limits
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
-from sparkjobs.segment_reader import ARCHIVE, EXPORT, NONE
+from sparkjobs.segment_files import ARCHIVE, EXPORT, NONE
 from sparkjobs.tables import SEGMENTS
 
 Row = dict[str, Any]
@@ -42,9 +40,7 @@ class TimeRange(NamedTuple):
 def locate_events(
     batch: pa.RecordBatch, archive: ArchiveFolder | None, span: TimeRange
 ) -> pa.RecordBatch:
-    """Add to rows of the statement `segments` the source of their events and the manifests' fields.
-    Raises ArchiveUnavailable.
-    """
+    """Add the source of events and the manifests' fields. Raises ArchiveUnavailable."""
     rows = batch.select(["uuid", "first", "last", "tier", "archived", "requested", "manifest"])
     located = list(_locate(rows.to_pylist(), archive, span))
     for name in ("source", *_OF_MANIFEST):

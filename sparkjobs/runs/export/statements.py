@@ -6,7 +6,7 @@ from psycopg import sql
 
 from eventhub.postgresql import queries
 
-_SQL = queries.load("sparkjobs/runs/export/tables.sql")
+_SQL = queries.load("sparkjobs/runs/sql/export.sql")
 
 
 def render(name: str, **parts: Any) -> sql.Composed:

@@ -14,29 +14,29 @@ from tests.acceptance.recorded.streams import stream_id
 
 _AT = "'2001-02-03T04:05:06.000001Z'"
 _ROWS = (
-    # sequence, run, state, attempts, finished, gap_first, gap_reason
-    f"(1, 0, 'delivered', 2, {_AT}::timestamptz, NULL::bigint, NULL)",
-    f"(2, 0, 'dead_lettered', 15, {_AT}, NULL, NULL)",
-    f"(3, 0, 'dropped', 0, {_AT}, 2, 'backlog')",
-    "(4, 0, 'pending', 1, NULL, NULL, NULL)",
-    f"(4, 1, 'cancelled', 0, {_AT}, NULL, NULL)",
-    f"(5, 0, 'expired', 3, {_AT}, NULL, NULL)",
+    # sequence, state, attempts, finished, gap_first, gap_reason
+    f"(1, 'delivered', 2, {_AT}::timestamptz, NULL::bigint, NULL)",
+    f"(2, 'dead_lettered', 15, {_AT}, NULL, NULL)",
+    f"(3, 'dropped', 0, {_AT}, 2, 'backlog')",
+    "(4, 'pending', 1, NULL, NULL, NULL)",
+    f"(5, 'expired', 3, {_AT}, NULL, NULL)",
+    f"(6, 'cancelled', 0, {_AT}, NULL, NULL)",
 )
 _WRITE_DELIVERIES = (
-    "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, run, stream_id,"
+    "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
     " zone_id,"
     " registrations, state, attempts, next_attempt_at, created_at, finished_at, gap_first,"
     " gap_reason)"
-    " SELECT g.partition_id, {endpoint}, g.id, d.sequence, d.run, s.id, s.zone_id, '{{<ticket>}}',"
+    " SELECT g.partition_id, {endpoint}, g.id, d.sequence, s.id, s.zone_id, '{{<ticket>}}',"
     f" d.state, d.attempts, {_AT}, CASE d.state WHEN 'pending' THEN now() ELSE {_AT} END,"
     " d.finished, d.gap, d.why"
     " FROM streams s JOIN segments g ON g.stream_id = s.id,"
-    f" (VALUES {', '.join(_ROWS)}) AS d (sequence, run, state, attempts, finished, gap, why)"
+    f" (VALUES {', '.join(_ROWS)}) AS d (sequence, state, attempts, finished, gap, why)"
     f" WHERE s.id = {stream_id('orders')}"
 )
 _TRY = (
     "INSERT INTO attempts SELECT '2001-02-03T04:05:0{0}Z'::timestamptz, partition_id, endpoint_id,"
-    " segment_id, sequence, run, {0}, '{1}', {2}, 12, 'https://hooks.example/',"
+    " segment_id, sequence, {0}, '{1}', {2}, 12, 'https://hooks.example/',"
     " 'webhook-id: msg_1', '{3}' FROM deliveries WHERE endpoint_id = <endpoint> AND sequence = 1"
 )
 DELIVERIES = [

@@ -118,8 +118,8 @@ RUNS = [
 ]
 BULK = [
     _lines(b'{"op": "create", "streams": ["orders"], "key": "bulk"}', b'{"op": "create"}'),
-    _lines(b'{"op": "end", "key": "bulk"}', query="?tickets=true"),
-    _lines(b"[", b"", query="?tickets=maybe"),
+    _lines(b'{"op": "end", "key": "bulk"}', query="?ids=true"),
+    _lines(b"[", b"", query="?ids=maybe"),
     _lines(b"", query="?client=nobody"),
     Call("admin", _BULK, b"", {"Content-Type": "application/x-ndjson", **ACTION}),
     Call("token", _BULK, b"", {"Content-Type": "application/x-ndjson"}),

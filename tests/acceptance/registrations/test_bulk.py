@@ -76,19 +76,19 @@ def test_lines_are_stored_and_answered_while_more_are_sent(hub: LiveHub, zone: L
     zone.create_stream("orders")
     zone.create_stream("hidden")
     hub.call("POST", "/v1/registration-groups", {"name": "g"}, key=zone.admin)
-    bulk = Bulk(zone, query="?tickets=true")
+    bulk = Bulk(zone, query="?ids=true")
     bulk.send(*creates(2), {"op": "create", "key": "bad", "streams": ["nowhere"]})
     refused, progress = bulk.hear(), bulk.hear()
     assert (refused["line"], refused["error"]["code"]) == (3, "unknown_stream")
     assert refused["error"]["position"] == {"field": "streams.0"}
     assert (progress["through"], progress["created"], progress["refused"]) == (3, 2, 1)
-    assert [line for line, _ in progress["tickets"]] == [1, 2]
-    assert {item["id"] for item in listed(zone).values()} == {id for _, id in progress["tickets"]}
+    assert [line for line, _ in progress["ids"]] == [1, 2]
+    assert {item["id"] for item in listed(zone).values()} == {id for _, id in progress["ids"]}
 
     bulk.send(
         {"op": "change", "key": "k0", "attributes": {"n": "other"}, "group": "g"},
         {"op": "change", "key": "k0", "suspended": True},  # after the one before it
-        {"op": "end", "id": progress["tickets"][1][1]},
+        {"op": "end", "id": progress["ids"][1][1]},
         b"",
         b"[1]",
         {"op": "mend"},
@@ -128,10 +128,10 @@ def test_a_creation_is_announced_like_a_single_one(hub: LiveHub, zone: LiveZone)
     sent(zone, [{"op": "end", "key": "k"}])
 
     creates = [{"op": "create", **one} for one in bodies]
-    [progress, _] = sent(zone, creates, "?tickets=true")
+    [progress, _] = sent(zone, creates, "?ids=true")
     last = progress["sequence"]
     bulk = [announced_at(zone, sequence) for sequence in range(last - 1, last + 1)]
-    assert [one["registration"] for one in bulk] == [id for _, id in progress["tickets"]]
+    assert [one["registration"] for one in bulk] == [id for _, id in progress["ids"]]
     own = ("registration", "barrier")
     assert [without(one, *own) for one in bulk] == [without(one, *own) for one in alone]
     assert bulk[0]["barrier"] == bulk[1]["barrier"] > alone[0]["barrier"]
@@ -169,8 +169,10 @@ def test_a_repeated_request_after_a_disconnect_creates_nothing_twice(
     assert sent(zone, ends)[-1]["ended"] == 2_490
     assert sent(zone, ends)[-1]["repeated"] == 2_500
     assert listed(zone) == {}
-    session = "SELECT s.registrations FROM sessions s JOIN clients c ON c.id = s.client_id JOIN"
-    of_zone = f"{session} zones z ON z.id = c.zone_id WHERE z.name = %s"
+    owners = "registration_owners o JOIN clients c ON c.id = o.client_id"
+    of_zone = (
+        f"SELECT o.registrations FROM {owners} JOIN zones z ON z.id = c.zone_id WHERE z.name = %s"
+    )
     assert hub.sql(of_zone, zone.name) == [(0,)]
 
 
@@ -199,7 +201,7 @@ def test_an_unauthorized_caller_is_refused_before_a_line_is_read(
     ask(key="").refused(401, "unauthenticated")
     ask(key=zone.token()).refused(401, "invalid_credentials")
     ask("?x=1").refused(400, "unknown_field")
-    ask("?tickets=yes").refused(400, "invalid_field")
+    ask("?ids=yes").refused(400, "invalid_field")
     ask("?client=nobody").refused(404, "not_found")
     ask(**{"Content-Type": "application/json"}).refused(415, "unsupported_media_type")
     own = zone.key("listen:orders", client="shop")

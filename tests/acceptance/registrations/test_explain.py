@@ -67,7 +67,7 @@ def test_a_draft_is_checked_as_on_registering(orders: LiveZone) -> None:
             "every_event": False,
             "pairs": 4,
             "tests": 0,
-            "budget": 0,
+            "every_event_cost": 0,
         },
         "signature": ["type", "user"],
         "equal_to": None,

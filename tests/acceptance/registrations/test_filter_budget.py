@@ -42,11 +42,11 @@ def bulk(zone: LiveZone, *lines: dict[str, Any]) -> tuple[list[dict[str, Any]], 
 
 
 def full(zone: LiveZone) -> list[int]:
-    """Use up the client's budget on `orders` with four filters; return their tickets."""
+    """Use up the client's budget on `orders` with four filters; return their ids."""
     for stream in ("orders", "others"):
         zone.create_stream(stream)
     created = zone.register(*(interest(n) for n in range(4)))
-    assert [one["cost"]["budget"] for one in created] == [QUARTER] * 4
+    assert [one["cost"]["every_event_cost"] for one in created] == [QUARTER] * 4
     return [one["id"] for one in created]
 
 
@@ -64,7 +64,7 @@ def test_a_filter_above_the_budget_is_refused_with_the_used_budget_and_advice(
     several = call(zone, "POST", "", interest(5, streams=["others", "orders"]))
     several.refused(409, CODE)
     [found] = zone.register(items[0])
-    assert found["cost"]["budget"] == 0, "a cheap filter never counts"
+    assert found["cost"]["every_event_cost"] == 0, "a cheap filter never counts"
     zone.register(interest(5, streams=["others"]))
     other = zone.key("listen:*", client="another")
     zone.register(interest(5), key=other)
@@ -163,7 +163,7 @@ def test_concurrent_registrations_do_not_exceed_the_budget(zone: LiveZone) -> No
     assert found.count(409) == len(jobs) - 4, found
     assert set(found) <= {200, 201, 409}
     items = call(zone, "GET", "?limit=1000").json["items"]
-    live = [one["cost"]["budget"] for one in items if not one["suspended"]]
+    live = [one["cost"]["every_event_cost"] for one in items if not one["suspended"]]
     assert sum(live) == MOST
 
 

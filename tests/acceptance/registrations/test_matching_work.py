@@ -70,7 +70,7 @@ def test_the_entries_counters_and_results_of_figure_6(
         "endpoint": zone.endpoint(sink.url(path))["id"],
     }
     made = zone.register(*({**definition, "attributes": pairs("123"[:n])} for n in (3, 1, 2)))
-    ids = {str(one["total"]): one["id"] for one in made}
+    ids = {str(one["pair_count"]): one["id"] for one in made}
     assert [*ids] == ["3", "1", "2"]
     wait_forwarded(hub, [stream.id for stream in streams])
     epoch = build(hub, zone, index.name)
@@ -103,7 +103,7 @@ def test_a_pair_given_twice_counts_once(hub: LiveHub, zone: LiveZone, sink: Sink
     repeated = '{"nv1": "a", "nv1": "a"}'
     body = f'{{"streams": ["counting"], "endpoint": {endpoint}, "attributes": {repeated}}}'
     once = hub.call("POST", "/v1/registrations", body.encode(), key=zone.admin)
-    assert (once.status, once.json["total"]) == (201, 1)
+    assert (once.status, once.json["pair_count"]) == (201, 1)
     twice = {"language": "predicate", "filter": "(and (= nv1 'a) (= nv1 'a))"}
     [other] = zone.register({"streams": ["counting"], "endpoint": endpoint, **twice})
     wait_forwarded(hub, [stream.id])

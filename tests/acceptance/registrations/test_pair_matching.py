@@ -108,7 +108,7 @@ async def test_totals_are_1_2_3(hub: LiveHub, cluster: LiveZone) -> None:
     made = cluster.register(*FIGURE_6)
     paths = [f"/v1/registrations/{each['id']}" for each in made]
     shown = [hub.call("GET", path, key=cluster.admin).json for path in paths]
-    assert [each["total"] for each in shown] == [1, 2, 3]
+    assert [each["pair_count"] for each in shown] == [1, 2, 3]
 
 
 @pytest.mark.req("SUN-13", "SUN-14", "SUN-15")

@@ -34,7 +34,7 @@ def test_a_registration_has_client_class_pairs_callback_and_total(
         assert (shown["domain"], shown["type"]) == ("cluster", "resource group state")
         assert shown["attributes"] == PAIRS
         assert shown["callback"] == CALLBACK
-        assert shown["total"] == 3
+        assert shown["pair_count"] == 3
         assert {**shown, "secret": secret} == made.json
     [endpoint] = hub.call("GET", "/v1/endpoints", key=key).json["items"]
     assert (endpoint["id"], endpoint["url"]) == (made.json["endpoint"], CALLBACK)
@@ -46,7 +46,7 @@ def test_a_target_set_may_be_empty_and_class_and_subclass_open(
 ) -> None:
     [made] = cluster.register({"streams": ["cluster"]})
     assert (made["domain"], made["type"], made["attributes"]) == (None, None, {})
-    assert (made["total"], made["callback"]) == (0, None)
+    assert (made["pair_count"], made["callback"]) == (0, None)
 
 
 @pytest.mark.req("SUN-28")

@@ -38,14 +38,13 @@ SELECT e.url, v.payload, g.uuid::text, s.name, d.registrations
                AND v.sequence = d.sequence
   JOIN segments g ON g.id = d.segment_id JOIN streams s ON s.id = d.stream_id
  WHERE d.partition_id = %s AND d.endpoint_id = %s AND d.segment_id = %s AND d.sequence = %s
-   AND d.run = 0
 """
 WRITE = """
 UPDATE deliveries SET state = 'delivered', attempts = attempts + 1, finished_at = now()
- WHERE partition_id = %s AND endpoint_id = %s AND segment_id = %s AND sequence = %s AND run = 0
+ WHERE partition_id = %s AND endpoint_id = %s AND segment_id = %s AND sequence = %s
 """
 KEEP = """
-INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, run, number,
+INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, number,
                       outcome, status,
                       duration_ms, url, request, response)
 VALUES (now(), %s, %s, %s, %s, 0, 1, 'delivered', %s, %s, %s, %s, %s)

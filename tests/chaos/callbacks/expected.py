@@ -111,7 +111,7 @@ def rows_wrong(
 
 def _place_wrong(at: str, row: Row, segments: Mapping[int, Segment]) -> list[str]:
     segment = segments.get(row.segment_id)
-    if segment is None or segment.partition_id != row.partition_id or row.run:
+    if segment is None or segment.partition_id != row.partition_id:
         return [f"{at}: {row}, but the segment is {segment}"]
     if row.sequence < segment.first or (segment.last and row.sequence > segment.last):
         return [f"{at}: {row} lies outside {segment}"]

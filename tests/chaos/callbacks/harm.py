@@ -31,7 +31,7 @@ LEADER: LiteralString = """
      GROUP BY f.owner ORDER BY count(*) DESC, f.owner LIMIT 1"""
 BACKENDS: LiteralString = """
     SELECT pid FROM pg_stat_activity WHERE application_name = ANY (%s) ORDER BY pid"""
-SESSIONS = ["eventhub forward", "eventhub drain", "eventhub results", "eventhub append"]
+SESSIONS = ["eventhub forward", "eventhub dispatcher", "eventhub results", "eventhub append"]
 READY = re.compile(r"(forward-\d+).*forwarder_ready.*?([0-9a-f]{8}-[0-9a-f-]{27})")
 
 Run = Callable[[HubUnderTest, random.Random], Awaitable[str]]

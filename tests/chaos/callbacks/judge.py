@@ -30,16 +30,16 @@ BEHIND: LiteralString = """
 # One pass, despite stale statistics of tables that were filled a moment ago.
 UNTRIED: LiteralString = """
     WITH attempted AS (
-        SELECT endpoint_id, segment_id, sequence, run, stream_id, attempts, NULL::integer AS number,
+        SELECT endpoint_id, segment_id, sequence, stream_id, attempts, NULL::integer AS number,
                NULL AS outcome
           FROM deliveries WHERE state = 'delivered'
         UNION ALL
-        SELECT endpoint_id, segment_id, sequence, run, NULL, NULL, number, outcome FROM attempts
+        SELECT endpoint_id, segment_id, sequence, NULL, NULL, number, outcome FROM attempts
     )
     SELECT (SELECT name FROM streams WHERE id = max(stream_id)) AS stream, endpoint_id, sequence,
            max(attempts) AS attempts, count(number) AS tries, count(DISTINCT number) AS numbers,
            count(*) FILTER (WHERE outcome = 'delivered') AS good
-      FROM attempted GROUP BY endpoint_id, segment_id, sequence, run
+      FROM attempted GROUP BY endpoint_id, segment_id, sequence
     HAVING max(attempts) IS NOT NULL
        AND (count(*) FILTER (WHERE outcome = 'delivered') <> 1 OR count(number) <> max(attempts)
             OR count(DISTINCT number) <> count(number))

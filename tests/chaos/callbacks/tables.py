@@ -34,7 +34,7 @@ EVENTS: LiteralString = """
      WHERE s.stream_id = %s AND e.sequence > %s AND e.sequence <= %s
      ORDER BY e.sequence"""
 DELIVERIES: LiteralString = """
-    SELECT d.stream_id, d.endpoint_id, d.segment_id, d.sequence, d.run, d.partition_id,
+    SELECT d.stream_id, d.endpoint_id, d.segment_id, d.sequence, d.partition_id,
            d.registrations, d.gap_first
       FROM deliveries d
       JOIN unnest(%s::bigint[], %s::bigint[]) AS known (stream_id, sequence)
@@ -67,7 +67,6 @@ class Row(NamedTuple):
     endpoint: int
     segment_id: int
     sequence: int
-    run: int
     partition_id: int
     registrations: list[int]
     gap_first: int | None = None  # word of a gap from here to the sequence, instead of an event

@@ -62,11 +62,11 @@ _FILES: dict[str, dict[str, object]] = {
     "registrations/migrations/{number:04}_next.py": {
         "app": "registrations",
         "half": "post",
-        "about": "Nothing writes a session without it any more.",
+        "about": "Nothing writes an owner without it any more.",
         "operations": [
             (
-                "ALTER TABLE sessions ADD COLUMN note text NOT NULL DEFAULT ''",
-                "ALTER TABLE sessions DROP COLUMN note",
+                "ALTER TABLE registration_owners ADD COLUMN note text NOT NULL DEFAULT ''",
+                "ALTER TABLE registration_owners DROP COLUMN note",
             )
         ],
     },

@@ -22,7 +22,7 @@ from tests.integration.callbacks_world import CallbacksWorld, draining, receiver
 
 END_WAITING = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE datname = current_database() AND application_name = 'eventhub drain'
+     WHERE datname = current_database() AND application_name = 'eventhub dispatcher'
        AND wait_event_type = 'Lock'
 """
 
@@ -88,7 +88,7 @@ async def test_a_lane_freed_late_stays_with_its_new_holder(
     endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
     sent = world.events(2)
     world.deliver(sent, endpoint)
-    lane = LaneKey(endpoint, sent.stream_id, 0)
+    lane = LaneKey(endpoint, sent.stream_id)
     [[late, _]] = await claims.claim_ordered(connection, [lane])
     world.sql("UPDATE lanes SET expires_at = now() WHERE endpoint_id = %s", endpoint)
     world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
@@ -109,7 +109,7 @@ async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
     endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
     sent = world.events(4)
     world.deliver(sent, endpoint)
-    lane = LaneKey(endpoint, sent.stream_id, 0)
+    lane = LaneKey(endpoint, sent.stream_id)
     world.partition(deliveries_partition(newest := sent.partition_id + 1))
     move = {"partition_id": sent.partition_id, "newest": newest, "rows_max": 2, "claim_s": 45}
     with psycopg.connect(world.url) as other:

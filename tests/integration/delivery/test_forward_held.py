@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from delivery.forward.interests import Interests
 from delivery.forward.lease_holder import LeaseHolder
 from delivery.forward.leases import Lease, Leases, add_streams
 from delivery.forward.stream import ForwarderContext
+from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.write import writing_pool
 from delivery.forward.zone import ZoneCaches
 from delivery.partitions.create import create_partitions
@@ -26,9 +26,9 @@ from registrations.catalog import CallbackStream
 from registrations.feed import Feed
 from registrations.filters.normal import normal
 from registrations.filters.predicate import parse_predicate
-from registrations.matching.budget import budget_of
+from registrations.matching.cost import every_event_cost
 from registrations.matching.spec import specs_of_form
-from registrations.matching.stream_matcher import Matching
+from registrations.matching.strategies import StreamStrategy
 from tests.integration.forward_world import World, world_database
 
 world = pytest.fixture(scope="module")(world_database)
@@ -47,7 +47,7 @@ async def forwarded_stream(world: World, tmp_path: Path) -> AsyncIterator[tuple[
     """Yield a stream leased by a running forwarder, and another forwarder's connection."""
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
         leases, clock = Leases(SystemClock()), SystemClock()
-        interests = Interests(
+        interests = StreamMatchers(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
         holder = LeaseHolder(
@@ -78,16 +78,16 @@ def matched_for(seconds: float) -> int:
     """Match one event for a given time, against filters that share one value and are free of the
     budget; return how many.
     """
-    matcher, count = Matching().new(), 0
+    matcher, count = StreamStrategy().new(), 0
     event = Event("d", "t", {"kind": "x", "notes": [f"a{n}b" * 20 for n in range(300)]})
     ends_s = time.monotonic() + seconds
     while time.monotonic() < ends_s:
-        matcher = Matching().new()
+        matcher = StreamStrategy().new()
         for _ in range(20):
             count += 1
             tests = " ".join(f'(not (wildcard notes "*a{n}c{count}*"))' for n in range(TESTS))
             form = normal(parse_predicate(f'(and (= kind "x") {tests})'))
-            assert budget_of(form) == 0
+            assert every_event_cost(form) == 0
             matcher.add(count, specs_of_form(form))
         assert len(matcher.match(event)) == 20
     return count

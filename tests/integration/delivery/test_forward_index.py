@@ -12,9 +12,9 @@ import psycopg
 import pytest
 from prometheus_client import REGISTRY
 
-from delivery.forward.interest import CallbackInterest
-from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
+from delivery.forward.stream_matcher import CallbackMatcher
+from delivery.forward.stream_matchers import StreamMatchers
 from eventhub.event.envelope import Event
 from eventhub.eventlog.continuity import roll_all
 from registrations.match_index.epochs.build import build_stream
@@ -50,7 +50,7 @@ def connection(world: World) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def tickets(interest: CallbackInterest, sequence: int, endpoint: int) -> list[int]:
+def tickets(interest: CallbackMatcher, sequence: int, endpoint: int) -> list[int]:
     return interest.match(EVENT, sequence).endpoints.get(endpoint, [])
 
 
@@ -59,8 +59,8 @@ def refused(reason: str) -> float:
 
 
 async def opened(
-    interests: Interests, stream_id: int, passed: int = 0, epoch: int = 1
-) -> CallbackInterest:
+    interests: StreamMatchers, stream_id: int, passed: int = 0, epoch: int = 1
+) -> CallbackMatcher:
     """Return the stream's interest, under a new lease."""
     lease = Lease(stream_id, epoch)
     await interests.open(lease, passed)
@@ -71,7 +71,7 @@ async def opened(
 
 
 async def test_only_changes_since_the_build_are_loaded_also_of_an_open_transaction(
-    world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
+    world: World, interests: StreamMatchers, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     """Its number and its barrier are older than those in the index, and it is committed later."""
     stream_id, group = world.stream(), world.group()
@@ -101,7 +101,7 @@ async def test_only_changes_since_the_build_are_loaded_also_of_an_open_transacti
 
 
 async def test_a_newer_index_includes_changes_made_during_its_build(
-    world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
+    world: World, interests: StreamMatchers, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     """Ends that the stream has passed are forgotten, but not by the new index's snapshot."""
     stream_id = world.stream()
@@ -136,7 +136,7 @@ async def test_a_newer_index_includes_changes_made_during_its_build(
 
 
 async def test_another_strategy_loads_memory_and_an_indexed_one_reopens_the_index(
-    world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
+    world: World, interests: StreamMatchers, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
@@ -163,7 +163,7 @@ def mend(manifest: IndexManifest, root: Path, **facts: Any) -> None:
 
 
 async def test_an_unusable_index_is_refused_and_the_tables_are_read(
-    world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
+    world: World, interests: StreamMatchers, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()

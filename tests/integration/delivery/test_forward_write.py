@@ -8,11 +8,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from delivery.forward.interests import Interests
 from delivery.forward.lease_holder import LeaseHolder
 from delivery.forward.leases import Lease, Leases, StreamPosition, add_streams, position_of
 from delivery.forward.plan import MatchedEvent, SegmentRef, batches
 from delivery.forward.stream import ForwarderContext
+from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.write import expand, segment_refs, write, writing_pool
 from delivery.forward.zone import ZoneCaches
 from delivery.partitions.create import create_partitions
@@ -303,7 +303,7 @@ async def test_released_streams_are_not_held_when_the_database_fails(
     for _ in range(4):
         await leased(world, connection, leases)
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
-        interests = Interests(
+        interests = StreamMatchers(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
         context = ForwarderContext(log, pool, leases, interests, ManualClock(), lambda batch: None)

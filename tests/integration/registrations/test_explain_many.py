@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from registrations.explain.rows import SQL, ExplainScope, read_statuses_sync
+from registrations.explain.statements import SQL, ExplainScope, read_statuses_sync
 from tests.integration.forward_world import World, world_database
 
 world = pytest.fixture(scope="module")(world_database)
@@ -31,13 +31,13 @@ def test_the_cost_of_a_page_does_not_depend_on_the_number_of_registrations(
     world.register(stream_id, world.endpoints(1), "a")
     connection.execute(
         "WITH made AS ("
-        "  INSERT INTO registrations (zone_id, client_id, session_id)"
-        "  SELECT %s, %s, %s FROM generate_series(1, %s) RETURNING id)"
+        "  INSERT INTO registrations (zone_id, client_id)"
+        "  SELECT %s, %s FROM generate_series(1, %s) RETURNING id)"
         " INSERT INTO registration_versions"
         "   (registration_id, number, streams, language, filter, from_barrier)"
         " SELECT made.id, 1, v.streams, v.language, v.filter, v.from_barrier"
         "   FROM made, registration_versions v WHERE v.streams = ARRAY[%s]::bigint[]",
-        (world.zone, world.client, world.session, COUNT, stream_id),
+        (world.zone, world.client, COUNT, stream_id),
     )
     asked = ExplainScope(world.zone, world.client, stream_id, 1)
     ids: list[int] = []

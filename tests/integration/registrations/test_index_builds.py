@@ -19,10 +19,10 @@ from eventhub.base.guardian import descendants
 from eventhub.celery import app
 from eventhub.postgresql.connections import blocking
 from eventhub.worker.beat import TIMETABLE
-from registrations.match_index.builds import rows
+from registrations.match_index.builds import statements
+from registrations.match_index.builds.build import BuildOrder, build
 from registrations.match_index.builds.builder_lock import builder_lock
-from registrations.match_index.builds.run import BuildOrder, build
-from registrations.match_index.builds.task import IndexBuildJob
+from registrations.match_index.builds.task import IndexBuilder
 from registrations.match_index.epochs.folder import index_root
 from registrations.match_index.format.manifest import IndexManifest, read_manifest
 from tests.integration.forward_world import HOME, World, eventually, place, world_database
@@ -49,22 +49,22 @@ def stream_with_request(world: World, registrations: int = 3) -> int:
 
 def request(world: World, stream_id: int) -> None:
     with blocking(world.url, name="test") as connection:
-        rows.request(connection, stream_id)
+        statements.request(connection, stream_id)
 
 
 def named(world: World, stream_id: int) -> dict[str, str | None]:
     with blocking(world.url, name="test") as connection:
-        [stream] = rows.streams(connection, [stream_id])
+        [stream] = statements.streams(connection, [stream_id])
     return {"zone": stream.zone, "stream": stream.name}
 
 
-def last_build(world: World, stream_id: int) -> rows.IndexBuildNote:
+def last_build(world: World, stream_id: int) -> statements.IndexBuildNote:
     with blocking(world.url, name="test") as connection:
-        return rows.builds(connection, [stream_id])[stream_id]
+        return statements.builds(connection, [stream_id])[stream_id]
 
 
 def run(world: World, data: Path) -> None:
-    IndexBuildJob(SystemClock()).run(world.url, data)
+    IndexBuilder(SystemClock()).run(world.url, data)
 
 
 def epoch(data: Path, stream_id: int) -> IndexManifest:
@@ -86,7 +86,7 @@ def blocked(data: Path, stream_id: int) -> Iterator[None]:
 
 
 @contextmanager
-def building(world: World, data: Path, stream_id: int, job: IndexBuildJob) -> Iterator[int]:
+def building(world: World, data: Path, stream_id: int, job: IndexBuilder) -> Iterator[int]:
     """Run the job on the stream, blocked; yield the process id of the builder."""
     with blocked(data, stream_id):
         thread = threading.Thread(target=job.run, args=(world.url, data))
@@ -167,7 +167,7 @@ def test_an_unusable_folder_of_all_indexes_is_reported_for_each_requested_build(
     found = last_build(world, stream_id)
     assert (found.state, found.reason) == ("failed", "match_index_read_only")
     with blocking(world.url, name="test") as connection:
-        assert stream_id in rows.backing_off(connection)
+        assert stream_id in statements.backing_off(connection)
     (data / "indexes").unlink()
     request(world, stream_id)
     run(world, data)
@@ -199,18 +199,18 @@ def test_a_clock_that_is_set_back_neither_repeats_nor_delays_a_build(
     run(world, data)
     assert last_build(world, stream_id).state == "built"
     with blocking(world.url, name="test") as connection:
-        assert stream_id not in rows.requested(connection)
-        rows.request(connection, stream_id)
-        rows.start(connection, stream_id, 3)
+        assert stream_id not in statements.requested(connection)
+        statements.request(connection, stream_id)
+        statements.start(connection, stream_id, 3)
         world.sql(later.format("heartbeat_at = now() + interval '1 hour'"), stream_id)
         assert last_build(world, stream_id).state == "waiting", "it sent no heartbeat since"
-        assert stream_id not in [stream.id for stream in rows.active(connection)]
-        rows.heartbeat(connection, stream_id, "read", 1)
+        assert stream_id not in [stream.id for stream in statements.active(connection)]
+        statements.heartbeat(connection, stream_id, "read", 1)
         assert last_build(world, stream_id).state == "building"
-        rows.fail(connection, stream_id, "process", "")
-        assert stream_id in rows.backing_off(connection)
+        statements.fail(connection, stream_id, "process", "")
+        assert stream_id in statements.backing_off(connection)
         world.sql(later.format("ended_at = now() + interval '1 hour'"), stream_id)
-        assert stream_id not in rows.backing_off(connection)
+        assert stream_id not in statements.backing_off(connection)
 
 
 def test_a_killed_builder_leaves_the_current_epoch_and_is_retried_later(
@@ -221,7 +221,7 @@ def test_a_killed_builder_leaves_the_current_epoch_and_is_retried_later(
     for number, reason in ((signal.SIGKILL, "process"), (signal.SIGALRM, "too_long")):
         request(world, stream_id)
         before = outcomes(reason)
-        job = IndexBuildJob(SystemClock())
+        job = IndexBuilder(SystemClock())
         with building(world, data, stream_id, job) as pid:
             assert job.at_work() == named(world, stream_id)
             niceness = os.getpriority(os.PRIO_PROCESS, pid)
@@ -234,7 +234,7 @@ def test_a_killed_builder_leaves_the_current_epoch_and_is_retried_later(
         )
         assert outcomes(reason) - before == 1
     with blocking(world.url, name="test") as connection:
-        assert stream_id in rows.backing_off(connection)
+        assert stream_id in statements.backing_off(connection)
         connection.execute(
             "UPDATE index_builds SET requested_at = now() WHERE stream_id = %s", (stream_id,)
         )
@@ -248,7 +248,7 @@ def test_a_killed_builder_leaves_the_current_epoch_and_is_retried_later(
 def test_a_stopped_job_ends_its_builder_and_counts_no_failure(world: World, data: Path) -> None:
     stream_id = stream_with_request(world)
     before = outcomes("process")
-    job = IndexBuildJob(SystemClock())
+    job = IndexBuilder(SystemClock())
     with building(world, data, stream_id, job):
         job.stop()
     assert outcomes("process") == before
@@ -271,14 +271,14 @@ def test_one_builder_runs_at_a_time(world: World, data: Path) -> None:
 def test_a_request_during_a_build_gets_another_one(world: World, data: Path) -> None:
     stream_id = stream_with_request(world)
     with blocking(world.url, name="test") as connection:
-        rows.start(connection, stream_id, 3)
+        statements.start(connection, stream_id, 3)
         assert last_build(world, stream_id).state == "building"
-        rows.request(connection, stream_id)
-        rows.complete(connection, stream_id, 3)
-        assert stream_id in rows.requested(connection)
-        rows.start(connection, stream_id, 3)
-        rows.complete(connection, stream_id, 3)
-        assert stream_id not in rows.requested(connection)
+        statements.request(connection, stream_id)
+        statements.complete(connection, stream_id, 3)
+        assert stream_id in statements.requested(connection)
+        statements.start(connection, stream_id, 3)
+        statements.complete(connection, stream_id, 3)
+        assert stream_id not in statements.requested(connection)
 
 
 def test_the_backoff_starts_at_the_failure_also_after_a_request_during_the_build(
@@ -287,16 +287,16 @@ def test_the_backoff_starts_at_the_failure_also_after_a_request_during_the_build
     stream_id = stream_with_request(world)
     older = "UPDATE index_builds SET {} = now() - interval '61 minutes' WHERE stream_id = %s"
     with blocking(world.url, name="test") as connection:
-        rows.start(connection, stream_id, 3)
+        statements.start(connection, stream_id, 3)
         world.sql("UPDATE index_builds SET attempts = 12 WHERE stream_id = %s", stream_id)
         world.sql(older.format("started_at"), stream_id)
-        assert stream_id in rows.backing_off(connection), "it sent a heartbeat just now"
-        rows.request(connection, stream_id)
-        rows.fail(connection, stream_id, "too_long", "")
-        assert stream_id in rows.requested(connection)
-        assert stream_id in rows.backing_off(connection)
+        assert stream_id in statements.backing_off(connection), "it sent a heartbeat just now"
+        statements.request(connection, stream_id)
+        statements.fail(connection, stream_id, "too_long", "")
+        assert stream_id in statements.requested(connection)
+        assert stream_id in statements.backing_off(connection)
         world.sql(older.format("ended_at"), stream_id)
-        assert stream_id not in rows.backing_off(connection)
+        assert stream_id not in statements.backing_off(connection)
 
 
 def test_a_builder_that_dies_before_its_start_counts_as_an_attempt(
@@ -311,7 +311,7 @@ def test_a_builder_that_dies_before_its_start_counts_as_an_attempt(
         [[counted]] = world.sql("SELECT attempts FROM index_builds WHERE stream_id = %s", stream_id)
         assert counted == attempts
         with blocking(world.url, name="test") as connection:
-            assert stream_id in rows.backing_off(connection)
+            assert stream_id in statements.backing_off(connection)
         older = "UPDATE index_builds SET requested_at = now(), ended_at = now() - interval '1 hour'"
         world.sql(f"{older} WHERE stream_id = %s", stream_id)
 
@@ -321,7 +321,7 @@ def test_one_of_all_workers_searches_for_due_builds(
 ) -> None:
     monkeypatch.setattr(limits, "INDEX_DELTA_MIN", 3)
     clock, stream_id = ManualClock(), world.stream(matching="index")
-    workers = [IndexBuildJob(clock), IndexBuildJob(clock)]
+    workers = [IndexBuilder(clock), IndexBuilder(clock)]
     workers[0].run(world.url, data)
     world.register(stream_id, world.endpoints(3), "a")
     place(world, stream_id, 0)
@@ -351,18 +351,18 @@ def test_a_manual_build_has_a_low_priority(world: World, data: Path) -> None:
 def test_a_builder_without_heartbeats_counts_as_interrupted(world: World, data: Path) -> None:
     stream_id = world.stream()
     with blocking(world.url, name="test") as connection:
-        rows.start(connection, stream_id, 0)
+        statements.start(connection, stream_id, 0)
         connection.execute(
             "UPDATE index_builds SET heartbeat_at = now() - interval '1 minute'"
             " WHERE stream_id = %s",
             (stream_id,),
         )
         assert last_build(world, stream_id).state == "interrupted"
-        assert stream_id in rows.open_or_failed(connection)
+        assert stream_id in statements.open_or_failed(connection)
 
 
 def test_an_unavailable_database_is_no_error(data: Path) -> None:
-    IndexBuildJob(SystemClock()).run("postgresql://127.0.0.1:1/none", data)
+    IndexBuilder(SystemClock()).run("postgresql://127.0.0.1:1/none", data)
 
 
 def test_the_timetable_has_the_task() -> None:

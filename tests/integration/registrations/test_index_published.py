@@ -25,15 +25,15 @@ from registrations.match_index.format.versions import COLUMNS
 from sparkjobs.match_index.shards import Pack, write_pack
 from sparkjobs.match_index.slices import write_slice
 from sparkjobs.result import read_result
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import StopSignal
 from sparkjobs.runs.context import RunContext
+from sparkjobs.runs.execute import RunnerSettings, RunObserver, perform
 from sparkjobs.runs.export.snapshot import ExportRequest, export_inputs, read_snapshot
 from sparkjobs.runs.jobs import MATCH_INDEX
 from sparkjobs.runs.launch import SparkSettings
 from sparkjobs.runs.match_index import build_locally
-from sparkjobs.runs.rows import Run, RunRequest
-from sparkjobs.runs.run import RunnerSettings, RunObserver, perform
+from sparkjobs.runs.statements import Run, RunRequest
 from tests.integration.forward_world import World, place, world_database
 
 world = pytest.fixture(scope="module")(world_database)
@@ -196,11 +196,11 @@ def test_the_job_builds_by_spark_or_reports_why_not(
 
     def done(engine: str) -> Run:
         params = {"stream": "orders", "stream_id": stream_id, "stream_ids": [stream_id]}
-        run = rows.request(
+        run = statements.request(
             connection, RunRequest("match_index", {**params, "engine": engine}, "command")
         )
-        assert rows.start(connection, run)
-        begun = rows.find(connection, run)
+        assert statements.start(connection, run)
+        begun = statements.find(connection, run)
         assert begun is not None
         return perform(hub, begun, RunObserver(StopSignal(), lambda progress: None, SystemClock()))
 

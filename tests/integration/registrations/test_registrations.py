@@ -11,7 +11,7 @@ from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.errors import MissingField
 from eventhub.eventlog import streams
-from registrations.owners import owner
+from registrations.scope import owner
 from tests.integration.access_world import EVERYTHING, ApiCaller, caller_with, refused, zone
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +49,13 @@ def announced(count: int) -> list[tuple[str, dict[str, Any]]]:
 
 
 def stored() -> list[Any]:
-    tables = ("sessions", "registrations", "registration_versions", "endpoints", "barriers")
+    tables = (
+        "registration_owners",
+        "registrations",
+        "registration_versions",
+        "endpoints",
+        "barriers",
+    )
     found: list[Any] = [rows(f"SELECT t::text FROM {table} t ORDER BY 1") for table in tables]
     return [*found, rows("SELECT sequence FROM heads WHERE stream_id = 1")]
 
@@ -60,8 +66,8 @@ def test_a_registration_is_returned_as_it_was_created() -> None:
     body = {**ORDER, "streams": ["returns", "orders"], "attributes": {"state": "on", "n": 1.5}}
     found = made(manager, body)
     assert {name: found[name] for name in body} == body
-    assert (found["client"], found["session"], found["version"]) == ("tester", "default", 1)
-    assert (found["endpoint"], found["callback"], found["total"]) == (None, None, 2)
+    assert (found["client"], found["version"]) == ("tester", 1)
+    assert (found["endpoint"], found["callback"], found["pair_count"]) == (None, None, 2)
     assert {name: place["sequence"] for name, place in found["from"].items()} == {
         "returns": 0,
         "orders": 0,
@@ -89,7 +95,7 @@ def test_a_list_is_created_at_one_barrier_with_one_event_each() -> None:
         item["id"] for item in found
     ]
     assert len({attributes["barrier"] for _, attributes in events}) == 1
-    assert rows("SELECT registrations FROM sessions") == [(50,)]
+    assert rows("SELECT registrations FROM registration_owners") == [(50,)]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +154,7 @@ def test_the_registrations_of_a_client_are_bounded(monkeypatch: pytest.MonkeyPat
     refused(manager.post("/v1/registrations", ORDER), 409, "limit_reached")
     assert manager.delete(f"/v1/registrations/{last['id']}").status_code == 204
     made(manager, ORDER)
-    assert rows("SELECT registrations FROM sessions") == [(3,)]
+    assert rows("SELECT registrations FROM registration_owners") == [(3,)]
 
 
 @pytest.mark.req("OIF-05")

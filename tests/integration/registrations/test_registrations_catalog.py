@@ -8,7 +8,7 @@ import pytest
 
 from eventhub.event.envelope import Event
 from registrations import catalog
-from registrations.endpoints import rows
+from registrations.endpoints import statements
 from registrations.matching.spec import Spec
 from tests.live import LiveHub, LiveZone
 
@@ -154,14 +154,14 @@ async def test_a_disabled_endpoint_is_announced_once(
 ) -> None:
     zone.create_stream("orders")
     endpoint = register(zone, NEW)["endpoint"]
-    assert await rows.disable(connection, endpoint, "gone")
+    assert await statements.disable(connection, endpoint, "gone")
     last = call(zone, "GET", "/v1/streams/system")["last"]
     event = call(zone, "GET", f"/v1/streams/system/events/{last}")
     assert event["type"] == "endpoint.changed"
     assert event["attributes"] == {"zone": zone.name, "client": "tester", "endpoint": endpoint,
                                   "ordered": False, "format": "native", "enabled": False,
                                   "reason": "gone"}  # fmt: skip
-    assert not await rows.disable(connection, endpoint, "gone")
+    assert not await statements.disable(connection, endpoint, "gone")
     shown = call(zone, "GET", f"/v1/endpoints/{endpoint}")
     assert (shown["enabled"], shown["reason"]) == (False, "gone")
     assert call(zone, "GET", "/v1/streams/system")["last"] == last

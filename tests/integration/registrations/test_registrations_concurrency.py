@@ -221,17 +221,17 @@ def test_concurrent_requests_of_all_kinds_do_not_deadlock_and_are_consistent(
     assert set(statuses) <= {200, 201, 204, 404}, statuses
     assert {200, 201, 204} <= set(statuses)
     [(live, counted)] = hub.sql(
-        "SELECT (SELECT count(*) FROM registrations r WHERE r.session_id = s.id"
-        " AND r.deleted_at IS NULL), s.registrations FROM sessions s JOIN clients c"
-        " ON c.id = s.client_id JOIN zones z ON z.id = c.zone_id WHERE z.name = %s",
+        "SELECT (SELECT count(*) FROM registrations r WHERE r.client_id = c.id"
+        " AND r.deleted_at IS NULL), o.registrations FROM registration_owners o JOIN clients c"
+        " ON c.id = o.client_id JOIN zones z ON z.id = c.zone_id WHERE z.name = %s",
         zone.name,
     )
     assert live == counted > 0
     assert hub.sql(
         "SELECT count(*) FROM registration_versions v JOIN barriers b"
         " ON b.id IN (v.from_barrier, v.until_barrier) JOIN registrations r"
-        " ON r.id = v.registration_id JOIN sessions s ON s.id = r.session_id JOIN clients c"
-        " ON c.id = s.client_id JOIN zones z ON z.id = c.zone_id"
+        " ON r.id = v.registration_id JOIN clients c"
+        " ON c.id = r.client_id JOIN zones z ON z.id = c.zone_id"
         " WHERE z.name = %s AND NOT b.streams @> v.streams",
         zone.name,
     ) == [(0,)]

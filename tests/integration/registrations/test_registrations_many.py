@@ -6,9 +6,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from registrations import rows
+from registrations import statements
 from registrations.groups.services import streams_ever
-from registrations.rows import RegistrationQuery
+from registrations.statements import RegistrationQuery
 from tests.acceptance.registrations.test_bulk import sent
 from tests.live import LiveHub, LiveZone
 
@@ -28,8 +28,8 @@ def more_like(connection: Connection, registration: int) -> None:
     """Insert many copies of a registration in this transaction."""
     columns = "streams, language, filter, group_id, from_barrier"
     connection.execute(
-        "WITH made AS (INSERT INTO registrations (zone_id, client_id, session_id)"
-        "  SELECT zone_id, client_id, session_id FROM registrations, generate_series(1, %s)"
+        "WITH made AS (INSERT INTO registrations (zone_id, client_id)"
+        "  SELECT zone_id, client_id FROM registrations, generate_series(1, %s)"
         "   WHERE id = %s RETURNING id)"
         f" INSERT INTO registration_versions (registration_id, number, {columns})"
         f" SELECT m.id, 1, {columns} FROM made m, registration_versions v"
@@ -80,7 +80,7 @@ def test_a_list_for_few_streams_reads_only_their_registrations(
 
     def search() -> None:
         search = RegistrationQuery(zone_id, patterns=["few", r"no\_%"], system=False, items_max=100)
-        assert [found.id for found in rows.search(connection, search)] == [few["id"]]
+        assert [found.id for found in statements.search(connection, search)] == [few["id"]]
 
     assert looked_at(connection, search) < MANY / 10
 
@@ -100,7 +100,7 @@ def test_few_streams_are_few(
         (["no"], False, 0),
     ):
         search = RegistrationQuery(zone_id, patterns=patterns, system=system)
-        found = rows.few_streams(connection, search)
+        found = statements.few_streams(connection, search)
         assert (None if found is None else len(found)) == few, patterns
 
 

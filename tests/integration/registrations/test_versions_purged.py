@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from delivery.forward.interests import Interests
 from delivery.forward.leases import Lease
+from delivery.forward.stream_matchers import StreamMatchers
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock, SystemClock
 from eventhub.celery import app
@@ -216,7 +216,7 @@ def test_a_run_ends_with_its_time_and_the_next_one_continues(
 
 def test_a_match_index_with_an_ended_version_is_never_wrong(
     world: World,
-    interests: Interests,
+    interests: StreamMatchers,
     connection: psycopg.Connection[Any],
     tmp_path: Path,
 ) -> None:
@@ -247,7 +247,7 @@ def test_a_match_index_with_an_ended_version_is_never_wrong(
 
 
 async def test_an_index_from_before_a_purge_loads_correctly(
-    world: World, interests: Interests, connection: psycopg.Connection[Any], tmp_path: Path
+    world: World, interests: StreamMatchers, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     stream_id = world.stream(matching="index")
     [endpoint] = world.endpoints()
@@ -265,7 +265,7 @@ async def test_an_index_from_before_a_purge_loads_correctly(
 
 
 async def test_a_process_that_learns_of_an_end_after_the_purge_reloads_everything(
-    world: World, interests: Interests, tmp_path: Path
+    world: World, interests: StreamMatchers, tmp_path: Path
 ) -> None:
     """A process that was stopped for a day continued to match versions that had ended meanwhile."""
     stream_id = world.stream()

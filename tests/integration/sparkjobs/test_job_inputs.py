@@ -16,7 +16,7 @@ from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.errors import ArchiveUnavailable
 from sparkjobs.runs.export.files import InputsNotWritten
 from sparkjobs.runs.export.snapshot import NAME, ExportedSnapshot, ExportRequest, export_inputs
-from sparkjobs.segment_reader import SegmentFile
+from sparkjobs.segment_files import SegmentFile
 from sparkjobs.tables import TABLES
 from tests.integration.archive_world import archive, archived_stream, fill, put
 from tests.integration.delivery.test_partition_archive import old_day

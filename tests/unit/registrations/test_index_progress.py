@@ -6,7 +6,7 @@ import pytest
 
 from eventhub.base.clock import ManualClock
 from registrations.match_index.builds.progress import ProgressDisplay
-from registrations.match_index.builds.rows import IndexBuildNote, IndexStream
+from registrations.match_index.builds.statements import IndexBuildNote, IndexStream
 from registrations.match_index.builds.status import IndexStatus
 from registrations.match_index.epochs.state import IndexState
 from registrations.match_index.format.builder import BuildProgress

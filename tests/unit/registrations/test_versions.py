@@ -6,13 +6,12 @@ from typing import Any, get_args
 
 import pytest
 
-from delivery.forward.interest import CallbackInterest
+from delivery.forward.stream_matcher import CallbackMatcher
 from eventhub.event.envelope import Event
 from eventhub.eventlog.streams import Matching as Name
 from registrations.filter_source import FilterSource
 from registrations.matching.spec import Spec
-from registrations.matching.strategies import STRATEGIES
-from registrations.matching.stream_matcher import AUTO, Matching
+from registrations.matching.strategies import AUTO, STRATEGIES, StreamStrategy
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 EVENT = Event("d", "a", {"n": 1})
@@ -23,12 +22,12 @@ def version(id: int, **fields: Any) -> StreamVersion:
     return found._replace(**fields)
 
 
-def match(interest: CallbackInterest, *sequences: int) -> list[list[int]]:
+def match(interest: CallbackMatcher, *sequences: int) -> list[list[int]]:
     return [interest.match(EVENT, sequence).endpoints.get(1, []) for sequence in sequences]
 
 
 def test_a_suspended_group_matches_nothing_between_the_bounds_of_the_suspension() -> None:
-    interest = CallbackInterest(0)
+    interest = CallbackMatcher(0)
     interest.take([version(1, group=7), version(2), version(3, group=8)])
     interest.suspend({7: (SuspensionSpan(5, None), SuspensionSpan(1, 2)), 8: ()})
     assert match(interest, 1, 2, 3, 5, 6) == [
@@ -41,7 +40,7 @@ def test_a_suspended_group_matches_nothing_between_the_bounds_of_the_suspension(
 
 
 def test_a_suspended_version_is_not_in_the_matcher() -> None:
-    interest = CallbackInterest(0)
+    interest = CallbackMatcher(0)
     interest.take([version(1, suspended=True), version(2)])
     assert (len(interest), match(interest, 1)) == (1, [[20]])
     assert not version(1, suspended=True).holds(1)
@@ -51,9 +50,9 @@ def test_a_suspended_version_is_not_in_the_matcher() -> None:
 def test_a_new_strategy_has_the_versions_that_started_and_ended_during_the_rebuild(
     strategy: str,
 ) -> None:
-    interest = CallbackInterest(0, Matching("scan" if strategy != "scan" else "access"))
+    interest = CallbackMatcher(0, StreamStrategy("scan" if strategy != "scan" else "access"))
     interest.take([version(id) for id in range(1, 1_201)])
-    steps = interest.rebuild(Matching(strategy))
+    steps = interest.rebuild(StreamStrategy(strategy))
     next(steps)
     interest.take([version(1, until=5), version(2_000)])
     interest.advance(5)

@@ -17,7 +17,7 @@ const IDS = ["stream_id", "zone_id", "client_id"]; // internal ids, which no pag
 /** The result of an audit: its verdict first, then the evidence. */
 export function AuditResult({ zone, run }: ResultProps) {
   const found = auditOf(run);
-  const { finding_count: count, streams, clients, replays, listeners } = found;
+  const { finding_count: count, streams, clients, listeners } = found;
   const client = { client: (row: Row) => <ClientLink zone={textAt(row, "zone") || zone} client={textAt(row, "client")} /> };
   return (
     <>
@@ -28,7 +28,6 @@ export function AuditResult({ zone, run }: ResultProps) {
       <Rows title="Streams" rows={streams} hides={IDS} cells={{ stream: (row) => <StreamLink zone={textAt(row, "zone") || zone} stream={textAt(row, "stream")} /> }} />
       <Rows title="Clients, by callbacks" rows={clients} hides={IDS} cells={client} />
       <Rows title="Clients, by connections" rows={listeners} hides={IDS} cells={client} />
-      <Rows title="Replays" rows={replays} hides={IDS} />
       <Unknown parts={found.unknown} />
     </>
   );

@@ -31,12 +31,11 @@ export interface AuditDetails {
   deliveries: Record<string, number | null>;
   hours: Hour[];
   clients: Row[];
-  replays: Row[];
   listeners: Row[];
   unknown: { subject: string; reason: string }[];
 }
 
-const NOTHING: AuditDetails = { findings: [], finding_count: 0, streams: [], deliveries: {}, hours: [], clients: [], replays: [], listeners: [], unknown: [] };
+const NOTHING: AuditDetails = { findings: [], finding_count: 0, streams: [], deliveries: {}, hours: [], clients: [], listeners: [], unknown: [] };
 
 export function auditOf({ details }: OneRun): AuditDetails {
   return { ...NOTHING, ...details };

@@ -13,10 +13,10 @@ export function reaches({ reached_by: found }: Cost): string[] {
 }
 
 /** Return the work per such event, and its share of the client's budget, as a text. */
-export function work({ pairs, tests, budget }: Cost): string {
+export function work({ pairs, tests, every_event_cost: cost }: Cost): string {
   const parts = [pairs > 0 && some(pairs, "value"), tests > 0 && `${some(tests, "test")} one by one`].filter(Boolean);
   const done = parts.length === 0 ? "no further tests" : `up to ${parts.join(" and ")}`;
-  return budget === 0 ? done : `${done}; takes ${budget} of the client's budget on each stream`;
+  return cost === 0 ? done : `${done}; takes ${cost} of the client's budget on each stream`;
 }
 
 function words({ by, names }: Reach): string {

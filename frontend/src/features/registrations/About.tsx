@@ -25,7 +25,7 @@ export function About({ zone, registration }: Props) {
     <>
       <Facts
         facts={[
-          ["Client", `${registration.client}, session ${registration.session}`],
+          ["Client", registration.client],
           ["Streams", registration.streams.join(", ")],
           ["State", <RegistrationState key="state" zone={zone} registration={registration} />],
           ["Group", group === null ? "none" : <GroupLink key="group" zone={zone} name={group} client={registration.client} />],

@@ -17,10 +17,10 @@ interface Props {
   filter: RegistrationFilter;
   faults: Faults;
   onChange: (filter: RegistrationFilter) => void;
-  onTicket: (id: number) => void;
+  onId: (id: number) => void;
 }
 
-export function RegistrationFilters({ zone, filter, faults, onChange, onTicket }: Props) {
+export function RegistrationFilters({ zone, filter, faults, onChange, onId }: Props) {
   const clients = useClientNames(zone);
   const streams = useStreamNames(zone);
   const groups = useGroupsOfZone(zone);
@@ -76,7 +76,7 @@ export function RegistrationFilters({ zone, filter, faults, onChange, onTicket }
         w={{ base: "100%", xs: 150 }}
       />
       <Written name="Of the key" placeholder="Every key" value={filter.key ?? ""} onWritten={(key) => onChange({ ...filter, key: key || undefined })} />
-      <Written name="Of the ticket" placeholder="Ticket" pattern="[0-9]{1,15}" value="" onWritten={(ticket) => Number(ticket) > 0 && onTicket(Number(ticket))} />
+      <Written name="Of the registration" placeholder="Registration id" pattern="[0-9]{1,15}" value="" onWritten={(id) => Number(id) > 0 && onId(Number(id))} />
     </Group>
   );
 }

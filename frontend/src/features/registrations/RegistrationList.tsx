@@ -10,7 +10,7 @@ import { summary } from "./summary";
 import { Suspend } from "./Suspend";
 
 const columnsIn = (zone: string): Column<Registration>[] => [
-  { title: "Ticket", cell: ({ id }) => id },
+  { title: "Registration", cell: ({ id }) => id },
   { title: "State", cell: (registration) => <RegistrationState zone={zone} registration={registration} /> },
   { title: "Client", cell: ({ client }) => client, width: 120 },
   { title: "Streams", cell: ({ streams }) => <span title={streams.join(", ")}>{streams.join(", ")}</span>, width: 150 },

@@ -91,7 +91,7 @@ CASES = (
     bulk("compressed", "415 unsupported_media_type",
          headers={**LINES, "Content-Encoding": "gzip"}),
     bulk("query", "400 unknown_field", "x", query="?x=1"),
-    bulk("tickets", "400 invalid_field", "tickets", query="?tickets=1"),
+    bulk("ids", "400 invalid_field", "ids", query="?ids=1"),
     bulk("client no name", "400 invalid_name", "client", query="?client=a%20b"),
     bulk("no such client", "404 not_found", "client", query="?client=nobody"),
     bulk("another client", "403 forbidden", query="?client=them", key="listener"),

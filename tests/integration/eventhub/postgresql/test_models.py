@@ -166,7 +166,7 @@ FILLED = {
 }
 FILLED_FILES = {
     "eventhub/eventlog/sql/streams.sql": None,
-    "sparkjobs/runs/export/tables.sql": None,  # all of it
+    "sparkjobs/runs/sql/export.sql": None,  # all of it
     "eventhub/eventlog/archive/archive.sql": {"partition_of", "page"},
 }
 _SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")

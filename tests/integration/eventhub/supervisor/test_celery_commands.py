@@ -19,7 +19,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from eventhub.base.broker import RUN_JOBS, SLOTS, threads
 from eventhub.supervisor.hub import HOME
-from sparkjobs.runs import rows
+from sparkjobs.runs import statements
 from tests.integration.callbacks_world import (
     OK,
     SECRET_KEY,
@@ -111,7 +111,7 @@ async def test_the_tools_of_celery_list_running_tasks(
         for name, queue in LONG.items():
             for _ in range(3):  # those that find no slot free hold no thread
                 task(name, queue=queue)
-        run = rows.request(world.connection, rows.RunRequest("audit", {}, "somebody"))
+        run = statements.request(world.connection, statements.RunRequest("audit", {}, "somebody"))
         task(RUN_JOBS, queue="jobs")
         await until(lambda: world.one(LOCKED) > len(LONG), 40)
         async with receiver(slowly) as sink:

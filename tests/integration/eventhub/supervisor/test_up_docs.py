@@ -234,8 +234,9 @@ def test_every_command_of_the_page_about_the_api_works(hub: Hub) -> None:
 
 def test_every_command_of_the_page_about_registrations_works(hub: Hub) -> None:
     output = run(hub, commands("registrations.md"))
-    # read, created, two more, changed, suspended, resumed, in a group, its list, and six listed
-    assert output.count('"from"') == 15
+    # read, created, two more, one with a signature, changed, suspended, resumed, in a group, its
+    # list, and seven listed
+    assert output.count('"from"') == 17
     assert '"done":true,"through":4,"created":2,"changed":1,"ended":0,"repeated":0' in output
     assert output.count("whsec_") == 1  # stored in the shell, and printed by it
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from standardwebhooks import Webhook
 
-from delivery.callbacks.signature import message_id, sign
+from delivery.callbacks.post import message_id, sign
 from registrations.endpoints.secrets import secret_text
 
 AT_S = 1_614_265_330

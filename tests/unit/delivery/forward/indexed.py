@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from delivery.forward.indexed import IndexedVersions
-from delivery.forward.interest import CallbackInterest
+from delivery.forward.stream_matcher import CallbackMatcher
 from eventhub.event.envelope import Event
 from registrations.filters.predicate import parse_predicate
 from registrations.match_index.epochs.epoch import Epoch, open_epoch
@@ -16,7 +16,7 @@ from registrations.match_index.epochs.facts import EpochFacts
 from registrations.match_index.format.builder import EpochPlan, IndexEntry, build
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS, report_bits
 from registrations.matching.spec import Spec, specs_of
-from registrations.matching.stream_matcher import Matching
+from registrations.matching.strategies import StreamStrategy
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 CLIENTS = {1: "one", 2: "two", 3: "three"}
@@ -77,7 +77,8 @@ class Twins:
 
     def __init__(self, random: Random, root: Path) -> None:
         self.plain, self.indexed = (
-            CallbackInterest(0, Matching("auto"), groups_of=GROUPS_OF.__getitem__) for _ in range(2)
+            CallbackMatcher(0, StreamStrategy("auto"), groups_of=GROUPS_OF.__getitem__)
+            for _ in range(2)
         )
         self.swaps = 0
         self._random = random

@@ -7,20 +7,20 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const, Exists, Not, Path, TextPosition
 from registrations.filters.predicate import parse_predicate
-from registrations.matching.access import AccessMatcher
 from registrations.matching.alternatives import FIRST, FilterMatcher
 from registrations.matching.compile_matcher import CompileMatcher
 from registrations.matching.conditions import anchor_of
 from registrations.matching.counting import CountingMatcher
 from registrations.matching.matcher import Matcher
+from registrations.matching.rarest_pair import RarestPairMatcher
 from registrations.matching.spec import Spec, specs_of
 from registrations.matching.strategies import STRATEGIES, MatcherFactory
 from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.filters import Take, seeded
 
 engines = pytest.mark.parametrize("make", [*STRATEGIES.values()], ids=[*STRATEGIES])
-sharing = pytest.mark.parametrize("make", [AccessMatcher, CountingMatcher, CompileMatcher])
-indexed = pytest.mark.parametrize("make", [AccessMatcher, CompileMatcher])
+sharing = pytest.mark.parametrize("make", [RarestPairMatcher, CountingMatcher, CompileMatcher])
+indexed = pytest.mark.parametrize("make", [RarestPairMatcher, CompileMatcher])
 
 
 def filtering(matcher: Matcher, *texts: str) -> FilterMatcher:
@@ -118,7 +118,7 @@ def test_an_anchor_is_a_required_attribute(text: str, path: str | None) -> None:
 
 
 def test_a_spec_without_pairs_costs_nothing_without_its_attribute() -> None:
-    filters = filtering(AccessMatcher(), *(f"(> n{n}.inside {n})" for n in range(100)))
+    filters = filtering(RarestPairMatcher(), *(f"(> n{n}.inside {n})" for n in range(100)))
     given = event(n5={"inside": 6}, n6={"inside": 6}, n7=1)
     assert filters.match(given) == [5]
     assert evaluated(filters, given) == 2
@@ -126,7 +126,7 @@ def test_a_spec_without_pairs_costs_nothing_without_its_attribute() -> None:
 
 def test_tests_are_evaluated_only_if_the_pairs_hold() -> None:
     filters = filtering(
-        AccessMatcher(), *(f"(and (= a {n}) (= b 1) (> x {n}))" for n in range(100))
+        RarestPairMatcher(), *(f"(and (= a {n}) (= b 1) (> x {n}))" for n in range(100))
     )
     assert filters.match(event(a=7, b=1, x=50)) == [7]
     assert evaluated(filters, event(a=7, b=1, x=50)) == 1
@@ -152,7 +152,7 @@ def contents(matcher: Matcher) -> list[object]:
     """Return all that a matcher with an index stores of its registrations."""
     if isinstance(matcher, CompileMatcher):
         return [*matcher.size()]
-    assert isinstance(matcher, AccessMatcher)
+    assert isinstance(matcher, RarestPairMatcher)
     gates = [
         (gate.key, len(gate.loose), {path: len(found) for path, found in gate.anchored.items()})
         for gate in matcher._gates.values()
@@ -198,7 +198,7 @@ def test_nothing_is_left_after_all_filters_are_removed(make: type[Matcher]) -> N
 
 def test_numbers_of_alternatives_ascend_and_never_reach_those_of_filters() -> None:
     """A sorted list then grows at its end; 4 * 10**18 numbers suffice."""
-    filters = filtering(AccessMatcher(), *(["(or (= a 1) (= b 1))"] * 3))
+    filters = filtering(RarestPairMatcher(), *(["(or (= a 1) (= b 1))"] * 3))
     numbers = [number for each in filters._numbers.values() for number in each]
     assert numbers == sorted(numbers) == list(range(FIRST, FIRST + 6))
     assert -sys.maxsize < FIRST < -(10**18)

@@ -5,9 +5,9 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations.filters.normal import normal
 from registrations.filters.predicate import parse_predicate
-from registrations.matching.access import AccessMatcher
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.cost import FilterCost, cost_of
+from registrations.matching.rarest_pair import RarestPairMatcher
 from registrations.matching.spec import specs_of
 
 
@@ -42,7 +42,7 @@ def test_how_a_spec_is_reached(
 @pytest.mark.parametrize("text", ["(= a 1)", "(> b 2)", "(and (= @type 't) (not (exists q)))",
                                   "(not (exists q))", "(and (= a 1) (> b 2))"])  # fmt: skip
 def test_an_event_that_does_not_reach_a_spec_touches_nothing(text: str) -> None:
-    filters = FilterMatcher(AccessMatcher())
+    filters = FilterMatcher(RarestPairMatcher())
     filters.add(1, specs_of(parse_predicate(text)))
     filters.match(Event("d", "other", {"none": 0}))
     assert (filters.counters.touched > 0) == cost(text).every_event

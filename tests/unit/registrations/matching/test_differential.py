@@ -4,8 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
-from registrations.matching import access, conjunctions, memo
-from registrations.matching.access import AccessMatcher
+from registrations.matching import conjunctions, memo, rarest_pair
+from registrations.matching.rarest_pair import RarestPairMatcher
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.strategies import STRATEGIES
 from tests.unit.registrations.matching.programs import (
@@ -44,11 +44,11 @@ def test_strategies_agree_where_registrations_are_few(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_access_agrees_with_frequent_reviews(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(conjunctions, "REVIEW_MIN", 1)
-    monkeypatch.setattr(access, "PARTNERS_FEW", 1)
-    made: list[AccessMatcher] = []
+    monkeypatch.setattr(rarest_pair, "PARTNERS_FEW", 1)
+    made: list[RarestPairMatcher] = []
 
-    def make(hierarchy: TypeHierarchy = no_supertypes) -> AccessMatcher:
-        made.append(AccessMatcher(hierarchy))
+    def make(hierarchy: TypeHierarchy = no_supertypes) -> RarestPairMatcher:
+        made.append(RarestPairMatcher(hierarchy))
         return made[-1]
 
     assert differs(seeded(seed, LENGTH), ScanMatcher, access=make) is None

@@ -13,13 +13,12 @@ from registrations.filters.predicate import parse_predicate
 from registrations.match_index.engines.available import ENGINES
 from registrations.matching import memory_index
 from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.conditions import Trial
+from registrations.matching.conditions import EventTestResults
 from registrations.matching.matcher import Matcher
 from registrations.matching.memory_matcher import MemoryMatcher, MemoryOptions
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.spec import Spec, specs_of
-from registrations.matching.strategies import MatcherFactory, new_matcher
-from registrations.matching.stream_matcher import AUTO, Matching
+from registrations.matching.strategies import AUTO, MatcherFactory, StreamStrategy, new_matcher
 from tests.unit.registrations.matching import filters
 from tests.unit.registrations.matching.programs import FEW, caught, differs, seeded
 from tests.unit.registrations.matching.vocabulary import FEW_PATHS, PATHS
@@ -62,7 +61,7 @@ def test_agrees_with_the_trees(engine: str) -> None:
 @pytest.mark.parametrize("count", [1, 100, 3_000])
 def test_ranges_are_soon_in_an_index(count: int) -> None:
     """`auto` was `access` below 50,000: each range was evaluated for every event."""
-    matcher = Matching(AUTO).new()
+    matcher = StreamStrategy(AUTO).new()
     for id in range(count):
         matcher.add(id, (narrow(id),))
     random, events = Random(1), 0
@@ -209,9 +208,9 @@ def test_a_planted_mistake_is_caught(wrong: type[MemoryMatcher]) -> None:
 
 
 def test_a_constant_verdict_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Passes(Trial):
+    class Passes(EventTestResults):
         def passes(self, tests: object) -> bool:
             return True
 
-    monkeypatch.setattr("registrations.matching.memory_matcher.Trial", Passes)
+    monkeypatch.setattr("registrations.matching.memory_matcher.EventTestResults", Passes)
     assert caught(eager("auto"), ScanMatcher, 1_500)

@@ -10,19 +10,19 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations.filters import pairs
 from registrations.matching import (
-    access,
     atoms,
     compile_matcher,
     conditions,
     conjunctions,
     counting,
+    rarest_pair,
 )
-from registrations.matching.access import AccessMatcher
 from registrations.matching.atoms import Pair
 from registrations.matching.compile_matcher import CompileMatcher
 from registrations.matching.conjunctions import Atom, Conjunction, GateConjunctions
 from registrations.matching.counting import CountedRegistration, CountingMatcher, Entry, HashKey
 from registrations.matching.gates import GateKey
+from registrations.matching.rarest_pair import RarestPairMatcher
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import MatcherFactory
@@ -34,27 +34,27 @@ LENGTH = 2_000
 # --- mistakes in whole matchers ---
 
 
-class ForgetsRemoval(AccessMatcher):
+class ForgetsRemoval(RarestPairMatcher):
     def remove(self, id: int) -> None:
         self._places.pop(id, None)
 
 
-class ForgetsWildcards(AccessMatcher):
+class ForgetsWildcards(RarestPairMatcher):
     def match(self, event: Event) -> list[int]:
         due: list[int] = []
         gate = self._gates.get((event.domain, event.type, None))
         if gate is not None:
-            seen = access.AttributeValues(event.attributes, {})
-            self._match_gate(gate, seen, conditions.Trial(self._tests, event), due)
+            seen = rarest_pair.AttributeValues(event.attributes, {})
+            self._match_gate(gate, seen, conditions.EventTestResults(self._tests, event), due)
         return due
 
 
-class IgnoresTheTypeGate(AccessMatcher):
+class IgnoresTheTypeGate(RarestPairMatcher):
     def add(self, id: int, spec: Spec) -> None:
         super().add(id, spec._replace(type=None))
 
 
-class IgnoresTheApplication(AccessMatcher):
+class IgnoresTheApplication(RarestPairMatcher):
     def add(self, id: int, spec: Spec) -> None:
         super().add(id, spec._replace(application=None))
 
@@ -64,12 +64,12 @@ class CountingUsesTheFirstApplicationOnly(CountingMatcher):
         return super().match(event._replace(application=event.application[:1]))
 
 
-class ForgetsSpecsWithoutPairs(AccessMatcher):
+class ForgetsSpecsWithoutPairs(RarestPairMatcher):
     def add(self, id: int, spec: Spec) -> None:
         super().add(id, spec if spec.pairs else spec._replace(domain="nobody's"))
 
 
-class KeepsTheOldSpec(AccessMatcher):
+class KeepsTheOldSpec(RarestPairMatcher):
     def add(self, id: int, spec: Spec) -> None:
         if id not in self._places:
             super().add(id, spec)
@@ -123,7 +123,7 @@ class ScanUsesTheFirstPairOnly(ScanMatcher):
     ],
 )
 def test_a_planted_mistake_in_a_matcher_is_caught(make: MatcherFactory) -> None:
-    oracle = AccessMatcher if issubclass(make, ScanMatcher) else ScanMatcher  # type: ignore[arg-type]
+    oracle = RarestPairMatcher if issubclass(make, ScanMatcher) else ScanMatcher  # type: ignore[arg-type]
     assert caught(make, oracle, LENGTH)
 
 
@@ -191,7 +191,7 @@ def without_shadows(attributes: dict[str, Any], opened: Any) -> list[tuple[str, 
     )
 
 
-def unverified(present: set[Atom], trial: conditions.Trial, due: list[int]) -> int:
+def unverified(present: set[Atom], trial: conditions.EventTestResults, due: list[int]) -> int:
     for atom in present:
         due += atom.alone or []
         for couple in (atom.partners or {}).values():
@@ -200,7 +200,9 @@ def unverified(present: set[Atom], trial: conditions.Trial, due: list[int]) -> i
     return 0
 
 
-def two_are_enough(couple: Any, present: set[Atom], trial: conditions.Trial, due: list[int]) -> int:
+def two_are_enough(
+    couple: Any, present: set[Atom], trial: conditions.EventTestResults, due: list[int]
+) -> int:
     due += couple.both or []
     due += [id for conjunction in couple.more or () for id in conjunction.ids]
     return 0
@@ -230,13 +232,13 @@ true_nested_pairs = atoms.nested_pairs
 true_conjunction_of = conjunctions.conjunction_of
 
 ACCESS: list[tuple[Any, str, Callable[..., Any]]] = [
-    (access, "collect", unverified),
-    (access, "collect_couple", two_are_enough),
-    (access, "nested_pairs", nothing_inside),
-    (access, "nested_pairs", without_shadows),
-    (access, "nested_pairs", nothing_in_lists),
-    (access, "nested_pairs", each_object_alone),
-    (access, "conjunction_of", merged),
+    (rarest_pair, "collect", unverified),
+    (rarest_pair, "collect_couple", two_are_enough),
+    (rarest_pair, "nested_pairs", nothing_inside),
+    (rarest_pair, "nested_pairs", without_shadows),
+    (rarest_pair, "nested_pairs", nothing_in_lists),
+    (rarest_pair, "nested_pairs", each_object_alone),
+    (rarest_pair, "conjunction_of", merged),
     (conjunctions, "review_if_due", review_that_loses),
 ]
 COUNTING: list[tuple[Any, str, Callable[..., Any]]] = [
@@ -258,7 +260,7 @@ def names(cases: list[tuple[Any, str, Callable[..., Any]]]) -> list[str]:
 @pytest.mark.parametrize(
     ("make", "module", "step", "wrong"),
     [
-        *((AccessMatcher, *case) for case in ACCESS),
+        *((RarestPairMatcher, *case) for case in ACCESS),
         *((CountingMatcher, *case) for case in COUNTING),
     ],
     ids=[*names(ACCESS), *names(COUNTING)],
@@ -275,16 +277,16 @@ def test_a_planted_mistake_in_a_step_is_caught(
     assert caught(make, ScanMatcher, LENGTH)
 
 
-@pytest.mark.parametrize("make", [AccessMatcher, CountingMatcher, CompileMatcher])
+@pytest.mark.parametrize("make", [RarestPairMatcher, CountingMatcher, CompileMatcher])
 @pytest.mark.parametrize("wrong", EQUALITY)
 def test_a_wrong_equality_is_caught(
     monkeypatch: pytest.MonkeyPatch, make: MatcherFactory, wrong: Callable[[Any], Any]
 ) -> None:
-    for module in (atoms, access, compile_matcher):
+    for module in (atoms, rarest_pair, compile_matcher):
         monkeypatch.setattr(module, "key_of", wrong)
     assert caught(make, ScanMatcher, LENGTH)
 
 
 def test_another_equality_of_the_language_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "same", lambda one, other: one == other)
-    assert caught(ScanMatcher, AccessMatcher, LENGTH)
+    assert caught(ScanMatcher, RarestPairMatcher, LENGTH)

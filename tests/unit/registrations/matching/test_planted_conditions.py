@@ -11,18 +11,18 @@ from eventhub.event.envelope import Event
 from registrations.filters.ast import Compare, Const, Node, Not, Path
 from registrations.filters.evaluate import TypeHierarchy, holds
 from registrations.matching import (
-    access,
     atoms,
     compile_matcher,
     conditions,
     conjunctions,
     counting,
+    rarest_pair,
     spec,
 )
-from registrations.matching.access import AccessMatcher
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.compile_matcher import CompileMatcher
 from registrations.matching.counting import CountingMatcher
+from registrations.matching.rarest_pair import RarestPairMatcher
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.spec import Spec, Specs
 from registrations.matching.strategies import MatcherFactory
@@ -36,7 +36,7 @@ LENGTH = 2_000
 # --- tests ---
 
 
-class Remembers(conditions.Trial):
+class Remembers(conditions.EventTestResults):
     """A trial that keeps its verdicts for the next event."""
 
     def __init__(self, tests: conditions.Conditions, event: Event) -> None:
@@ -47,17 +47,17 @@ class Remembers(conditions.Trial):
 REMEMBERED: dict[conditions.Condition, bool] = {}
 
 
-class NeverEvaluates(conditions.Trial):
+class NeverEvaluates(conditions.EventTestResults):
     def passes(self, tests: tuple[conditions.Condition, ...]) -> bool:
         return True
 
 
-class EvaluatesTheFirstOnly(conditions.Trial):
+class EvaluatesTheFirstOnly(conditions.EventTestResults):
     def passes(self, tests: tuple[conditions.Condition, ...]) -> bool:
         return super().passes(tests[:1])
 
 
-class NoHierarchy(conditions.Trial):
+class NoHierarchy(conditions.EventTestResults):
     def __init__(self, tests: conditions.Conditions, event: Event) -> None:
         super().__init__(tests, event)
         self._hierarchy = lambda event: (event.type,)
@@ -86,21 +86,30 @@ true_anchor_of = conditions.anchor_of
 true_keys_of = atoms.keys_of
 
 WRONG: list[tuple[MatcherFactory, Any, str, Any]] = [
-    *((AccessMatcher, access, "Trial", wrong) for wrong in (Remembers, NeverEvaluates)),
-    *((AccessMatcher, access, "Trial", wrong) for wrong in (EvaluatesTheFirstOnly, NoHierarchy)),
-    *((CountingMatcher, counting, "Trial", wrong) for wrong in (Remembers, NeverEvaluates)),
     *(
-        (CountingMatcher, counting, "Trial", wrong)
+        (RarestPairMatcher, rarest_pair, "EventTestResults", wrong)
+        for wrong in (Remembers, NeverEvaluates)
+    ),
+    *(
+        (RarestPairMatcher, rarest_pair, "EventTestResults", wrong)
         for wrong in (EvaluatesTheFirstOnly, NoHierarchy)
     ),
-    (AccessMatcher, conditions, "holds", without_not),
+    *(
+        (CountingMatcher, counting, "EventTestResults", wrong)
+        for wrong in (Remembers, NeverEvaluates)
+    ),
+    *(
+        (CountingMatcher, counting, "EventTestResults", wrong)
+        for wrong in (EvaluatesTheFirstOnly, NoHierarchy)
+    ),
+    (RarestPairMatcher, conditions, "holds", without_not),
     (CountingMatcher, conditions, "holds", without_not),
     (CompileMatcher, compile_matcher, "holds", without_not),
-    (AccessMatcher, conjunctions, "anchor_of", anchored_to_its_absence),
-    (AccessMatcher, access, "keys_of", first_member),
+    (RarestPairMatcher, conjunctions, "anchor_of", anchored_to_its_absence),
+    (RarestPairMatcher, rarest_pair, "keys_of", first_member),
     (CountingMatcher, counting, "keys_of", first_member),
     (CompileMatcher, compile_matcher, "keys_of", first_member),
-    (AccessMatcher, conditions.Conditions, "of", no_tests),
+    (RarestPairMatcher, conditions.Conditions, "of", no_tests),
     (CountingMatcher, conditions.Conditions, "of", no_tests),
 ]
 
@@ -125,7 +134,7 @@ class ScanForgetsNot(ScanMatcher):
 
 
 def test_a_mistake_of_the_scan_is_caught() -> None:
-    assert caught(ScanForgetsNot, AccessMatcher, LENGTH)
+    assert caught(ScanForgetsNot, RarestPairMatcher, LENGTH)
 
 
 # --- alternatives ---
@@ -178,7 +187,7 @@ class TakesTwoForOne(FilterMatcher):
     ],
 )
 def test_a_mistake_with_alternatives_is_caught(wrong: type[FilterMatcher]) -> None:
-    found = filters.differs(filters.seeded(SEED, LENGTH), AccessMatcher, wrong)
+    found = filters.differs(filters.seeded(SEED, LENGTH), RarestPairMatcher, wrong)
     assert isinstance(found, filters.Wrong)
 
 
@@ -195,7 +204,7 @@ def test_a_gate_that_takes_an_empty_text_for_a_domain_is_caught(
 
     monkeypatch.setattr(spec, "_spec", careless)
     steps: list[filters.Step] = [filters.Take(1, EMPTY_TYPE), Event("d", "", {})]
-    assert isinstance(filters.differs(steps, AccessMatcher), filters.Wrong)
+    assert isinstance(filters.differs(steps, RarestPairMatcher), filters.Wrong)
 
 
 EMPTY_TYPE = Compare("=", Path("type", "envelope"), Const(""))

@@ -19,7 +19,7 @@ from registrations.matching.signature_matcher import SigMatcher
 from registrations.matching.signatures import Signatures
 from registrations.matching.spec import Spec
 from registrations.matching.strategies import MatcherFactory
-from registrations.matching.thresholds import Shadows, Threshold
+from registrations.matching.thresholds import Threshold, ThresholdOrder
 from tests.unit.registrations.matching.programs import caught
 
 LENGTH = 2_000
@@ -93,7 +93,7 @@ class Remembers(Findings):
     """Results that are kept for the next event."""
 
     def __init__(
-        self, event: Event, hierarchy: TypeHierarchy, shadows: Shadows, counters: Counters
+        self, event: Event, hierarchy: TypeHierarchy, shadows: ThresholdOrder, counters: Counters
     ) -> None:
         super().__init__(event, hierarchy, shadows, counters)
         self._passed, self._failed = BOUNDS

@@ -9,8 +9,8 @@ import pytest
 
 from registrations.filters.ast import And, Compare, Const, Node, Path
 from registrations.filters.closure import implied
-from registrations.filters.closure.constraint import stronger
-from registrations.filters.closure.covering import covers
+from registrations.filters.closure.covers_by_value import covers
+from registrations.filters.closure.fox_constraint import stronger
 from registrations.filters.closure.implied import _values, follows
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
