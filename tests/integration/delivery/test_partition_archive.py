@@ -171,7 +171,7 @@ async def test_a_shed_partition_is_archived_too(
     world.sql(f"ALTER TABLE events DETACH PARTITION events_p{number}")
     world.sql(f"DROP TABLE events_p{number}")
     while there(world, group):  # the oldest goes first
-        assert await log_retention.shed(
+        assert await log_retention.drop_oldest_partition(
             PartitionArchive(str(tmp_path), world.url), connection, True
         )
     _, manifest, _ = recorded(world)[group]
