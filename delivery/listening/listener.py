@@ -155,8 +155,8 @@ class StreamListener:
         await self._following.aclose()
         await self._interest.aclose()
 
-    def started(self) -> dict[str, Any]:
-        """Return the message that the listener has started, and where."""
+    def mark_started(self) -> dict[str, Any]:
+        """Mark the start at the follower's position, and return the message that says so."""
         message = self.state.start(self._follower.position)
         if self._request.history:
             self.state.started_head = _NEVER_LIVE
@@ -360,7 +360,7 @@ class StreamListener:
             self._follower.ring.wakers.add(self._waker)
         await old.aclose()
         self.cursor = self._follower.position.cursor
-        self.started()
+        self.mark_started()
 
     async def _pass_gap(self, error: Gone) -> None:
         """Report missing events and continue after them, if so requested; else raise the error."""

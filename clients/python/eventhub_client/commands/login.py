@@ -4,7 +4,7 @@ Plain module.
 
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -59,12 +59,11 @@ async def sign_in(url: str, name: str, password: str) -> None:
 
 
 async def sign_out(url: str) -> None:
-    """Delete the login from the file and end it on the hub, where it may have ended already."""
+    """Delete the login from the file and end it on the hub, which accepts it also after the end."""
     cookies = saved(url)
     _write({other: kept for other, kept in _read().items() if other != url})
     async with session(url, cookies) as http:
-        with suppress(NotAllowed):
-            await http.ask(Request("DELETE", SESSION))
+        await http.ask(Request("DELETE", SESSION))
 
 
 def saved(url: str) -> dict[str, str]:
