@@ -5,11 +5,11 @@ and its totals.
 from dataclasses import replace
 
 import pytest
+from registrations.matching.stream_matcher import Matching
 
 from eventhub.event.envelope import Event
 from registrations.matching.counting import CountingMatcher
 from registrations.matching.spec import Spec
-from registrations.matching.stream_matcher import Matching
 
 EV1, EV2, EV3 = 1, 2, 3
 NV = (("nv1", "a"), ("nv2", "b"), ("nv3", "c"))
