@@ -16,6 +16,7 @@ from eventhub.base.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations import models, statements
+from registrations.announcements import RegistrationChanged
 from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.filter_budget import EvaluationBudget
@@ -77,18 +78,8 @@ class ChangePlan:
     def _add(
         self, type: str, version: VersionRow, streams: Iterable[int], names: Mapping[int, str]
     ) -> None:
-        attributes = {
-            "client": self.owner.name,
-            "registration": version.registration,
-            "version": version.number,
-            "barrier": self._barrier,
-            "streams": [names[id] for id in streams],
-            "suspended": version.definition.suspended,
-            "group": version.definition.group,
-            "key": version.key,
-        }
-        resource = _resource(self.actor, version.registration)
-        self.announcements.append(Announcement(type, attributes, resource))
+        change = RegistrationChanged(self.actor.zone_id, self.owner.name, version, self._barrier)
+        self.announcements.append(change.announcement(type, [names[id] for id in streams]))
         self._streams.update(streams)
 
 

@@ -156,7 +156,7 @@ class SocketPump(Reader):
         await self._watches.recheck(self.principal)
         for listener in list(self._listeners.values()):
             try:
-                listener.authenticate(self.principal)
+                await listener.authenticate(self.principal)
             except EventHubError as error:
                 await self._refuse(listener, error)
 

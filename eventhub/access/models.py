@@ -71,6 +71,9 @@ class Channel(models.Model):
     zone = models.ForeignKey(Zone, models.PROTECT)
     name = models.CharField(max_length=limits.NAME_CHARS_MAX)
     bit = models.SmallIntegerField()
+    deletes_at = models.DateTimeField(null=True)  # end of the grace period of its deletion, if any
+    # from then on no event can name it; the row keeps the bit for stored events that carry it
+    deleted_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "channels"

@@ -55,6 +55,13 @@ def live_clients(*, zone_id: int) -> "models.QuerySet[Client]":
 
 def list_channels(*, zone_id: int) -> list[Channel]:
     """Return the channels of a zone by bit, at most 64; the last is `default`, which has no row."""
+    return [one for one in channels_ever(zone_id=zone_id) if one.deleted_at is None]
+
+
+def channels_ever(*, zone_id: int) -> list[Channel]:
+    """Return the channels like `list_channels`, with the deleted ones, whose bits stored events may
+    carry.
+    """
     defined = Channel.objects.filter(zone_id=zone_id).order_by("bit")
     return [*defined, Channel(name=DEFAULT_CHANNEL, bit=63)]
 

@@ -110,7 +110,10 @@ class ChannelSerializer(ChangedSerializer, AnswerSerializer):
 
     class Meta:
         model = Channel
-        fields = ("name", "mask", "bit", "changed")
+        fields = ("name", "mask", "bit", "deletes_at", "changed")
+        extra_kwargs = {  # noqa: RUF012 (DRF's own form)
+            "deletes_at": {"help_text": "The end of its grace period; null: no deletion."}
+        }
 
     def get_mask(self, channel: Channel) -> str:
         return str(1 << channel.bit)

@@ -19,10 +19,13 @@ from eventhub.access.principal import Actor
 from eventhub.access.selectors import DEFAULT_CHANNEL, live_clients, lock_client
 from eventhub.accounts import keys
 from eventhub.api.announcements import announce_all, change_of, raw_connection
+from eventhub.api.grace import end_of_grace, rfc3339
 from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
-from eventhub.base.errors import ChannelConflict, Conflict, LimitReached, NotFound
+from eventhub.base.broker import DELETE_DUE, request_task
+from eventhub.base.errors import ChannelConflict, Conflict, Forbidden, LimitReached, NotFound
 from eventhub.eventlog import streams
+from eventhub.eventlog.errors import NotDeleting
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import Announcement
@@ -106,7 +109,8 @@ def define_channel(
 ) -> tuple[Channel, bool]:
     """Define a channel: a name for a bit of the zone. Return it, and True if it is new.
 
-    Idempotent; a channel keeps its bit for ever (EMC-19). Raises ChannelConflict.
+    Idempotent; a channel keeps its bit for ever (EMC-19), also after its deletion: stored events
+    carry it. A deleted channel is defined again with the same bit. Raises ChannelConflict.
     """
     if name == DEFAULT_CHANNEL:
         raise ChannelConflict("The channel `default` is bit 63 in every zone.", field="name")
@@ -115,20 +119,67 @@ def define_channel(
         taken = Channel.objects.filter(zone=zone)
         found = taken.filter(name=name).first()
         resource = Resource("channel", zone_id, name)
-        require_unchanged(resource, if_match, exists=found is not None)
-        if found is not None and found.bit == bit:
+        live = found is not None and found.deleted_at is None
+        require_unchanged(resource, if_match, exists=live)
+        if found is not None and found.bit == bit and live:
             return found, False
-        if found is not None:
+        if found is not None and found.bit != bit:
             raise ChannelConflict(
                 f"The channel has the mask {1 << found.bit}, which cannot change.", field="mask"
             )
         other = taken.filter(bit=bit).first()
-        if other is not None:
-            raise ChannelConflict(f"The channel `{other.name}` has this mask.", field="mask")
-        channel = Channel.objects.create(zone=zone, name=name, bit=bit)
+        if other is not None and other.name != name:
+            state = "has" if other.deleted_at is None else "is deleted, and stored events carry"
+            raise ChannelConflict(f"The channel `{other.name}` {state} this mask.", field="mask")
+        channel = found or Channel(zone=zone, name=name, bit=bit)
+        channel.deletes_at = channel.deleted_at = None
+        channel.save()
         defined = change_of("channel.defined", zone_id, name, mask=str(1 << bit))
         announce_all(zone=zone.name, announcements=[defined])
     return channel, True
+
+
+def schedule_channel_deletion(
+    *, zone_id: int, name: str, grace_s: int | None, if_match: int | None = None
+) -> Channel:
+    """Schedule the deletion of a channel: nothing changes before its end. Repeated without a time
+    it changes nothing. Raises NotFound.
+    """
+    with transaction.atomic():
+        zone, channel = _lock_channel(zone_id, name)
+        require_unchanged(Resource("channel", zone_id, name), if_match)
+        if channel.deletes_at is None or grace_s is not None:
+            channel.deletes_at = end_of_grace(grace_s)
+            channel.save(update_fields=["deletes_at"])
+            ends = rfc3339(channel.deletes_at)
+            scheduled = change_of("channel.deletion.scheduled", zone_id, name, deletes_at=ends)
+            announce_all(zone=zone.name, announcements=[scheduled])
+    if grace_s == 0:
+        request_task(DELETE_DUE)
+    return channel
+
+
+def withdraw_channel_deletion(*, zone_id: int, name: str) -> Channel:
+    """Withdraw the scheduled deletion of a channel. Raises NotFound, NotDeleting."""
+    with transaction.atomic():
+        zone, channel = _lock_channel(zone_id, name)
+        if channel.deletes_at is None or channel.deletes_at <= timezone.now():
+            raise NotDeleting(channel=name)
+        channel.deletes_at = None
+        channel.save(update_fields=["deletes_at"])
+        withdrawn = change_of("channel.deletion.withdrawn", zone_id, name)
+        announce_all(zone=zone.name, announcements=[withdrawn])
+    return channel
+
+
+def _lock_channel(zone_id: int, name: str) -> tuple[Zone, Channel]:
+    if name == DEFAULT_CHANNEL:
+        raise Forbidden("The channel `default` is bit 63 in every zone and cannot be deleted.")
+    zone = lock_zone(zone_id=zone_id)
+    channel = Channel.objects.filter(zone=zone, name=name, deleted_at=None).first()
+    if channel is None:
+        raise NotFound("This zone has no such channel.", field="channel")
+    return zone, channel
 
 
 def lock_zone(*, zone_id: int) -> Zone:

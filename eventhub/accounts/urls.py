@@ -2,7 +2,15 @@
 
 from django.urls import path
 
-from eventhub.accounts.api import Channels, Clients, ConnectionTokens, Keys, LoginSession, Zones
+from eventhub.accounts.api import (
+    Channels,
+    Clients,
+    ConnectionTokens,
+    Keys,
+    LoginSession,
+    RestoredChannel,
+    Zones,
+)
 from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE
 
 urlpatterns = [
@@ -13,7 +21,8 @@ urlpatterns = [
     path("keys/<str:public_id>", Keys.as_view(CHANGE_AND_DELETE)),
     path("connection-tokens", ConnectionTokens.as_view({"post": "create"})),
     path("channels", Channels.as_view(LIST)),
-    path("channels/<str:channel>", Channels.as_view({"put": "update"})),
+    path("channels/<str:channel>", Channels.as_view({"put": "update", "delete": "destroy"})),
+    path("channels/<str:channel>/restore", RestoredChannel.as_view({"post": "create"})),
     path(
         "session", LoginSession.as_view({"get": "retrieve", "post": "create", "delete": "destroy"})
     ),

@@ -1,6 +1,9 @@
 """Errors of the log and its archive, part of the tree of eventhub/base/errors.py. Plain module."""
 
-from eventhub.base.errors import EventHubError
+from typing import Any
+
+from eventhub.base.errors import Conflict, EventHubError
+from eventhub.event.json_codec import time_text
 
 
 class Changed(EventHubError):
@@ -27,6 +30,31 @@ class TransientUnavailable(EventHubError):
     """Redis, which stores transient streams, cannot be reached. Nothing was stored; try again."""
 
     status = 503
+
+
+class StreamDeleting(Conflict):
+    """The stream is to be deleted at `deletes_at`: it can be read, but takes no events, policies
+    and registrations. POST /v1/streams/{stream}/restore withdraws the deletion until then.
+    """
+
+    @classmethod
+    def of(cls, stream: str, deletes_at_us: int, **position: Any) -> "StreamDeleting":
+        """Return the error about one stream, with the end of its grace period."""
+        return cls(stream=stream, deletes_at=time_text(deletes_at_us), **position)
+
+
+class NotDeleting(Conflict):
+    """No deletion is scheduled, or its grace period has ended."""
+
+
+class OnHold(Conflict):
+    """The stream is under a legal hold, so it cannot be deleted; set `hold` to null first."""
+
+
+class StreamDeleted(EventHubError):
+    """The stream was deleted while it was read. A new stream of its name has other segments."""
+
+    status = 410
 
 
 class DurabilityFixed(EventHubError):

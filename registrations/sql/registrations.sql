@@ -14,8 +14,9 @@ RETURNING registrations
 UPDATE registration_owners SET registrations = registrations + %s WHERE client_id = %s
 
 -- name: streams_by_name
-SELECT id, name, durability = 'transient' AS transient, matching FROM streams
- WHERE (zone_id = %s OR zone_id IS NULL) AND name = ANY (%s)
+SELECT id, name, durability = 'transient' AS transient, matching, (extract(epoch FROM deletes_at) * 1000000)::bigint AS deletes_at_us
+  FROM streams
+ WHERE (zone_id = %s OR zone_id IS NULL) AND name = ANY (%s) AND deleted_at IS NULL
 
 -- name: stream_names
 SELECT id, name FROM streams WHERE id = ANY (%s)
@@ -113,7 +114,7 @@ SELECT key, id, deleted_at IS NULL AS live FROM registrations WHERE client_id = 
 -- The streams of a zone that an actor may listen to; null if there are more than `most`.
 WITH found AS (
     SELECT id FROM streams
-     WHERE (zone_id = %(zone_id)s OR zone_id IS NULL)
+     WHERE (zone_id = %(zone_id)s OR zone_id IS NULL) AND deleted_at IS NULL
        AND CASE WHEN name = 'system' THEN %(system)s ELSE name LIKE ANY (%(patterns)s::text[]) END
      LIMIT %(most)s + 1
 )

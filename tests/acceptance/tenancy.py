@@ -163,6 +163,11 @@ WRITES = (
     Row("POST /v1/jobs/retention/runs/{run}/apply", "/v1/jobs/retention/runs/<run>/apply",
         operator=True, body={}),
     Row("PUT /v1/streams/{stream}", STREAM, "manage", own=True, body={"segment_events_max": 7}),
+    *(Row(f"{method} {route}{after}", f"{path}{after}", "manage", own=True, body=body)
+      for route, path in (("/v1/channels/{channel}", "/v1/channels/more"),
+                          ("/v1/types/{domain}/{type}", "/v1/types/more/one"),
+                          ("/v1/streams/{stream}", STREAM))
+      for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<ticket>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),

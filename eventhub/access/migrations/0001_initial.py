@@ -98,6 +98,8 @@ class Migration(migrations.Migration):
                 ),
                 ("name", models.CharField(max_length=200)),
                 ("bit", models.SmallIntegerField()),
+                ("deletes_at", models.DateTimeField(null=True)),
+                ("deleted_at", models.DateTimeField(null=True)),
             ],
             options={
                 "db_table": "channels",

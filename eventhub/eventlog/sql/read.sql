@@ -71,5 +71,6 @@ SELECT (extract(epoch FROM appended_at) * 1000000)::bigint
   FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = %s
 
 -- name: find_stream
-SELECT id, zone_id, name, durability, keyed, undeclared, retain_events, retain_bytes, quench
-  FROM streams WHERE zone_id IS NOT DISTINCT FROM %s AND name = %s
+SELECT id, zone_id, name, durability, keyed, undeclared, retain_events, retain_bytes, quench,
+       (extract(epoch FROM deletes_at) * 1000000)::bigint AS deletes_at_us
+  FROM streams WHERE zone_id IS NOT DISTINCT FROM %s AND name = %s AND deleted_at IS NULL
