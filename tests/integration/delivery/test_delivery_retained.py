@@ -167,7 +167,7 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_p{group}"]
     endpoint = claims.CallbackEndpoint(7, "https://example.org/", b"", 1, "default", "native")
     loader = Loader("key", SystemClock())
-    [(body, _)] = await loader.load(connection, [claimed], {7: endpoint})
+    [(body, *_)] = await loader.load(connection, [claimed], {7: endpoint})
     assert body is not None
     posted = json.loads(body.content([1]).body)
     assert (posted["sequence"], posted["event"]["type"]) == (2, "between")

@@ -76,7 +76,7 @@ def old_day(world: World, attempts: int = 3) -> None:
     )
     world.sql(
         "INSERT INTO attempts SELECT '2020-01-01 10:00Z'::timestamptz + make_interval(secs => n),"
-        " 1, 7, 1, n, 0, 1, 'status', 500, 12, 'http://a', 'request', 'response'"
+        " 1, 7, 1, n, 1, 'status', 500, 12, 'http://a', 'request', 'response'"
         " FROM generate_series(1, %s) AS n",
         attempts,
     )

@@ -5,11 +5,11 @@ and its totals.
 from dataclasses import replace
 
 import pytest
-from registrations.matching.stream_matcher import Matching
 
 from eventhub.event.envelope import Event
 from registrations.matching.counting import CountingMatcher
 from registrations.matching.spec import Spec
+from registrations.matching.strategies import StreamStrategy
 
 EV1, EV2, EV3 = 1, 2, 3
 NV = (("nv1", "a"), ("nv2", "b"), ("nv3", "c"))
@@ -87,7 +87,7 @@ def test_the_work_of_a_forwarders_matcher_is_the_same_with_100_000_unrelated_reg
     strategy: str, touched: int
 ) -> None:
     """The others name the same attribute with other values."""
-    matcher = Matching(strategy).new()
+    matcher = StreamStrategy(strategy).new()
     for id in (EV1, EV2, EV3):
         matcher.add(id, (of(*NV[:id]),))
     loaded = 0
