@@ -27,13 +27,13 @@ class _Needed(NamedTuple):
     sequence: int
 
 
-async def needs(connection: Connection) -> dict[int, int]:
+async def lowest_needed_sequences(connection: Connection) -> dict[int, int]:
     """Return the lowest sequence of each stream that is not matched or fanned out completely."""
     rows = await fetch_all(connection, _Needed, SQL["needed"])
     return {row.stream_id: row.sequence for row in rows}
 
 
-async def release(connection: Connection, partition_id: int) -> bool:
+async def copy_pending_payloads(connection: Connection, partition_id: int) -> bool:
     """Copy the events of a partition to be dropped into pending deliveries; True when done."""
     values = {"partition_id": partition_id, "rows_max": limits.RETAINED_ROWS_MAX}
     while (await connection.execute(SQL["copy_events"], values)).rowcount:
@@ -41,7 +41,9 @@ async def release(connection: Connection, partition_id: int) -> bool:
     return True
 
 
-async def shed(archive: PartitionArchive | None, connection: Connection, low_space: bool) -> bool:
+async def drop_oldest_partition(
+    archive: PartitionArchive | None, connection: Connection, low_space: bool
+) -> bool:
     """Drop the oldest partition of deliveries whose events were removed: at once if it is empty,
     space is low, or there are too many such partitions. Pending deliveries move to another
     partition. The rows are archived first, if there is an archive; if space is low, they are

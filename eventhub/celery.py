@@ -14,12 +14,14 @@ from celery import Celery, signals
 from kombu import Queue
 
 from delivery.callbacks import claims
+from delivery.deletion import DataStores, Deletion
 from delivery.health.heartbeat import HeartbeatWriter
 from delivery.partitions.retire import run_retirement
 from eventhub.base import limits, logs
 from eventhub.base.broker import (
     ARCHIVE,
     BUILD_INDEXES,
+    DELETE_DUE,
     DELIVER,
     QUEUES,
     RUN_JOBS,
@@ -68,6 +70,7 @@ app.conf.update(
 _archiving = ArchiveProcess()
 _indexing = IndexBuilder(SystemClock())
 _purging = VersionPurge(SystemClock())
+_deletion = Deletion(SystemClock())
 _running = RunPerformer()
 progress.update(
     {ARCHIVE: _archiving.at_work, BUILD_INDEXES: _indexing.at_work, RUN_JOBS: _running.at_work}
@@ -135,6 +138,15 @@ def purge_versions() -> None:
     _purging.run(env.database_direct_url, Path(env.data))
 
 
+@app.task(name=DELETE_DUE, waits=True, max_retries=None)  # type: ignore[untyped-decorator]
+def delete_due() -> None:
+    """Delete the streams whose grace period has ended, and remove their data."""
+    env = read_env()
+    stores = DataStores(Path(env.data), env.archive_url, env.redis_url)
+    if _deletion.run(env.database_direct_url, stores) and env.redis_url:
+        delete_due.apply_async()
+
+
 @app.task(name=ARCHIVE)  # type: ignore[untyped-decorator]
 def archive() -> None:
     """Archive the sealed segments that are due."""
@@ -181,9 +193,12 @@ def _require_redis(**_: Any) -> None:
 
 @signals.worker_ready.connect  # type: ignore[untyped-decorator]
 def _look_for_jobs(sender: Any, **_: Any) -> None:
-    """Start the runs of a worker that ended, after their leases have expired."""
+    """Start the runs of a worker that ended, after their leases have expired, and continue its
+    deletions.
+    """
     if sender.app.amqp.queues.consume_from.get(QUEUES[RUN_JOBS]) and read_env().redis_url:
         run_jobs.apply_async(countdown=limits.JOB_LEASE_S + 1.0)
+        delete_due.apply_async()
 
 
 @signals.worker_shutting_down.connect  # type: ignore[untyped-decorator]

@@ -18,4 +18,4 @@ class RegistrationsConfig(AppConfig):
             parse_allowed(settings.ENV.callback_allow)
         except ValueError as error:
             raise ImproperlyConfigured(str(error)) from None
-        autodiscover_modules("receivers")
+        autodiscover_modules("signals")

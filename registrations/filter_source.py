@@ -6,6 +6,7 @@ names any other, and `filter` is its text or JSON (OIF-04, OIF-16).
 """
 
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple, TypedDict
 from uuid import UUID
 
@@ -13,17 +14,17 @@ import orjson
 from msgspec import Meta
 
 from eventhub.base.errors import EventHubError, InvalidField, MissingField
-from registrations.digest import digest_of, written_form
 from registrations.errors import SignatureMismatch
 from registrations.filters.errors import UnknownLanguage
 from registrations.filters.languages import ParsedFilter, parse
-from registrations.filters.normal import NormalForm, always, normal, normal_of_pairs
+from registrations.filters.normal import NormalForm, always, normal, normal_of_pairs, printed_parts
 from registrations.filters.pairs import FIELDS, parse_pairs
 from registrations.matching.cost import PAIR_INDEXED, FilterCost, cost_of, every_event_cost
 from registrations.matching.signatures import required_properties
 from registrations.matching.spec import Specs, spec_of, specs_of
 
 PAIRS = "pairs"
+_DIGEST_BYTES = 16
 READY = "ready"
 Fields = dict[str, Any]
 
@@ -84,12 +85,12 @@ class FilterSource(NamedTuple):
         prepared.
         """
         form = self.form()
-        return self._replace(written=written_form(form)) if len(form) == 1 else self
+        return self._replace(written=_written_form(form)) if len(form) == 1 else self
 
     def digest(self, client_id: int, stream_ids: Iterable[int]) -> UUID:
         """Return the digest of a registration with this filter. Raises the language's errors."""
-        written = written_form(self.form()) if self.written is None else self.written
-        return digest_of(client_id, stream_ids, written)
+        written = _written_form(self.form()) if self.written is None else self.written
+        return _digest_of(client_id, stream_ids, written)
 
     def budgets(self, strategies: Sequence[str]) -> tuple[int, ...]:
         """Return its cost for every event, by strategy. Raises the language's errors."""
@@ -222,3 +223,26 @@ def _checked(filter: FilterSource) -> FilterSource:
         else:
             error.field = f"filter.{error.field}" if error.field else "filter"
         raise
+
+
+def _written_form(form: NormalForm) -> bytes:
+    """Return canonical bytes of a normal form: equal only for equal forms."""
+    found = []
+    for alternative in printed_parts(form):
+        found.append(b"|")
+        for written, _ in alternative:
+            text = written.encode()
+            found.append(b"%d:%b" % (len(text), text))
+    return b"".join(found)
+
+
+def _digest_of(client_id: int, stream_ids: Iterable[int], written: bytes) -> UUID:
+    """Return a digest of a client, its streams and the canonical bytes of its filter.
+
+    It includes the client, so that one look-up finds the registrations of that client only.
+    """
+    digest = blake2b(digest_size=_DIGEST_BYTES)
+    for number in (client_id, *sorted(set(stream_ids))):
+        digest.update(b"%d," % number)
+    digest.update(written)
+    return UUID(bytes=digest.digest())

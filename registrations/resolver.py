@@ -12,6 +12,7 @@ import orjson
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.base.errors import EventHubError, UnknownStream
+from eventhub.eventlog.errors import StreamDeleting
 from registrations import statements
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
 from registrations.filter_source import FilterSource, changed_filter, same_filter, stored_filter
@@ -81,7 +82,7 @@ class Resolver:
     def stream_ids(self, names: Sequence[str]) -> list[int]:
         """Return the ids of streams. Raises Forbidden and UnknownStream at the name's position."""
         self.look_up(names)
-        return [stream.id for stream in self._named(names, None)]
+        return [stream.id for stream in self._named(names, None, known=names)]
 
     def new_definition(self, item: NewRegistration) -> RegistrationDefinition:
         """Return the definition of a new registration."""
@@ -108,7 +109,7 @@ class Resolver:
         """Return the definition of a registration on `streams` after a change."""
         given = change.given
         endpoint = change.endpoint if "endpoint" in given else found.endpoint_id
-        named = self._named(change.streams or streams, endpoint)
+        named = self._named(change.streams or streams, endpoint, known=streams)
         ids = tuple(stream.id for stream in named)
         filter = changed_filter(stored_filter(found.language, found.filter_json), change.filter)
         filter.require_signature(change.signature)
@@ -127,13 +128,21 @@ class Resolver:
             expensive=() if suspended else _expensive(filter, named),
         )
 
-    def _named(self, names: Sequence[str], endpoint: int | None) -> list[RegistrationStream]:
+    def _named(
+        self, names: Sequence[str], endpoint: int | None, known: Sequence[str] = ()
+    ) -> list[RegistrationStream]:
+        """Return the streams. One that is to be deleted is refused unless the registration names it
+        already (`known`).
+        """
         for at, name in enumerate(names):
             refused = self._refused.get(name)
             if refused is not None:
                 refused.field = f"streams.{at}"
                 raise refused
         streams = [self._streams[name] for name in names]
+        for at, stream in enumerate(streams):
+            if stream.deletes_at_us is not None and stream.name not in known:
+                raise StreamDeleting.of(stream.name, stream.deletes_at_us, field=f"streams.{at}")
         if endpoint is None:
             return streams
         if endpoint not in self._endpoints:

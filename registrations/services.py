@@ -15,7 +15,8 @@ from eventhub.base import limits
 from eventhub.base.errors import EventHubError, LimitReached, NotFound
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
-from registrations import models, statements
+from registrations import statements
+from registrations.announcements import RegistrationChanged
 from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.filter_budget import EvaluationBudget
@@ -77,18 +78,8 @@ class ChangePlan:
     def _add(
         self, type: str, version: VersionRow, streams: Iterable[int], names: Mapping[int, str]
     ) -> None:
-        attributes = {
-            "client": self.owner.name,
-            "registration": version.registration,
-            "version": version.number,
-            "barrier": self._barrier,
-            "streams": [names[id] for id in streams],
-            "suspended": version.definition.suspended,
-            "group": version.definition.group,
-            "key": version.key,
-        }
-        resource = _resource(self.actor, version.registration)
-        self.announcements.append(Announcement(type, attributes, resource))
+        change = RegistrationChanged(self.actor.zone_id, self.owner.name, version, self._barrier)
+        self.announcements.append(change.announcement(type, [names[id] for id in streams]))
         self._streams.update(streams)
 
 
@@ -159,31 +150,6 @@ def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -
         plan.ends.append(found)
         plan.store(names)
         plan.announce()
-
-
-def end_client(*, client_id: int, client: str) -> list[Announcement]:
-    """End the registrations, groups and endpoints of a client whose row is locked, at one barrier.
-    The heads stay locked, so the caller only appends the returned announcements after it.
-    """
-    connection = raw_connection()
-    if statements.lock_owner(connection, client_id) is None:
-        return []
-    announcements: list[Announcement] = []
-    barrier = statements.new_barrier(connection)
-    live = models.Registration.objects.live().filter(client_id=client_id)
-    ids = [*live.values_list("pk", flat=True)]
-    streams = statements.end_versions(connection, ids, barrier)
-    if ids:
-        statements.end(connection, ids)
-        statements.count(connection, client_id, -len(ids))
-        several = {"registration": None, "registrations": len(ids), "barrier": barrier}
-        announcements.append(Announcement("registration.deleted", {"client": client, **several}))
-    endpoints = statements.delete_groups_and_endpoints(connection, client_id)
-    if endpoints:
-        attributes = {"client": client, "endpoint": None, "endpoints": endpoints}
-        announcements.append(Announcement("endpoint.deleted", attributes))
-    statements.fill_barrier(connection, barrier, streams)
-    return announcements
 
 
 def lock_owner_with_room(client_id: int, count: int) -> int:

@@ -6,11 +6,12 @@ from django.dispatch import receiver
 
 from eventhub.access.models import Client
 from eventhub.accounts.services import client_ending
+from eventhub.api.announcements import raw_connection
 from eventhub.eventlog.system import Announcement
-from registrations.services import end_client
+from registrations.client_deletion import end_client
 
 
 @receiver(client_ending, dispatch_uid="registrations of a client end with it")
 def end_registrations(sender: type[Client], client: Client, **more: Any) -> list[Announcement]:
     """End the client's registrations in the transaction that deletes the client."""
-    return end_client(client_id=client.pk, client=client.name)
+    return end_client(raw_connection(), client_id=client.pk, client=client.name)

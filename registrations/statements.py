@@ -94,6 +94,7 @@ class RegistrationStream(NamedTuple):
     name: str
     transient: bool
     matching: str  # the strategy
+    deletes_at_us: int | None = None  # the end of the grace period of its deletion, if scheduled
 
 
 class _StreamName(NamedTuple):

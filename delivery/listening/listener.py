@@ -83,10 +83,11 @@ class StreamListener:
         """Start a listener of a client.
 
         `state` carries its name and window; its filter is set here. Raises Forbidden,
-        UnknownStream, UnknownChannel, UnknownRegistration, and what Log.follow raises.
+        StreamDeleting, UnknownStream, UnknownChannel, UnknownRegistration, and those of Log.follow.
         """
         principal.require_listen(request.stream)
         info = await services.authorizer.stream(principal, request.stream)
+        request.require_events(info)
         state = state or ListenerState("", request.stream, ListenerFilter())
         hierarchy = ZoneHierarchy(services.types, info.zone_id)
         filter = await compile_filter(services.authorizer, principal, request)
@@ -154,8 +155,8 @@ class StreamListener:
         await self._following.aclose()
         await self._interest.aclose()
 
-    def started(self) -> dict[str, Any]:
-        """Return the message that the listener has started, and where."""
+    def mark_started(self) -> dict[str, Any]:
+        """Mark the start at the follower's position, and return the message that says so."""
         message = self.state.start(self._follower.position)
         if self._request.history:
             self.state.started_head = _NEVER_LIVE
@@ -171,13 +172,14 @@ class StreamListener:
         self._waker = waker
         self._follower.ring.wakers.add(waker)
 
-    def authenticate(self, principal: Principal) -> None:
-        """Apply the current rights of the principal. Raises Forbidden if it may not listen."""
+    async def authenticate(self, principal: Principal) -> None:
+        """Apply the current rights of the principal. Raises Forbidden, StreamDeleted."""
         principal.require_listen(self.info.name)
+        await self._services.authorizer.require_present(principal, self.info)
         self.state.filter = self.state.filter.for_principal(principal)
 
     def unwatch(self) -> None:
-        """Remove the waker; a waker shared with other listeners must be given to them again."""
+        """Remove the waker; other listeners that share it must be given it again."""
         if self._waker is not None:
             self._follower.ring.wakers.discard(self._waker)
 
@@ -357,9 +359,8 @@ class StreamListener:
         if self._waker is not None:
             self._follower.ring.wakers.add(self._waker)
         await old.aclose()
-        position = self._follower.position
-        self.cursor = position.cursor
-        self.started()
+        self.cursor = self._follower.position.cursor
+        self.mark_started()
 
     async def _pass_gap(self, error: Gone) -> None:
         """Report missing events and continue after them, if so requested; else raise the error."""
@@ -376,8 +377,7 @@ class StreamListener:
         self._trail.skip_gap(self._actual_start("gap"), self.cursor)
 
     def _report_gap(self, error: Gone, then: str, more: dict[str, Any]) -> None:
-        message = refusal(error, self.state.name or None)
-        self._notices.append({**message, "then": then, **more})
+        self._notices.append({**refusal(error, self.state.name or None), "then": then, **more})
 
     def _has_snapshot(self) -> bool:
         return self.info.keyed and not self._request.registrations

@@ -112,7 +112,7 @@ class SocketPump(Reader):
         try:
             self.socket.require_affordable(state.filter)
             notices = listener.notices(self._form)
-            await self._send([*notices, self._form.message(listener.started())])
+            await self._send([*notices, self._form.message(listener.mark_started())])
         except BaseException:
             await listener.close()
             raise
@@ -156,7 +156,7 @@ class SocketPump(Reader):
         await self._watches.recheck(self.principal)
         for listener in list(self._listeners.values()):
             try:
-                listener.authenticate(self.principal)
+                await listener.authenticate(self.principal)
             except EventHubError as error:
                 await self._refuse(listener, error)
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from eventhub.base.errors import BodyNotFilterable, InvalidField
+from eventhub.eventlog.errors import StreamDeleting
 from eventhub.eventlog.read import Start
+from eventhub.eventlog.stored import StreamInfo
 from registrations.filters.pairs import Pairs, parse_pairs
 
 SnapshotMode = Literal["gap", "always", "never"]
@@ -25,6 +27,13 @@ class ListenRequest(NamedTuple):
     history: bool = False  # replay stored events on demand, regardless of the start
     signature: bool = False  # show the signature of each event (FOX-17)
     transport: str = "local"  # for the record alone (audit_trail.py)
+
+    def require_events(self, stream: StreamInfo) -> None:
+        """Raise StreamDeleting if the listener would wait for events of a stream that takes none
+        any more, because it is to be deleted.
+        """
+        if stream.deletes_at_us is not None and self.start == "now":
+            raise StreamDeleting.of(stream.name, stream.deletes_at_us, field="from")
 
 
 class EventSelection(NamedTuple):

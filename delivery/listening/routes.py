@@ -209,7 +209,7 @@ async def _events(served: ServedRequest) -> AsyncGenerator[bytes, None]:
     form, reader, listener = SseFrames(), served.reader, served.listener
     reader.waits_for_database = True
     reader.last_message = form.message({"op": "resume", "reason": "slow_reader"})
-    head = [*listener.notices(form), form.message(listener.started())]
+    head = [*listener.notices(form), form.message(listener.mark_started())]
     yield b"retry: %d\n\n%b" % (limits.SSE_RETRY_MS, b"".join(head))
     size = BatchLimits(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
     pings, waited = reader.pings_due, False

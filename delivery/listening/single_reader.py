@@ -64,7 +64,7 @@ async def _filled(reader: SingleReader, listener: StreamListener) -> bool:
             elif not await reader.confirmed():
                 return False
             if reader.principal is not before:
-                listener.authenticate(reader.principal)
+                await listener.authenticate(reader.principal)
             filled = await listener.fill()
         except DatabaseUnavailable:
             reader.waiting = True

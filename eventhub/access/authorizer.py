@@ -34,6 +34,7 @@ from eventhub.base.errors import (
 )
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.event.envelope import DEFAULT_MASK
+from eventhub.eventlog.errors import StreamDeleted
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import find_stream
 from eventhub.eventlog.stored import StreamInfo
@@ -44,7 +45,7 @@ log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
 _SYSTEM = StreamInfo(SYSTEM_STREAM_ID, None, "system")
-_CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s"
+_CHANNELS = "SELECT name, bit FROM channels WHERE zone_id = %s AND deleted_at IS NULL"
 
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ class Authorizer:
         self._system: Follower | None = None
         self._keys: dict[bytes, Principal] = {}  # by digest of the credential
         self._streams: dict[tuple[int, str], StreamInfo] = {}
-        self._channels: dict[int, dict[str, int]] = {}  # zone -> name -> bit; names keep their bit
+        self._channels: dict[int, dict[str, int]] = {}  # zone -> name -> bit; a name keeps its bit
         self._lookups: dict[Any, _Lookup] = {}  # in progress, by key
         self.changes = 0  # rises with every change of a key; sockets then authenticate again
         self.wakers: set[asyncio.Event] = set()  # set with each change
@@ -134,6 +135,15 @@ class Authorizer:
             found = await self._once(key, lambda: self._find_stream(*key))
         return found
 
+    async def require_present(self, principal: Principal, stream: StreamInfo) -> None:
+        """Raise StreamDeleted if the stream was deleted, also if there is a new one of its name."""
+        try:
+            found = await self.stream(principal, stream.name)
+        except UnknownStream as error:
+            raise StreamDeleted from error
+        if found.id != stream.id:
+            raise StreamDeleted
+
     async def _find_stream(self, zone_id: int, name: str) -> StreamInfo:
         streams = self._streams
         async with reading(self._log.lookups) as connection:
@@ -145,7 +155,7 @@ class Authorizer:
 
     async def mask(self, zone_id: int, names: Iterable[str]) -> int:
         """Return the tag mask of channel names in a zone. Raises UnknownChannel."""
-        bits = self._channels.get(zone_id, {})
+        bits = self._channels.get(zone_id, {}) if self.fresh() else {}
         mask = 0
         for name in names:
             if name == "default":
@@ -174,13 +184,16 @@ class Authorizer:
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     def _apply(self, type: str) -> None:
-        if type.startswith(("key.", "client.", "zone.")):
+        if type.startswith(("key.", "client.", "zone.")) or type == "stream.deleted":
             self._forget_all()
         elif type.startswith("stream."):
             self._streams = {}  # a look-up in progress writes to the old dict
+        elif type == "channel.deleted":
+            self._channels = {}
 
     def _forget_all(self) -> None:
         self._streams = {}
+        self._channels = {}
         self._keys.clear()
         self.changes += 1
         for waker in self.wakers:
@@ -238,10 +251,11 @@ class Authorizer:
         return narrow(operator_of(row, self._clock), claims)
 
     async def _load_channels(self, zone_id: int) -> dict[str, int]:
+        channels = self._channels
         async with reading(self._log.lookups) as connection:
             cursor = await connection.execute(_CHANNELS, (zone_id,))
             bits = dict(await cursor.fetchall())
-        self._channels[zone_id] = bits
+        channels[zone_id] = bits
         return bits
 
 

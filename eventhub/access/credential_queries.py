@@ -45,7 +45,7 @@ OPERATOR_GRANTS = (Grant("listen", "*"), Grant("manage", "*"))
 FIND_LOGIN: LiteralString = """
     SELECT u.id, u.username, z.id, z.name
     FROM auth_user u
-    JOIN zones z ON z.id = %s
+    JOIN zones z ON z.id = %s AND z.deleted_at IS NULL
     WHERE u.id = %s AND u.is_active AND u.is_staff
       AND EXISTS (
         SELECT FROM django_session s

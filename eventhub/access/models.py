@@ -12,7 +12,11 @@ from eventhub.base import limits
 class Zone(models.Model):
     """A tenant. No data crosses zones."""
 
+    # for ever: events of `system` name the zone, and a new one of the name would see them
     name = models.CharField(max_length=limits.NAME_CHARS_MAX, unique=True)
+    deletes_at = models.DateTimeField(null=True)  # end of the grace period of its deletion, if any
+    deleted_at = models.DateTimeField(null=True)
+    erased_at = models.DateTimeField(null=True)  # when the last of its data was removed
 
     class Meta:
         db_table = "zones"
@@ -71,6 +75,9 @@ class Channel(models.Model):
     zone = models.ForeignKey(Zone, models.PROTECT)
     name = models.CharField(max_length=limits.NAME_CHARS_MAX)
     bit = models.SmallIntegerField()
+    deletes_at = models.DateTimeField(null=True)  # end of the grace period of its deletion, if any
+    # from then on no event can name it; the row keeps the bit for stored events that carry it
+    deleted_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "channels"

@@ -15,8 +15,13 @@ NO_CLIENT = (
 )
 
 
+def list_zones() -> "models.QuerySet[Zone]":
+    """Select the zones that are not deleted."""
+    return Zone.objects.filter(deleted_at__isnull=True)
+
+
 def find_zone(*, name: str) -> Zone:
-    found = Zone.objects.filter(name=name).first()
+    found = list_zones().filter(name=name).first()
     if found is None:
         raise NotFound("There is no such zone.", field="zone")
     return found
@@ -55,6 +60,13 @@ def live_clients(*, zone_id: int) -> "models.QuerySet[Client]":
 
 def list_channels(*, zone_id: int) -> list[Channel]:
     """Return the channels of a zone by bit, at most 64; the last is `default`, which has no row."""
+    return [one for one in channels_ever(zone_id=zone_id) if one.deleted_at is None]
+
+
+def channels_ever(*, zone_id: int) -> list[Channel]:
+    """Return the channels like `list_channels`, with the deleted ones, whose bits stored events may
+    carry.
+    """
     defined = Channel.objects.filter(zone_id=zone_id).order_by("bit")
     return [*defined, Channel(name=DEFAULT_CHANNEL, bit=63)]
 

@@ -15,13 +15,17 @@ from eventhub.access import selectors
 from eventhub.access.credential_queries import OPERATOR_GRANTS
 from eventhub.access.keys import is_public_id
 from eventhub.access.models import ApiKey, Channel, Client, Zone
+from eventhub.access.names import valid_name
 from eventhub.access.tokens import Claims, TokenClaims
 from eventhub.accounts import keys, login, serializers, services
+from eventhub.api.grace import GRACE, read_grace
 from eventhub.api.json import LoginJSONParser
 from eventhub.api.pagination import WholeList
 from eventhub.api.permissions import AllowAnyone, IsOperator, IsZoneManager
 from eventhub.api.resource import ResourceView, operation
+from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
+from eventhub.eventlog.errors import NotDeleting, OnHold
 
 
 class Zones(ResourceView):
@@ -32,10 +36,39 @@ class Zones(ResourceView):
     queryset = Zone.objects.all()
     serializer_class = serializers.ZoneSerializer
     ordering = ("name",)
+    lookup_field = lookup_url_kwarg = "name"
+
+    @property
+    def key(self) -> str:
+        return valid_name(self.kwargs["name"], field="name")
+
+    def get_queryset(self) -> QuerySet[Zone]:
+        return selectors.list_zones()
 
     @operation("Create a zone", errors.Conflict, body=serializers.NewZoneSerializer)
     def perform_create(self, body: dict[str, Any]) -> Zone:
         return services.create_zone(**body)
+
+    @operation(
+        "Schedule the deletion of a zone, after a grace period",
+        *(errors.InvalidField, OnHold),
+        parameters=(GRACE,),
+        response=serializers.ZoneSerializer,
+        status=202,
+    )
+    def destroy(self, request: Request, **kwargs: Any) -> Response:
+        grace_s = read_grace(request)
+        return self.answer(services.schedule_zone_deletion(name=self.key, grace_s=grace_s))
+
+
+class RestoredZone(Zones):
+    """A zone whose scheduled deletion is withdrawn."""
+
+    @operation(
+        "Withdraw the scheduled deletion of a zone", NotDeleting, body=EmptySerializer, status=200
+    )
+    def perform_create(self, body: dict[str, Any]) -> Zone:
+        return services.withdraw_zone_deletion(name=self.key)
 
 
 class Clients(ResourceView):
@@ -97,6 +130,37 @@ class Channels(ResourceView):
         return services.define_channel(
             zone_id=self.actor.zone_id, name=self.key, bit=body["mask"], if_match=self.if_match
         )
+
+    @operation(
+        "Schedule the deletion of a channel, after a grace period",
+        errors.InvalidField,
+        parameters=(GRACE,),
+        permissions=(IsZoneManager,),
+        response=serializers.ChannelSerializer,
+        status=202,
+    )
+    def destroy(self, request: Request, **kwargs: Any) -> Response:
+        found = services.schedule_channel_deletion(
+            zone_id=self.actor.zone_id,
+            name=self.key,
+            grace_s=read_grace(request),
+            if_match=self.if_match,
+        )
+        return self.answer(found)
+
+
+class RestoredChannel(Channels):
+    """A channel whose scheduled deletion is withdrawn."""
+
+    @operation(
+        "Withdraw the scheduled deletion of a channel",
+        NotDeleting,
+        body=EmptySerializer,
+        permissions=(IsZoneManager,),
+        status=200,
+    )
+    def perform_create(self, body: dict[str, Any]) -> Channel:
+        return services.withdraw_channel_deletion(zone_id=self.actor.zone_id, name=self.key)
 
 
 class Keys(ResourceView):

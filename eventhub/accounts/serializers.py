@@ -25,7 +25,10 @@ from eventhub.base import limits
 class ZoneSerializer(AnswerSerializer):
     class Meta:
         model = Zone
-        fields = ("name",)
+        fields = ("name", "deletes_at")
+        extra_kwargs = {  # noqa: RUF012 (DRF's own form)
+            "deletes_at": {"help_text": "The end of its grace period; null: no deletion."}
+        }
 
 
 class NewZoneSerializer(Serializer):
@@ -110,7 +113,10 @@ class ChannelSerializer(ChangedSerializer, AnswerSerializer):
 
     class Meta:
         model = Channel
-        fields = ("name", "mask", "bit", "changed")
+        fields = ("name", "mask", "bit", "deletes_at", "changed")
+        extra_kwargs = {  # noqa: RUF012 (DRF's own form)
+            "deletes_at": {"help_text": "The end of its grace period; null: no deletion."}
+        }
 
     def get_mask(self, channel: Channel) -> str:
         return str(1 << channel.bit)

@@ -12,17 +12,27 @@ from django.utils import timezone
 
 from eventhub.access import credentials
 from eventhub.access.credentials import DemoAccess
-from eventhub.access.grants import ACTIONS, Grant
+from eventhub.access.grants import ACTIONS, SYSTEM, Grant
 from eventhub.access.keys import digest_of
 from eventhub.access.models import Channel, Client, Zone
 from eventhub.access.principal import Actor
-from eventhub.access.selectors import DEFAULT_CHANNEL, live_clients, lock_client
+from eventhub.access.selectors import (
+    DEFAULT_CHANNEL,
+    find_zone,
+    list_zones,
+    live_clients,
+    lock_client,
+)
 from eventhub.accounts import keys
 from eventhub.api.announcements import announce_all, change_of, raw_connection
+from eventhub.api.grace import end_of_grace, rfc3339
 from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
-from eventhub.base.errors import ChannelConflict, Conflict, LimitReached, NotFound
+from eventhub.base.broker import DELETE_DUE, request_task
+from eventhub.base.errors import ChannelConflict, Conflict, Forbidden, LimitReached, NotFound
 from eventhub.eventlog import streams
+from eventhub.eventlog.errors import NotDeleting, OnHold, ZoneDeleting
+from eventhub.eventlog.models import Stream
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import Announcement
@@ -48,6 +58,45 @@ def create_zone(*, name: str) -> Zone:
     return zone
 
 
+def schedule_zone_deletion(*, name: str, grace_s: int | None) -> Zone:
+    """Schedule the deletion of a zone with everything in it. Repeated without a time it changes
+    nothing. Raises NotFound, OnHold with the `streams` under a hold.
+    """
+    with transaction.atomic():
+        zone = _lock_zone_by_name(name)
+        streams.lock_system(raw_connection())  # no hold is set meanwhile
+        held = [*Stream.objects.filter(zone=zone, deleted_at=None).exclude(hold=None)]
+        if held:
+            raise OnHold(streams=sorted(one.name for one in held))
+        if zone.deletes_at is None or grace_s is not None:
+            zone.deletes_at = end_of_grace(grace_s)
+            zone.save(update_fields=["deletes_at"])
+            ends = {"deletes_at": rfc3339(zone.deletes_at)}
+            scheduled = Announcement("zone.deletion.scheduled", ends)
+            announce_all(zone=name, announcements=[scheduled])
+    if grace_s == 0:
+        request_task(DELETE_DUE)
+    return zone
+
+
+def withdraw_zone_deletion(*, name: str) -> Zone:
+    """Withdraw the scheduled deletion of a zone. Raises NotFound, NotDeleting."""
+    with transaction.atomic():
+        zone = _lock_zone_by_name(name)
+        if zone.deletes_at is None or zone.deletes_at <= timezone.now():
+            raise NotDeleting(field="name")
+        zone.deletes_at = None
+        zone.save(update_fields=["deletes_at"])
+        announce_all(zone=name, announcements=[Announcement("zone.deletion.withdrawn", {})])
+    return zone
+
+
+def _lock_zone_by_name(name: str) -> Zone:
+    if name in ("default", SYSTEM):
+        raise Forbidden("The zone `default` and the stream `system` cannot be deleted.")
+    return lock_zone(zone_id=find_zone(name=name).pk)
+
+
 def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Client:
     """Create a client. Raises Conflict if the name is taken, LimitReached.
 
@@ -55,6 +104,7 @@ def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Cli
     """
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
+        require_kept(zone)
         clients = live_clients(zone_id=zone.pk)
         if clients.filter(name=name).exists():
             raise Conflict(
@@ -106,7 +156,8 @@ def define_channel(
 ) -> tuple[Channel, bool]:
     """Define a channel: a name for a bit of the zone. Return it, and True if it is new.
 
-    Idempotent; a channel keeps its bit for ever (EMC-19). Raises ChannelConflict.
+    Idempotent; a channel keeps its bit for ever (EMC-19), also after its deletion: stored events
+    carry it. A deleted channel is defined again with the same bit. Raises ChannelConflict.
     """
     if name == DEFAULT_CHANNEL:
         raise ChannelConflict("The channel `default` is bit 63 in every zone.", field="name")
@@ -115,28 +166,83 @@ def define_channel(
         taken = Channel.objects.filter(zone=zone)
         found = taken.filter(name=name).first()
         resource = Resource("channel", zone_id, name)
-        require_unchanged(resource, if_match, exists=found is not None)
-        if found is not None and found.bit == bit:
+        live = found is not None and found.deleted_at is None
+        require_unchanged(resource, if_match, exists=live)
+        if found is not None and found.bit == bit and live:
             return found, False
-        if found is not None:
+        if found is not None and found.bit != bit:
             raise ChannelConflict(
                 f"The channel has the mask {1 << found.bit}, which cannot change.", field="mask"
             )
         other = taken.filter(bit=bit).first()
-        if other is not None:
-            raise ChannelConflict(f"The channel `{other.name}` has this mask.", field="mask")
-        channel = Channel.objects.create(zone=zone, name=name, bit=bit)
+        if other is not None and other.name != name:
+            state = "has" if other.deleted_at is None else "is deleted, and stored events carry"
+            raise ChannelConflict(f"The channel `{other.name}` {state} this mask.", field="mask")
+        require_kept(zone)
+        channel = found or Channel(zone=zone, name=name, bit=bit)
+        channel.deletes_at = channel.deleted_at = None
+        channel.save()
         defined = change_of("channel.defined", zone_id, name, mask=str(1 << bit))
         announce_all(zone=zone.name, announcements=[defined])
     return channel, True
 
 
+def schedule_channel_deletion(
+    *, zone_id: int, name: str, grace_s: int | None, if_match: int | None = None
+) -> Channel:
+    """Schedule the deletion of a channel: nothing changes before its end. Repeated without a time
+    it changes nothing. Raises NotFound.
+    """
+    with transaction.atomic():
+        zone, channel = _lock_channel(zone_id, name)
+        require_unchanged(Resource("channel", zone_id, name), if_match)
+        if channel.deletes_at is None or grace_s is not None:
+            channel.deletes_at = end_of_grace(grace_s)
+            channel.save(update_fields=["deletes_at"])
+            ends = rfc3339(channel.deletes_at)
+            scheduled = change_of("channel.deletion.scheduled", zone_id, name, deletes_at=ends)
+            announce_all(zone=zone.name, announcements=[scheduled])
+    if grace_s == 0:
+        request_task(DELETE_DUE)
+    return channel
+
+
+def withdraw_channel_deletion(*, zone_id: int, name: str) -> Channel:
+    """Withdraw the scheduled deletion of a channel. Raises NotFound, NotDeleting."""
+    with transaction.atomic():
+        zone, channel = _lock_channel(zone_id, name)
+        if channel.deletes_at is None or channel.deletes_at <= timezone.now():
+            raise NotDeleting(channel=name)
+        channel.deletes_at = None
+        channel.save(update_fields=["deletes_at"])
+        withdrawn = change_of("channel.deletion.withdrawn", zone_id, name)
+        announce_all(zone=zone.name, announcements=[withdrawn])
+    return channel
+
+
+def _lock_channel(zone_id: int, name: str) -> tuple[Zone, Channel]:
+    if name == DEFAULT_CHANNEL:
+        raise Forbidden("The channel `default` is bit 63 in every zone and cannot be deleted.")
+    zone = lock_zone(zone_id=zone_id)
+    channel = Channel.objects.filter(zone=zone, name=name, deleted_at=None).first()
+    if channel is None:
+        raise NotFound("This zone has no such channel.", field="channel")
+    return zone, channel
+
+
 def lock_zone(*, zone_id: int) -> Zone:
     """Return the zone, locked until the end of the transaction, so that counts in it are exact."""
-    zone = Zone.objects.select_for_update(no_key=True).filter(pk=zone_id).first()
+    zones = list_zones().select_for_update(no_key=True)
+    zone = zones.filter(pk=zone_id).first()
     if zone is None:
         raise NotFound("There is no such zone.", field="zone")
     return zone
+
+
+def require_kept(zone: Zone) -> None:
+    """Raise ZoneDeleting if the deletion of the zone is scheduled: it gets nothing new."""
+    if zone.deletes_at is not None:
+        raise ZoneDeleting(zone=zone.name, deletes_at=rfc3339(zone.deletes_at))
 
 
 def ensure_demo(credentials_file: Path) -> DemoAccess:

@@ -19,6 +19,7 @@ throttled = ThrottledLog(get_logger(__name__))
 ARCHIVE = "eventlog.archive"
 BUILD_INDEXES = "registrations.build_indexes"
 RUN_JOBS = "jobs.run"
+DELETE_DUE = "deletion.run"
 
 
 class RedisOff(Unavailable):

@@ -97,6 +97,14 @@ RETAIN_AGE_S_MAX = 100 * 366 * 24 * 3600  # what an archive law may require
 ACTION_CHARS_MAX = 200  # the id of an action, in a header and in each event that it causes
 RESTATE_KEYS_MAX = 200  # announced again in one transaction: it locks the head for some 10 ms
 
+# --- deletion ---
+DELETION_GRACE_S_DEFAULT = 7 * 24 * 3600  # a mistake is noticed within a week
+DELETION_GRACE_S_MAX = 90 * 24 * 3600  # longer, it is a plan and no deletion
+DELETION_RUN_S_MAX = 20.0  # one run of the task, which then makes way for others
+DELETIONS_AT_ONCE = 100  # looked up by one run; the next one finds more
+ERASE_ROWS_MAX = 5_000  # removed or examined by one statement: some 50 ms
+END_REGISTRATIONS_MAX = 500  # of one client in one transaction, under the lock of its session
+
 # --- retention ---
 PARTITION_BYTES_MIN = 4 * 1024 * 1024  # a smaller partition is mostly its own index pages
 PARTITIONS_PER_CAPACITY = 16  # in a quota or on a disk: one dropped partition is a small part

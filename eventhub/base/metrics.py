@@ -197,6 +197,10 @@ DISK_FREE_BYTES = Gauge(
     "Free space on the disk that holds the data folder.",
     multiprocess_mode="livemin",
 )
+DELETIONS = Counter("eventhub_deletions", "Resources deleted after their grace period.", ["kind"])
+ERASED_EVENTS = Counter(
+    "eventhub_erased_events", "Events of deleted streams that were removed from the database."
+)
 DROPPED_EVENTS = Counter(
     "eventhub_dropped_events", "Events dropped with their segments, by reason.", ["reason"]
 )

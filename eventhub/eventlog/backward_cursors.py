@@ -6,7 +6,7 @@ Events are read forward only (read.py): a page backward is read from an earlier 
 
 from typing import NamedTuple
 
-from eventhub.base.errors import LogHole
+from eventhub.eventlog.errors import StreamDeleted
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Cursor, StreamInfo
 from eventhub.postgresql import queries
@@ -50,7 +50,7 @@ async def stream_ends(log: Log, stream: StreamInfo) -> StreamEnds:
         query = cursor_of(connection, StreamEnds)
         found = await (await query.execute(SQL["ends"], (stream.id,))).fetchone()
     if found is None:
-        raise LogHole("The stream has no head.", stream_id=stream.id)
+        raise StreamDeleted
     return found
 
 

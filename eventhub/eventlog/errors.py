@@ -1,6 +1,9 @@
 """Errors of the log and its archive, part of the tree of eventhub/base/errors.py. Plain module."""
 
-from eventhub.base.errors import EventHubError
+from typing import Any
+
+from eventhub.base.errors import Conflict, EventHubError
+from eventhub.event.json_codec import time_text
 
 
 class Changed(EventHubError):
@@ -27,6 +30,40 @@ class TransientUnavailable(EventHubError):
     """Redis, which stores transient streams, cannot be reached. Nothing was stored; try again."""
 
     status = 503
+
+
+class StreamDeleting(Conflict):
+    """The stream is to be deleted at `deletes_at`: it can be read, but takes no events, policies
+    and registrations. POST /v1/streams/{stream}/restore withdraws the deletion until then, or POST
+    /v1/zones/{name}/restore that of its zone.
+    """
+
+    @classmethod
+    def of(cls, stream: str, deletes_at_us: int, **position: Any) -> "StreamDeleting":
+        """Return the error about one stream, with the end of its grace period."""
+        return cls(stream=stream, deletes_at=time_text(deletes_at_us), **position)
+
+
+class ZoneDeleting(Conflict):
+    """The zone is to be deleted at `deletes_at`, so it gets nothing new. An operator withdraws the
+    deletion until then with POST /v1/zones/{name}/restore.
+    """
+
+
+class NotDeleting(Conflict):
+    """No deletion is scheduled, or its grace period has ended."""
+
+
+class OnHold(Conflict):
+    """A stream is under a legal hold, so neither it nor its zone can be deleted; set `hold` to null
+    first.
+    """
+
+
+class StreamDeleted(EventHubError):
+    """The stream was deleted while it was read. A new stream of its name has other segments."""
+
+    status = 410
 
 
 class DurabilityFixed(EventHubError):

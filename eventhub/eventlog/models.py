@@ -108,12 +108,31 @@ class Stream(models.Model):
     )
     boot_sequence = BigIntegerField(null=True)
     created_at = DateTimeField(db_default=TransactionNow())
+    deletes_at = DateTimeField(
+        null=True, db_comment="the end of the grace period of its deletion; null: not scheduled"
+    )
+    deleted_at = DateTimeField(
+        null=True, db_comment="when that ended; the name is free, and the row has no head"
+    )
+    erased_at = DateTimeField(null=True, db_comment="when the last of its data was removed")
+    erased_events = BigIntegerField(db_default=0, db_comment="events that were removed so far")
+    erased_deliveries = BigIntegerField(
+        db_default=0, db_comment="deliveries that were removed so far"
+    )
+    erased_pending = BigIntegerField(
+        db_default=0, db_comment="the part of these that was neither delivered nor dead-lettered"
+    )
 
     class Meta:
         db_table = "streams"
         db_table_comment = "named logs with their policies"
         constraints = (
-            UniqueConstraint(fields=["zone", "name"], nulls_distinct=False, name="streams_by_name"),
+            UniqueConstraint(
+                fields=["zone", "name"],
+                condition=Q(deleted_at__isnull=True),
+                nulls_distinct=False,
+                name="streams_by_name",
+            ),
             CheckConstraint(
                 condition=Q(durability__in=["sync", "async", "transient"]),
                 name="streams_durability",
@@ -121,6 +140,13 @@ class Stream(models.Model):
             CheckConstraint(condition=Q(on_lag__in=["keep", "drop"]), name="streams_on_lag"),
             CheckConstraint(
                 condition=Q(undeclared__in=["accept", "refuse"]), name="streams_undeclared"
+            ),
+        )
+        indexes = (
+            Index(
+                fields=["deletes_at"],
+                condition=Q(deletes_at__isnull=False, erased_at__isnull=True),
+                name="streams_deleting",
             ),
         )
 
@@ -180,7 +206,9 @@ class Segment(models.Model):
     )
     removed_at = DateTimeField(null=True, db_comment="when it was no longer live")
     removal_reason = TextField(
-        null=True, db_comment="age, size, count, quota, disk, plan, or continuity (lost in a crash)"
+        null=True,
+        db_comment="age, size, count, quota, disk, plan, deleted (with the stream), or continuity"
+        " (lost in a crash)",
     )
 
     class Meta:

@@ -11,6 +11,7 @@ import psycopg
 
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, Gone, LogHole, SegmentMismatch
+from eventhub.eventlog.errors import StreamDeleted
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars, tuples_of
@@ -242,7 +243,7 @@ async def mismatch(connection: Connection, stream_id: int) -> EventHubError:
     """Return the error for a refused cursor, with the stream's open segment."""
     current = await _current(connection, stream_id)
     if current is None:
-        return LogHole("The stream has no head.", stream_id=stream_id)
+        return StreamDeleted()
     return SegmentMismatch(current=current._asdict())
 
 
@@ -254,7 +255,7 @@ async def resolve(connection: Connection, stream_id: int, start: Start) -> Posit
     """
     current = await _current(connection, stream_id)
     if current is None:
-        raise LogHole("The stream has no head.", stream_id=stream_id)
+        raise StreamDeleted
     head = current.last
     if start == "now":
         return Position(Cursor(current.segment, head), head)

@@ -71,6 +71,7 @@ class StreamRow(NamedTuple):
     created_at_us: int
     boot_segment: str | None
     boot_sequence: int | None
+    deletes_at_us: int | None  # the end of the grace period of its deletion; None: not scheduled
     segment: str | None  # UUID of the segment being written (EMC-14)
     segment_first: int | None
     sequence: int | None

@@ -23,6 +23,7 @@ from eventhub.base.logs import get_logger
 from eventhub.eventlog.append import SQL, heads_text
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import NewRow
+from eventhub.eventlog.errors import StreamDeleted
 from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring, Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
@@ -188,7 +189,7 @@ class Tail:
             try:
                 with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
                     rows = await read(connection, stream_id, ring.head)
-            except (Gone, LogHole, SegmentMismatch) as error:
+            except (Gone, LogHole, SegmentMismatch, StreamDeleted) as error:
                 reason = {"reason": error.code, **error.details}
                 log.error("tail_skips", next=ring.next, head=head, **reason)
                 rows = None

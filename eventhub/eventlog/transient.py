@@ -281,6 +281,17 @@ def positions(url: str, stream_ids: Sequence[int]) -> dict[int, tuple[str, int, 
     return {one: (row[0].decode(), int(row[1]), int(row[2])) for one, row in found.items()}
 
 
+def erase(url: str, stream_id: int) -> None:
+    """Remove a deleted stream. Raises TransientUnavailable."""
+    if not url:
+        return  # nothing was stored, or it ended with the Redis that this hub no longer has
+    try:
+        with redis.Redis.from_url(url, socket_timeout=limits.TRANSIENT_TIMEOUT_S_MAX) as client:
+            client.delete(*_keys(stream_id))
+    except _AWAY as error:
+        raise TransientUnavailable() from error
+
+
 def _client(url: str) -> "redis.asyncio.Redis":
     """Connect without retries by the library: a script that may have run must not run twice."""
     return redis.asyncio.Redis.from_url(

@@ -26,6 +26,7 @@ from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
 from eventhub.event.json_types import Int64, Uuid
 from eventhub.event.requests import EmitRequest, read_events
 from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
+from eventhub.eventlog.errors import StreamDeleting
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Cursor, StreamInfo
 from eventhub.http.call import Call
@@ -226,6 +227,8 @@ async def emit_route(call: Call) -> Response:
     principal = await call.authenticate(head.credential)
     require_emit(principal, stream)
     info = await call.find_stream(principal, stream)
+    if info.deletes_at_us is not None:
+        raise StreamDeleting.of(stream, info.deletes_at_us)
     key, ce_headers = _own_headers(headers)
     body = await read_body(call.incoming, head.content_length)
     # the data of a CloudEvent keep their media type with its parameters

@@ -14,14 +14,16 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from eventhub.api.grace import GRACE, read_grace
 from eventhub.api.if_match import IF_NONE_MATCH
 from eventhub.api.pagination import PAGE, Listing, read_page
 from eventhub.api.permissions import IsOperator, IsZoneManager, ManagesStream
 from eventhub.api.resource import ResourceView, operation
+from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
 from eventhub.event.errors import ImmutableProperty, NotRepresentable
 from eventhub.event.inbound import EventIn, parse
-from eventhub.eventlog.errors import DurabilityFixed
+from eventhub.eventlog.errors import DurabilityFixed, NotDeleting, OnHold, StreamDeleting
 from eventhub.eventlog.keyed_state import KeyState
 from eventhub.eventlog.models import Segment, Stream
 from eventhub.eventlog.streams import StreamRow
@@ -82,7 +84,7 @@ class Streams(ResourceView):
 
     @operation(
         "Create a stream or change its policy",
-        *(errors.InvalidField, errors.LimitReached, DurabilityFixed, KeyedFixed),
+        *(errors.InvalidField, errors.LimitReached, DurabilityFixed, KeyedFixed, StreamDeleting),
         body=PolicySerializer,
         permissions=(ManagesStream,),
     )
@@ -96,6 +98,43 @@ class Streams(ResourceView):
         )
         [stream] = selectors.with_positions([row])
         return stream, new
+
+    @operation(
+        "Schedule the deletion of a stream, after a grace period",
+        *(errors.InvalidField, OnHold),
+        parameters=(GRACE,),
+        permissions=(ManagesStream,),
+        response=StreamSerializer,
+        status=202,
+    )
+    def destroy(self, request: Request, **kwargs: Any) -> Response:
+        row = services.schedule_deletion(
+            zone_id=self.actor.zone_id,
+            zone=self.actor.zone,
+            name=self.key,
+            grace_s=read_grace(request),
+            if_match=self.if_match,
+        )
+        [stream] = selectors.with_positions([row])
+        return self.answer(stream)
+
+
+class RestoredStream(Streams):
+    """A stream whose scheduled deletion is withdrawn."""
+
+    @operation(
+        "Withdraw the scheduled deletion of a stream",
+        NotDeleting,
+        body=EmptySerializer,
+        permissions=(ManagesStream,),
+        status=200,
+    )
+    def perform_create(self, body: dict[str, Any]) -> StreamRow:
+        row = services.withdraw_deletion(
+            zone_id=self.actor.zone_id, zone=self.actor.zone, name=self.key
+        )
+        [stream] = selectors.with_positions([row])
+        return stream
 
 
 class Segments(ResourceView):

@@ -77,7 +77,7 @@ def stored_event_json(located: StreamEvent) -> StoredEventJson:
 
 def _channels(zone_id: int, mask: int) -> list[str]:
     """Return the names of the bits; bits without a name appear only in the mask."""
-    return [one.name for one in access.list_channels(zone_id=zone_id) if mask >> one.bit & 1]
+    return [one.name for one in access.channels_ever(zone_id=zone_id) if mask >> one.bit & 1]
 
 
 def _cloudevent(located: StreamEvent) -> bytes:

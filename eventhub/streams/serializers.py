@@ -122,10 +122,16 @@ class StreamSerializer(WholePolicySerializer, ChangedSerializer):
         help_text="The last event before the hub's last start; null in a stream created since.",
     )
 
+    deletes_at = MomentField(
+        source="deletes_at_us",
+        allow_null=True,
+        help_text="The end of the grace period of its deletion; null: none is scheduled.",
+    )
+
     class Meta(PolicySerializer.Meta):
         fields = (
             *("name", *StreamPolicy._fields, "created_at", "first", "last", "segment", "boot"),
-            "changed",
+            *("deletes_at", "changed"),
         )
 
     def get_fields(self) -> dict[str, Any]:

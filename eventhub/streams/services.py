@@ -5,15 +5,20 @@ Django module.
 from collections.abc import Mapping
 from typing import Any
 
+import psycopg
 from django.db import transaction
 
 from eventhub.access.grants import SYSTEM
+from eventhub.access.models import Zone
+from eventhub.accounts.services import require_kept
 from eventhub.api.announcements import announce, raw_connection
 from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
+from eventhub.base.broker import DELETE_DUE, request_task
 from eventhub.base.errors import Forbidden, InvalidField
-from eventhub.eventlog import streams
-from eventhub.eventlog.errors import DurabilityFixed
+from eventhub.event.json_codec import time_text
+from eventhub.eventlog import deletion, streams
+from eventhub.eventlog.errors import DurabilityFixed, NotDeleting, OnHold, StreamDeleting
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.retention import storage
 from eventhub.eventlog.streams import StreamPolicy, StreamRow
@@ -57,7 +62,10 @@ def put_stream(
         found = streams.find_stream(connection, zone_id, name)
         require_unchanged(resource, if_match, exists=found is not None)
         new_policy = _merged(found and found.policy, policy)
+        if found and found.deletes_at_us is not None and new_policy != found.policy:
+            raise StreamDeleting.of(name, found.deletes_at_us)
         if found is None:
+            require_kept(Zone.objects.get(pk=zone_id))
             streams.create_stream(connection, zone_id, name, new_policy)
         elif new_policy == found.policy:
             return found, False
@@ -70,6 +78,55 @@ def put_stream(
             resource=resource,
         )
     return streams.get_stream(connection, zone_id, name), found is None
+
+
+def schedule_deletion(
+    *, zone_id: int, zone: str, name: str, grace_s: int | None, if_match: int | None = None
+) -> StreamRow:
+    """Schedule the deletion of a stream `grace_s` seconds from now; None: the default. Repeated
+    with a time it is scheduled again, and announced again; without one it changes nothing. Raises
+    UnknownStream, OnHold.
+    """
+    connection, resource = raw_connection(), Resource("stream", zone_id, name)
+    with transaction.atomic():
+        found = _locked(connection, resource, if_match)
+        if found.policy.hold is not None:
+            raise OnHold(hold=found.policy.hold)
+        if found.deletes_at_us is not None and grace_s is None:
+            return found
+        grace_s = limits.DELETION_GRACE_S_DEFAULT if grace_s is None else grace_s
+        deletion.schedule(connection, found.id, grace_s)
+        scheduled = streams.get_stream(connection, zone_id, name)
+        attributes = {"stream": name, "deletes_at": time_text(scheduled.deletes_at_us or 0)}
+        announce(zone=zone, type=deletion.SCHEDULED, attributes=attributes, resource=resource)
+    if grace_s == 0:
+        request_task(DELETE_DUE)
+    return scheduled
+
+
+def withdraw_deletion(*, zone_id: int, zone: str, name: str) -> StreamRow:
+    """Withdraw the scheduled deletion of a stream. Raises UnknownStream, NotDeleting."""
+    connection, resource = raw_connection(), Resource("stream", zone_id, name)
+    with transaction.atomic():
+        found = _locked(connection, resource, None)
+        if not deletion.withdraw(connection, found.id):
+            raise NotDeleting(stream=name)
+        announce(zone=zone, type=deletion.WITHDRAWN, attributes={"stream": name}, resource=resource)
+    return streams.get_stream(connection, zone_id, name)
+
+
+def _locked(
+    connection: psycopg.Connection[Any], resource: Resource, if_match: int | None
+) -> StreamRow:
+    """Return the stream, which nothing changes before the end of the transaction. Raises Forbidden
+    for `system`, UnknownStream, Changed.
+    """
+    if resource.name == SYSTEM:
+        raise Forbidden("The stream `system` belongs to the hub and cannot be deleted.")
+    streams.lock_system(connection)
+    found = streams.get_stream(connection, resource.zone_id, resource.name)
+    require_unchanged(resource, if_match)
+    return found
 
 
 def _merged(before: StreamPolicy | None, given: Mapping[str, Any]) -> StreamPolicy:

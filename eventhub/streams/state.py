@@ -25,7 +25,7 @@ from eventhub.event.inbound import EventIn, event_mask, stored_bytes
 from eventhub.eventlog import keyed_state, streams
 from eventhub.eventlog.append import lock_head
 from eventhub.eventlog.drafts import Draft
-from eventhub.eventlog.errors import Changed
+from eventhub.eventlog.errors import Changed, StreamDeleting
 from eventhub.eventlog.keyed_state import KeyState, StatePage
 from eventhub.eventlog.originals import find_originals_now
 from eventhub.eventlog.stored import Cursor
@@ -226,7 +226,10 @@ def _writable(actor: Actor, name: str) -> tuple[StreamRow, str]:
     actor.require("emit", name)
     if actor.principal is None:
         raise Forbidden("An event needs a source: use the key of a client.")
-    return _keyed(actor, name), actor.principal.client
+    row = _keyed(actor, name)
+    if row.deletes_at_us is not None:
+        raise StreamDeleting.of(name, row.deletes_at_us)
+    return row, actor.principal.client
 
 
 def _begin(row: StreamRow, after: str) -> tuple[Cursor, bytes]:

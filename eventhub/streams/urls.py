@@ -17,7 +17,8 @@ register_converter(KeyConverter, "key")
 
 urlpatterns = [
     path("", api.Streams.as_view(LIST)),
-    path("/<str:stream>", api.Streams.as_view(PUT)),
+    path("/<str:stream>", api.Streams.as_view({**PUT, "delete": "destroy"})),
+    path("/<str:stream>/restore", api.RestoredStream.as_view({"post": "create"})),
     path("/<str:stream>/segments", api.Segments.as_view(LIST)),
     path("/<str:stream>/segments/current", api.Segments.as_view(ONE)),
     path("/<str:stream>/state", api.KeyedStates.as_view(ONE)),

@@ -4,13 +4,25 @@ import re
 from functools import partial
 from typing import Any
 
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from eventhub.api.grace import GRACE, read_grace
 from eventhub.api.pagination import Listing
 from eventhub.api.permissions import IsZoneManager
 from eventhub.api.resource import ResourceView, operation
+from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors, limits
+from eventhub.eventlog.errors import NotDeleting
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.types import selectors, services
-from eventhub.types.errors import IncompatibleType, InvalidSchema, UnknownType
+from eventhub.types.errors import (
+    IncompatibleType,
+    InvalidSchema,
+    TypeDeleting,
+    TypeInUse,
+    UnknownType,
+)
 from eventhub.types.models import EventType
 from eventhub.types.serializers import DeclarationSerializer, DefinitionSerializer, TypeSerializer
 
@@ -62,7 +74,7 @@ class OneType(ResourceView):
 
     @operation(
         "Declare a type, or a new version of it",
-        *(errors.LimitReached, InvalidSchema, IncompatibleType),
+        *(errors.LimitReached, InvalidSchema, IncompatibleType, TypeDeleting),
         body=DeclarationSerializer,
         permissions=(IsZoneManager,),
     )
@@ -71,6 +83,38 @@ class OneType(ResourceView):
             actor=self.actor, names=self.names, definition=body, since=self.if_match
         )
         return selectors.described(versions), new
+
+    @operation(
+        "Schedule the deletion of a type, after a grace period",
+        *(errors.InvalidField, TypeInUse),
+        parameters=(GRACE,),
+        permissions=(IsZoneManager,),
+        response=DefinitionSerializer,
+        status=202,
+    )
+    def destroy(self, request: Request, **kwargs: Any) -> Response:
+        versions = services.schedule_deletion(
+            actor=self.actor,
+            names=self.names,
+            grace_s=read_grace(request),
+            since=self.if_match,
+        )
+        return self.answer(selectors.described(versions))
+
+
+class RestoredType(OneType):
+    """A type whose scheduled deletion is withdrawn."""
+
+    @operation(
+        "Withdraw the scheduled deletion of a type",
+        NotDeleting,
+        body=EmptySerializer,
+        permissions=(IsZoneManager,),
+        status=200,
+    )
+    def perform_create(self, body: dict[str, Any]) -> EventType:
+        versions = services.withdraw_deletion(actor=self.actor, names=self.names)
+        return selectors.described(versions)
 
 
 class OneVersion(OneType):

@@ -31,6 +31,7 @@ class Definition(NamedTuple):
     evolution: str  # backward or none: the compatibility required of the next version
     schema: str  # JSON Schema of the attributes, as JSON text
     header: str | None  # JSON Schema of the optional header
+    deleted: bool = False  # new events of the type are undeclared
 
 
 class Schemas(NamedTuple):

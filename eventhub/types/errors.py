@@ -33,6 +33,16 @@ class UnknownType(NotFound):
     """The zone has no such type, or the type no such version; list types with GET /v1/types."""
 
 
+class TypeDeleting(Conflict):
+    """The type is to be deleted at `deletes_at`, so it gets no new version and no subtype. POST
+    /v1/types/{domain}/{type}/restore withdraws the deletion until then.
+    """
+
+
+class TypeInUse(Conflict):
+    """Other types have this type as a parent; delete the `subtypes` first."""
+
+
 class IncompatibleType(Conflict):
     """Events of the previous version might not satisfy the new one; see `breaks`, or declare it
     with the evolution `none`.

@@ -17,8 +17,9 @@ from eventhub.access.models import Zone
 
 
 class EventType(models.Model):
-    """A version of an event type: never changed or deleted, because the log has events of each
-    version. The versions of a type count from 1 without gaps.
+    """A version of an event type: its definition never changes, and its row remains when the type
+    is deleted, because the log has events of each version. The versions of a type count from 1
+    without gaps.
     """
 
     class Evolution(models.TextChoices):
@@ -39,6 +40,13 @@ class EventType(models.Model):
     schema = TextField(db_comment="JSON Schema of the attributes")
     header = TextField(null=True, db_comment="JSON Schema of the optional header; null: none")
     declared_at = DateTimeField(db_default=TransactionNow())
+    deletes_at = DateTimeField(
+        null=True,
+        db_comment="the end of the grace period of the type's deletion, in all its versions",
+    )
+    deleted_at = DateTimeField(
+        null=True, db_comment="when that ended: new events of the type are undeclared"
+    )
 
     class Meta:
         db_table = "event_types"
@@ -53,6 +61,10 @@ class EventType(models.Model):
             ),
         )
         indexes = (Index(fields=["zone", "id"], condition=Q(version=1), name="event_types_first"),)
+
+    @property
+    def deleted(self) -> bool:
+        return self.deleted_at is not None
 
     def __str__(self) -> str:
         return f"{self.domain}/{self.type} {self.version}"

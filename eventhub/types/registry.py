@@ -52,7 +52,7 @@ class ZoneTypes:
         `refuse`.
         """
         versions = self._versions.get((event.domain, event.type))
-        if versions is None:
+        if versions is None or versions[-1].deleted:
             if undeclared == "refuse":
                 raise UndeclaredType(field="type")
             return None
@@ -158,7 +158,7 @@ class TypeRegistry:
     async def _apply(self, stored: StoredEvent | None) -> None:
         if stored is None:
             await self._renew_all()
-        elif stored.event.type == "type.declared":
+        elif stored.event.type in ("type.declared", "type.deleted"):
             await self._renew(stored.event.attributes.get("zone"))
 
     async def _renew_all(self) -> None:

@@ -30,8 +30,10 @@ def versions_of(*, zone_id: int, domain: str, type: str) -> QuerySet[EventType]:
 
 def find_type(*, zone_id: int, domain: str, type: str, version: int | None) -> EventType:
     """Return a version of a type; None: the newest. Raises UnknownType."""
-    versions = versions_of(zone_id=zone_id, domain=domain, type=type)
-    return described([*versions], version)
+    versions = [*versions_of(zone_id=zone_id, domain=domain, type=type)]
+    if version is None and versions and versions[-1].deleted:
+        raise UnknownType("The type is deleted; its versions remain readable.", field="type")
+    return described(versions, version)
 
 
 def described(versions: Sequence[EventType], version: int | None = None) -> EventType:

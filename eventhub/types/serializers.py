@@ -54,7 +54,7 @@ class TypeSerializer(AnswerSerializer):
     class Meta:
         model = EventType
         fields: tuple[str, ...] = (
-            *("domain", "type", "version", "parent", "evolution", "declared_at"),
+            *("domain", "type", "version", "parent", "evolution", "declared_at", "deletes_at"),
         )
 
 

@@ -19,6 +19,7 @@ register_converter(NameConverter, "name")
 
 urlpatterns = [
     path("", api.Types.as_view(LIST)),
-    path("/<name:domain>/<name:type>", api.OneType.as_view(PUT)),
+    path("/<name:domain>/<name:type>", api.OneType.as_view({**PUT, "delete": "destroy"})),
+    path("/<name:domain>/<name:type>/restore", api.RestoredType.as_view({"post": "create"})),
     path("/<name:domain>/<name:type>/<str:version>", api.OneVersion.as_view(ONE)),
 ]

@@ -15,7 +15,7 @@ _RAW = "application/x-ndjson"
 # What the command line does by itself: `emit`, `listen`, `segments download`, `login`
 _BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}/raw))")
 # whose last word is the verb itself
-_ACTIONS = {"apply", "cancel", "check", "dry-run", "explain", "interest"}
+_ACTIONS = {"apply", "cancel", "check", "dry-run", "explain", "interest", "restore"}
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
 
 

@@ -91,10 +91,10 @@ def open_maintenance(env: Env, continuity: Continuity) -> Maintenance:
         BacklogSettings(env.backlog_events, env.backlog_bytes, env.backlog_age_s), clock
     )
     hooks = RetentionHooks(
-        needs=log_retention.needs,
+        needs=log_retention.lowest_needed_sequences,
         zones=zone_names,
-        release=log_retention.release,
-        shed=partial(log_retention.shed, archive),
+        release=log_retention.copy_pending_payloads,
+        shed=partial(log_retention.drop_oldest_partition, archive),
         bound=backlog.check,
     )
     maintenance = Maintenance(

@@ -16,7 +16,7 @@ from celery.schedules import crontab
 
 from delivery.health.heartbeat import HeartbeatWriter
 from eventhub.base import limits
-from eventhub.base.broker import ARCHIVE, BUILD_INDEXES, RUN_JOBS
+from eventhub.base.broker import ARCHIVE, BUILD_INDEXES, DELETE_DUE, RUN_JOBS
 from eventhub.base.env import read_env
 from eventhub.base.logs import get_logger
 from sparkjobs.runs.jobs import JOBS
@@ -42,6 +42,8 @@ TIMETABLE = {
     "forget-lanes": _every(HOUR_S, "delivery.forget_lanes"),
     # ended versions of registrations that nothing can need any more are deleted
     "purge-versions": _every(HOUR_S, "registrations.purge_versions"),
+    # what is to be deleted is, at the end of its grace period
+    "delete-due": _every(DUE_WORK_INTERVAL_S, DELETE_DUE),
     # sealed segments of streams with the policy `archive` go to the archive
     "archive": _every(DUE_WORK_INTERVAL_S, ARCHIVE),
     # match indexes that are requested, or outdated by changes, are built

@@ -72,7 +72,7 @@ class ExplainRegistration(ResourceView):
         ),
     )
     def get_object(self) -> dict[str, Any]:
-        query = self.request.query_params
+        registration, query = self.key, self.request.query_params
         for name in ("stream", "sequence"):
             if name not in query:
                 raise errors.MissingField(field=name)
@@ -81,5 +81,5 @@ class ExplainRegistration(ResourceView):
         sequence = parse_number(query["sequence"], error=unknown)
         with metrics.EXPLAIN_S.labels(operation="explain").time():
             return selectors.explain_registration(
-                actor=self.actor, id=self.key, stream=stream, sequence=sequence
+                actor=self.actor, id=registration, stream=stream, sequence=sequence
             )

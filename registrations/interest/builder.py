@@ -16,7 +16,7 @@ from eventhub.base.errors import EventHubError
 from eventhub.eventlog.log import Log
 from eventhub.postgresql.connections import reading
 from registrations.filter_source import stored_filter
-from registrations.filters.closure.union import Closure, Union
+from registrations.filters.closure.union import Closure, InterestCollector
 from registrations.filters.languages import parse
 from registrations.filters.normal import NormalForm, normal
 from registrations.interest.stored import (
@@ -38,7 +38,7 @@ class BuiltClosure(NamedTuple):
     with new ones and rebuilt only at intervals.
     """
 
-    union: Union
+    union: InterestCollector
     closure: Closure
     supertypes: Supertypes
     many: bool
@@ -54,7 +54,7 @@ class ClosureBuilder:
 
     async def build(self, scope: InterestScope, *, listeners: bool) -> BuiltClosure:
         """Build the closure of all filters. Raises DatabaseUnavailable."""
-        union, count = Union(), 0
+        union, count = InterestCollector(), 0
         async for chunk in self._registered(scope):
             count += len(chunk)
             if count > limits.CLOSURE_SCAN_MAX:
@@ -89,7 +89,7 @@ class ClosureBuilder:
                 return
 
     async def _close(
-        self, union: Union, scope: InterestScope, *, listeners: bool, count: int | None
+        self, union: InterestCollector, scope: InterestScope, *, listeners: bool, count: int | None
     ) -> BuiltClosure:
         async with reading(self._log.pool) as connection:
             listened = await read_listened(connection, scope) if listeners else []
@@ -100,13 +100,13 @@ class ClosureBuilder:
         loop = asyncio.get_running_loop()
         closure = await loop.run_in_executor(_THREAD, union.closure, pauses())
         many = count is None or count > limits.CLOSURE_FILTERS_MAX
-        return BuiltClosure(union if many else Union(), closure, supertypes, many)
+        return BuiltClosure(union if many else InterestCollector(), closure, supertypes, many)
 
-    async def _add_filters(self, union: Union, texts: Sequence[FilterText]) -> None:
+    async def _add_filters(self, union: InterestCollector, texts: Sequence[FilterText]) -> None:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(_THREAD, self._add_in_thread, union, texts)
 
-    def _add_in_thread(self, union: Union, texts: Sequence[FilterText]) -> None:
+    def _add_in_thread(self, union: InterestCollector, texts: Sequence[FilterText]) -> None:
         """Add filters to a union; runs in the thread."""
         pause = pauses()
         for text in texts:

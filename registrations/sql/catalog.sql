@@ -113,7 +113,7 @@ SELECT s.id AS stream_id, first.segment::text, first.sequence
      ORDER BY 2
      LIMIT 1
  ) AS first
- WHERE s.id <> ALL (%(known)s) AND s.durability <> 'transient'
+ WHERE s.id <> ALL (%(known)s) AND s.durability <> 'transient' AND s.deleted_at IS NULL
    AND (%(xmin)s::text IS NULL
         OR s.id IN (SELECT unnest(v.streams)
                       FROM barriers b

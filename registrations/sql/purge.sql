@@ -4,7 +4,8 @@
 -- A batch of ended versions by the barrier of their end, and whether each may be deleted. All of these must hold:
 -- it ended before the retention time, which covers every reader of changes; no event within its bounds can be read on any of
 -- its streams, from the log or the archive; forwarders have passed its bounds, so gap notices have named it, and no fan-out
--- of its events is open; no usable match index holds it as current (`epochs`, `xmins`, `afters`).
+-- of its events is open; no usable match index holds it as current (`epochs`, `xmins`, `afters`). A transient stream and a
+-- deleted one are exempt: they have no position to pass.
 -- The endpoint is that of a version with a report or a variable: a delivery may need it (`needed`).
 WITH ended AS MATERIALIZED (
     SELECT id, from_barrier, until_barrier, streams, endpoint_id, report IS NOT NULL OR variable IS NOT NULL AS is_needed,
@@ -14,7 +15,7 @@ WITH ended AS MATERIALIZED (
      ORDER BY until_barrier, id
      LIMIT %(rows_max)s
 ), bounds AS MATERIALIZED (
-    SELECT v.id, v.is_forwarded, s.id AS stream_id, s.durability = 'transient' AS is_transient, u.xid,
+    SELECT v.id, v.is_forwarded, s.id AS stream_id, s.durability = 'transient' OR s.deleted_at IS NOT NULL AS is_exempt, u.xid,
            u.created_at < now() - make_interval(secs => %(retained_s)s) AS is_old,
            COALESCE(f.sequences[array_position(f.streams, s.id)], 0) AS since,
            COALESCE(u.sequences[array_position(u.streams, s.id)], 0) AS until
@@ -32,12 +33,12 @@ WITH ended AS MATERIALIZED (
      GROUP BY b.id
     HAVING bool_and(b.is_old)
        -- the last readable segment that begins at or before the end: if it has no event within the bounds, no segment has
-       AND bool_and(b.is_transient OR b.until <= b.since OR NOT COALESCE(
+       AND bool_and(b.is_exempt OR b.until <= b.since OR NOT COALESCE(
                (SELECT COALESCE(g.last, b.until) > b.since FROM segments g
                  WHERE g.stream_id = b.stream_id AND g.tier <> 'dropped' AND g.first <= b.until
                    AND (g.last IS NULL OR g.last >= g.first)
                  ORDER BY g.first DESC, g.id DESC LIMIT 1), false))
-       AND bool_and(NOT b.is_forwarded OR b.is_transient OR b.until <= b.since
+       AND bool_and(NOT b.is_forwarded OR b.is_exempt OR b.until <= b.since
                     OR COALESCE(w.sequence >= b.until, false)
                        AND NOT EXISTS (SELECT FROM fanouts x WHERE x.stream_id = b.stream_id AND x.sequence <= b.until))
        AND bool_and(NOT b.is_forwarded OR e.stream_id IS NULL

@@ -14,8 +14,10 @@ RETURNING registrations
 UPDATE registration_owners SET registrations = registrations + %s WHERE client_id = %s
 
 -- name: streams_by_name
-SELECT id, name, durability = 'transient' AS transient, matching FROM streams
- WHERE (zone_id = %s OR zone_id IS NULL) AND name = ANY (%s)
+SELECT s.id, s.name, s.durability = 'transient' AS transient, s.matching,
+       (extract(epoch FROM least(s.deletes_at, z.deletes_at)) * 1000000)::bigint AS deletes_at_us
+  FROM streams s LEFT JOIN zones z ON z.id = s.zone_id
+ WHERE (s.zone_id = %s OR s.zone_id IS NULL) AND s.name = ANY (%s) AND s.deleted_at IS NULL
 
 -- name: stream_names
 SELECT id, name FROM streams WHERE id = ANY (%s)
@@ -85,6 +87,9 @@ SELECT client_id FROM registrations
 -- name: lock_registrations
 SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NULL ORDER BY id FOR UPDATE
 
+-- name: live_of_client
+SELECT id FROM registrations WHERE client_id = %s AND deleted_at IS NULL
+
 -- name: end_versions
 -- Also deletes their costs from the client's budget.
 WITH forgotten AS (
@@ -113,7 +118,7 @@ SELECT key, id, deleted_at IS NULL AS live FROM registrations WHERE client_id = 
 -- The streams of a zone that an actor may listen to; null if there are more than `most`.
 WITH found AS (
     SELECT id FROM streams
-     WHERE (zone_id = %(zone_id)s OR zone_id IS NULL)
+     WHERE (zone_id = %(zone_id)s OR zone_id IS NULL) AND deleted_at IS NULL
        AND CASE WHEN name = 'system' THEN %(system)s ELSE name LIKE ANY (%(patterns)s::text[]) END
      LIMIT %(most)s + 1
 )

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from eventhub.api.pagination import Listing
 from eventhub.api.permissions import IsOperator
 from eventhub.api.resource import ResourceView, operation
+from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors, limits
 from eventhub.base.broker import RedisOff
 from eventhub.base.clock import SystemClock
@@ -33,7 +34,6 @@ from sparkjobs.runs.jobs import RETENTION
 from sparkjobs.runs.models import JobRun
 from sparkjobs.runs.serializers import (
     AppliedSerializer,
-    EmptySerializer,
     JobsSerializer,
     RunDetailSerializer,
     RunRequestSerializer,

@@ -29,7 +29,6 @@ _SHIPPED = (
     "registrations/match_index/format/*.py",
     *(
         "registrations/compiled_filter_cache.py",
-        "registrations/digest.py",
         "registrations/errors.py",
     ),
     *("registrations/filter_source.py", "eventhub/__init__.py", "eventhub/event/*.py"),

@@ -114,10 +114,6 @@ class RunRequestSerializer(Serializer):
     )
 
 
-class EmptySerializer(Serializer):
-    """An empty object."""
-
-
 class OutcomeSerializer(Serializer):
     """The outcome of one planned action."""
 

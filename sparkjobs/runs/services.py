@@ -113,7 +113,7 @@ def counts(outcomes: Iterable[ActionOutcome]) -> dict[str, int]:
 async def _apply(
     env: Env, actions: list[PlannedAction], options: ApplyOptions
 ) -> list[ActionOutcome]:
-    hooks = RetentionHooks(needs=log_retention.needs, zones=zone_names)
+    hooks = RetentionHooks(needs=log_retention.lowest_needed_sequences, zones=zone_names)
     clock = SystemClock()
     ends_s = clock.monotonic_s() + options.seconds
     outcomes: list[ActionOutcome] = []

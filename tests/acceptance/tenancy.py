@@ -49,6 +49,7 @@ READS = (
     Row("GET /v1/boot", "/v1/boot", "emit listen manage peer", own=True),
     Row("GET /v1/overview", "/v1/overview", "manage", own=True),
     Row("GET /v1/zones", "/v1/zones", operator=True),
+    Row("GET /v1/zones/{name}", "/v1/zones/<zone>", operator=True),
     Row("GET /v1/storage", "/v1/storage", "manage", own=True),
     Row("GET /v1/channels", "/v1/channels", "emit listen manage peer", own=True),
     Row("GET /v1/clients", "/v1/clients", "manage", own=True),
@@ -163,6 +164,13 @@ WRITES = (
     Row("POST /v1/jobs/retention/runs/{run}/apply", "/v1/jobs/retention/runs/<run>/apply",
         operator=True, body={}),
     Row("PUT /v1/streams/{stream}", STREAM, "manage", own=True, body={"segment_events_max": 7}),
+    Row("DELETE /v1/zones/{name}", "/v1/zones/<zone>", operator=True),
+    Row("POST /v1/zones/{name}/restore", "/v1/zones/<zone>/restore", operator=True, body={}),
+    *(Row(f"{method} {route}{after}", f"{path}{after}", "manage", own=True, body=body)
+      for route, path in (("/v1/channels/{channel}", "/v1/channels/more"),
+                          ("/v1/types/{domain}/{type}", "/v1/types/more/one"),
+                          ("/v1/streams/{stream}", STREAM))
+      for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<ticket>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),

@@ -123,3 +123,26 @@ def test_the_state_of_a_key_and_how_it_came_to_be(desk: Desk) -> None:
     expect(detail.get_by_text("All retained events were searched.")).to_be_visible()
     history.last.get_by_role("button").click()
     expect(page.get_by_role("dialog", name="stock 1")).to_be_visible()
+
+
+def test_a_deletion_is_scheduled_by_typing_the_name_and_undone(desk: Desk) -> None:
+    desk.zone.create_stream("orders")
+    page = desk.open("streams/orders/events", "orders")
+    desk.button("Delete").click()
+    question = page.get_by_role("dialog", name="Delete the stream orders")
+    schedule = question.get_by_role("button", name="Schedule the deletion")
+    name = question.get_by_label("Name of the stream")
+    name.fill("order")
+    expect(schedule).to_be_disabled()
+    name.fill("orders")
+    question.get_by_label("Deletion").select_option("In 1 day")
+    schedule.click()
+    banner = page.get_by_role("alert").filter(has_text="Deletion of the stream scheduled")
+    expect(banner).to_be_visible()
+    expect(desk.button("Delete")).to_have_count(0)
+    event = {"domain": "shop", "type": "order.placed"}
+    desk.zone.emit("orders", event).refused(409, "stream_deleting")
+    banner.get_by_role("button", name="Undo").click()
+    expect(banner).to_have_count(0)
+    expect(desk.button("Delete")).to_be_visible()
+    assert desk.zone.emit("orders", event).status == 200

@@ -100,7 +100,6 @@ def test_deliveries_that_are_right_are_right_at_any_moment() -> None:
         (shot(RIGHT[:2], sequence=2, endpoint=ENDPOINT - 1), "after the checkpoint"),
         (shot(RIGHT, segment="other"), "names no segment"),
         (shot([row(2, 10, segment_id=8), *RIGHT[1:]]), "but the segment is None"),
-        (shot([row(2, 10, run=1), *RIGHT[1:]]), "run=1"),
         (shot([*RIGHT, row(0, 10, gap_first=0)]), "endpoint 5 has a gap notice from 0 to 0"),
         (shot([row(2, 10, gap_first=2), *RIGHT[1:]]), "2 to endpoint 5: no delivery"),
     ],

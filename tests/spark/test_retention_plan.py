@@ -96,7 +96,7 @@ async def test_a_plan_predicts_what_the_hub_does_with_those_policies(
 ) -> None:
     chance = random.Random(seed)
     ids = await fill(url, chance)
-    hooks = RetentionHooks(needs=log_retention.needs)
+    hooks = RetentionHooks(needs=log_retention.lowest_needed_sequences)
     await drop_by_policy(connection, hooks, NOW_US - 10 * HOUR_US)  # some are dropped before
     snapshot = export_inputs(ExportRequest(url, "", tmp_path / "inputs", TABLES), lambda *_: None)
     assert snapshot.rows["streams"] == STREAMS + 1

@@ -29,6 +29,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=200, unique=True)),
+                ("deletes_at", models.DateTimeField(null=True)),
+                ("deleted_at", models.DateTimeField(null=True)),
+                ("erased_at", models.DateTimeField(null=True)),
             ],
             options={
                 "db_table": "zones",
@@ -98,6 +101,8 @@ class Migration(migrations.Migration):
                 ),
                 ("name", models.CharField(max_length=200)),
                 ("bit", models.SmallIntegerField()),
+                ("deletes_at", models.DateTimeField(null=True)),
+                ("deleted_at", models.DateTimeField(null=True)),
             ],
             options={
                 "db_table": "channels",

@@ -7,11 +7,13 @@ _unfinished/                                                              tempor
 """
 
 import hashlib
+import re
 from urllib.parse import quote
 
 UNFINISHED = "_unfinished"  # readers of Parquet folders skip names that begin with `_`
 _PART_BYTES_MAX = 200  # of a folder's name, which filesystems cut at 255
 _DIGITS = 20  # of a sequence, so that names sort like numbers
+_FILE = re.compile(r"[0-9]{20}-([0-9a-f-]{36})")
 
 
 def stream_folder(zone_id: int | None, stream: str) -> str:
@@ -40,3 +42,9 @@ def file_path(stem: str, sha256: str) -> str:
     never write different bytes to one path.
     """
     return f"{stem}-{sha256[:16]}.parquet"
+
+
+def segment_of(path: str) -> str:
+    """Return the UUID of the segment that a file belongs to; "" if it is of none."""
+    found = _FILE.match(path.rpartition("/")[2])
+    return found[1] if found else ""

@@ -155,13 +155,64 @@ class Migration(migrations.Migration):
                         db_default=django.contrib.postgres.functions.TransactionNow()
                     ),
                 ),
+                (
+                    "deletes_at",
+                    models.DateTimeField(
+                        db_comment="the end of the grace period of its deletion; null: not scheduled",
+                        null=True,
+                    ),
+                ),
+                (
+                    "deleted_at",
+                    models.DateTimeField(
+                        db_comment="when that ended; the name is free, and the row has no head",
+                        null=True,
+                    ),
+                ),
+                (
+                    "erased_at",
+                    models.DateTimeField(
+                        db_comment="when the last of its data was removed", null=True
+                    ),
+                ),
+                (
+                    "erased_events",
+                    models.BigIntegerField(
+                        db_comment="events that were removed so far", db_default=0
+                    ),
+                ),
+                (
+                    "erased_deliveries",
+                    models.BigIntegerField(
+                        db_comment="deliveries that were removed so far", db_default=0
+                    ),
+                ),
+                (
+                    "erased_pending",
+                    models.BigIntegerField(
+                        db_comment="the part of these that was neither delivered nor dead-lettered",
+                        db_default=0,
+                    ),
+                ),
             ],
             options={
                 "db_table": "streams",
                 "db_table_comment": "named logs with their policies",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(
+                            ("deletes_at__isnull", False), ("erased_at__isnull", True)
+                        ),
+                        fields=["deletes_at"],
+                        name="streams_deleting",
+                    )
+                ],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("zone", "name"), name="streams_by_name", nulls_distinct=False
+                        condition=models.Q(("deleted_at__isnull", True)),
+                        fields=("zone", "name"),
+                        name="streams_by_name",
+                        nulls_distinct=False,
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("durability__in", ["sync", "async", "transient"])),
@@ -342,7 +393,7 @@ class Migration(migrations.Migration):
                 (
                     "removal_reason",
                     models.TextField(
-                        db_comment="age, size, count, quota, disk, plan, or continuity (lost in a crash)",
+                        db_comment="age, size, count, quota, disk, plan, deleted (with the stream), or continuity (lost in a crash)",
                         null=True,
                     ),
                 ),

@@ -15,7 +15,7 @@ UPDATE streams s SET boot_segment = h.segment, boot_sequence = h.sequence
 UPDATE log_state SET booted_at = now()
 
 -- name: restated_streams
-SELECT id FROM streams WHERE restate AND keyed ORDER BY id
+SELECT id FROM streams WHERE restate AND keyed AND deletes_at IS NULL ORDER BY id
 
 -- name: boot
 -- The last event of `system` before the hub's last start, and when that was.

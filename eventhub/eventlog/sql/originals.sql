@@ -5,7 +5,7 @@ SELECT v.at, v.stream, e.payload
   FROM (SELECT c.at, c.stream, s.id, s.partition_id, c.sequence
           FROM unnest(%(cause_at)s::integer[], %(cause_stream)s::text[], %(cause_segment)s::text[]::uuid[],
                       %(cause_sequence)s::bigint[]) AS c (at, stream, segment, sequence)
-          JOIN streams t ON t.zone_id = %(zone_id)s AND t.name = c.stream
+          JOIN streams t ON t.zone_id = %(zone_id)s AND t.name = c.stream AND t.deleted_at IS NULL
           JOIN segments s ON s.uuid = c.segment AND s.stream_id = t.id
          UNION ALL
         SELECT p.at, '', s.id, s.partition_id, f.sequence

@@ -71,5 +71,7 @@ SELECT (extract(epoch FROM appended_at) * 1000000)::bigint
   FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = %s
 
 -- name: find_stream
-SELECT id, zone_id, name, durability, keyed, undeclared, retain_events, retain_bytes, quench
-  FROM streams WHERE zone_id IS NOT DISTINCT FROM %s AND name = %s
+SELECT s.id, s.zone_id, s.name, s.durability, s.keyed, s.undeclared, s.retain_events, s.retain_bytes, s.quench,
+       (extract(epoch FROM least(s.deletes_at, z.deletes_at)) * 1000000)::bigint AS deletes_at_us
+  FROM streams s LEFT JOIN zones z ON z.id = s.zone_id
+ WHERE s.zone_id IS NOT DISTINCT FROM %s AND s.name = %s AND s.deleted_at IS NULL

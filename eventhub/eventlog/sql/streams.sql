@@ -6,13 +6,13 @@
 SELECT stream_id FROM heads WHERE stream_id = 1 FOR NO KEY UPDATE
 
 -- name: count_streams
-SELECT count(*) FROM streams WHERE zone_id = %s
+SELECT count(*) FROM streams WHERE zone_id = %s AND deleted_at IS NULL
 
 -- name: insert_stream
 -- The row, its first segment and its head (a transient stream has neither). No row if the zone has the name.
 WITH opened AS (
     INSERT INTO streams (zone_id, name, {policy}) VALUES (%(zone_id)s, %(name)s, {values})
-    ON CONFLICT (zone_id, name) DO NOTHING
+    ON CONFLICT (zone_id, name) WHERE deleted_at IS NULL DO NOTHING
     RETURNING id, durability
 ), segment AS (
     INSERT INTO segments (uuid, stream_id, partition_id, first)
@@ -35,10 +35,11 @@ UPDATE streams
 -- null.
 SELECT s.id, s.zone_id, s.name, {policy},
        (extract(epoch FROM s.created_at) * 1000000)::bigint AS created_at_us, s.boot_segment::text, s.boot_sequence,
+       (extract(epoch FROM least(s.deletes_at, z.deletes_at)) * 1000000)::bigint AS deletes_at_us,
        h.segment::text, h.first AS segment_first, h.sequence,
        COALESCE((SELECT min(g.first) FROM segments g WHERE g.stream_id = s.id AND g.tier <> 'dropped'), h.first) AS first
-  FROM streams s LEFT JOIN heads h ON h.stream_id = s.id
- WHERE (s.zone_id = %(zone_id)s OR s.zone_id IS NULL)
+  FROM streams s LEFT JOIN heads h ON h.stream_id = s.id LEFT JOIN zones z ON z.id = s.zone_id
+ WHERE (s.zone_id = %(zone_id)s OR s.zone_id IS NULL) AND s.deleted_at IS NULL
    AND (%(name)s::text IS NULL OR s.name = %(name)s) AND s.name > %(after)s
  ORDER BY s.name
  LIMIT %(count)s

@@ -54,6 +54,20 @@ class Migration(migrations.Migration):
                         db_default=django.contrib.postgres.functions.TransactionNow()
                     ),
                 ),
+                (
+                    "deletes_at",
+                    models.DateTimeField(
+                        db_comment="the end of the grace period of the type's deletion, in all its versions",
+                        null=True,
+                    ),
+                ),
+                (
+                    "deleted_at",
+                    models.DateTimeField(
+                        db_comment="when that ended: new events of the type are undeclared",
+                        null=True,
+                    ),
+                ),
             ],
             options={
                 "db_table": "event_types",

@@ -10,12 +10,14 @@ import { Loading } from "../parts/Loading";
 import { New } from "../parts/New";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
+import { ChannelDeletion } from "../features/channels/ChannelDeletion";
 import { type Channel, freeBits, useChannels, useDefineChannel } from "../features/channels/channels";
 
-const COLUMNS: Column<Channel>[] = [
+const COLUMNS = (zone: string): Column<Channel>[] => [
   { title: "Channel", cell: ({ name }) => <b>{name}</b> },
   { title: "Bit", right: true, cell: ({ bit }) => bit },
   { title: "Mask", right: true, cell: ({ mask }) => <span className="mono">{mask}</span> },
+  { title: "Deletion", right: true, cell: (channel) => <ChannelDeletion zone={zone} channel={channel} /> },
 ];
 
 export function ChannelsPage() {
@@ -31,7 +33,7 @@ export function ChannelsPage() {
       {channels.isPending && <Loading h={240} />}
       {channels.data !== undefined && named.length > 0 && (
         <Paper withBorder bg="var(--card)">
-          <DataTable label="Channels" items={channels.data} columns={COLUMNS} keyOf={({ name }) => name} minWidth={360} />
+          <DataTable label="Channels" items={channels.data} columns={COLUMNS(zone)} keyOf={({ name }) => name} minWidth={360} />
         </Paper>
       )}
       {channels.data !== undefined && named.length === 0 && (

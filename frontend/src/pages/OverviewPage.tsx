@@ -15,6 +15,7 @@ import { Figures } from "../features/overview/Figures";
 import { Health } from "../features/overview/Health";
 import { readingsOf } from "../features/overview/readings";
 import { Release } from "../features/overview/Release";
+import { DeleteZone, ZoneDeletionBanner } from "../features/overview/ZoneDeletion";
 import { StreamTable } from "../features/overview/StreamTable";
 
 export function OverviewPage() {
@@ -29,7 +30,9 @@ export function OverviewPage() {
     <>
       <PageHeader title="Overview" about={`Events, matching and pending deliveries of the zone ${zone}.`}>
         {data !== undefined && <Health overview={data.now} />}
+        <DeleteZone zone={zone} />
       </PageHeader>
+      <ZoneDeletionBanner zone={zone} />
       <Stack gap="md">
         {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {data === undefined && !isError && <Loading h={420} />}

@@ -19,6 +19,7 @@ import { SegmentsTab } from "../features/segments/SegmentsTab";
 import { StateTab } from "../features/state/StateTab";
 import { policyOf, retention } from "../features/streams/policy";
 import { PolicyBadges } from "../features/streams/PolicyBadges";
+import { DeleteStream, StreamDeletionBanner } from "../features/streams/StreamDeletion";
 import { StreamPolicy } from "../features/streams/StreamPolicy";
 import { oneStream, type Stream } from "../features/streams/streams";
 
@@ -52,7 +53,10 @@ export function StreamPage() {
         back={{ to: pathIn(zone, "streams"), label: "Streams" }}
         about={data === undefined ? "…" : aboutOf(data.value)}
         badges={data !== undefined && <PolicyBadges policy={policyOf(data.value)} />}
-      />
+      >
+        {data !== undefined && <DeleteStream zone={zone} stream={data.value} />}
+      </PageHeader>
+      {data !== undefined && <StreamDeletionBanner zone={zone} stream={data.value} />}
       <Tabs value={tab} onChange={(next) => void navigate(pathIn(zone, `streams/${encodeURIComponent(stream)}/${next ?? ""}`))} keepMounted={false}>
         <Tabs.List mb="md" aria-label="About the stream">
           {TABS.filter((one) => one === tab || hasTab(one, data?.value)).map((one) => (

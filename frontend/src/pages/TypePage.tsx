@@ -13,6 +13,7 @@ import { ProblemAlert } from "../parts/ProblemAlert";
 import { Undisturbed } from "../parts/Undisturbed";
 import { DefinitionFields, type Draft, EVOLUTIONS, FIELDS } from "../features/types/DefinitionFields";
 import { type Definition, newestType, typePath, typeVersion } from "../features/types/types";
+import { DeleteType, TypeDeletionBanner } from "../features/types/TypeDeletion";
 import { useDraft } from "../features/types/useDraft";
 
 /** One type with its versions: the newest can be changed into the next, older ones are shown. */
@@ -41,7 +42,9 @@ export function TypePage() {
             onChange={(chosen) => void navigate(pathIn(zone, `${typePath(name)}/${chosen ?? ""}`))}
           />
         )}
+        {newest.data !== undefined && <DeleteType zone={zone} type={newest.data.value} />}
       </PageHeader>
+      {newest.data !== undefined && <TypeDeletionBanner zone={zone} type={newest.data.value} />}
       {newest.isError && <ProblemAlert error={newest.error} onRetry={() => void newest.refetch()} />}
       {newest.isPending && <Loading h={480} />}
       {newest.data !== undefined &&

@@ -10,25 +10,28 @@ interface Props {
   action: string;
   dismiss?: string; // label of the cancel button
   busy: boolean;
+  ready?: boolean; // the action may be confirmed
+  children?: ReactNode; // fields
   error: unknown;
   onConfirm: () => void;
   onClose: () => void;
 }
 
 /** The confirmation of an irreversible action. */
-export function Confirm({ opened, title, about, action, dismiss = "Cancel", busy, error, onConfirm, onClose }: Props) {
+export function Confirm({ opened, title, about, action, dismiss = "Cancel", busy, ready = true, children, error, onConfirm, onClose }: Props) {
   return (
     <Modal opened={opened} onClose={onClose} title={title} closeButtonProps={{ "aria-label": "Close" }} centered>
       <Stack gap="md">
         <Text size="sm" component="div">
           {about}
         </Text>
+        {children}
         {error !== null && error !== undefined && <ProblemAlert error={error} />}
         <Group justify="end" gap="xs">
           <Button variant="default" onClick={onClose}>
             {dismiss}
           </Button>
-          <Button color="red" loading={busy} onClick={onConfirm} data-autofocus>
+          <Button color="red" loading={busy} disabled={!ready} onClick={onConfirm} data-autofocus={children === undefined || undefined}>
             {action}
           </Button>
         </Group>

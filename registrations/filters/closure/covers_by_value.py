@@ -8,7 +8,12 @@ relation compares names only: `constraint.py`.
 from collections.abc import Collection
 
 from registrations.filters.ast import Compare, Const, Node, Not, Path
-from registrations.filters.closure.implied import follows, paths_read, plain, requires_value
+from registrations.filters.closure.implied import (
+    canonical_tests,
+    follows,
+    paths_read,
+    requires_value,
+)
 from registrations.filters.normal import Alternative, NormalForm, normal
 
 _TESTS_AT_ONCE = 16  # set look-ups in the time of one comparison
@@ -21,7 +26,7 @@ class PreparedAlternative:
 
     def __init__(self, parts: Alternative) -> None:
         self.parts = parts
-        self.tests = frozenset(one for part in parts for one in plain(part))
+        self.tests = frozenset(one for part in parts for one in canonical_tests(part))
         self.facts = self.tests | {
             Not(Compare("=", *fact_sides))
             for fact in self.tests

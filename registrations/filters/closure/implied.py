@@ -34,13 +34,13 @@ _DOMAIN = Path("domain", "envelope")
 _TYPE = Path("type", "envelope")
 
 
-def plain(test: Node) -> tuple[Node, ...]:
+def canonical_tests(test: Node) -> tuple[Node, ...]:
     """Split a test into tests that must all hold, each in canonical form: the constant on the
     right, a wildcard that is a prefix as a prefix, domain and type separate.
     """
     match test:
         case Not(item):
-            one = plain(item)
+            one = canonical_tests(item)
             return (Not(one[0]),) if len(one) == 1 else (test,)
         case Compare(op, Const() as left, right):
             return (Compare(FLIPPED[op], _whole(right), _whole(left)),)

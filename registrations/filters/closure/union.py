@@ -77,7 +77,7 @@ class BoundExceeded(Exception):
     """A limit of the closure was exceeded."""
 
 
-class Union:
+class InterestCollector:
     """A collector of filters, in bounded memory, and their closure."""
 
     def __init__(self, bounds: ClosureBounds = _BOUNDS) -> None:

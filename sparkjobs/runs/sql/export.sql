@@ -37,7 +37,7 @@ SET LOCAL enable_sort = off
 -- name: requested_streams
 -- The requested streams; `system`, which belongs to no zone, only if it is named.
 SELECT id FROM streams
- WHERE durability <> 'transient'
+ WHERE durability <> 'transient' AND deleted_at IS NULL
    AND CASE WHEN {streams}::bigint[] IS NULL THEN {zone}::bigint IS NULL OR zone_id = {zone}::bigint
             ELSE id = ANY ({streams}::bigint[]) AND ({zone}::bigint IS NULL OR zone_id = {zone}::bigint OR zone_id IS NULL) END
 

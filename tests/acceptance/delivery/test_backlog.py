@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.eventhub.eventlog.test_retention import MIB, announced, wait_for
+from tests.acceptance.eventhub.eventlog.test_retention import announced, wait_for
 from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Called, Sink
 
@@ -26,7 +26,7 @@ def test_a_disabled_endpoint_does_not_block_emits_and_later_gets_a_notice_and_th
     """Its deliveries filled the hub's quota with the bytes of their events, which outlive those of
     the log, until emits were answered 507 in every zone for ever.
     """
-    monkeypatch.setenv("EVENTHUB_QUOTA_BYTES", str(32 * MIB))
+    monkeypatch.setenv("EVENTHUB_QUOTA_BYTES", str(32 * 1024 * 1024))
     monkeypatch.setenv("EVENTHUB_BACKLOG_EVENTS", str(PENDING_MAX))
     with live_hub(tmp_path) as hub, Sink().serving() as sink:
         hub.start_callbacks()

@@ -15,6 +15,7 @@ from tests.acceptance.matched_streams import samples, wait_forwarded
 from tests.acceptance.wire import session
 from tests.integration.forward_world import eventually
 from tests.live import LiveHub, LiveZone
+from tests.live_processes import LiveProcess
 from tests.sink import Sink
 
 STATE = {"domain": "cluster", "type": "resource group state"}
@@ -124,8 +125,8 @@ def test_when_the_leading_forwarder_is_killed_another_takes_over_within_the_leas
 def test_a_leader_suspended_while_it_writes_writes_nothing_after_its_lease(
     hub: LiveHub, cluster: LiveZone, sink: Sink
 ) -> None:
-    """Its statement waits in PostgreSQL until another forwarder has the stream and writes the same
-    events. By its own clock the leader still has the lease.
+    """Its statement waits in PostgreSQL while the lease gets another owner's epoch, and ends before
+    the next owner writes the same events. By its own clock the leader still has the lease.
     """
     stream = leased_stream(hub, cluster, sink.url("/stopped"))
     cluster.emit("cluster", state(state="online"))
@@ -136,24 +137,21 @@ def test_a_leader_suspended_while_it_writes_writes_nothing_after_its_lease(
         lock.execute("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE")
         cluster.emit("cluster", [state(state="online")] * 20)
         eventually(lambda: len(writers(hub)) == 1, "the leader writes")
-        [before] = writers(hub)
-        os.kill(leader.pid, signal.SIGSTOP)
-        try:
+        [writer] = writers(hub)
+        with stopped(leader), stopped(*(one for one in hub.forwarders if one is not leader)):
             hub.sql(
-                "UPDATE forwarding SET expires_at = clock_timestamp() WHERE stream_id = %s", stream
+                "UPDATE forwarding SET epoch = epoch + 1, expires_at = clock_timestamp()"
+                " WHERE stream_id = %s",
+                stream,
             )
-            eventually(lambda: len(writers(hub)) == 2, "another one writes")
-            assert leader_of(hub, cluster) is not leader
             lock.rollback()
-            sink.wait(21, "/stopped")
-        finally:
-            os.kill(leader.pid, signal.SIGCONT)
+            eventually(lambda: has_ended(hub, writer), "the end of the statement")
+            assert hub.sql("SELECT * FROM written") == []
         eventually(lambda: leases_lost(hub) > lost, "the leader notices")
         cluster.emit("cluster", [state(state="online")] * 20)
         called = sink.wait(41, "/stopped")
-        written = hub.sql("SELECT backend, sequence FROM written")
-        assert sorted(sequence for _, sequence in written) == [*range(2, 42)]
-        assert before not in {backend for backend, _ in written}
+        written = hub.sql("SELECT sequence FROM written ORDER BY 1")
+        assert [sequence for (sequence,) in written] == [*range(2, 42)]
         assert hub.sql("SELECT last_value FROM attempted") == [(40,)]
     assert sorted(one.json["sequence"] for one in called) == [*range(1, 42)]
     assert len({one.id for one in called}) == 41
@@ -180,17 +178,34 @@ def writers(hub: LiveHub) -> set[int]:
     return {pid for (pid,) in rows}
 
 
+def has_ended(hub: LiveHub, backend: int) -> bool:
+    query = "SELECT state FROM pg_stat_activity WHERE pid = %s"
+    return hub.sql(query, backend) != [("active",)]
+
+
+@contextmanager
+def stopped(*processes: LiveProcess) -> Iterator[None]:
+    """Suspend processes until the block ends."""
+    for process in processes:
+        os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process.pid, signal.SIGCONT)
+
+
 @contextmanager
 def recorded_writes(hub: LiveHub, stream: int) -> Iterator[None]:
-    """Record each delivery of a stream with the backend that wrote it in the table `written`; the
-    sequence `attempted` counts also those that were rolled back.
+    """Record each delivery of a stream in the table `written`; the sequence `attempted` counts also
+    those that were rolled back.
     """
     for statement in (
-        "CREATE TABLE written (backend int, sequence bigint)",
+        "CREATE TABLE written (sequence bigint)",
         "CREATE SEQUENCE attempted",
         "CREATE FUNCTION record_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         " PERFORM nextval('attempted');"
-        " INSERT INTO written VALUES (pg_backend_pid(), NEW.sequence); RETURN NEW; END $$",
+        " INSERT INTO written VALUES (NEW.sequence); RETURN NEW; END $$",
         "CREATE TRIGGER recorded BEFORE INSERT ON deliveries FOR EACH ROW"
         f" WHEN (NEW.stream_id = {stream}) EXECUTE FUNCTION record_write()",
     ):

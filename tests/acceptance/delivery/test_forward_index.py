@@ -14,9 +14,12 @@ import pytest
 from registrations.matching.matcher import Counters
 from tests.acceptance.match_indexes import build, is_used
 from tests.acceptance.matched_streams import (
+    LeaseMoved,
     MatchedStream,
     builds,
     check_costs,
+    leases_taken,
+    undisturbed,
     wait_equal,
     wait_forwarded,
 )
@@ -129,6 +132,7 @@ class World:
 
 
 @pytest.mark.req("SUN-09", "SUN-10")
+@undisturbed
 def test_the_index_of_a_running_forwarder_equals_the_one_built_at_its_restart(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
@@ -239,6 +243,7 @@ def listed(zone: LiveZone, client: str) -> list[int]:
 
 
 @pytest.mark.req("SUN-11")
+@undisturbed
 def test_a_registration_is_added_while_events_flow_without_a_rebuild(
     hub: LiveHub, zone: LiveZone, sink: Sink
 ) -> None:
@@ -257,6 +262,7 @@ def test_a_registration_is_added_while_events_flow_without_a_rebuild(
     wait_forwarded(hub, [stream.id for stream in streams])
     with emitting(zone, names) as last:
         sink.wait(4, first)
+        taken = leases_taken(hub)
         before, rebuilds = builds(hub), [stream.work().rebuilds for stream in streams]
         [made] = zone.register(definitions[1])
         sink.wait(6, late)
@@ -268,6 +274,8 @@ def test_a_registration_is_added_while_events_flow_without_a_rebuild(
         ]
         called = sink.wait(len(expected), path)
         assert sorted((one.json["stream"], one.json["sequence"]) for one in called) == expected
+    if leases_taken(hub) != taken:
+        raise LeaseMoved
     assert builds(hub) == before
     assert [stream.work().rebuilds for stream in streams] == rebuilds
     assert zone.hub.call("PUT", "/v1/streams/auto", {"matching": "counting"}, key=zone.admin).json

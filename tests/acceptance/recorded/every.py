@@ -15,6 +15,7 @@ PARAMETERS = {
     "public_id": "<key>",
     "channel": "disk",
     "stream": "orders",
+    "name": "nowhere",
     "sequence": "1",
     "delivery": "<delivery>",
     "registration": "<ticket>",

@@ -347,5 +347,43 @@ HUB = [
     Call("admin", "PUT /v1/storage", {"quota_bytes": 1 << 40}),
     Call("operator", "PUT /v1/storage", {"quota_bytes": None}, if_match("1")),
 ]
+DELETIONS = [
+    *(
+        Call("operator", f"{method} /v1/zones/{path}")
+        for name in ("default", "nowhere")
+        for method, path in (("GET", name), ("DELETE", name), ("POST", f"{name}/restore"))
+    ),
+    Call("operator", "DELETE /v1/zones/<zone>?grace_s=600", None, ACTION),
+    Call("operator", "GET /v1/zones/<zone>"),
+    Call("admin", "POST /v1/clients", {"name": "late"}),
+    Call("admin", "PUT /v1/streams/late", {}),
+    Call("operator", "POST /v1/zones/<zone>/restore"),
+    Call("admin", "DELETE /v1/zones/<zone>"),
+    Call("admin", "DELETE /v1/types/shop/measured?grace_s=600", None, ACTION),
+    Call("admin", "DELETE /v1/types/shop/measured"),
+    Call("admin", "PUT /v1/types/shop/measured", {"schema": {}}),
+    Call("admin", "POST /v1/types/shop/measured/restore"),
+    Call("admin", "POST /v1/types/shop/measured/restore"),
+    Call("admin", "DELETE /v1/types/shop/none"),
+    Call("admin", "DELETE /v1/channels/cpu?grace_s=600", None, ACTION),
+    Call("admin", "GET /v1/channels"),
+    Call("admin", "POST /v1/channels/cpu/restore"),
+    Call("admin", "POST /v1/channels/cpu/restore"),
+    *(Call("admin", f"DELETE /v1/channels/{name}") for name in ("default", "none")),
+    Call("admin", "DELETE /v1/streams/orders?grace_s=600", None, if_match("1")),
+    Call("admin", "DELETE /v1/streams/orders?grace_s=600", None, ACTION),
+    Call("admin", "DELETE /v1/streams/orders"),
+    Call("admin", "POST /v1/streams/orders/events", EVENT),
+    Call("admin", "PUT /v1/streams/orders", {"retain_events": 7}),
+    Call("admin", "POST /v1/registrations", {"streams": ["orders"]}),
+    Call("admin", "POST /v1/streams/orders/restore"),
+    Call("admin", "POST /v1/streams/orders/restore"),
+    Call("admin", "DELETE /v1/streams/system"),
+    *(
+        Call(caller, f"{method} /v1/streams/{path}")
+        for caller, path in (("manager", "orders"), ("stranger", "orders"), ("admin", "nowhere"))
+        for method, path in (("DELETE", path), ("POST", f"{path}/restore"))
+    ),
+]
 NAMED = [Call("admin", f"GET /v1/streams/{name}/segments") for name in NAMES[:2]]
-CALLS = [*STREAMS, *EVENTS, *NAMED, *STATES, *TYPES, *HUB]
+CALLS = [*STREAMS, *EVENTS, *NAMED, *STATES, *TYPES, *DELETIONS, *HUB]

@@ -24,8 +24,12 @@ from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import connected, next_group
 
 database = pytest.fixture(scope="module")(world_database)
-SHED = partial(log_retention.shed, None)
-HOOKS = RetentionHooks(needs=log_retention.needs, release=log_retention.release, shed=SHED)
+SHED = partial(log_retention.drop_oldest_partition, None)
+HOOKS = RetentionHooks(
+    needs=log_retention.lowest_needed_sequences,
+    release=log_retention.copy_pending_payloads,
+    shed=SHED,
+)
 TABLES = (
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname IN ('events_p' || %s,"
     " 'deliveries_p' || %s)"
@@ -107,7 +111,7 @@ async def test_forwarders_retain_segments_that_they_have_not_passed(
         stream_id,
     )
     try:
-        needed = await log_retention.needs(connection)
+        needed = await log_retention.lowest_needed_sequences(connection)
         assert (needed[stream_id], needed[other]) == (30, 8)
     finally:
         world.sql("DELETE FROM fanouts")
@@ -163,7 +167,7 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_p{group}"]
     endpoint = claims.CallbackEndpoint(7, "https://example.org/", b"", 1, "default", "native")
     loader = Loader("key", SystemClock())
-    [(body, _)] = await loader.load(connection, [claimed], {7: endpoint})
+    [(body, *_)] = await loader.load(connection, [claimed], {7: endpoint})
     assert body is not None
     posted = json.loads(body.content([1]).body)
     assert (posted["sequence"], posted["event"]["type"]) == (2, "between")

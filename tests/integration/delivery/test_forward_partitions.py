@@ -250,7 +250,7 @@ async def test_a_partition_with_an_unfinished_fan_out_stays(
     table = f"deliveries_p{old}"
     assert await expand(connection) == limits.DELIVERIES_PER_STATEMENT_MAX
     await run_retirement(world.url, "")
-    assert not await log_retention.shed(None, connection, True)
+    assert not await log_retention.drop_oldest_partition(None, connection, True)
     assert table in tables(world, r"^deliveries_p\d")
     assert await expand(connection) == 1
     added = "SELECT count(*) FROM deliveries WHERE stream_id = %s"

@@ -76,7 +76,7 @@ def old_day(world: World, attempts: int = 3) -> None:
     )
     world.sql(
         "INSERT INTO attempts SELECT '2020-01-01 10:00Z'::timestamptz + make_interval(secs => n),"
-        " 1, 7, 1, n, 0, 1, 'status', 500, 12, 'http://a', 'request', 'response'"
+        " 1, 7, 1, n, 1, 'status', 500, 12, 'http://a', 'request', 'response'"
         " FROM generate_series(1, %s) AS n",
         attempts,
     )
@@ -171,7 +171,7 @@ async def test_a_shed_partition_is_archived_too(
     world.sql(f"ALTER TABLE events DETACH PARTITION events_p{number}")
     world.sql(f"DROP TABLE events_p{number}")
     while there(world, group):  # the oldest goes first
-        assert await log_retention.shed(
+        assert await log_retention.drop_oldest_partition(
             PartitionArchive(str(tmp_path), world.url), connection, True
         )
     _, manifest, _ = recorded(world)[group]

@@ -258,7 +258,7 @@ def test_all_tables_belong_to_one_snapshot_under_concurrent_writes(
                 "  RETURNING d.*)"
                 " INSERT INTO attempts SELECT now(), partition_id, endpoint_id, segment_id,"
                 " sequence,"
-                "  0, 1, 'delivered', 204, 1, '', '', '' FROM done",
+                "  1, 'delivered', 204, 1, '', '', '' FROM done",
             ):
                 database.sql(statement, appended.sequence, appended.segment)
 

@@ -416,7 +416,7 @@ $$;
 
 -- Whether this log assigned an event its sequence.
 CREATE OR REPLACE FUNCTION holds_event(in_segment uuid, number bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT EXISTS (SELECT FROM segments s JOIN heads h USING (stream_id)
+    SELECT EXISTS (SELECT FROM segments s LEFT JOIN heads h USING (stream_id)  -- a deleted stream has no head
                     WHERE s.uuid = in_segment AND number BETWEEN s.first - 1 AND COALESCE(s.last, h.sequence))
 $$;
 

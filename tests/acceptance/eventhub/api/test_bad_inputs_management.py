@@ -22,6 +22,7 @@ PARAMETERS = {
     "public_id": "<key>",
     "channel": "disk",
     "stream": "orders",
+    "name": "nowhere",
     "sequence": "1",
     "delivery": "1.1.1.1.0",
     "registration": "<ticket>",
@@ -48,6 +49,7 @@ UNKNOWN = {  # what no name can be is not there
 TEXTS = {"key", "domain", "type", "version", "path"}  # no names: nearly any text may stand there
 OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
 TAKES_BODY = ("POST", "PUT", "PATCH")
+DELETE_STREAM = "DELETE /v1/streams/{stream}"
 PUT_STATE = "PUT /v1/streams/{stream}/state/{key}"  # its body is an event
 _ROUTES = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
 HOT = {f"{route.method} {route.path}" for route in _ROUTES}
@@ -61,7 +63,7 @@ def path_of(route: str) -> str:
 
 
 def caller(route: str) -> str:
-    operators = route.endswith(("/v1/zones", "PUT /v1/storage")) or "/v1/jobs" in route
+    operators = any(part in route for part in ("/v1/zones", "PUT /v1/storage", "/v1/jobs"))
     return "operator" if operators else "admin"
 
 
@@ -238,6 +240,41 @@ OF_ONE_ROUTE = (
         body={"hold": "x"}),
     bad("action", "PUT /v1/streams/{stream}", STREAM, "400 invalid_field", "EventHub-Action",
         headers={"EventHub-Action": "x" * 201}, body={}),
+    *(bad(f"grace {grace}", DELETE_STREAM, f"{STREAM}?grace_s={grace}", "400 invalid_field",
+          "grace_s") for grace in ("-1", "1.5", "x", "", "7776001", "9" * 30, "%00")),
+    bad("grace twice", DELETE_STREAM, f"{STREAM}?grace_s=1&grace_s=1", "400 bad_request",
+        "grace_s"),
+    bad("changed", DELETE_STREAM, STREAM, "412 changed", headers={"If-Match": "1"}),
+    *(bad(name, f"{method} /v1/streams/{{stream}}{after}", f"/v1/streams/{stream}{after}", outcome,
+          key=key)
+      for method, after in (("DELETE", ""), ("POST", "/restore"))
+      for name, stream, outcome, key in (
+          ("another zone's", "theirs", "404 unknown_stream", "admin"),
+          ("the hub's own", "system", "403 forbidden", "admin"),
+          ("no manager", "orders", "403 forbidden", "emitter"))),
+    bad("no deletion", "POST /v1/streams/{stream}/restore", f"{STREAM}/restore",
+        "409 not_deleting"),
+    *(bad(name, f"{method} /v1/zones/{{name}}{after}", f"/v1/zones/{zone}{after}", outcome, at,
+          key="operator")
+      for method, after in (("DELETE", ""), ("POST", "/restore"))
+      for name, zone, outcome, at in (
+          ("default", "default", "403 forbidden", None),
+          ("no zone", "nowhere", "404 not_found", "zone"))),
+    bad("no zone", "GET /v1/zones/{name}", "/v1/zones/nowhere", "404 not_found", "name",
+        key="operator"),
+    bad("no deletion", "POST /v1/channels/{channel}/restore", "/v1/channels/disk/restore",
+        "409 not_deleting"),
+    bad("no deletion", "POST /v1/types/{domain}/{type}/restore", "/v1/types/shop/measured/restore",
+        "409 not_deleting", "type"),
+    bad("grace", "DELETE /v1/channels/{channel}", "/v1/channels/disk?grace_s=x",
+        "400 invalid_field", "grace_s"),
+    bad("grace", "DELETE /v1/types/{domain}/{type}", "/v1/types/shop/measured?grace_s=x",
+        "400 invalid_field", "grace_s"),
+    *(bad("default", f"{method} /v1/channels/{{channel}}{after}", f"/v1/channels/default{after}",
+          "403 forbidden") for method, after in (("DELETE", ""), ("POST", "/restore"))),
+    *(bad("no type", f"{method} /v1/types/{{domain}}/{{type}}{after}",
+          f"/v1/types/shop/none{after}", "404 unknown_type", "type")
+      for method, after in (("DELETE", ""), ("POST", "/restore"))),
     bad("not keyed", "GET /v1/streams/{stream}/state", f"{STREAM}/state", "409 not_keyed"),
     *(bad("not keyed", f"{method} /v1/streams/{{stream}}/state/{{key}}", f"{STREAM}/state/a",
           "409 not_keyed", body=body)
@@ -291,8 +328,8 @@ OF_ONE_ROUTE = (
         "405 method_not_allowed", method="PUT", body={}),
     bad("removes an event", "GET /v1/streams/{stream}/events/{sequence}", f"{STREAM}/events/1",
         "405 method_not_allowed", method="DELETE"),
-    bad("removes a stream", "GET /v1/streams/{stream}", STREAM, "405 method_not_allowed",
-        method="DELETE"),
+    bad("patches a stream", "GET /v1/streams/{stream}", STREAM, "405 method_not_allowed",
+        method="PATCH"),
 )  # fmt: skip
 CASES = (*of_every_route(), *OF_ONE_ROUTE)
 

@@ -23,7 +23,7 @@ def test_a_channel_is_a_power_of_two() -> None:
         made = manager.put(f"/v1/channels/{name}", {"mask": mask})
         channel = made.json()
         assert (made.status_code, channel.pop("changed")) == (201, system_head())
-        assert channel == {"name": name, **shown}
+        assert channel == {"name": name, **shown, "deletes_at": None}
     names = [item["name"] for item in manager.get("/v1/channels").json()["items"]]
     assert names == ["disk", "security", "last", "default"]
 

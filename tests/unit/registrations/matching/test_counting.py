@@ -2,11 +2,14 @@
 and its totals.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from eventhub.event.envelope import Event
 from registrations.matching.counting import CountingMatcher
 from registrations.matching.spec import Spec
+from registrations.matching.strategies import StreamStrategy
 
 EV1, EV2, EV3 = 1, 2, 3
 NV = (("nv1", "a"), ("nv2", "b"), ("nv3", "c"))
@@ -76,3 +79,24 @@ def test_the_trace_of_the_worked_example(matcher: CountingMatcher) -> None:
     assert (second.path, second.counters, second.due) == ("nv2", {2: 2, 3: 2}, (EV1, EV2))
     assert matcher.residue() == {}
     assert matcher.match(INCOMING) == [EV1, EV2]
+
+
+@pytest.mark.req("SUN-16")
+@pytest.mark.parametrize(("strategy", "touched"), [("counting", 5), ("auto", 2)])
+def test_the_work_of_a_forwarders_matcher_is_the_same_with_100_000_unrelated_registrations(
+    strategy: str, touched: int
+) -> None:
+    """The others name the same attribute with other values."""
+    matcher = StreamStrategy(strategy).new()
+    for id in (EV1, EV2, EV3):
+        matcher.add(id, (of(*NV[:id]),))
+    loaded = 0
+    for unrelated in (1_000, 100_000):
+        for id in range(loaded, unrelated):
+            matcher.add(10 + id, (of(("nv1", id), ("other", id % 50)),))
+        loaded = unrelated
+        before = replace(matcher.counters)
+        assert sorted(matcher.match(INCOMING)) == [EV1, EV2]
+        after = matcher.counters
+        assert (after.lookups - before.lookups, after.touched - before.touched) == (2, touched)
+    assert len(matcher) == 100_003

@@ -14,7 +14,12 @@ from registrations.filters.closure import covers_by_value, union, value_summary
 from registrations.filters.closure.covers_by_value import PreparedAlternative
 from registrations.filters.closure.implied import follows
 from registrations.filters.closure.shapes import Shape, interest_in, parse_shape
-from registrations.filters.closure.union import EVERYTHING, Closure, ClosureBounds, Union
+from registrations.filters.closure.union import (
+    EVERYTHING,
+    Closure,
+    ClosureBounds,
+    InterestCollector,
+)
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
 from registrations.filters.normal import normal
@@ -133,7 +138,7 @@ def test_many_tests_are_not_compared_each_with_each(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_thread_that_makes_it_rests_between_short_steps() -> None:
-    union, rested = Union(), []
+    union, rested = InterestCollector(), []
     for number in range(50):
         union.add(normal(tree(f"(> x{number} 1)")))
     assert len(union.closure(lambda: rested.append(None)).form) == 50
@@ -145,7 +150,7 @@ def test_forms_are_kept_while_they_are_few_tests(monkeypatch: pytest.MonkeyPatch
     builder = ClosureBuilder(None)  # type: ignore[arg-type]  # the tables are not read
     text = f"(and {' '.join(f'(> x{n} {{0}})' for n in range(9))})"
     for number in range(22):
-        builder._add_in_thread(Union(), [("", text.format(number))])
+        builder._add_in_thread(InterestCollector(), [("", text.format(number))])
         assert sum(len(parts) for form in builder._forms.values() for parts in form) <= 40
     assert builder._forms
 
@@ -169,7 +174,7 @@ def test_a_closure_matches_all_filters_also_those_added_after_it_was_computed() 
         bounds = ClosureBounds(
             random.randrange(1, 5), random.randrange(1, 5), random.choice((40, 999))
         )
-        union, nodes = Union(bounds), []
+        union, nodes = InterestCollector(bounds), []
         for _ in range(random.randrange(2, 6)):
             some = [filter_of(random) for _ in range(random.randrange(1, 6))]
             nodes += some

@@ -23,7 +23,7 @@ from registrations.filters.ast import (
     Text,
     Within,
 )
-from registrations.filters.closure.union import Closure, ClosureBounds, Union
+from registrations.filters.closure.union import Closure, ClosureBounds, InterestCollector
 from registrations.filters.normal import NormalForm
 
 PATHS = (Path("x"), Path("y"), Path("type", "envelope"), Path("priority", "envelope"))
@@ -103,7 +103,7 @@ def events() -> Iterator[Event]:
 
 def closure_of(forms: Iterable[NormalForm], bounds: ClosureBounds | None = None) -> Closure:
     """Return the union of filters in normal form."""
-    union = Union(bounds or ClosureBounds())
+    union = InterestCollector(bounds or ClosureBounds())
     for form in forms:
         union.add(form)
     return union.closure()

@@ -3,8 +3,7 @@
 import sys
 from pathlib import Path
 
-from eventhub.base.guarded import Command, Guarded, current_identity
-
+from eventhub.base.guarded_process import Command, GuardedProcess, current_identity
 from tests.integration.forward_world import eventually
 
 WAITING = """
@@ -21,7 +20,7 @@ def test_a_killed_command_gets_no_chance_to_end_by_itself(tmp_path: Path) -> Non
     """It got SIGTERM some milliseconds before, so a killed forwarder released its streams."""
     began, ended = tmp_path / "began", tmp_path / "ended"
     argv = (sys.executable, "-c", WAITING, str(began), str(ended))
-    running = Guarded(Command("waiting", argv, {}, grace_s=5.0), current_identity())
+    running = GuardedProcess(Command("waiting", argv, {}, grace_s=5.0), current_identity())
     eventually(began.exists, "the start")
     running.kill()
     assert running.wait(10) == 128 + 9

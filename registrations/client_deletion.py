@@ -1,0 +1,37 @@
+"""The end of a client's registrations, groups and endpoints, with the client or its zone.
+SQL module.
+"""
+
+from typing import Any
+
+import psycopg
+
+from eventhub.eventlog.system import Announcement
+from eventhub.postgresql.rows import scalars
+from registrations import statements
+
+
+def end_client(
+    connection: psycopg.Connection[Any], *, client_id: int, client: str
+) -> list[Announcement]:
+    """End the registrations, groups and endpoints of a client whose row is locked, at one barrier.
+    The heads stay locked, so the caller only appends the returned announcements after it.
+    """
+    if statements.lock_owner(connection, client_id) is None:
+        return []
+    announcements: list[Announcement] = []
+    barrier = statements.new_barrier(connection)
+    of_client = statements.SQL["live_of_client"]
+    ids = scalars(connection).execute(of_client, (client_id,)).fetchall()
+    streams = statements.end_versions(connection, ids, barrier)
+    if ids:
+        statements.end(connection, ids)
+        statements.count(connection, client_id, -len(ids))
+        several = {"registration": None, "registrations": len(ids), "barrier": barrier}
+        announcements.append(Announcement("registration.deleted", {"client": client, **several}))
+    endpoints = statements.delete_groups_and_endpoints(connection, client_id)
+    if endpoints:
+        attributes = {"client": client, "endpoint": None, "endpoints": endpoints}
+        announcements.append(Announcement("endpoint.deleted", attributes))
+    statements.fill_barrier(connection, barrier, streams)
+    return announcements
