@@ -32,7 +32,7 @@ class Way:
         return f"http://127.0.0.1:{self._port}"
 
     def lead(self, hub_url: str) -> None:
-        """Lead new connections to another web process."""
+        """Send new connections to another web process."""
         self._hub = urlsplit(hub_url)
 
     async def mend(self) -> None:

@@ -22,7 +22,7 @@ def of(*pairs: tuple[str, object]) -> Spec:
 
 @pytest.fixture
 def matcher() -> CountingMatcher:
-    """A matcher with the registrations of FIG. 6."""
+    """Return a matcher with the registrations of FIG. 6."""
     made = CountingMatcher()
     for id in (EV1, EV2, EV3):
         made.add(id, of(*NV[:id]))
