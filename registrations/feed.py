@@ -28,7 +28,9 @@ POLICY = "stream.changed"
 
 
 class CatalogChange(NamedTuple):
-    """A change at a barrier: of a registration, or a group that is suspended or resumed."""
+    """A change at a barrier: a registration was created, changed or deleted, or a group of them was
+    suspended or resumed.
+    """
 
     registration: int | None  # None: all of a deleted client, or of a group
     barrier: int

@@ -1,4 +1,6 @@
-"""One attempt to post a delivery, in bounded time: an outcome, never an error. Plain module."""
+"""One attempt to post a delivery: always returns an outcome, never raises, and takes a bounded
+time. Plain module.
+"""
 
 import base64
 import hmac
@@ -22,7 +24,9 @@ USER_AGENT = "EventHub"
 
 
 class CallbackTarget(NamedTuple):
-    """An endpoint as it is called; without an `origin`, `fault` says why it cannot be."""
+    """An endpoint as it is called. `secret` is the raw signing key. Without an `origin`, `fault`
+    says why the endpoint cannot be called. `head` starts every request.
+    """
 
     url: str
     origin: Origin | None

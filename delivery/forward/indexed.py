@@ -15,7 +15,9 @@ from registrations.matching.versions import EffectRules, Recipients, add_by_colu
 
 
 class IndexedVersions:
-    """The versions in an epoch, for one task. A client without a name gets public events only."""
+    """The versions in one epoch, for one task. `names`: the names of its clients; a client without
+    one sees only events that are for everybody.
+    """
 
     def __init__(
         self, epoch: Epoch, names: Mapping[int, str], hierarchy: TypeHierarchy = no_supertypes

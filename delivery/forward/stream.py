@@ -151,7 +151,9 @@ class StreamForwarder:
     async def _match(
         self, interest: CallbackMatcher, batch: list[StoredEvent]
     ) -> tuple[list[MatchedEvent], Cursor]:
-        """Return the matches and the last cursor examined: many matches cut a batch short."""
+        """Return the matched events and the last cursor examined: many matches cut a batch
+        short.
+        """
         clock = self._context.clock
         now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_SLICE_S
         matched: list[MatchedEvent] = []

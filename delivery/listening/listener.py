@@ -271,7 +271,9 @@ class StreamListener:
         return True
 
     def next_frames(self, form: FrameFormat[T], size: BatchLimits = DEFAULT_LIMITS) -> list[T]:
-        """Return the next frames fetched, within the batch, the window and the time slice."""
+        """Return the next frames of what was fetched, within the batch limits, the window and the
+        time slice.
+        """
         frames = self.notices(form)
         notices = len(frames)
         now_us = self._services.clock.now_us()

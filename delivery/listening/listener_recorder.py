@@ -60,7 +60,9 @@ class ListenerEntry:
         self.committed: asyncio.Future[None] | None = None  # if the start waits for the commit
 
     def advance(self, cursor: Cursor, delivered_events: int) -> "ListenerEntry":
-        """Add events delivered up to a cursor; return the current entry: each day has a new one."""
+        """Add events delivered up to a cursor. Return the entry to use from now on: once a day a
+        new one.
+        """
         self.cursor = cursor
         self.delivered_events += delivered_events
         self._recorder.changed.add(self)
@@ -149,7 +151,9 @@ class ListenerRecorder:
             await asyncio.gather(tick, return_exceptions=True)
 
     async def finish(self) -> None:
-        """Write what is pending, if the database is available; call it after the last listener."""
+        """Write what is pending, if the database is available. Call it after the last listener
+        ended.
+        """
         self._end([*self._paused.values()])
         self._paused.clear()
         with suppress(DatabaseUnavailable, TimeoutError):

@@ -140,7 +140,9 @@ class _SegmentCount:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all events. Sequences are kept per interest or client; sure ones apart."""
+        """Forget all events. Sequences are kept per interest where all its clients receive the
+        event, and per client otherwise; sure and doubtful ones apart.
+        """
         self._checked: list[int] = []
         self._common: list[_SureAndDoubtful] = [([], []) for _ in self.interests]
         self._own: dict[tuple[str, int], _SureAndDoubtful] = {}
@@ -248,7 +250,9 @@ class _SegmentCount:
 
 
 class _CountsUpTo(NamedTuple):
-    """Ascending sequences: checked ones; sure and doubtful ones, shared and the client's own."""
+    """Ascending sequences: the checked ones; and sure and doubtful ones, shared and the client's
+    own.
+    """
 
     first: int
     checked: _Sequences

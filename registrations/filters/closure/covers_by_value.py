@@ -35,7 +35,9 @@ class PreparedAlternative:
         self._by_path: dict[Path, list[Node]] | None = None
 
     def covers(self, other: "PreparedAlternative", work: "ComparisonBudget | None" = None) -> bool:
-        """Return whether this alternative certainly matches all that the other one matches."""
+        """Return whether this alternative certainly matches every event that the other one matches;
+        False also if the remaining work does not suffice to find out.
+        """
         work = work or ComparisonBudget()
         if not work.take(1 + len(self.tests) // _TESTS_AT_ONCE):
             return False

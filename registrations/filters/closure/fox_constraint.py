@@ -34,7 +34,9 @@ def stronger(one: Node, other: Node) -> bool:
 
 
 def constraint_of(node: Node) -> Constraint | None:
-    """Return the constraint of a filter's normal form, None if it never matches."""
+    """Return the constraint of a filter, None if it never matches. It is taken from the normal
+    form, so that duplicates and tests without effect do not count.
+    """
     form = normal(node)
     if not form:
         return None
