@@ -140,7 +140,7 @@ def purge_versions() -> None:
 
 @app.task(name=DELETE_DUE, waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def delete_due() -> None:
-    """Delete the streams whose grace period has ended, and remove their data."""
+    """Delete everything whose grace period has ended: types, channels, streams and zones."""
     env = read_env()
     stores = DataStores(Path(env.data), env.archive_url, env.redis_url)
     if _deletion.run(env.database_direct_url, stores) and env.redis_url:

@@ -2,7 +2,7 @@
 matches, by attributes and values (decisions 15 and 23 of the requirements). Plain module.
 
 `(> x 5)` covers `(> x 7)`. The result is sound: True is certain, False means "not known". FOX's own
-relation compares names only: `constraint.py`.
+relation compares names only: `fox_constraint.py`.
 """
 
 from collections.abc import Collection

@@ -1,7 +1,7 @@
 """FOX's constraint relation: which of two filters of one event type constrains more. Plain module.
 
 It compares names only, never values. Whether one filter matches everything that the other one
-matches is a different question: `covering.py`.
+matches is a different question: `covers_by_value.py`.
 """
 
 from typing import NamedTuple
