@@ -100,8 +100,8 @@ def list_ended(*, actor: Actor, filters: dict[str, Any], page: Page) -> Prepared
 
 def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:
     """Return one delivery, also after it moved to another partition, with its event and its newest
-    attempts. Raise UnknownDelivery if there is none or it is another client's, and Forbidden if the
-    actor may not listen to its stream.
+    attempts. Raises UnknownDelivery if there is none or it is another client's, and Forbidden if
+    the actor may not listen to its stream.
     """
     endpoint_id, _, segment_id, sequence = key
     name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence}

@@ -177,7 +177,7 @@ def run_jobs() -> None:
     default_retry_delay=limits.JOB_REQUEST_RETRY_PAUSE_S,
 )
 def ask_job(job: str) -> None:
-    """Ask for a run of a job, as the timetable does; again later while the database is away."""
+    """Request a run of a job, as the timetable does. Retry later if the database is unavailable."""
     request_scheduled_run(read_env().database_direct_url, job)
     run_jobs.apply_async()
 

@@ -117,7 +117,7 @@ class CallbackDispatcher:
     async def unit(self) -> int:
         """Claim and post until nothing is left that this worker has slots for, or a bound is
         reached; return the number of deliveries claimed. Slow requests continue afterwards. Return
-        0 at once while another unit is running. Raise DatabaseUnavailable.
+        0 at once while another unit is running. Raises DatabaseUnavailable.
         """
         if not self._idle.is_set() or self._stopping:
             self.wake()

@@ -44,7 +44,7 @@ class PostResult(NamedTuple):
 
 
 def target_of(text: str, secret: bytes, zone: str) -> CallbackTarget:
-    """Return how to call a URL for an endpoint of a zone. Raise ValueError."""
+    """Return how to call a URL for an endpoint of a zone. Raises ValueError."""
     url = URL(text)
     host, port = url.raw_host, url.port
     if url.scheme not in ("http", "https") or not host or port is None:

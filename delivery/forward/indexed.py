@@ -33,7 +33,7 @@ class IndexedVersions:
         return id in self.epoch
 
     def find(self, event: Event, sequence: int, rules: EffectRules, match: Recipients) -> None:
-        """Add the versions that match and are in force, in no order. Raise IndexDamaged."""
+        """Add the versions that match and are in force, in no order. Raises IndexDamaged."""
         is_shown = self._is_shown(event, rules) if event.destinations or event.audience else None
         for engine, columns in zip(self.engines, self.epoch.columns, strict=True):
             positions = engine.match(event, positions=True).tolist()

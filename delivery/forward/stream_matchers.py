@@ -150,7 +150,7 @@ class StreamMatchers:
                     self._indexes.retry(lease.stream_id)
 
     async def open(self, lease: Lease, passed: int) -> None:
-        """Load the interest of a stream matched up to a sequence. Raise DatabaseUnavailable."""
+        """Load the interest of a stream matched up to a sequence. Raises DatabaseUnavailable."""
         entry = self._entries.get(lease)
         if entry is not None and entry.interest.damaged and entry.interest.indexed is not None:
             self._indexes.refuse(lease.stream_id, entry.interest.indexed.epoch, DAMAGED)
@@ -269,7 +269,7 @@ class StreamMatchers:
 
     async def _swap(self, lease: Lease, entry: _StreamEntry) -> None:
         """Take a stream's newer index. Versions that it lacks stay in memory; those that change
-        meanwhile are in both, or in memory only. Raise DatabaseUnavailable.
+        meanwhile are in both, or in memory only. Raises DatabaseUnavailable.
         """
         interest, stream_id = entry.interest, lease.stream_id
         epoch = await self._indexes.open(stream_id)

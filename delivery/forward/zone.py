@@ -37,7 +37,7 @@ class ZoneView:
 
     async def learn(self, events: Sequence[Event], *, through: int) -> None:
         """Load what matching these events needs. `through`: a sequence that `system` had reached
-        when they were read. Raise DatabaseUnavailable.
+        when they were read. Raises DatabaseUnavailable.
         """
         await self.hierarchy.learn(events, through=through)
         if self._zone_id is not None and any(event.audience for event in events):

@@ -200,7 +200,7 @@ class StreamListener:
             await self._slices.wait()
 
     def _catches_up(self) -> bool:
-        """Return whether it sends pages that were read; events of the ring are live."""
+        """Return whether it sends stored pages, not events of the ring."""
         return self._counted > 0 or bool(self._keys) or not self._follower.live
 
     async def fill(self) -> bool:

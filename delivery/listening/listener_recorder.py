@@ -79,7 +79,9 @@ class ListenerEntry:
         return self._recorder.add(self.new._replace(start=start, after=after))
 
     def end(self, reason: str) -> None:
-        """End the entry. One of requests ends later, unless another request follows."""
+        """End the entry. The entry of a transport with a request per answer stays open for a while,
+        because the next request may continue it.
+        """
         if self.new.transport in _REQUEST_TRANSPORTS and reason == "disconnected":
             self._recorder.pause(self)
         elif self.end_reason is None:

@@ -147,7 +147,7 @@ async def _archive(
     archive: PartitionArchive | None,
     seconds_max: float,
 ) -> Retired:
-    """Archive a detached partition. Raise ArchiveUnavailable, DatabaseUnavailable."""
+    """Archive a detached partition. Raises ArchiveUnavailable, DatabaseUnavailable."""
     if not await _count(connection, name, rows_max=1):
         return Retired(parent, name, 0, None, "empty")
     if archive is None:
@@ -169,7 +169,7 @@ async def _detach(connection: Connection, parent: str, name: str) -> None:
 async def _write_archive(
     connection: Connection, parent: str, name: str, archive: PartitionArchive, seconds_max: float
 ) -> ArchivedPartition:
-    """Write the rows to the archive in a thread. Raise ArchiveUnavailable, also after
+    """Write the rows to the archive in a thread. Raises ArchiveUnavailable, also after
     `seconds_max`, and DatabaseUnavailable.
     """
     query = await fetch_value(connection, SQL["rows_of"], (name,)) or ""

@@ -140,8 +140,8 @@ class _SegmentCount:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all events. Sequences are kept per interest where all its clients receive the
-        event, and per client otherwise; sure and doubtful ones apart.
+        """Forget all events. Sequences are kept per interest if all its clients receive the event,
+        otherwise per client. Certain and doubtful sequences are kept separately.
         """
         self._checked: list[int] = []
         self._common: list[_SureAndDoubtful] = [([], []) for _ in self.interests]
@@ -250,8 +250,8 @@ class _SegmentCount:
 
 
 class _CountsUpTo(NamedTuple):
-    """Ascending sequences: the checked ones; and sure and doubtful ones, shared and the client's
-    own.
+    """Counts up to a sequence, from ascending lists: the checked sequences, and the certain and
+    doubtful ones of all clients (`shared`) and of one client (`own`).
     """
 
     first: int
