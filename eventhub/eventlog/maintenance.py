@@ -273,17 +273,19 @@ class Maintenance:
         period of refused writes has ended when no write was refused for a moment and the
         announcement itself can be written.
         """
+        while self._disk is not None and self._disk.full_periods:
+            period = self._disk.full_periods[0]
+            async with connection.transaction():
+                await _announce(connection, period)
+            self._disk.full_periods.remove(period)
+        if self._disk is not None and self._disk.full:
+            return  # the period of that disk has the refused writes in it
         refused, quiet_us = self._refused_writes, limits.DISK_QUIET_S * 1_000_000
         if refused is not None and self._clock.now_us() - refused.until_us >= quiet_us:
             async with connection.transaction():
                 await _announce(connection, refused)
             if self._refused_writes is refused:
                 self._refused_writes = None
-        while self._disk is not None and self._disk.full_periods:
-            period = self._disk.full_periods[0]
-            async with connection.transaction():
-                await _announce(connection, period)
-            self._disk.full_periods.remove(period)
 
     # --- cleaning ---
 

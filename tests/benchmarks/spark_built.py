@@ -56,7 +56,7 @@ def _versions(first: int, count: int) -> pa.Table:
         "stream_id": np.full(count, STREAM),
         "since": np.zeros(count, np.int64),
         "suspended": [False] * count,
-        "report": [False] * count,
+        "report": np.zeros(count, np.int64),
         "language": [language for language, _ in found],
         "filter": [text for _, text in found],
     }

@@ -120,7 +120,8 @@ def test_each_command_reaches_its_route(
         words += ["--data", json.dumps({"unknown": 1})]
     done = shell.here(*words)
     assert done.status in (0, 1), done
-    assert "Nothing exists at this path" not in done.err, "the hub has no such route"
+    missing = "Nothing exists at this path" in done.err and "(field" not in done.err
+    assert not missing, "the hub has no such route"
     if done.status == 0 and operation.method == "GET" and done.out.startswith("{"):
         orjson.loads(done.out)
 

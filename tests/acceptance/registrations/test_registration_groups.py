@@ -16,7 +16,7 @@ CALL_S_MAX = 2.0  # a call that wrote a row for each member would take longer
 
 TABLES = (
     *("registrations", "registration_versions", "registration_groups", "group_streams"),
-    *("sessions", "suspensions", "barriers", "expensive_filters"),
+    *("registration_owners", "suspensions", "barriers", "expensive_filters"),
 )
 
 
