@@ -131,7 +131,7 @@ class World:
             streams = ["theirs"] if owner is self.other else ["orders"]
             endpoint = owner.endpoint("https://hooks.example/", key=key)["id"]
             [made] = owner.register({**body, "streams": streams, "endpoint": endpoint}, key=key)
-            self.marks[f"<{kind}ticket>"] = str(made["id"])
+            self.marks[f"<{kind}registration>"] = str(made["id"])
             self.marks[f"<{kind}endpoint>"] = str(endpoint)
         for kind, key, name in (("", zone.admin, "used"), ("their", them, "theirs")):
             made = zone.hub.call("POST", "/v1/registration-groups", {"name": name}, key=key).json
