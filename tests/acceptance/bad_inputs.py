@@ -192,6 +192,7 @@ class World:
         assert len(answer.body) < 2_000
         assert (answer.status == 401) == ("www-authenticate" in answer.headers)
         assert answer.status != 405 or "allow" in answer.headers
+        assert (answer.status == 426) == (answer.headers.get("upgrade") == "websocket")
 
     def digest(self) -> dict[str, str]:
         """Return a digest of all rows of each table but NOT_DIGESTED."""
