@@ -1,4 +1,6 @@
-"""The API of registrations and of filter languages. Django module."""
+"""The API of registrations (create one or many, list, change, end) and of filter languages. Django
+module.
+"""
 
 from types import SimpleNamespace
 from typing import Any

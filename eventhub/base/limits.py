@@ -479,7 +479,8 @@ INTEGER_MIN = -(1 << 63)
 INTEGER_MAX = (1 << 64) - 1  # the greatest unsigned integer of 64 bits
 ARITHMETIC_RESULTS_MAX = 100  # of one calculation with lists; with more it has no result
 # the cost for each event of one stream of one client's filters, or of one socket's: tests of about
-# 2 us (lang/weight.py), so 10 ms; 1.2 s for an event designed for it, less than a lease
+# 2 us (registrations/filters/evaluation_cost.py), so 10 ms; 1.2 s for an event designed for it,
+# less than a lease
 FILTERS_TRIED_MAX = 5_000
 FILTER_FOUND_FREE = 32  # free tests of a filter behind a value or range: few events reach it
 FILTER_TESTS_MAX = 4_096  # in all conjunctions together: 64 of 64, as many as pairs may have

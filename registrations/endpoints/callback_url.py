@@ -17,7 +17,9 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")  # as a name's last part: an a
 
 
 def valid_url(url: Any, addresses: CallbackAddresses, *, field: str) -> str:
-    """Return a valid URL. Raises InvalidField, FieldTooLong or RefusedAddress at `field`."""
+    """Return the URL if it is valid. Raises InvalidField, FieldTooLong or RefusedAddress at
+    `field`.
+    """
     if not isinstance(url, str):
         raise InvalidField("A URL is a string.", field=field)
     if len(url) > limits.URL_CHARS_MAX:
