@@ -28,6 +28,7 @@ _MEASURED = frozenset(
     (
         "used_bytes",
         "usage",
+        "held",  # of explanations
         "free_bytes",
         "total_bytes",
         "java",
