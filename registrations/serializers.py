@@ -123,7 +123,7 @@ class CostSerializer(Serializer):
 
 
 class RegistrationSerializer(ChangedSerializer, Serializer):
-    """A registration (SUN-02), with the number of pairs (SUN-08)."""
+    """A registration, with the number of its pairs."""  # SUN-02, SUN-08
 
     id = serializers.IntegerField()
     client = serializers.CharField()

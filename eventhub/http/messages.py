@@ -291,6 +291,8 @@ def problem_response(error: EventHubError) -> Response:
         headers.append((b"retry-after", str(error.retry_after_s).encode()))
     if error.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="eventhub"'))
+    if error.status == 426:
+        headers += [(b"upgrade", b"websocket"), (b"connection", b"upgrade")]
     if "allow" in error.details:
         headers.append((b"allow", str(error.details["allow"]).encode()))
     if isinstance(error, BodyTooLarge | RequestTimeout):
