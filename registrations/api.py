@@ -50,8 +50,8 @@ _DEFINITION_ERRORS = (
 
 class Registrations(ResourceView):
     """The registrations of a client, or of all clients of a zone. Another client's registration is
-    not found (OIF-05).
-    """
+    not found.
+    """  # OIF-05
 
     noun = "a registration", "registrations"
     kind = "registration"

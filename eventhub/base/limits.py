@@ -471,6 +471,7 @@ COMPILED_FILTER_CHARS = 200  # that one filter counts for in addition to its tex
 FILTER_CHARS_INLINE = 256  # of a listener's: parsed on the event loop in about 1 ms, else aside
 FILTER_DEPTH_MAX = 32  # nested forms
 FILTER_PARTS_MAX = 1_000  # nodes of its tree
+SIGNATURE_NAMES_MAX = FILTER_PARTS_MAX  # each of a filter's parts may demand another property
 FILTER_ALTERNATIVES_MAX = 64  # conjunctions of its normal form ...
 FILTER_PRODUCT_MAX = 1_024  # ... and of it before duplicates are left out
 FILTER_STEPS_MAX = 30_000  # pairs of alternatives joined or compared for it: about 3 ms
