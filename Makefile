@@ -121,8 +121,11 @@ $(CLASSES): tests/java.py $(VENV)/.stamp-package
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # AREA is a package of the source, eventhub/ may be left out: eventlog, delivery, registrations
+FOLDERS := $(if $(AREA),$(wildcard tests/*/$(AREA) tests/*/eventhub/$(AREA)))
+$(if $(AREA),$(if $(FOLDERS),,$(error no folder of tests is named $(AREA): see tests/*/ and tests/*/eventhub/)))
+
 test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
-	$(PYTEST) $(if $(AREA),$(wildcard tests/*/$(AREA) tests/*/eventhub/$(AREA))) $(ARGS)
+	$(PYTEST) $(FOLDERS) $(ARGS)
 
 check: setup $(VENV)/.stamp-dev ## run linters, type checks and unit tests, but for slow ones, in a minute and a half
 	@$(MAKE) --no-print-directory -j2 lint

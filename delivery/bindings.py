@@ -11,13 +11,14 @@ from eventhub.eventlog.stored import Cursor
 
 
 def bindings_json(variables: Mapping[int, str], cursor: Cursor) -> str:
-    """Return `{"7": {"Ev1": {"segment": …, "sequence": …}}}`: by registration, by variable, the
-    cursor of the event.
+    """Return `{"7": {"Ev1": {"segment": …, "sequence": …}}}`: by registration, ascending, by
+    variable, the cursor of the event.
     """
     event = cursor._asdict()
-    return orjson.dumps({str(id): {name: event} for id, name in variables.items()}).decode()
+    bound = {str(id): {name: event} for id, name in sorted(variables.items())}
+    return orjson.dumps(bound).decode()
 
 
 def bindings_header(variables: Mapping[int, str]) -> str:
     """Return the variables for a header, `7=Ev1,9=Alarm`, percent-encoded beyond ASCII."""
-    return ",".join(f"{id}={quote(name)}" for id, name in variables.items())
+    return ",".join(f"{id}={quote(name)}" for id, name in sorted(variables.items()))

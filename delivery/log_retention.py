@@ -28,13 +28,17 @@ class _Needed(NamedTuple):
 
 
 async def lowest_needed_sequences(connection: Connection) -> dict[int, int]:
-    """Return the lowest sequence of each stream that is not matched or fanned out completely."""
+    """Return each stream's lowest sequence not matched for callbacks, or not yet fully fanned
+    out.
+    """
     rows = await fetch_all(connection, _Needed, SQL["needed"])
     return {row.stream_id: row.sequence for row in rows}
 
 
 async def copy_pending_payloads(connection: Connection, partition_id: int) -> bool:
-    """Copy the events of a partition to be dropped into pending deliveries; True when done."""
+    """Copy the events of a partition to be dropped into pending deliveries; return True when
+    done.
+    """
     values = {"partition_id": partition_id, "rows_max": limits.RETAINED_ROWS_MAX}
     while (await connection.execute(SQL["copy_events"], values)).rowcount:
         pass

@@ -268,7 +268,9 @@ class Backoff(models.Model):
 
 
 class Fanout(models.Model):
-    """An event with so many endpoints that its deliveries are written later, in batches."""
+    """An event that matched so many endpoints that its deliveries are written in batches, in
+    parallel with the stream's other events.
+    """
 
     pk = CompositePrimaryKey("stream_id", "sequence")
     partition_id = IntegerField()
@@ -425,7 +427,9 @@ class Listener(models.Model):
 
 
 class RetiredPartition(models.Model):
-    """A partition that was dropped, written in the transaction that drops it."""
+    """A partition of deliveries, attempts or listeners that was dropped from the database; written
+    in the transaction that drops it.
+    """
 
     id = models.BigAutoField(primary_key=True)
     parent = TextField(db_comment="deliveries, attempts, listeners")

@@ -60,7 +60,9 @@ def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QueryS
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
-    """Return the deliveries of one event. Raise Forbidden for a stream without `listen`."""
+    """Return the deliveries of one event. Raise Forbidden if its stream is not the actor's to
+    listen to.
+    """
     segments = Segment.objects.filter(_of_streams(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
     return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
@@ -98,8 +100,8 @@ def list_ended(*, actor: Actor, filters: dict[str, Any], page: Page) -> Prepared
 
 def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:
     """Return one delivery, also after it moved to another partition, with its event and its newest
-    attempts. Raise UnknownDelivery if there is none or it is another client's, and Forbidden if the
-    actor may not listen to its stream.
+    attempts. Raises UnknownDelivery if there is none or it is another client's, and Forbidden if
+    the actor may not listen to its stream.
     """
     endpoint_id, _, segment_id, sequence = key
     name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence}

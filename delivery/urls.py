@@ -1,4 +1,6 @@
-"""Routes of deliveries, listeners of a client, and the overview, below /v1/. Django module."""
+"""Routes of deliveries, of the listeners of a client, and of the overview, below /v1/. Django
+module.
+"""
 
 from django.urls import path
 

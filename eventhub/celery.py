@@ -140,7 +140,7 @@ def purge_versions() -> None:
 
 @app.task(name=DELETE_DUE, waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def delete_due() -> None:
-    """Delete the streams whose grace period has ended, and remove their data."""
+    """Delete everything whose grace period has ended: types, channels, streams and zones."""
     env = read_env()
     stores = DataStores(Path(env.data), env.archive_url, env.redis_url)
     if _deletion.run(env.database_direct_url, stores) and env.redis_url:
@@ -177,7 +177,7 @@ def run_jobs() -> None:
     default_retry_delay=limits.JOB_REQUEST_RETRY_PAUSE_S,
 )
 def ask_job(job: str) -> None:
-    """Ask for a run of a job, as the timetable does; again later while the database is away."""
+    """Request a run of a job, as the timetable does. Retry later if the database is unavailable."""
     request_scheduled_run(read_env().database_direct_url, job)
     run_jobs.apply_async()
 

@@ -1,4 +1,6 @@
-"""The API of registrations and of filter languages. Django module."""
+"""The API of registrations (create one or many, list, change, end) and of filter languages. Django
+module.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -48,8 +50,8 @@ _DEFINITION_ERRORS = (
 
 class Registrations(ResourceView):
     """The registrations of a client, or of all clients of a zone. Another client's registration is
-    not found (OIF-05).
-    """
+    not found.
+    """  # OIF-05
 
     noun = "a registration", "registrations"
     kind = "registration"

@@ -130,7 +130,9 @@ async def versions_of_stream(
 async def versions_of_barriers(
     connection: Connection, barriers: Sequence[int], stream_id: int
 ) -> list[StoredVersion]:
-    """Return the versions with an endpoint that begin or end at the barriers."""
+    """Return the versions with an endpoint that begin or end at the barriers, including versions
+    that never applied to an event.
+    """
     return await _read(connection, ChangedVersionQuery(stream_id, barriers=list(barriers)))
 
 
@@ -143,7 +145,9 @@ async def versions_since(connection: Connection, facts: EpochFacts) -> list[Stor
 
 
 async def ended_since(connection: Connection, facts: EpochFacts) -> dict[int, int]:
-    """Return the versions that may have ended since an epoch's snapshot, with their ends."""
+    """Return the versions that ended, or may have ended, since an epoch's snapshot, with the last
+    sequence that each applies to.
+    """
     values = {"stream_id": facts.stream, "xmin": str(facts.xmin)}
     cursor = await tuples_of(connection, _EndedVersion).execute(SQL["ended_since"], values)
     found: dict[int, int] = {}
@@ -166,7 +170,9 @@ async def client_names(connection: Connection, ids: Sequence[int]) -> dict[int, 
 async def versions_of_registrations(
     connection: Connection, ids: Sequence[int], stream_id: int, after: int
 ) -> list[StoredVersion]:
-    """Return the versions of registrations that can apply to events after a sequence."""
+    """Return the versions of some registrations that can apply to an event after that sequence,
+    with an endpoint or without.
+    """
     return await _read(connection, VersionQuery(stream_id, after=after, registrations=list(ids)))
 
 

@@ -19,7 +19,9 @@ class CompiledFilters:
         return len(self._specs)
 
     def specs(self, language: str, filter_json: str) -> Specs:
-        """Compile a filter or return it from the cache; a long one takes some 20 ms."""
+        """Compile a stored filter, or return it from the cache. A long filter takes some 20 ms the
+        first time. Raises what the language raises.
+        """
         key = language, filter_json
         found = self._specs.get(key)
         if found is not None:

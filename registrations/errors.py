@@ -1,4 +1,6 @@
-"""Errors of registrations, groups and endpoints. Plain module."""
+"""Errors of registrations, groups and endpoints, in the tree of eventhub/base/errors.py. Plain
+module.
+"""
 
 from typing import Any
 
@@ -47,7 +49,9 @@ class FiltersTooCostly(Conflict):
     """
 
     def __init__(self, *, cost: int, used: int, stream: str | None = None) -> None:
-        """Initialize with the cost of this filter and of the others, of a client or a socket."""
+        """Initialize with the cost of this filter and of the others: those of a client on a stream,
+        or of a socket.
+        """
         others = f"the client's others on {stream}" if stream else "the others of this socket"
         numbers = f"This one costs {cost:,} and {others} {used:,} of {limits.FILTERS_TRIED_MAX:,}."
         message = f"{' '.join((type(self).__doc__ or '').split())} {numbers}"

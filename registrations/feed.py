@@ -1,8 +1,12 @@
-"""The bridge from the tables to the matchers of one process: follows `system` and notifies
-listeners of changed registrations. Exactness: a reader awaits `confirm()` after reading a batch of
-events and before matching it; listeners have then been notified of every change that was visible
-before the batch's last event was appended. Concurrency contract: one event loop; `run` is one task;
-listeners are called in the order of the changes and must not block. SQL module.
+"""The bridge from the tables to the matchers of one process: it follows `system` and notifies
+listeners of changed registrations.
+
+Exactness: a reader awaits `confirm()` after reading a batch of events and before matching it.
+Listeners have then been notified of every change that was visible before the batch's last event
+was appended.
+
+Concurrency: one event loop. `run` is one task. Listeners are called in the order of the changes and
+must not block. SQL module.
 """
 
 import asyncio
@@ -28,7 +32,9 @@ POLICY = "stream.changed"
 
 
 class CatalogChange(NamedTuple):
-    """A change at a barrier: of a registration, or a group that is suspended or resumed."""
+    """A change at a barrier: a registration was created, changed or deleted, or a group of them was
+    suspended or resumed.
+    """
 
     registration: int | None  # None: all of a deleted client, or of a group
     barrier: int

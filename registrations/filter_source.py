@@ -68,7 +68,9 @@ class FilterSource(NamedTuple):
         return self.known.parsed.variable if self.known else parse(READY, self.source).variable
 
     def form(self) -> NormalForm:
-        """Return the normal form, equal for equal filters. Raises the language's errors."""
+        """Return the normal form: equal forms match the same events. Raises what the language
+        raises.
+        """
         return self.read().form
 
     def read(self) -> "NormalizedFilter":
@@ -88,12 +90,16 @@ class FilterSource(NamedTuple):
         return self._replace(written=_written_form(form)) if len(form) == 1 else self
 
     def digest(self, client_id: int, stream_ids: Iterable[int]) -> UUID:
-        """Return the digest of a registration with this filter. Raises the language's errors."""
+        """Return the digest of a registration with this filter (digest.py). Raises what the
+        language raises.
+        """
         written = _written_form(self.form()) if self.written is None else self.written
         return _digest_of(client_id, stream_ids, written)
 
     def budgets(self, strategies: Sequence[str]) -> tuple[int, ...]:
-        """Return its cost for every event, by strategy. Raises the language's errors."""
+        """Return what each strategy evaluates of it for every event (matching/cost.py). Raises what
+        the language raises.
+        """
         if self.language == PAIRS and set(strategies) <= PAIR_INDEXED:
             return (0,) * len(strategies)
         form = self.form()

@@ -106,7 +106,9 @@ class Endpoint(models.Model):
 
 
 class EndpointHealth(models.Model):
-    """The latest results of an endpoint's callbacks, written on a change, or at intervals."""
+    """The latest results of an endpoint's callbacks, written with them when the outcome changes,
+    otherwise at intervals.
+    """
 
     endpoint = OneToOneField(
         Endpoint,
@@ -283,7 +285,9 @@ class Registration(models.Model):
 
 
 class RegistrationVersion(models.Model):
-    """The definition of a registration between two barriers; it changes only by ending."""
+    """The definition of a registration from one barrier (exclusive) to another (inclusive). The
+    only change to a version is that it ends.
+    """
 
     id = models.BigAutoField(primary_key=True, db_comment="id in matchers")
     registration = ForeignKey(Registration, models.DO_NOTHING, db_index=False)
@@ -378,7 +382,9 @@ class ListenInterest(models.Model):
 
 
 class IndexBuild(models.Model):
-    """The last build of a stream's match index, and whether another one is requested."""
+    """The last build of a stream's match index, and whether another one is requested. The manifest
+    in the data folder describes the index itself.
+    """
 
     stream = OneToOneField(Stream, models.DO_NOTHING, primary_key=True, db_constraint=False)
     requested_at = DateTimeField(null=True, db_comment="set while a build is requested")

@@ -59,7 +59,9 @@ class _PurgedBarriers(NamedTuple):
 
 
 class VersionPurge:
-    """Deletes ended versions and barriers in batches; a run continues the previous one."""
+    """The maintenance task: walks over all ended versions and all barriers, one batch in one
+    transaction; a run continues where the last one's time ended.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -67,7 +69,9 @@ class VersionPurge:
         self._barrier = 0
 
     def run(self, database_url: str, data: Path) -> Purged:
-        """Delete for at most `VERSIONS_PURGE_S_MAX`. `data`: the folder with match indexes."""
+        """Delete for `VERSIONS_PURGE_S_MAX` seconds at most. `data`: the folder with the match
+        indexes.
+        """
         until_s = self._clock.monotonic_s() + limits.VERSIONS_PURGE_S_MAX
         versions = barriers = 0
         try:

@@ -1,4 +1,6 @@
-"""The representation of a registration in the API. Plain module."""
+"""The representation of a registration in the API: its row, the names of its streams, and its
+parsed filter. Plain module.
+"""
 
 from types import SimpleNamespace
 from typing import Any

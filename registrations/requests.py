@@ -185,16 +185,28 @@ def _report(value: Any, field: str) -> Any:
 
 
 def _signature(value: Any, field: str) -> frozenset[str] | None:
-    """Return the names of properties; None if they are absent."""
+    """Return the names of properties, each once; None if they are absent."""
     if value is None:
         return None
     if not isinstance(value, list):
         message = 'A signature is a list of property names, as in ["type", "user"].'
         raise InvalidField(message, field=field)
+    if len(value) > limits.SIGNATURE_NAMES_MAX:
+        raise FieldTooLong(
+            f"A signature has at most {limits.SIGNATURE_NAMES_MAX:,} names.",
+            field=field,
+            count_max=limits.SIGNATURE_NAMES_MAX,
+        )
+    found: set[str] = set()
     for at, name in enumerate(value):
         if not isinstance(name, str):
             raise InvalidField("The name of a property is a string.", field=f"{field}.{at}")
-    return frozenset(value)
+        if len(name) > limits.PATH_CHARS_MAX:
+            raise FieldTooLong(field=f"{field}.{at}", chars_max=limits.PATH_CHARS_MAX)
+        if name in found:
+            raise InvalidField("The property is listed twice.", field=f"{field}.{at}")
+        found.add(name)
+    return frozenset(found)
 
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {

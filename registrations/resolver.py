@@ -54,7 +54,9 @@ class Resolver:
         items: Iterable[NewRegistration | RegistrationChange],
         found: Iterable[RegistrationRow] = (),
     ) -> None:
-        """Lock the groups and endpoints that items and registrations name FOR SHARE."""
+        """Lock the groups and endpoints that the items and the found registrations name, FOR SHARE,
+        to the end of the transaction.
+        """
         items, found = list(items), list(found)
         groups = {one.group for one in (*items, *found) if one.group is not None}
         ids = {item.endpoint for item in items if item.endpoint is not None}

@@ -1,4 +1,6 @@
-"""The base of the views of endpoints and groups, which clients own. Django module."""
+"""The base of the views of endpoints and groups: clients own them, and a change locks the row.
+Django module.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +18,9 @@ from registrations.scope import Owner, owner, scope
 
 
 class OwnedView(ResourceView):
-    """A view of resources of clients: of the actor's own client, or of the whole zone."""
+    """A view of resources that belong to clients. An actor sees those of its own client, or of the
+    whole zone; others do not exist for it.
+    """
 
     permission_classes = (HasListenGrant,)
     filterset_class = OwnedFilterSet

@@ -78,8 +78,10 @@ class RegistrationChangeSerializer(DraftSerializer):
     )
     signature = serializers.ListField(
         **_MAYBE,
-        child=serializers.CharField(),
-        help_text="The properties that the filter demands; refused if the hub computes others.",
+        child=serializers.CharField(max_length=limits.PATH_CHARS_MAX),
+        max_length=limits.SIGNATURE_NAMES_MAX,
+        help_text="The properties that the filter demands, each once; refused if the hub computes "
+        "others.",
     )
 
 
@@ -121,7 +123,7 @@ class CostSerializer(Serializer):
 
 
 class RegistrationSerializer(ChangedSerializer, Serializer):
-    """A registration (SUN-02), with the number of pairs (SUN-08)."""
+    """A registration, with the number of its pairs."""  # SUN-02, SUN-08
 
     id = serializers.IntegerField()
     client = serializers.CharField()

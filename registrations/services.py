@@ -34,7 +34,9 @@ from registrations.statements import (
 
 
 class ChangePlan:
-    """The changes of a transaction at one barrier: collected, stored, and announced last."""
+    """The changes of one transaction to a client's registrations, at one barrier: collected, then
+    stored, and announced last.
+    """
 
     def __init__(self, actor: Actor, owner: Owner, live: int) -> None:
         self.actor, self.owner = actor, owner
@@ -47,7 +49,9 @@ class ChangePlan:
         self._streams: set[int] = set()
 
     def store(self, names: Mapping[int, str]) -> list[int]:
-        """Write the collected changes; return the new ids. `names`: of the streams, by id."""
+        """Write the collected changes and return the ids of the new registrations. `names` are
+        those of the streams, by id.
+        """
         connection = raw_connection()
         self._barrier = statements.new_barrier(connection)
         keys = [key for key, _ in self.creates]
@@ -70,7 +74,9 @@ class ChangePlan:
         return ids
 
     def announce(self) -> tuple[Vector, int]:
-        """Fill the barrier and announce the changes; return its positions and the last sequence."""
+        """Fill the barrier and announce every change. Return the barrier's positions and the last
+        sequence in `system`.
+        """
         prepared = prepare(zone=self.actor.zone, announcements=self.announcements)
         vector = statements.fill_barrier(raw_connection(), self._barrier, self._streams)
         return vector, append_announced(prepared)[-1].sequence
@@ -153,7 +159,9 @@ def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -
 
 
 def lock_owner_with_room(client_id: int, count: int) -> int:
-    """Lock a client with room for `count` more, else raise; return how many it has."""
+    """Lock the client and check that it has room for `count` more registrations; return how many it
+    has. Raises NotFound, LimitReached.
+    """
     live = statements.lock_owner(raw_connection(), client_id)
     if live is None:
         raise NotFound("This zone has no such client.", field="client")
@@ -175,7 +183,9 @@ def _resource(actor: Actor, id: int) -> Resource:
 def _locked(
     actor: Actor, id: int, if_match: int | None
 ) -> tuple[ChangePlan, RegistrationRow, dict[int, str]]:
-    """Lock a live registration and its client; return it with the names of its streams."""
+    """Lock a live registration that the actor may change, and its client; return it with the names
+    of its streams. Raises UnknownRegistration, Forbidden, Changed.
+    """
     connection = raw_connection()
     owner_id = statements.owner_of(connection, actor.zone_id, scope(actor=actor), id)
     live = statements.lock_owner(connection, owner_id) if owner_id else None

@@ -1,4 +1,6 @@
-"""Receivers of Django's signals: the registrations of a client end with it. Django module."""
+"""Receivers of signals of other packages: the registrations of a client end with it. Django
+module.
+"""
 
 from typing import Any
 

@@ -168,7 +168,9 @@ def stream_names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
 
 
 def lock_groups(connection: Connection, client_id: int, names: Iterable[str]) -> dict[str, int]:
-    """Lock the client's groups with these names FOR SHARE; return them as {name: id}."""
+    """Lock the client's groups with these names FOR SHARE to the end of the transaction and return
+    them as {name: id}.
+    """
     names = list(names)
     if not names:
         return {}
@@ -178,7 +180,9 @@ def lock_groups(connection: Connection, client_id: int, names: Iterable[str]) ->
 def lock_endpoints(
     connection: Connection, client_id: int, ids: Iterable[int], urls: Iterable[str]
 ) -> dict[int, str]:
-    """Lock the client's endpoints with these ids or URLs FOR SHARE; return them as {id: URL}."""
+    """Lock the client's endpoints with these ids or URLs against deletion, to the end of the
+    transaction; return them as {id: URL}, by id.
+    """
     values = {"client_id": client_id, "ids": list(ids), "urls": list(urls)}
     return dict(cursor_of(connection, _EndpointUrl).execute(SQL["lock_endpoints"], values))
 
@@ -190,7 +194,9 @@ def delete_groups_and_endpoints(connection: Connection, client_id: int) -> int:
 
 
 def new_barrier(connection: Connection) -> int:
-    """Insert an empty barrier, to be filled later in this transaction; return its id."""
+    """Insert an empty barrier, to be raised later in this transaction, and return its id; rows may
+    refer to it at once.
+    """
     return int(scalars(connection).execute(SQL["new_barrier"]).fetchone() or 0)
 
 
@@ -211,7 +217,9 @@ def fill_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int]
 def insert(
     connection: Connection, zone_id: int, client_id: int, keys: Sequence[str | None]
 ) -> list[int]:
-    """Insert registrations, without versions; return their ids, ascending in this order."""
+    """Insert registrations with the client's keys; return their ids, ascending in the order given.
+    The caller adds their first versions.
+    """
     if not keys:
         return []
     values = (zone_id, client_id, text_array(keys))
@@ -219,7 +227,9 @@ def insert(
 
 
 def owner_of(connection: Connection, zone_id: int, client_id: int | None, id: int) -> int | None:
-    """Return the client of a live registration of the zone, or None; only if `client_id`."""
+    """Return the client of a live registration of the zone; None if there is none, or if it belongs
+    to another client than `client_id`.
+    """
     values = {"id": id, "zone_id": zone_id, "client_id": client_id}
     owner: int | None = scalars(connection).execute(SQL["owner"], values).fetchone()
     return owner
@@ -284,7 +294,9 @@ def count(connection: Connection, client_id: int, change: int) -> None:
 def by_key(
     connection: Connection, client_id: int, keys: Iterable[str]
 ) -> dict[str, KnownRegistration]:
-    """Return the registration that each key names: the live one, else the last ended."""
+    """Return the registration that each key of the client names; an ended one only if no live one
+    has the key.
+    """
     query = _packed(connection, named(KnownRegistration))
     rows = query.execute(SQL["by_key"], (client_id, text_array([*keys])))
     return {row.key: row for row in rows}
@@ -324,7 +336,9 @@ def vectors(connection: Connection, registrations: Sequence[RegistrationRow]) ->
 
 
 def _packed(connection: Connection, rows: BaseRowFactory[Any]) -> psycopg.Cursor[Any]:
-    """Return a cursor for many rows: parameters bound by the server, binary arrays."""
+    """Return a cursor for statements of many rows, with parameters bound by the server and arrays
+    in binary form.
+    """
     cursor = psycopg.Cursor(connection, row_factory=rows)
     adapt(cursor)
     return cursor

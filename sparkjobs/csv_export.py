@@ -1,4 +1,6 @@
-"""CSV files for spreadsheets: texts that look like formulas are escaped. Plain module."""
+"""CSV files that are safe in spreadsheets: texts that look like formulas are escaped. Plain
+module.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The endpoints of an event, recomputed by the product's own matcher. Spark module."""
+"""The endpoints to which an event must be delivered, recomputed on executors with the product's own
+matcher over indexes that the job has built (matchers.py). Spark module.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -97,7 +99,9 @@ class DeliveryMatcher:
         )
 
     def load(self, first: int, last: int) -> None:
-        """Load what events of these sequences need, and no others. Raises OSError."""
+        """Load what events of these sequences need; `expected` is exact for no others. Raises
+        OSError.
+        """
         self._memory.load(first, last)
 
     @property
@@ -106,7 +110,9 @@ class DeliveryMatcher:
         return self._memory.versions.keys()
 
     def expected(self, event: Event, sequence: int, appended_us: int) -> list[ExpectedDelivery]:
-        """Return the expected deliveries, unordered, of a loaded sequence. Raises IndexDamaged."""
+        """Return the event's expected deliveries, unordered; `load` must have covered the sequence.
+        Raises IndexDamaged.
+        """
         found = self._expected(event, sequence)
         declared_us = self._types.declared_us(event)
         if declared_us is None or appended_us >= declared_us + _DECLARED_US:
@@ -203,7 +209,9 @@ def _columns(shard: Shard) -> _ShardColumns:
 
 @lru_cache(maxsize=_MATCHERS_OPEN_MAX)
 def matcher_of(paths: ExecutorPaths, stream: StreamInZone) -> DeliveryMatcher | None:
-    """Return this worker's matcher of a stream; None if the stream has no callbacks."""
+    """Return this worker's matcher of a stream, opened on first use; None if the stream has no
+    callbacks.
+    """
     return DeliveryMatcher(paths, stream) if paths.matcher(stream.stream_id).exists() else None
 
 

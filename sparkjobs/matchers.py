@@ -51,7 +51,9 @@ def matcher_folder(work: str, stream_id: int) -> Path:
 
 
 def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFrame:
-    """Write each stream's matcher when an action runs: (stream_id, versions, in_memory)."""
+    """Write the matcher of each stream with callbacks, when an action runs; a row per stream:
+    (stream_id, versions, in_memory).
+    """
     system = streams.select(
         sf.col("id").alias("stream_id"), (sf.col("zone_id") == SYSTEM_ZONE).alias("is_system")
     )
@@ -78,7 +80,9 @@ def build_matchers(versions: DataFrame, streams: DataFrame, work: str) -> DataFr
 
 
 def build_matcher(root: Path, rows: Iterable[dict[str, Any]]) -> tuple[int, int]:
-    """Build one stream's matcher; return the versions, and those that no index holds."""
+    """Build one stream's matcher from rows of `tables.VERSIONS` that name an endpoint. Return the
+    number of versions, and of those that no index holds.
+    """
     with _InMemoryVersionsFile(root) as in_memory:
         matcher = _MatcherBuild(in_memory)
         build_columns(root, matcher.shards(rows), EpochPlan(extra=COLUMNS, durable=False))
@@ -105,7 +109,9 @@ class InMemoryVersions:
         self._compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
 
     def load(self, first: int, last: int) -> None:
-        """Load the versions that can apply to these sequences, and unload the others."""
+        """Load the versions that can apply to these sequences and unload the others; versions
+        already loaded are not read again. Raises OSError.
+        """
         if self._is_empty:
             return
         until = ds.field("until")

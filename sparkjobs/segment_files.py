@@ -21,7 +21,9 @@ _TIME = pa.timestamp("us", tz="UTC")
 
 
 class UnreadableSegmentFile(Exception):
-    """A segment's file is unreadable. `fault`: missing_file, truncated, altered, unreadable."""
+    """A segment's file that cannot be read. `fault`: missing_file, truncated, altered,
+    unreadable.
+    """
 
     def __init__(self, fault: str, detail: str) -> None:
         super().__init__(fault, detail)
@@ -30,10 +32,14 @@ class UnreadableSegmentFile(Exception):
 
 
 class SegmentFile:
-    """The rows of one segment. `altered`: its digest differs from the manifest's."""
+    """The rows of one segment. `altered`: the file is readable, but its digest differs from the
+    manifest's.
+    """
 
     def __init__(self, segment: dict[str, Any], inputs: str, archive_url: str) -> None:
-        """Read the whole file of a row of `tables.SEGMENTS`. Raises UnreadableSegmentFile."""
+        """Read the whole file. `segment`: id, source, file, file_bytes, file_sha256 of
+        `tables.SEGMENTS`. Raises UnreadableSegmentFile.
+        """
         if segment["source"] == ARCHIVE:
             data = _archive_file(segment, archive_url)
             self.altered = hashlib.sha256(data).hexdigest() != segment["file_sha256"]

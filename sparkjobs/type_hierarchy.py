@@ -33,7 +33,9 @@ def declared_type(row: Any) -> DeclaredType:
 
 
 class ExportedHierarchy:
-    """The exported types of a zone. Undeclared ones have no supertypes. Not thread-safe."""
+    """The type hierarchy of a zone, as matchers use it. An undeclared type has no supertypes. One
+    thread at a time.
+    """
 
     def __init__(self, types: Iterable[DeclaredType]) -> None:
         self._types = {(each.domain, each.type): each for each in types}

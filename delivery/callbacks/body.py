@@ -45,7 +45,9 @@ class GapNotice(NamedTuple):
 
 
 class RequestContent(NamedTuple):
-    """The part of a request that depends on the event. `headers`: lines, with Content-Type."""
+    """The part of a request that depends on the event. `headers`: whole lines, with
+    Content-Type.
+    """
 
     headers: str
     body: bytes

@@ -1,4 +1,6 @@
-"""Claims due deliveries for the free slots of this worker, which then posts them. SQL module."""
+"""Claims of due deliveries, up to the free slots of this worker, which are then posted. SQL
+module.
+"""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -17,7 +19,9 @@ _START = LaneKey(0, 0)
 
 
 class _Scan(NamedTuple):
-    """The due deliveries of a scan, by endpoint id or lane, and the slots granted by endpoint."""
+    """A scan's due deliveries, by endpoint id or by lane, and the slots granted to each
+    endpoint.
+    """
 
     found: ScanResult
     due: dict[Any, CallbackEndpoint]
@@ -149,7 +153,9 @@ class Claiming:
         self.count += count
 
     async def _probes(self, connection: Connection, requested: dict[int, int]) -> frozenset[int]:
-        """Return the endpoints in backoff to probe, and drop from `requested` all others."""
+        """Return the endpoints in backoff that this worker may probe. Remove from `requested` those
+        that other workers probe.
+        """
         backing_off = [each for each in requested if self._failures.backs_off(each)]
         if not backing_off:
             return frozenset()

@@ -151,7 +151,7 @@ class _AnnotationRow(NamedTuple):
 
 
 async def open_connection(url: str, name: str) -> Connection:
-    """Return a connection that plans over the indexes only. Raise DatabaseUnavailable."""
+    """Return a connection that plans over the indexes only. Raises DatabaseUnavailable."""
     connection = await connect(url, name=f"eventhub {name}")
     arrays.adapt(connection)
     await connection.execute(SQL["settings"])

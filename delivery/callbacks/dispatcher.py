@@ -117,7 +117,7 @@ class CallbackDispatcher:
     async def unit(self) -> int:
         """Claim and post until nothing is left that this worker has slots for, or a bound is
         reached; return the number of deliveries claimed. Slow requests continue afterwards. Return
-        0 at once while another unit is running. Raise DatabaseUnavailable.
+        0 at once while another unit is running. Raises DatabaseUnavailable.
         """
         if not self._idle.is_set() or self._stopping:
             self.wake()
@@ -288,7 +288,9 @@ class CallbackDispatcher:
         metrics.CALLBACK_SLOTS.set(self._slots.held)
 
     def _is_done(self) -> bool:
-        """Return True if all that is claimable is written, or only slow requests remain."""
+        """Return True if everything claimable is posted and written, or only slow requests
+        remain.
+        """
         if self._claiming.is_partial or (self._claimed_any and self._has_more):
             return False
         if not self._posting.requests and self._outbox.empty:

@@ -163,7 +163,9 @@ class ResultOutbox:
 
 
 async def _write_part(connection: Connection, part: list[DeliveryResult]) -> None:
-    """Write results at once, else one by one; a refused one is dropped, and its claim expires."""
+    """Write results in one statement, or one by one if that is refused. A single result that is
+    refused is dropped, and its claim expires.
+    """
     try:
         written = await write_results(connection, part, time.monotonic())
     except CONNECTION_ERRORS:

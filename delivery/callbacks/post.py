@@ -1,4 +1,6 @@
-"""One attempt to post a delivery, in bounded time: an outcome, never an error. Plain module."""
+"""One attempt to post a delivery: always returns an outcome, never raises, and takes a bounded
+time. Plain module.
+"""
 
 import base64
 import hmac
@@ -22,7 +24,9 @@ USER_AGENT = "EventHub"
 
 
 class CallbackTarget(NamedTuple):
-    """An endpoint as it is called; without an `origin`, `fault` says why it cannot be."""
+    """An endpoint as it is called. `secret` is the raw signing key. Without an `origin`, `fault`
+    says why the endpoint cannot be called. `head` starts every request.
+    """
 
     url: str
     origin: Origin | None
@@ -40,7 +44,7 @@ class PostResult(NamedTuple):
 
 
 def target_of(text: str, secret: bytes, zone: str) -> CallbackTarget:
-    """Return how to call a URL for an endpoint of a zone. Raise ValueError."""
+    """Return how to call a URL for an endpoint of a zone. Raises ValueError."""
     url = URL(text)
     host, port = url.raw_host, url.port
     if url.scheme not in ("http", "https") or not host or port is None:

@@ -121,7 +121,9 @@ class Posting:
             self._on_slot_free()
 
     async def _probe(self, deliveries: list[PreparedDelivery]) -> None:
-        """Probe an endpoint. If all events have expired, the next probe claims more of them."""
+        """Probe an endpoint. If all events have expired, the next probe claims more of them, since
+        there may be a hundred thousand.
+        """
         endpoint_id, left = deliveries[0].claimed.endpoint_id, list(deliveries)
         try:
             while left:
@@ -165,7 +167,9 @@ class Posting:
             self._slots.release(first.endpoint_id)
 
     async def _attempt(self, delivery: PreparedDelivery) -> RetryDecision | None:
-        """Make an attempt unless the event expired, and queue its result; None: too late for it."""
+        """Make an attempt and pass its result to the outbox; None if the claim leaves no time for
+        it. An expired event is not posted.
+        """
         claimed = delivery.claimed
         late = delivery.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX
         if late or not self._heartbeat.is_alive:

@@ -77,7 +77,9 @@ def decide(
 
 
 def read_retry_after(text: str, now_us: int) -> float | None:
-    """Return the seconds of a Retry-After (number or HTTP date), at most the longest pause."""
+    """Return the seconds of a Retry-After header, given as a number (up to the longest pause) or as
+    an HTTP date; None if it is neither.
+    """
     text = text.strip()
     if _DIGITS.fullmatch(text):
         return min(limits.CALLBACK_RETRY_S_MAX, float(text))  # inf for very many digits

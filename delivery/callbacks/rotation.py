@@ -34,7 +34,9 @@ class Rotation:
         return due
 
     def order(self, endpoints: Iterable[CallbackEndpoint]) -> dict[int, int]:
-        """Return {endpoint: client}, in rounds of each client's endpoints by their waiting time."""
+        """Return endpoint ids with their clients' ids, in order: of each client the endpoint that
+        has waited longest, then its next.
+        """
         clients = {each.id: each.client_id for each in endpoints}
         by_wait = sorted(clients, key=lambda each: (self._granted.get(each, 0), each ^ self._start))
         before: Counter[int] = Counter()

@@ -172,7 +172,9 @@ class CallbackSlots:
 
 
 def _share(unused: int, held_by_client: int) -> int:
-    """Return the slots that a client may get of those free: its share, or one if it has none."""
+    """Return the slots a client may be granted so that it holds no more than its share of what is
+    then free; a client that holds none gets one.
+    """
     per_free = limits.CALLBACK_CLIENT_SLOTS_PER_FREE
     return max((per_free * unused - held_by_client) // (per_free + 1), 0 if held_by_client else 1)
 

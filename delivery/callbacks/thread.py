@@ -48,7 +48,7 @@ class DispatcherThread:
         self._ready.wait()
 
     def unit(self) -> int:
-        """Run a unit of work; return the deliveries claimed. Raise DatabaseUnavailable."""
+        """Run a unit of work; return the deliveries claimed. Raises DatabaseUnavailable."""
         loop, dispatcher = self._loop, self._dispatcher
         if loop is None or dispatcher is None:
             return 0

@@ -35,7 +35,9 @@ SQL = queries.load("delivery/sql/backlog.sql")
 
 
 class _EndpointCount(NamedTuple):
-    """The pending deliveries of an endpoint, parallel or ordered (EndpointBacklog)."""
+    """The pending deliveries of an endpoint, parallel or ordered; fields as in
+    `EndpointBacklog`.
+    """
 
     endpoint_id: int
     events: int
@@ -83,7 +85,9 @@ class Backlog:
 
 
 async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
-    """Drop what exceeds the bounds, on a connection with SQL's settings; return the number."""
+    """Drop what exceeds the bounds, on a connection with SQL's settings; return how many
+    deliveries.
+    """
     backlogs = await _measure(connection, bounds.age_s)
     metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))
     metrics.BACKLOG_BYTES.set(sum(one.bytes for one in backlogs))
@@ -115,7 +119,9 @@ async def _measure(connection: Connection, age_s: int) -> list[EndpointBacklog]:
 async def _counted(
     connection: Connection, age_s: int, ordered: bool
 ) -> AsyncIterator[_EndpointCount]:
-    """Yield the counts of endpoints, of a few per statement, and of one after a timeout."""
+    """Yield the counts of endpoints. A statement counts a few endpoints, so that none runs for
+    long, and one endpoint after a statement timed out.
+    """
     values = {"age_s": age_s, "ordered": ordered, "row_bytes": limits.BACKLOG_ROW_BYTES, "after": 0}
     count = limits.BACKLOG_ENDPOINTS_PER_STATEMENT_MAX
     while True:

@@ -113,7 +113,9 @@ def cuts(backlogs: Sequence[EndpointBacklog], bounds: BacklogBounds) -> list[Bac
 
 
 def level_down(sizes: Mapping[K, int], limit: int, *, goal: int | None = None) -> dict[K, int]:
-    """Return {key: size within `limit`}; else cut all to one level whose sum meets the goal."""
+    """Return what each keeps: everything if the sum is within `limit`; otherwise at most a common
+    level, chosen so that the sum meets the goal.
+    """
     if sum(sizes.values()) <= limit:
         return dict(sizes)
     left = int(limit * limits.BACKLOG_SHARE_GOAL) if goal is None else goal

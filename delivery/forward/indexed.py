@@ -15,7 +15,9 @@ from registrations.matching.versions import EffectRules, Recipients, add_by_colu
 
 
 class IndexedVersions:
-    """The versions in an epoch, for one task. A client without a name gets public events only."""
+    """The versions in one epoch, for one task. `names`: the names of its clients; a client without
+    one sees only events that are for everybody.
+    """
 
     def __init__(
         self, epoch: Epoch, names: Mapping[int, str], hierarchy: TypeHierarchy = no_supertypes
@@ -31,7 +33,7 @@ class IndexedVersions:
         return id in self.epoch
 
     def find(self, event: Event, sequence: int, rules: EffectRules, match: Recipients) -> None:
-        """Add the versions that match and are in force, in no order. Raise IndexDamaged."""
+        """Add the versions that match and are in force, in no order. Raises IndexDamaged."""
         is_shown = self._is_shown(event, rules) if event.destinations or event.audience else None
         for engine, columns in zip(self.engines, self.epoch.columns, strict=True):
             positions = engine.match(event, positions=True).tolist()

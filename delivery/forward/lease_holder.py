@@ -107,7 +107,9 @@ class LeaseHolder:
         metrics.LEASES.set(len(self.streams))
 
     async def _share(self, connection: Connection) -> None:
-        """Release streams while others have less than their share; a stop may take long."""
+        """Release some streams while another forwarder has less than its share. The database's time
+        limit does not cover the time they take to stop.
+        """
         count = self._leases.share.too_many(len(self.streams))
         released = list(self.streams)[:count]
         if released:

@@ -43,7 +43,9 @@ async def background_renewal(
 
 
 class BackgroundRenewal:
-    """The state shared by thread and event loop: the leases, and the loop's last progress."""
+    """The state shared by thread and event loop: the loop's last sign of progress, and the
+    leases.
+    """
 
     def __init__(self, leases: Leases, url: str, clock: Clock, lose: Lose) -> None:
         self._ended = False

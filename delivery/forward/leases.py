@@ -113,7 +113,9 @@ class Leases:
         return self._clock.monotonic_s() < self._until_s.get(lease, -math.inf)
 
     def left_s(self) -> float | None:
-        """Return the seconds until a held lease expires; None without one: then wait for `some`."""
+        """Return the seconds until a held lease expires. Return None if none is held: then wait for
+        the event `some`.
+        """
         with self._changing:
             if not self._until_s:
                 self.some.clear()

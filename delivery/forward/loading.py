@@ -42,7 +42,9 @@ class EpochCheck(NamedTuple):
 
 
 class LoadedInterest(NamedTuple):
-    """The content of a stream's interest; `written`: what a usable epoch lacks, or everything."""
+    """The content of a stream's interest; with a usable epoch, `written` is what the epoch
+    lacks.
+    """
 
     check: EpochCheck
     written: list[StoredVersion]  # versions that are not compiled yet
@@ -69,7 +71,9 @@ async def load(
 async def check_epoch(
     connection: Connection, stream_id: int, passed: int, epoch: Epoch, present: Epoch | None
 ) -> EpochCheck:
-    """Return whether an epoch may replace the present one, and what ended since it was built."""
+    """Return whether an epoch may replace the present one, and the versions that ended since it was
+    built; versions that start later are not read.
+    """
     async with connection.transaction():
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         check = await _check(connection, stream_id, passed, epoch)

@@ -42,7 +42,9 @@ class Loss(NamedTuple):
 
 
 async def announce_losses(connection: Connection) -> int:
-    """Announce due losses, for a bounded number of endpoints; return how many."""
+    """Announce the losses that are due, for a bounded number of endpoints; return how many. Raise
+    what psycopg raises, and what refuses an event.
+    """
     bounds = {"interval_s": limits.LOSSES_INTERVAL_S, "losses_max": limits.LOSSES_PER_CHECK_MAX}
     async with connection.transaction():
         losses = await fetch_all(connection, Loss, SQL["losses_due"], bounds)

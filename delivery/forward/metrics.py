@@ -9,7 +9,9 @@ from eventhub.base import metrics
 def update_metrics(
     by_label: Mapping[str, Sequence[CallbackMatcher]], before: frozenset[str]
 ) -> frozenset[str]:
-    """Set the metrics by label, those of labels gone since `before` to 0; return the labels."""
+    """Set the metrics of streams by label, zero those of labels gone since `before`; return
+    labels.
+    """
     for label, interests in by_label.items():
         for interest in interests:
             interest.report_work(label)

@@ -156,7 +156,9 @@ class ForwarderProcess:
             await self._first_partitions(context)
 
     async def _find_streams(self, context: ForwarderContext, holder: LeaseHolder) -> None:
-        """Insert rows for streams with a first callback: after changes, of what changed since."""
+        """Insert rows for streams that got their first callback: after every change, and after the
+        first search only among what changed since.
+        """
         checked_since: str | None = None
         while True:
             self._streams_changed.clear()

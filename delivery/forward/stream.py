@@ -60,7 +60,7 @@ class StreamForwarder:
         self._wake_up.set()
 
     async def run(self) -> None:
-        """Forward until stopped or cancelled, through outages of the database. Raise LeaseLost."""
+        """Forward until stopped or cancelled, through outages of the database. Raises LeaseLost."""
         try:
             while not self._stopping:
                 await self._forward_once()
@@ -151,7 +151,9 @@ class StreamForwarder:
     async def _match(
         self, interest: CallbackMatcher, batch: list[StoredEvent]
     ) -> tuple[list[MatchedEvent], Cursor]:
-        """Return the matches and the last cursor examined: many matches cut a batch short."""
+        """Return the matched events and the last cursor examined: many matches cut a batch
+        short.
+        """
         clock = self._context.clock
         now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_SLICE_S
         matched: list[MatchedEvent] = []
@@ -196,7 +198,7 @@ class StreamForwarder:
             await self._write(DeliveryBatch(StreamPosition(*cursor), []))
 
     async def _write(self, deliveries: DeliveryBatch) -> None:
-        """Write a batch. Raise LeaseLost, and DatabaseUnavailable if the outcome is unknown."""
+        """Write a batch. Raises LeaseLost, and DatabaseUnavailable if the outcome is unknown."""
         await self._until_alive()
         sent_s = self._context.clock.monotonic_s()
         async with reading(self._context.pool) as connection:
@@ -210,7 +212,7 @@ class StreamForwarder:
             self._context.wrote(deliveries)
 
     async def _until_alive(self) -> None:
-        """Wait while the lease may have expired. Raise LeaseLost when that is certain."""
+        """Wait while the lease may have expired. Raises LeaseLost when that is certain."""
         leases = self._context.leases
         while not leases.alive(self.lease):
             if self.lease not in leases.held:

@@ -86,7 +86,7 @@ class CallbackMatcher:
         return summed(parts)
 
     def take(self, versions: Iterable[StreamVersion]) -> None:
-        """Add versions; a known version gets its end, if it has one. Raise IndexDamaged."""
+        """Add versions; a known version gets its end, if it has one. Raises IndexDamaged."""
         for version in versions:
             if version.endpoint_id is None or version.suspended:
                 continue
@@ -115,7 +115,7 @@ class CallbackMatcher:
 
     def match(self, event: Event, sequence: int) -> Recipients:
         """Return the endpoints that an event is delivered to, each with its matching registrations,
-        ascending (SUN-15), and the versions whose reports and variables count. Raise IndexDamaged.
+        ascending (SUN-15), and the versions whose reports and variables count. Raises IndexDamaged.
         """
         match = Recipients({}, {}, set())
         if self._versions:

@@ -150,7 +150,7 @@ class StreamMatchers:
                     self._indexes.retry(lease.stream_id)
 
     async def open(self, lease: Lease, passed: int) -> None:
-        """Load the interest of a stream matched up to a sequence. Raise DatabaseUnavailable."""
+        """Load the interest of a stream matched up to a sequence. Raises DatabaseUnavailable."""
         entry = self._entries.get(lease)
         if entry is not None and entry.interest.damaged and entry.interest.indexed is not None:
             self._indexes.refuse(lease.stream_id, entry.interest.indexed.epoch, DAMAGED)
@@ -256,7 +256,9 @@ class StreamMatchers:
             log.info("interest_rebuilt", stream=lease.stream_id, strategy=strategy)
 
     async def _change_strategy(self, entry: _StreamEntry, matching: StreamStrategy) -> None:
-        """Rebuild for another strategy, or load again if the versions are in an index."""
+        """Rebuild an interest for another strategy. Versions in an index are not in memory, so the
+        interest is loaded again for a strategy without an index.
+        """
         async with self._building:
             if entry.interest.indexed is not None and not matching.is_indexed:
                 entry.stale = "strategy"
@@ -267,7 +269,7 @@ class StreamMatchers:
 
     async def _swap(self, lease: Lease, entry: _StreamEntry) -> None:
         """Take a stream's newer index. Versions that it lacks stay in memory; those that change
-        meanwhile are in both, or in memory only. Raise DatabaseUnavailable.
+        meanwhile are in both, or in memory only. Raises DatabaseUnavailable.
         """
         interest, stream_id = entry.interest, lease.stream_id
         epoch = await self._indexes.open(stream_id)
@@ -354,7 +356,9 @@ class StreamMatchers:
 
 
 async def take(interest: CallbackMatcher, changes: VersionChanges) -> None:
-    """Add versions in time slices; a batch at hand was read before and may be matched then."""
+    """Add versions in time slices of the event loop. A batch at hand was read before these changes
+    were announced and does not depend on them, so it may be matched meanwhile.
+    """
     await run_in_slices(_steps(interest, changes.versions))
     interest.suspend(changes.suspensions)
 

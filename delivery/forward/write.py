@@ -135,7 +135,9 @@ def _fanout(batch: DeliveryBatch) -> dict[str, Any]:
 
 
 class MissedEvents(NamedTuple):
-    """Events removed before matching, from `first` to before the next available `position`."""
+    """Events that were removed before they were matched, from `first` on. `position`: the position
+    before the first event that is still available.
+    """
 
     first: int
     position: StreamPosition

@@ -36,7 +36,9 @@ class ZoneView:
         self._members = _NO_MEMBERS
 
     async def learn(self, events: Sequence[Event], *, through: int) -> None:
-        """Load what matching these events needs; `system` had reached `through` before."""
+        """Load what matching these events needs. `through`: a sequence that `system` had reached
+        when they were read. Raises DatabaseUnavailable.
+        """
         await self.hierarchy.learn(events, through=through)
         if self._zone_id is not None and any(event.audience for event in events):
             self._members = await self._groups.of_zone(self._zone_id, through=through)

@@ -19,7 +19,9 @@ HeartbeatPart = Literal["beat", "archiver", "indexer"]
 
 
 class HeartbeatWriter:
-    """The heartbeats of one process, thread-safe, over one connection: opening one is slow."""
+    """The heartbeats of one process. Its connection is kept open: a new one costs ten times a
+    heartbeat. Any thread may use it.
+    """
 
     def __init__(self, database_url: str) -> None:
         self._url = database_url
@@ -27,7 +29,9 @@ class HeartbeatWriter:
         self._connection: psycopg.Connection[Any] | None = None
 
     def beat(self, part: HeartbeatPart) -> int | None:
-        """Write a heartbeat; return a number that each append changes, None without a database."""
+        """Write one heartbeat; return a number that changes once something is appended to the log,
+        None if the database is unavailable.
+        """
         with self._beating:
             try:
                 if self._connection is None:

@@ -122,7 +122,9 @@ def _is_silent(facts: HealthFacts, last_seen: LastSeen) -> bool:
 
 
 def _silent(name: str, facts: HealthFacts, last_seen: LastSeen, reason: str) -> Component:
-    """Return a component without a heartbeat: `starting` if the hub started recently."""
+    """Return a component without a heartbeat. Shortly after the hub's start it is `starting`,
+    unless there was a heartbeat since.
+    """
     booted_us = facts.booted_at_us
     status: Status = "degraded"
     if booted_us is not None and (last_seen.at_us is None or last_seen.at_us < booted_us):

@@ -1,4 +1,6 @@
-"""Checks the hub's components every few seconds; a report costs nothing. SQL module."""
+"""Checks the hub's components every few seconds, in each web process, and caches the result, so
+that a request costs nothing. SQL module.
+"""
 
 import asyncio
 import math

@@ -1,4 +1,6 @@
-"""The audit trail of one listener, and its first row (listener_recorder.py). Plain module."""
+"""The audit trail of one listener, and the row with which it starts (listener_recorder.py). Plain
+module.
+"""
 
 from hashlib import blake2b
 

@@ -1,4 +1,6 @@
-"""The size of a batch of frames, and the hot loop for listeners with a mask only. Plain module."""
+"""The size of a batch of frames, and the hot loop for listeners whose mask alone decides. Plain
+module.
+"""
 
 from dataclasses import dataclass
 

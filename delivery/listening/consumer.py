@@ -1,4 +1,6 @@
-"""The websocket transport: a Channels consumer between the socket and the pump. Django module."""
+"""The websocket transport: a Channels consumer that passes messages to the pump, and its frames to
+the socket. Django module.
+"""
 
 import asyncio
 from contextlib import ExitStack
@@ -37,7 +39,9 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._messages = 0
 
     async def dispatch(self, message: Message) -> None:
-        """Call the handler, without Channels' own check of Django connections in one thread."""
+        """Call the handler. Channels' own dispatch first closes old Django connections, in one
+        thread for all sockets and for each message; this consumer uses none.
+        """
         await getattr(self, get_handler_name(message))(message)
 
     async def websocket_disconnect(self, message: Message) -> None:
@@ -66,7 +70,9 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._pump.close()
 
     async def _run(self) -> None:
-        """Run the pump until the socket ends; close it if the credential is refused."""
+        """Run the pump until the socket ends; close the socket with a reason if the credential is
+        refused.
+        """
         try:
             await self._pump.run()
         except Unauthenticated as error:
@@ -145,7 +151,9 @@ class WebSocketRoute:
 
 
 def select_subprotocol(scope: dict[str, Any] | Scope) -> str | None:
-    """Return the first known subprotocol; None if none is offered. Raises InvalidField."""
+    """Return the first known subprotocol of those offered; None if none was offered. Raises
+    InvalidField when none is known.
+    """
     offered = scope.get("subprotocols") or []
     for name in offered:
         if name in SUBPROTOCOLS:

@@ -45,7 +45,9 @@ class EventHeader:
 
 
 class FrameFormat(Protocol[T]):
-    """A format of frames. What is equal for all readers of an event is built once and shared."""
+    """A format of frames. The part of an event that is equal for all readers is built once and
+    shared.
+    """
 
     def event(self, header: EventHeader, stored: StoredEvent) -> T: ...
 
@@ -73,7 +75,9 @@ class JsonFrames:
 
 
 class ProtobufFrames:
-    """Binary frames (ServerFrame). The last one is reused: mostly only numbers differ."""
+    """Binary frames: ServerFrame messages. The frame of the last event, without it, is reused for
+    the next event of the same segment, in which only numbers differ.
+    """
 
     def __init__(self) -> None:
         self._frame = event_pb2.EventFrame()  # without its event

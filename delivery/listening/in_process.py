@@ -1,4 +1,6 @@
-"""The hub inside a process: `emit` and `listen` without a network (EMC-01). Plain module."""
+"""The hub inside a process: the client's `emit` and `listen` without a network (EMC-01). Plain
+module.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -25,7 +27,9 @@ from eventhub.http.emit import EmitServices, Sender, emit, require_emit
 
 
 class LocalHub:
-    """The calls, answers and errors of the client's `HubClient`, with the same credential."""
+    """The calls, answers and errors of `eventhub_client.remote.HubClient`, with the same
+    credential.
+    """
 
     def __init__(self, services: ListenerServices, credential: str) -> None:
         self._services = services

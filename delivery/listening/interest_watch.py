@@ -74,7 +74,9 @@ class InterestWatches:
         self._watches: dict[str, InterestWatch] = {}
 
     async def start(self, principal: Principal, message: InterestMessage) -> None:
-        """Start a watch. Raises InterestExists and the errors of streams, grants and limits."""
+        """Start a watch. Raises InterestExists, TooManyRequests, Forbidden, UnknownStream,
+        InvalidField.
+        """
         if message.interest in self._watches:
             raise InterestExists(interest=message.interest)
         if len(self._watches) >= limits.INTERESTS_PER_SOCKET_MAX:
@@ -90,7 +92,9 @@ class InterestWatches:
         watch.task = asyncio.create_task(self._follow(watch))
 
     async def confirm(self, message: Confirm) -> None:
-        """Send the interest if it changed, then its tag. Raises UnknownInterest."""
+        """Send the interest of this moment if it changed, then its tag. Raises UnknownInterest,
+        DatabaseUnavailable.
+        """
         watch = self._find(message.interest)
         interest = await self._closures.current(watch.scope)
         await watch.notify(interest)

@@ -200,7 +200,7 @@ class StreamListener:
             await self._slices.wait()
 
     def _catches_up(self) -> bool:
-        """Return whether it sends pages that were read; events of the ring are live."""
+        """Return whether it sends stored pages, not events of the ring."""
         return self._counted > 0 or bool(self._keys) or not self._follower.live
 
     async def fill(self) -> bool:
@@ -271,7 +271,9 @@ class StreamListener:
         return True
 
     def next_frames(self, form: FrameFormat[T], size: BatchLimits = DEFAULT_LIMITS) -> list[T]:
-        """Return the next frames fetched, within the batch, the window and the time slice."""
+        """Return the next frames of what was fetched, within the batch limits, the window and the
+        time slice.
+        """
         frames = self.notices(form)
         notices = len(frames)
         now_us = self._services.clock.now_us()

@@ -60,7 +60,9 @@ class ListenerEntry:
         self.committed: asyncio.Future[None] | None = None  # if the start waits for the commit
 
     def advance(self, cursor: Cursor, delivered_events: int) -> "ListenerEntry":
-        """Add events delivered up to a cursor; return the current entry: each day has a new one."""
+        """Add events delivered up to a cursor. Return the entry to use from now on: once a day a
+        new one.
+        """
         self.cursor = cursor
         self.delivered_events += delivered_events
         self._recorder.changed.add(self)
@@ -77,7 +79,9 @@ class ListenerEntry:
         return self._recorder.add(self.new._replace(start=start, after=after))
 
     def end(self, reason: str) -> None:
-        """End the entry. One of requests ends later, unless another request follows."""
+        """End the entry. The entry of a transport with a request per answer stays open for a while,
+        because the next request may continue it.
+        """
         if self.new.transport in _REQUEST_TRANSPORTS and reason == "disconnected":
             self._recorder.pause(self)
         elif self.end_reason is None:
@@ -149,7 +153,9 @@ class ListenerRecorder:
             await asyncio.gather(tick, return_exceptions=True)
 
     async def finish(self) -> None:
-        """Write what is pending, if the database is available; call it after the last listener."""
+        """Write what is pending, if the database is available. Call it after the last listener
+        ended.
+        """
         self._end([*self._paused.values()])
         self._paused.clear()
         with suppress(DatabaseUnavailable, TimeoutError):

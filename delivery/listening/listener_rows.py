@@ -46,7 +46,9 @@ class ListenerKey(NamedTuple):
 
 
 class ListenerProgress(NamedTuple):
-    """The progress of a listener, and how it ended (`end_reason` None: it is open)."""
+    """How far events were delivered to a listener, and how it ended (`end_reason` None: it is
+    open).
+    """
 
     key: ListenerKey
     cursor: Cursor
@@ -58,7 +60,9 @@ class ListenerProgress(NamedTuple):
 async def insert_listeners(
     connection: Connection, node: str, listeners: Sequence[NewListener]
 ) -> list[ListenerKey]:
-    """Insert rows, with the day's partition if missing; return their keys in order."""
+    """Insert and commit rows, and return their keys in order. Create the day's partition if it is
+    missing. Raises what psycopg raises.
+    """
     values = {"node": node, "listeners": _json(map(_inserted, range(len(listeners)), listeners))}
     try:
         return await fetch_all(connection, ListenerKey, SQL["insert"], values)

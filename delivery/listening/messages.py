@@ -1,4 +1,6 @@
-"""The messages of websocket clients, described in docs/session-protocol.md. Plain module."""
+"""The messages that clients send over a websocket; docs/session-protocol.md describes each. Plain
+module.
+"""
 
 from typing import Annotated, Any, NoReturn
 
@@ -48,7 +50,9 @@ class Hello(Struct, tag_field="op", tag="hello", forbid_unknown_fields=True):
 class ListenMessage(
     Struct, tag_field="op", tag="listen", forbid_unknown_fields=True, rename={"start": "from"}
 ):
-    """Starts a listener. `window`: how many events may be unacknowledged; None: no acks."""
+    """Starts a listener. `window`: the number of events that may be unacknowledged; without it, no
+    acks are needed.
+    """
 
     listener: ListenerName
     stream: StreamName
@@ -93,7 +97,9 @@ class InterestMessage(Struct, tag_field="op", tag="interest", forbid_unknown_fie
 
 
 class Confirm(Struct, tag_field="op", tag="confirm", forbid_unknown_fields=True):
-    """Requests the interest if it changed since it was sent last, and then the message's tag."""
+    """Requests confirmation that the interest last sent is current: a change is sent first, then
+    its tag.
+    """
 
     interest: ListenerName
     id: Annotated[str, Meta(max_length=64)] = ""
@@ -146,7 +152,9 @@ def _refuse(error: Exception) -> NoReturn:
 
 
 def request_of(message: ListenMessage) -> ListenRequest:
-    """Return the request of a listen message. Raises InvalidCursor, InvalidMask, InvalidField."""
+    """Return the request of a listen message. Raises InvalidCursor, InvalidMask, and subclasses of
+    InvalidField.
+    """
     pairs, filter = _selection(message)
     return ListenRequest(
         stream=message.stream,

@@ -87,7 +87,9 @@ NOTHING_MATCHED = MatchedRegistrations()
 
 
 class ListenerState:
-    """The filter and the last reported sequence of a listener; "": the connection's only one."""
+    """The state of one listener: its filter and the last sequence reported. A listener without a
+    name is the only one of its connection.
+    """
 
     __slots__ = (
         "_unacked",

@@ -137,7 +137,9 @@ class SocketPump(Reader):
         await listener.close()
 
     async def _may_send(self) -> bool:
-        """Return False while rights cannot be confirmed: the socket stays open without events."""
+        """Return False while authorisation cannot be confirmed: the socket stays open, reports that
+        state, and sends no event.
+        """
         if not self.waiting and self.known():
             return True
         waited, before = self.waiting, self.principal
@@ -189,7 +191,9 @@ class SocketPump(Reader):
         return busy
 
     async def _serve(self, listener: StreamListener) -> bool:
-        """Send a listener's frames in one write, if any; the next round checks the grants first."""
+        """Send the pending frames of one listener in one write; return False if there are none. The
+        next round checks the grants first.
+        """
         if listener.state.full or not listener.due():
             return False
         if not await listener.fill():

@@ -101,7 +101,9 @@ def _token_of(query_string: bytes, headers: Headers) -> str | None:
 
 
 def parse_request(stream: str, query: dict[str, str], headers: Headers) -> EventsRequest:
-    """Parse the request without its credential. Raises BadRequest with the field, NotAcceptable."""
+    """Parse the request without its credential. Raises subclasses of BadRequest with the parameter
+    as field, and NotAcceptable.
+    """
     media_type = accepted(headers, MEDIA_TYPES)
     timeout_s = _timeout(query)
     last_id = next(
@@ -139,7 +141,9 @@ def parse_request(stream: str, query: dict[str, str], headers: Headers) -> Event
 
 
 def accepted(headers: Headers, known: tuple[bytes, ...]) -> bytes:
-    """Return the preferred known media type of `Accept`, else the first. Raises NotAcceptable."""
+    """Return the known media type of `Accept` with the highest weight; without `Accept` the first
+    of `known`. Raises NotAcceptable.
+    """
     ranges: list[tuple[float, bytes]] = []
     for name, value in headers:
         if name == b"accept":

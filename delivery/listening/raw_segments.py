@@ -43,7 +43,9 @@ class RawSegmentHandler:
         self._archive = archive
 
     async def __call__(self, call: Call) -> StreamingResponse:
-        """Handle a request. Raises errors of access, UnknownSegment, SegmentOpen, Gone."""
+        """Handle a request. Raises Unauthenticated and its subclasses, Forbidden, UnknownStream,
+        UnknownSegment, SegmentOpen, Gone, NotAcceptable.
+        """
         services, headers = self._services, call.scope["headers"]
         name, text = (utf8_path(raw) for raw in call.parameters)
         credential = read_head(headers).credential
@@ -144,7 +146,9 @@ async def _confirm(reader: SingleReader, stream: StreamInfo) -> None:
 
 
 def _require(principal: Principal, stream: str) -> None:
-    """Raise Forbidden without `listen` on the stream, and for `system`, which all zones share."""
+    """Raise Forbidden without `listen` on the stream, and for `system`, whose segments have events
+    of all zones.
+    """
     if stream == SYSTEM:
         raise Forbidden("The segments of `system` have events of all zones; listen to it instead.")
     principal.require_listen(stream)

@@ -47,7 +47,9 @@ class _MonitoredReader:
         self.unsent = 0
 
     def stalled_s(self, now_s: float) -> float:
-        """Return for how many seconds neither a frame nor a part of a large one was taken."""
+        """Return for how many seconds a waiting frame has made no progress: neither a frame was
+        taken nor some bytes of a large one.
+        """
         reader = self.reader
         unsent = self.connection.unsent_bytes() if reader.sending else 0
         if (
@@ -60,7 +62,9 @@ class _MonitoredReader:
         return now_s - self.took_s
 
     def overfull(self) -> bool:
-        """Return whether more bytes wait than frames explain: the reader pings and never reads."""
+        """Return whether more bytes wait than frames can explain: the reader pings and never
+        reads.
+        """
         return self.connection.unsent_bytes() > limits.UNSENT_BYTES_MAX
 
 

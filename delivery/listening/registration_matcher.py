@@ -31,7 +31,9 @@ _METRICS_STREAM = "listeners"  # label `stream` of the metrics, for all listener
 
 
 class RegistrationMatcher:
-    """The matcher of one listener: `catch_up` after reading a batch, then `matching` each."""
+    """The matcher of one listener. Call `catch_up` after reading a batch, then `matching` for each
+    of its events.
+    """
 
     def __init__(
         self,
@@ -66,7 +68,9 @@ class RegistrationMatcher:
         stream_id: int,
         hierarchy: TypeHierarchy = no_supertypes,
     ) -> AsyncIterator["RegistrationMatcher"]:
-        """Keep a matcher current within the block. `hierarchy` knows the types of its events."""
+        """Keep a matcher current until the block ends. `hierarchy` has the types of the events that
+        `matching` gets.
+        """
         matcher = cls(hub_log, feed, ids, stream_id, hierarchy)
         feed.policy_listeners.add(matcher._policy_changed)
         try:
@@ -101,7 +105,9 @@ class RegistrationMatcher:
         return MatchedRegistrations(ids, bound)
 
     def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
-        """Return what is delivered of a match: the event, or what reports derive (OIF-06)."""
+        """Return what is delivered of an event that matches these registrations: the event, or what
+        their reports derive from it (OIF-06).
+        """
         if not self._reporting:
             return stored
         report = merged_report(self._report(id, stored.sequence) for id in registrations)
@@ -189,7 +195,9 @@ class RegistrationMatcher:
 async def require_own(
     hub_log: Log, principal: Principal, ids: Sequence[int], stream_id: int
 ) -> None:
-    """Raise UnknownRegistration unless all are the client's, live, and name the stream."""
+    """Raise UnknownRegistration unless all are live registrations of the client that name the
+    stream.
+    """
     async with reading(hub_log.pool) as connection:
         live = await live_registrations(connection, principal.client_id, ids)
     named = {found.id for found in live if stream_id in found.streams}

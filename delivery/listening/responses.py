@@ -1,4 +1,6 @@
-"""Responses in one piece: a page as JSON, lines, protobuf or CloudEvents. Plain module."""
+"""Responses of the events route in one piece: a page as JSON, lines, protobuf or CloudEvents, with
+its headers. Plain module.
+"""
 
 from typing import Annotated, NotRequired, TypedDict
 

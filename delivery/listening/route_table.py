@@ -1,4 +1,6 @@
-"""The table of the listening routes, which drives dispatch and OpenAPI. Plain module."""
+"""The table of the listening routes, which drives dispatch and OpenAPI like that of the other hot
+routes. Plain module.
+"""
 
 from delivery.listening import errors as own
 from delivery.listening import query

@@ -62,7 +62,9 @@ class ListenHandler:
         self._monitor = monitor
 
     async def __call__(self, call: Call) -> Response | StreamingResponse:
-        """Handle a request. Raises its errors, and what StreamListener.open raises."""
+        """Handle a request. Raises subclasses of BadRequest and Unauthenticated, and what
+        StreamListener.open raises.
+        """
         scope, services = call.scope, self._services
         stream = utf8_path(call.parameters[0])
         credential = query.credential_of(scope["query_string"], scope["headers"])

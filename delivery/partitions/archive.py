@@ -70,7 +70,7 @@ class PartitionArchive:
     """The archive of partitions. May be used by several threads."""
 
     def __init__(self, archive_url: str, database_url: str) -> None:
-        """Open nothing yet. Raise ArchiveUnavailable for a URL that names no file system."""
+        """Open nothing yet. Raises ArchiveUnavailable for a URL that names no file system."""
         self.folder = ArchiveFolder(archive_url, _UNFINISHED)
         self._database_url = database_url
 
@@ -87,7 +87,7 @@ class PartitionArchive:
         """Write the rows of a partition that is no longer written to, as the query returns them.
         Repeating it writes the same file.
 
-        Raise ArchiveUnavailable, DatabaseUnavailable.
+        Raises ArchiveUnavailable, DatabaseUnavailable.
         """
         self.folder.remove_unfinished()
         with ArrowSnapshot(
@@ -111,7 +111,7 @@ def archived_rows(folder: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a partition by the path of its manifest, after all its bytes were checked,
     with the present names of columns.
 
-    Raise ArchiveDamaged, ArchiveUnavailable.
+    Raises ArchiveDamaged, ArchiveUnavailable.
     """
     try:
         stored_as = from_known_fields(PartitionManifest, manifest.unsealed(folder.read(path), path))

@@ -110,7 +110,9 @@ async def _retire(
     *,
     low_space: bool = False,
 ) -> bool:
-    """Retire a partition; return False if it stays for an export or an unwritable archive."""
+    """Retire a partition. Return False if an export still reads it or the archive is not writable:
+    then it stays, attached if it was.
+    """
     if await is_exported(connection, name):
         log.info("retirement_postponed", partition=name, reason="exported")
         return False
@@ -145,7 +147,7 @@ async def _archive(
     archive: PartitionArchive | None,
     seconds_max: float,
 ) -> Retired:
-    """Archive a detached partition. Raise ArchiveUnavailable, DatabaseUnavailable."""
+    """Archive a detached partition. Raises ArchiveUnavailable, DatabaseUnavailable."""
     if not await _count(connection, name, rows_max=1):
         return Retired(parent, name, 0, None, "empty")
     if archive is None:
@@ -167,7 +169,9 @@ async def _detach(connection: Connection, parent: str, name: str) -> None:
 async def _write_archive(
     connection: Connection, parent: str, name: str, archive: PartitionArchive, seconds_max: float
 ) -> ArchivedPartition:
-    """Write the rows in a thread. Raise ArchiveUnavailable, also after `seconds_max`."""
+    """Write the rows to the archive in a thread. Raises ArchiveUnavailable, also after
+    `seconds_max`, and DatabaseUnavailable.
+    """
     query = await fetch_value(connection, SQL["rows_of"], (name,)) or ""
     writing = asyncio.ensure_future(asyncio.to_thread(archive.write, parent, name, query))
     try:
@@ -194,7 +198,9 @@ async def _count(connection: Connection, name: str, rows_max: int | None = None)
 
 
 async def _segments(connection: Connection, retired: Retired) -> str | None:
-    """Return the ranges of segments that a partition has rows of, which audits need later."""
+    """Return ranges of the ids of the segments that a partition of deliveries has rows of. Once the
+    rows are gone, an audit cannot tell what these deliveries were.
+    """
     if retired.parent != "deliveries" or not retired.rows:
         return None
     held = sql.SQL(

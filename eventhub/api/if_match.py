@@ -34,7 +34,7 @@ _SEQUENCE = re.compile(r'([0-9]{1,18})|"([0-9]{1,18})"')
 
 def condition_of(request: Request) -> int | None:
     """Return the sequence after which the resource must not have changed, as the `since` of
-    `require_unchanged`; 0: it must not exist; None: no condition.
+    `require_unchanged`. 0 means that the resource must not exist; None means no condition.
     """
     text, new = request.headers.get("If-Match"), request.headers.get("If-None-Match")
     found = None if text is None else _SEQUENCE.fullmatch(text.strip())

@@ -214,6 +214,12 @@ class MethodNotAllowed(EventHubError):
     status = 405
 
 
+class UpgradeRequired(EventHubError):
+    """This path is a websocket; use a websocket client (`Upgrade: websocket`)."""
+
+    status = 426
+
+
 class RequestTimeout(EventHubError):
     """The request's body did not arrive in time; send it without pauses."""
 

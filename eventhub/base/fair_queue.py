@@ -185,8 +185,8 @@ class _Load:
 
 
 class Admission:
-    """Admits as much work at a time as there are slots; the rest waits in fair order, without
-    limits for any time.
+    """Admits as much work at a time as there are slots; the rest waits in fair order. Without
+    `wait_limits`, it may wait indefinitely.
     """
 
     def __init__(self, slots: Slots, wait_limits: WaitLimits | None = None) -> None:

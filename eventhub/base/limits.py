@@ -471,6 +471,7 @@ COMPILED_FILTER_CHARS = 200  # that one filter counts for in addition to its tex
 FILTER_CHARS_INLINE = 256  # of a listener's: parsed on the event loop in about 1 ms, else aside
 FILTER_DEPTH_MAX = 32  # nested forms
 FILTER_PARTS_MAX = 1_000  # nodes of its tree
+SIGNATURE_NAMES_MAX = FILTER_PARTS_MAX  # each of a filter's parts may demand another property
 FILTER_ALTERNATIVES_MAX = 64  # conjunctions of its normal form ...
 FILTER_PRODUCT_MAX = 1_024  # ... and of it before duplicates are left out
 FILTER_STEPS_MAX = 30_000  # pairs of alternatives joined or compared for it: about 3 ms
@@ -479,7 +480,8 @@ INTEGER_MIN = -(1 << 63)
 INTEGER_MAX = (1 << 64) - 1  # the greatest unsigned integer of 64 bits
 ARITHMETIC_RESULTS_MAX = 100  # of one calculation with lists; with more it has no result
 # the cost for each event of one stream of one client's filters, or of one socket's: tests of about
-# 2 us (lang/weight.py), so 10 ms; 1.2 s for an event designed for it, less than a lease
+# 2 us (registrations/filters/evaluation_cost.py), so 10 ms; 1.2 s for an event designed for it,
+# less than a lease
 FILTERS_TRIED_MAX = 5_000
 FILTER_FOUND_FREE = 32  # free tests of a filter behind a value or range: few events reach it
 FILTER_TESTS_MAX = 4_096  # in all conjunctions together: 64 of 64, as many as pairs may have

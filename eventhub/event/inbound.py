@@ -36,7 +36,7 @@ Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class IdIn(Struct, forbid_unknown_fields=True):
-    """A producer's id (FOX-07); repeats within the producer window are detected."""
+    """A producer's id; repeats within the producer window are detected."""  # FOX-07
 
     sequence: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     incarnation: Counted = 0

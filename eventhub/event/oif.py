@@ -99,9 +99,10 @@ class _Reader:
     def _value(self, path: str, end: str, depth: int) -> Any:
         self._skip_space()
         value: dict[str, Any]
+        if self._next() in ("{", "<") and depth + 2 > limits.JSON_DEPTH_MAX:  # the attributes too
+            message = "Events are nested too deeply in the OIF string; flatten them."
+            raise errors.TooDeep(message, field=f"property {path}", depth_max=limits.JSON_DEPTH_MAX)
         if self._next() == "{":
-            if depth == limits.JSON_DEPTH_MAX:
-                raise errors.TooDeep(field=f"property {path}", depth_max=limits.JSON_DEPTH_MAX)
             self._at += 1
             self._skip_space()
             value = self.properties(f"{path}.", depth + 1)

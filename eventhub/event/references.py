@@ -9,9 +9,10 @@ from typing import Any
 from eventhub.base import errors, limits
 
 REFERENCE = "$ref"
-MARK = b'"$ref"'  # in the JSON of every value that has a reference
+MARK = b'$ref"'  # in the JSON of all attributes that have a reference, or a name that ends so
+_SUFFIX = f".{REFERENCE}"
 
-# as in RFC 3986, with characters beyond ASCII
+# as in RFC 3986, with characters beyond ASCII as in RFC 3987
 _URI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f"<>\\^`{|}\s]+')
 
 
@@ -19,12 +20,28 @@ def is_reference(value: dict[str, Any]) -> bool:
     return len(value) == 1 and REFERENCE in value
 
 
-def check_references(value: dict[str, Any], field: str) -> None:
-    """Check each reference in an object. Raises InvalidField with the path of a bad one."""
-    if REFERENCE in value:
-        _check(value, field)
+def check_references(attributes: dict[str, Any], field: str) -> None:
+    """Check each reference in the attributes of an event. They are none themselves, and none has a
+    name that ends as the path to a reference does: filters would read it in place of the reference.
+    Raises InvalidField with the path of a bad one.
+    """
+    for name in attributes:
+        if name == REFERENCE or name.endswith(_SUFFIX):
+            message = (
+                f"The name of an attribute is not `{REFERENCE}` and does not end in `{_SUFFIX}`"
+            )
+            raise errors.InvalidField(
+                f"{message}; send a reference as the value of an attribute.",
+                field=f"{field}.{name}"[:300],
+            )
+    _check_objects(attributes, field)
+
+
+def _check_objects(value: dict[str, Any], field: str) -> None:
     for path, inner in _objects(value, field):
-        check_references(inner, path)
+        if REFERENCE in inner:
+            _check(inner, path)
+        _check_objects(inner, path)
 
 
 def _objects(value: dict[str, Any] | list[Any], field: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -194,8 +194,8 @@ def _refusals(
 def _refusal(
     request: Request, index: int, bad: _Refusal, unstored: dict[tuple[int, int, int], int]
 ) -> EventHubError | None:
-    """Return the error of a bad draft; None if only a request that is itself refused may have moved
-    its producer window: then the draft is tried again without that request.
+    """Return the error of a bad draft. Return None if only another request, which was refused, may
+    have moved the producer window: the caller then retries the draft without that request.
     """
     stream_id, producer = request[index].stream_id, request[index].producer
     if bad.outcome == "unknown_stream" or producer is None:

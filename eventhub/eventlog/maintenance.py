@@ -261,7 +261,7 @@ class Maintenance:
                 "level": "warning",
                 "used_bytes": budget.used,
                 "quota_bytes": budget.quota,
-                "held": self._use._asdict(),
+                "usage": self._use._asdict(),
             }
             warning = drafts_of(None, [Announcement("storage.quota_reached", attributes)])
             async with connection.transaction():

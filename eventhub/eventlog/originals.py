@@ -2,7 +2,6 @@
 or by an id that the stream has stored. Only events in the database are found. SQL module.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,12 +9,11 @@ import psycopg
 
 from eventhub.base import limits
 from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.start_positions import parse_cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of
 
 SQL = queries.load("eventhub/eventlog/sql/originals.sql")
-_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_CAUSE = re.compile(rf"([^:]+):({_UUID}):([0-9]{{1,18}})")
 
 
 class Copy(NamedTuple):
@@ -69,8 +67,10 @@ def _arrays(kind: str, names: Sequence[str], rows: list[tuple[Any, ...]]) -> dic
 
 def _causes(copies: Sequence[Copy]) -> Iterator[tuple[Any, ...]]:
     for at, copy in enumerate(copies):
-        if found := _CAUSE.fullmatch(copy.cause):
-            yield at, found[1], found[2], int(found[3])
+        stream, _, cursor = copy.cause.partition(":")
+        found = parse_cursor(cursor)
+        if found and "\0" not in stream:  # PostgreSQL refuses NUL, and no stream has it
+            yield at, stream, *found
 
 
 def _producers(copies: Sequence[Copy]) -> Iterator[tuple[Any, ...]]:

@@ -22,11 +22,15 @@ def parse_start(text: str) -> Start:
     for word in _WORDS:
         if text == word:
             return word
-    if found := _CURSOR.fullmatch(text):
-        sequence = int(found[2])
-        if sequence <= _SEQUENCE_MAX:
-            return Cursor(found[1].lower(), sequence)
-    return parse_time(text)
+    return parse_cursor(text) or parse_time(text)
+
+
+def parse_cursor(text: str) -> Cursor | None:
+    """Parse `<segment>:<sequence>`; None if it is anything else."""
+    found = _CURSOR.fullmatch(text)
+    if found is None or int(found[2]) > _SEQUENCE_MAX:
+        return None
+    return Cursor(found[1].lower(), int(found[2]))
 
 
 def parse_time(text: str) -> AtTime:

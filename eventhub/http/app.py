@@ -5,7 +5,7 @@ passed to Django, with its body already read. Plain module.
 from collections.abc import Awaitable, Callable, Sequence
 
 from eventhub.base import limits, metrics
-from eventhub.base.errors import BodyTooLarge, EventHubError, MethodNotAllowed
+from eventhub.base.errors import BodyTooLarge, EventHubError, MethodNotAllowed, UpgradeRequired
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.stored import Cursor
 from eventhub.http.call import Call, RouteServices, Subject, reply_position
@@ -32,7 +32,9 @@ from eventhub.http.routes import Route
 
 log = get_logger(__name__)
 _CREDENTIALS = (b"authorization", b"cookie")
+_VARY = (b"vary", b"Authorization, Cookie")  # as on the routes of Django
 _API = "/v1/"
+_WEBSOCKET = "/v1/ws"  # for requests that are no handshake: that has a scope of its own
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -55,8 +57,8 @@ class Router:
                     await self._answer(route, call, incoming, send)
                     return
                 allowed.append(route.method)
-        if allowed:
-            error = MethodNotAllowed(allow=", ".join(allowed))
+        if allowed or path == _WEBSOCKET:
+            error = MethodNotAllowed(allow=", ".join(allowed)) if allowed else UpgradeRequired()
             await self._refuse(error, scope, incoming, send)
             return
         await self._pass_on(scope, incoming, send)
@@ -114,6 +116,8 @@ class Router:
                 self._services, call.scope["headers"], answer.status, call.subject
             )
             answer = answer._replace(position=position)
+        if call.scope["method"] == "GET" and route.depends_on_caller:
+            answer = answer._replace(headers=[*answer.headers, _VARY])
         if isinstance(answer, Response):
             await send_response(send, answer, incoming)
             return

@@ -30,9 +30,21 @@ from eventhub.eventlog.errors import StreamDeleting
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Cursor, StreamInfo
 from eventhub.http.call import Call
-from eventhub.http.messages import Headers, Response, read_body, read_head, utf8_path
+from eventhub.http.messages import (
+    Headers,
+    Response,
+    read_body,
+    read_head,
+    require_uncompressed,
+    utf8_path,
+)
 from eventhub.types.cost import Budget
-from eventhub.types.originals import PossibleCopy, may_be_copy, require_kept
+from eventhub.types.originals import (
+    PossibleCopy,
+    may_be_copy,
+    require_kept,
+    require_repeats_kept,
+)
 from eventhub.types.registry import TypeRegistry
 
 
@@ -140,12 +152,14 @@ async def emit(
                 raise
             draft = _draft(sender, info.id, event, (index, mask, payload))
             if checker is not None and checker.immutable and may_be_copy(event, draft):
+                await budget.spend(checker.comparison)
                 possible.append(PossibleCopy(index, event, draft, checker.immutable))
             drafts.append(draft)
     if possible:
         copies = [one.as_copy() for one in possible]
         found = await services.log.originals(principal.zone_id, copies)
         require_kept(possible, found, partial(_may_see, principal))
+        require_repeats_kept(possible, events, drafts)
     return _emitted(info.name, await services.log.append(drafts, info, principal.queue_owner))
 
 
@@ -223,7 +237,7 @@ async def emit_route(call: Call) -> Response:
     """
     stream = utf8_path(call.parameters[0])
     headers = call.scope["headers"]
-    head = read_head(headers)
+    head = read_head(headers, compressed=True)  # refused below, with the position of the stream
     principal = await call.authenticate(head.credential)
     require_emit(principal, stream)
     info = await call.find_stream(principal, stream)
@@ -243,7 +257,7 @@ async def emit_route(call: Call) -> Response:
 
 def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
     """Return the request's Idempotency-Key ("": none) and the headers of a binary CloudEvent, by
-    name without `ce-`.
+    name without `ce-`. Raises UnsupportedMediaType for a compressed body.
     """
     key = ""
     ce_headers: dict[str, str] = {}
@@ -253,6 +267,8 @@ def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
         elif name in (b"if-match", b"if-none-match"):
             message = "Events are appended without a condition; PUT the state of a key under one."
             raise InvalidField(message, field=name.decode().title())
+        elif name == b"content-encoding":
+            require_uncompressed(value)
         elif name.startswith(b"ce-"):
             ce_headers[name[3:].decode("latin-1")] = value.decode("latin-1")
     return key, ce_headers

@@ -168,9 +168,10 @@ class Head(NamedTuple):
     content_length: int | None
 
 
-def read_head(headers: Headers) -> Head:
+def read_head(headers: Headers, *, compressed: bool = False) -> Head:
     """Parse the headers. Raises Unauthenticated without a bearer credential, InvalidField for more
-    than one Authorization header, UnsupportedMediaType for a compressed body.
+    than one Authorization header, UnsupportedMediaType for a compressed body. `compressed`: the
+    caller calls `require_uncompressed` itself.
     """
     credential = content_type = ""
     credentials = 0
@@ -180,11 +181,17 @@ def read_head(headers: Headers) -> Head:
             credential = _bearer(value)
         elif name == b"content-type":
             content_type = value.split(b";", 1)[0].strip().lower().decode("latin-1")
-        elif name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
-            raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
+        elif name == b"content-encoding" and not compressed:
+            require_uncompressed(value)
     if credentials > 1:
         raise _several_credentials()
     return Head(_checked(credential), content_type, content_length(headers))
+
+
+def require_uncompressed(encoding: bytes) -> None:
+    """Raise UnsupportedMediaType for a Content-Encoding that compresses the body."""
+    if encoding.strip().lower() not in (b"", b"identity"):
+        raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
 
 
 def bearer_of(headers: Headers) -> str:
@@ -284,6 +291,8 @@ def problem_response(error: EventHubError) -> Response:
         headers.append((b"retry-after", str(error.retry_after_s).encode()))
     if error.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="eventhub"'))
+    if error.status == 426:
+        headers += [(b"upgrade", b"websocket"), (b"connection", b"upgrade")]
     if "allow" in error.details:
         headers.append((b"allow", str(error.details["allow"]).encode()))
     if isinstance(error, BodyTooLarge | RequestTimeout):

@@ -74,6 +74,11 @@ class Route(NamedTuple):
         """Whether the route refuses callers without a credential."""
         return errors.Unauthenticated in self.raises
 
+    @property
+    def depends_on_caller(self) -> bool:
+        """Whether responses differ by the caller: also without a credential, as of `/readyz`."""
+        return self.authenticates or errors.InvalidCredentials in self.raises
+
     def schemas(self) -> dict[str, Any]:
         """Return the JSON Schemas that the operation refers to, by name."""
         contents = [self.body or {}, *(spec.content for spec in self.responses.values())]

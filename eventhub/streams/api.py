@@ -138,7 +138,7 @@ class RestoredStream(Streams):
 
 
 class Segments(ResourceView):
-    """A stream's segments, oldest first; the last one is open (EMC-14)."""
+    """A stream's segments, oldest first; the last one is open."""  # EMC-14
 
     noun = "the segment being written", "a stream's segments"
     unknown = errors.UnknownStream
@@ -154,7 +154,7 @@ class Segments(ResourceView):
 
 
 class OneEvent(ResourceView):
-    """One stored event. It was complete when it got its sequence and never changes (EMC-04)."""
+    """One stored event. It was complete when it got its sequence and never changes."""  # EMC-04
 
     unknown = errors.UnknownEvent
 
@@ -264,7 +264,7 @@ def _event(request: Request) -> EventIn:
 
 
 class HubStarts(ResourceView):
-    """The hub's last start (EMC-17)."""
+    """The hub's last start."""  # EMC-17
 
     serializer_class = StartSerializer
 
@@ -274,7 +274,7 @@ class HubStarts(ResourceView):
 
 
 class StorageUse(ResourceView):
-    """The storage that the hub's data uses, and the segments that policies dropped (EMC-26)."""
+    """The storage that the hub's data uses, and the segments that policies dropped."""  # EMC-26
 
     permission_classes = (IsZoneManager,)
     serializer_class = StorageSerializer

@@ -26,7 +26,7 @@ from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.streams import StreamRow
 from eventhub.eventlog.transient import positions
 
-_HUB_FIELDS = ("used_bytes", "held", "quota_bytes", "disk", "partitions")
+_HUB_FIELDS = ("used_bytes", "usage", "quota_bytes", "disk", "partitions")
 
 
 def find_stream(*, actor: Actor, name: str) -> StreamRow:

@@ -232,7 +232,7 @@ class ArchivedSerializer(Serializer):
     bytes = serializers.IntegerField(help_text="Stored bytes.")
 
 
-class HeldSerializer(Serializer):
+class UsageSerializer(Serializer):
     """Bytes on disk by kind of data, with indexes."""
 
     events = serializers.IntegerField()
@@ -252,7 +252,9 @@ class StorageSerializer(Serializer):
     used_bytes = serializers.IntegerField(
         allow_null=True, help_text="Of the whole hub, with indexes."
     )
-    held = HeldSerializer(allow_null=True, help_text="Of the whole hub: the parts of `used_bytes`.")
+    usage = UsageSerializer(
+        allow_null=True, help_text="Of the whole hub: the parts of `used_bytes`."
+    )
     quota_bytes = serializers.IntegerField(allow_null=True, help_text="Of the whole hub.")
     disk = DiskSerializer(allow_null=True, help_text="null: no disk is monitored.")
     partitions = serializers.IntegerField(

@@ -33,10 +33,10 @@ Set a new password for the operator:
 Watch the demo's events (websocket {ws}/v1/ws):
   .venv/bin/python -m eventhub.demo.watch github --url {url_word} --credentials {credentials_word}
 Emit an event of your own:
-  curl -X POST {url_word}/v1/streams/host/events -H 'Content-Type: application/json' \\
+  curl {url_word}/v1/streams/host/events \\
     -H "Authorization: Bearer $(.venv/bin/python -c \
 'import json, sys; print(json.load(open(sys.argv[1]))["client"]["key"])' {credentials_word})" \\
-    -d '{{"domain": "demo", "type": "hello", "attributes": {{"from": "me"}}}}'"""
+    --json '{{"domain": "demo", "type": "hello", "attributes": {{"from": "me"}}}}'"""
 
 STOP = "\nCtrl-C stops it.\n"
 

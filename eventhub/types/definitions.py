@@ -12,7 +12,14 @@ from eventhub.base.errors import TooDeep
 from eventhub.event.inbound import EventIn
 from eventhub.types.cost import CheckCost, cost_of
 from eventhub.types.errors import InvalidSchema, TypeTooCostly, TypeViolation
-from eventhub.types.schemas import ALTERNATIVES, Schema, compiled, immutable, inlined
+from eventhub.types.schemas import (
+    ALTERNATIVES,
+    Schema,
+    compiled,
+    immutable,
+    inlined,
+    require_read_only_properties,
+)
 
 # The fields of the envelope that a type may constrain: the optional header of READY (RDY-12).
 HEADER = frozenset(EventIn.__struct_fields__) - {
@@ -56,6 +63,13 @@ def read_schemas(schema: Any, header: Any) -> Schemas:
     return found
 
 
+def check_declaration(schema: Any, header: Any) -> None:
+    """Check the schemas of a new declaration. Raises InvalidSchema."""
+    found = read_schemas(schema, header)
+    require_read_only_properties(found.attributes, "schema")
+    require_read_only_properties(found.header, "header", inside=False)
+
+
 def _names(header: Schema) -> Iterator[str]:
     yield from header.get("properties", {})
     required = header.get("required", [])
@@ -76,13 +90,18 @@ def immutable_paths(schemas: Iterable[Schemas]) -> list[str]:
 class Checker:
     """Checks events of one version of a type against its definition and those of its parents."""
 
-    __slots__ = ("_attributes", "_cost", "_definition", "_header", "_header_cost", "immutable")
+    __slots__ = (
+        *("_attributes", "_cost", "_definition", "_header", "_header_cost"),
+        *("comparison", "immutable"),
+    )
 
     def __init__(self, definitions: list[Definition]) -> None:
         """Take the version itself, then the newest version of each parent, nearest first."""
         self._definition = definitions[0]
         schemas = [schemas_of(one) for one in definitions]
         self.immutable = immutable_paths(schemas)
+        # units of work to compare a copy with its original
+        self.comparison = 10 * sum(path.count(".") + 1 for path in self.immutable)
         self._attributes = [compiled(one.attributes, field="schema") for one in schemas]
         headers = [one.header for one in schemas if one.header is not None]
         self._header = [compiled(one, field="header") for one in headers]

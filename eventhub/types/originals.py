@@ -2,8 +2,8 @@
 (FOX-05). Plain module.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from eventhub.event.envelope import Event
 from eventhub.event.errors import ImmutableProperty
@@ -41,7 +41,8 @@ def require_kept(
     """Raise ImmutableProperty, with the index, for an event of the same type as its original in
     which an immutable property differs.
 
-    An original that the emitter may not see counts as none: a refusal would reveal its values.
+    An original that a cause names counts as none if the emitter may not see it: a refusal would
+    reveal its values. An original of the same id is the emitter's own.
     """
     for position, stream, payload in originals:
         copy, original = possible[position], decode(payload)
@@ -49,8 +50,28 @@ def require_kept(
             continue  # an effect, not a copy
         if stream and not may_see(stream, original):
             continue
-        try:
-            require_unchanged(original.attributes, copy.event.attributes, copy.immutable)
-        except ImmutableProperty as error:
-            error.index = copy.at
-            raise
+        _require_kept(original.attributes, copy)
+
+
+def require_repeats_kept(
+    possible: Sequence[PossibleCopy], events: Sequence[EventIn], drafts: Sequence[Draft]
+) -> None:
+    """Raise ImmutableProperty as well for an event that has the id of an earlier one of its
+    request: `events` with their `drafts`.
+    """
+    first: dict[Any, EventIn] = {}
+    for event, draft in zip(events, drafts, strict=True):
+        first.setdefault(draft.producer or draft.token, event)
+    for copy in possible:
+        id = copy.draft.producer or copy.draft.token
+        original = first[id]
+        if id and (original.domain, original.type) == (copy.event.domain, copy.event.type):
+            _require_kept(original.attributes, copy)
+
+
+def _require_kept(original: Mapping[str, Any], copy: PossibleCopy) -> None:
+    try:
+        require_unchanged(original, copy.event.attributes, copy.immutable)
+    except ImmutableProperty as error:
+        error.index = copy.at
+        raise

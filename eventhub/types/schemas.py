@@ -187,3 +187,36 @@ def immutable(schema: Any, path: str = "") -> Iterator[str]:
         yield from immutable(one, f"{path}.{name}" if path else name)
     for one in schema.get("allOf", []):
         yield from immutable(one, path)
+
+
+def require_read_only_properties(
+    schema: Any, field: str, *, inside: bool = True, property: bool = False
+) -> None:
+    """Raise InvalidSchema for a `readOnly` that `immutable` does not yield, in an inlined schema:
+    in a list's `items` or an alternative, for instance. `inside`: `properties` of this schema are
+    yielded; `property`: the schema is of one of these.
+    """
+    if not isinstance(schema, dict):
+        return
+    if schema.get("readOnly") is True and not property:
+        message = "`readOnly` is for a property, also in `allOf` and in an object inside; "
+        message += "mark the property that has this value."
+        raise InvalidSchema(message, field=f"{field}.readOnly"[:500])
+    for keyword, at, inner in _inner_schemas(schema, field):
+        if keyword == "allOf":
+            require_read_only_properties(inner, at, inside=inside, property=property)
+        else:
+            known = inside and keyword == "properties"
+            require_read_only_properties(inner, at, inside=known, property=known)
+
+
+def _inner_schemas(schema: Schema, field: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield the schemas one level below with their keywords and paths."""
+    for keyword, value in schema.items():
+        at = f"{field}.{keyword}"
+        if keyword in NAMED:
+            yield from ((keyword, f"{at}.{name}", one) for name, one in value.items())
+        elif keyword in MANY:
+            yield from ((keyword, f"{at}[{index}]", one) for index, one in enumerate(value))
+        elif keyword in ONE:
+            yield keyword, at, value

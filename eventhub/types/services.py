@@ -18,7 +18,7 @@ from eventhub.base.broker import DELETE_DUE, request_task
 from eventhub.base.errors import LimitReached, NumberOutOfRange
 from eventhub.eventlog.errors import NotDeleting
 from eventhub.eventlog.resource_changes import Resource
-from eventhub.types.definitions import read_schemas, schemas_of
+from eventhub.types.definitions import check_declaration, schemas_of
 from eventhub.types.described_fields import DescribedFields
 from eventhub.types.errors import (
     IncompatibleType,
@@ -50,7 +50,7 @@ def declare(
     Raises InvalidSchema, IncompatibleType with `breaks`, UnknownType for the parent, LimitReached,
     and Changed if a version was declared after the sequence `since` of `system`.
     """
-    read_schemas(definition["schema"], definition["header"])
+    check_declaration(definition["schema"], definition["header"])
     resource = resource_of(actor.zone_id, **names)
     with transaction.atomic():
         zone = lock_zone(zone_id=actor.zone_id)

@@ -1,9 +1,9 @@
-"""Celery's beat: the timetable, which are the tasks that it starts, with their times in UTC; and a
-scheduler with a heartbeat, so that the hub's health reports when it stops, and safe against a clock
-that is set back, which would stop it for as long as the clock went back, even after a restart.
-Composition root. Plain module.
+"""Celery's beat. TIMETABLE lists the periodic tasks, with their times in UTC. `SteadyScheduler`
+writes a heartbeat, so that the hub's health reports when it stops, and keeps running after the
+clock is set back.
 
-A run continues the work of the last one; so a message that no worker took in time expires.
+A run continues the work of the previous one, so a message that no worker takes in time expires.
+Composition root. Plain module.
 """
 
 import time

@@ -1,4 +1,6 @@
-"""Applies a batch of lines in one transaction; refused lines affect no others. Django module."""
+"""Applies a batch of a bulk request: many lines in one transaction with one barrier. A refused line
+does not affect the others. Django module.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple

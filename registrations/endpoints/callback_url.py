@@ -20,7 +20,9 @@ _HOST_CHARS_MAX = 254
 
 
 def valid_url(url: Any, addresses: CallbackAddresses, *, field: str) -> str:
-    """Return a valid URL. Raises InvalidField, FieldTooLong or RefusedAddress at `field`."""
+    """Return the URL if it is valid. Raises InvalidField, FieldTooLong or RefusedAddress at
+    `field`.
+    """
     if not isinstance(url, str):
         raise InvalidField("A URL is a string.", field=field)
     if len(url) > limits.URL_CHARS_MAX:

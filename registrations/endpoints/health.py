@@ -28,7 +28,9 @@ class EndpointAttempt(NamedTuple):
 
 
 class HealthUpdate(NamedTuple):
-    """Attempts at one endpoint: the last, the last success, the first failure since."""
+    """The summary of some attempts at one endpoint: the last one, the last delivered one, and the
+    first failed one after that.
+    """
 
     last: EndpointAttempt
     delivered_age_us: int | None
@@ -52,7 +54,9 @@ def health_updates(tries: Iterable[EndpointAttempt]) -> list[HealthUpdate]:
 
 
 async def write(connection: psycopg.AsyncConnection[Any], notes: Sequence[HealthUpdate]) -> None:
-    """Write the updates that change an outcome or replace a row that is some seconds old."""
+    """Write the updates that change an outcome or replace a row older than some seconds. Raises
+    psycopg's errors.
+    """
     values = {
         "endpoints": int8_array([each.last.endpoint_id for each in notes]),
         "outcomes": text_array([each.last.outcome for each in notes]),

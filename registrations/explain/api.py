@@ -1,4 +1,6 @@
-"""The API of checks of drafts, and of explanations on an event. Django module."""
+"""The API of checks of drafts, and of explanations of a filter or registration on an event. Django
+module.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""The conditions of a delivery besides the filter: bounds, suspensions, … Plain module."""
+"""The conditions, in addition to the filter, under which an event is delivered for a registration
+or a draft: bounds, suspensions, audience, expiry and so on. Plain module.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal, NamedTuple, TypedDict
@@ -91,7 +93,9 @@ class EvaluatedEvent(NamedTuple):
 def applicable_versions(
     versions: Iterable[VersionStatus], sequence: int
 ) -> Iterator[VersionStatus]:
-    """Yield by registration the version that applied, else the current one; rows are grouped."""
+    """Yield, for each registration, the version that applied to the event, else the current one.
+    `versions` are ordered by registration.
+    """
     best: VersionStatus | None = None
     for version in versions:
         if best is not None and best.registration != version.registration:

@@ -18,7 +18,9 @@ class FilterDraft(NamedTuple):
 
 
 def parse_draft(fields: Mapping[str, Any]) -> FilterDraft:
-    """Parse the filter in the fields of a body. Raises the errors of `parse_filter`."""
+    """Parse the filter in the fields of a body, as a registration has them. Raises the errors of
+    `parse_filter`.
+    """
     filter = parse_filter({name: fields[name] for name in FILTER_FIELDS if name in fields})
     parsed = filter.read().parsed
     return FilterDraft(filter, parsed.node, parsed.variable)

@@ -1,4 +1,6 @@
-"""A dry run: evaluates a draft over events of the log in time slices. Plain module."""
+"""A dry run: evaluates a draft over events of the log, in short reads and time slices, while its
+caller is authorized and connected. Plain module.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -57,7 +57,9 @@ _FIELDS = frozenset(DryRunRequest.__annotations__)
 
 
 class DryRunOptions(NamedTuple):
-    """The range: the `last` events, or those after `start` up to `end` (None: the head)."""
+    """The options of a dry run. Without `start`, it evaluates the `last` events; else those after
+    `start`, up to `end` (None: the head).
+    """
 
     stream: str
     draft: FilterDraft
@@ -76,7 +78,9 @@ class EventRange(NamedTuple):
 
 
 def parse_dry_run(body: Mapping[str, Any]) -> DryRunOptions:
-    """Parse the body. Raises, with the field, errors of filters, positions and fields."""
+    """Parse the body. Raises, with the field, errors of filters and start positions, InvalidField,
+    MissingField, UnknownField.
+    """
     require_known(body, _FIELDS)
     draft = parse_draft(body)
     start, end = _start(body, "from"), _start(body, "to")

@@ -61,7 +61,9 @@ def failed_json(miss: Miss, event: Event, hierarchy: TypeHierarchy) -> list[Fail
 
 
 class Nearest(Generic[T]):
-    """The best `count` items: fewest failed tests, then most that hold, then the earliest."""
+    """The best `count` of many items: those with the fewest failed tests, then with the most tests
+    that hold, then in the order of arrival.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count

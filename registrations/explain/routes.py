@@ -1,4 +1,6 @@
-"""The routes of dry runs, and of the registrations that an event matched. Plain module."""
+"""The routes that read the log: dry runs, and the registrations that an event matched. Plain
+module.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -80,7 +82,9 @@ class ExplainRoutes:
         return _answer(run.json())._replace(position=position)
 
     async def matches(self, call: Call) -> Response:
-        """Answer GET /v1/streams/{stream}/events/{sequence}/matches. Raises errors of reading."""
+        """Answer GET /v1/streams/{stream}/events/{sequence}/matches. Raises UnknownStream,
+        UnknownEvent, Gone and other errors of reading.
+        """
         principal = await call.authenticate(read_head(call.scope["headers"]).credential)
         name, text = (utf8_path(raw) for raw in call.parameters)
         after = _after(call.scope)
@@ -114,7 +118,9 @@ def _stream(run: DryRun, caller: DryRunCaller, closing: ExitStack) -> StreamingR
 async def _lines(
     run: DryRun, caller: DryRunCaller, closing: ExitStack
 ) -> AsyncGenerator[bytes, None]:
-    """Yield lines of progress, unless the last is unsent; release the slot, yield the result."""
+    """Yield lines of progress, unless the last one is still unsent, and the result. The slot is
+    released before the last line, so a slow reader does not block others.
+    """
     clock = asyncio.get_running_loop().time
     sent_s = clock()
     try:

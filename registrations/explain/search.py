@@ -1,4 +1,6 @@
-"""The search for matched registrations and nearest misses, in bounded chunks. Plain module."""
+"""The search for the registrations that an event matched, and for the nearest misses, in chunks and
+up to a limit. Plain module.
+"""
 
 import asyncio
 from typing import Annotated, NamedTuple, TypedDict
@@ -88,7 +90,9 @@ class MatchSearch:
         self._compiled: dict[tuple[str, str], Alternatives] = {}
 
     async def run(self, log: Log, scope: ExplainScope, after: int, peer: Peer) -> None:
-        """Evaluate the registrations after one, up to the limits; then `next` is set."""
+        """Evaluate all registrations after one, or as many as the limits allow: then `next` is
+        set.
+        """
         clock = asyncio.get_running_loop().time
         until_s, slice = clock() + limits.MATCHES_S_MAX, TimeSlice()
         async with reading(log.pool) as connection:

@@ -1,4 +1,6 @@
-"""The documentation of checks and explanations; drafts.py parses bodies. Django module."""
+"""The serializers of checks and explanations, for documentation; drafts.py parses the bodies.
+Django module.
+"""
 
 from typing import Any, get_args
 

@@ -1,4 +1,6 @@
-"""The limit of dry runs and searches in a process, and their time slices. Plain module."""
+"""The concurrency limit of dry runs and searches in a web process, and their time slices, so that
+events take precedence. Plain module.
+"""
 
 import asyncio
 from collections import Counter
@@ -11,7 +13,9 @@ from eventhub.base.errors import TooManyRequests
 
 
 class ExplainSlots:
-    """The running dry runs and searches of a process, by client; for one event loop."""
+    """The running dry runs and searches of one process, by client. Concurrency contract: one event
+    loop.
+    """
 
     def __init__(self) -> None:
         self._clients: Counter[int] = Counter()

@@ -1,4 +1,6 @@
-"""Reads versions with their status for one event, and an event by sequence. SQL module."""
+"""Reads the versions of registrations with their status for one event, and an event by its
+sequence. SQL module.
+"""
 
 from typing import Any, NamedTuple
 
@@ -50,7 +52,9 @@ def read_statuses_sync(
 
 
 async def event_at(log: Log, stream: StreamInfo, sequence: int) -> StoredEvent:
-    """Read one event. Raises UnknownEvent if it does not exist yet, Gone if no more."""
+    """Read one event from the log, the archive or memory. Raises UnknownEvent if no event has the
+    sequence yet, Gone if the event is no longer stored.
+    """
     head = (await stream_ends(log, stream)).head
     if not 0 < sequence <= head.sequence:
         raise UnknownEvent(stream=stream.name)

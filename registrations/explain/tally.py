@@ -1,4 +1,6 @@
-"""Counts of a dry run over time, in bounded buckets, and samples of matches. Plain module."""
+"""The counts of a dry run over time, in a bounded number of buckets, and samples of the matching
+events. Plain module.
+"""
 
 from collections import deque
 from typing import Annotated, NamedTuple, TypedDict

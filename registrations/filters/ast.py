@@ -40,7 +40,9 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A constant. `kind` separates 1, true and 1.0, which Python's equality does not."""
+    """A constant. `kind` separates 1 from true and from 1.0, which are equal in Python; the two
+    numbers differ in arithmetic.
+    """
 
     value: Scalar
     position: TextPosition | None = field(default=None, compare=False, repr=False)

@@ -22,7 +22,9 @@ _NOTHING = Event("", "", {})
 
 
 def constant_result(test: Node) -> bool | None:
-    """Return the result of a test that is equal for all events; None if it may differ."""
+    """Return the result of a single test (without `not`) if it is the same for every event; None if
+    it may depend on the event.
+    """
     match test:
         case Compare(op, Path(_, "attributes"), right) if isinstance(right, Const):  # most are
             is_order = op not in ("=", "!=")

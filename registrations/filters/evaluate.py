@@ -37,7 +37,9 @@ def no_supertypes(event: Event) -> tuple[str, ...]:
 
 
 def holds(node: Node, event: Event | EventValues, hierarchy: TypeHierarchy = no_supertypes) -> bool:
-    """Return whether the event matches; for several filters, share its `EventValues`."""
+    """Return whether the filter matches the event. To evaluate several filters for one event, pass
+    its `EventValues`.
+    """
     values = EventValues(event) if isinstance(event, Event) else event
     return _holds(node, values, hierarchy)
 

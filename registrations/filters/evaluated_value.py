@@ -1,4 +1,6 @@
-"""Values that a test evaluated, rendered for people, within limits. Plain module."""
+"""The values that a test evaluated, rendered for people: cut to limits, and missing values are
+reported as missing. Plain module.
+"""
 
 import json
 from typing import Any, NamedTuple

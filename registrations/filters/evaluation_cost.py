@@ -26,7 +26,9 @@ _ONE_BY_ONE = 16  # ... and its factor where objects are evaluated one by one
 
 
 def weight(node: Node, *, each: int = 1) -> int:
-    """Return the cost if every test is evaluated. `each`: the factor for tests of objects."""
+    """Return the cost if every test is evaluated. `each`: the factor of a test that is evaluated
+    for objects one by one.
+    """
     match node:
         case And(items) | Or(items):
             return sum(weight(item, each=each) for item in items)

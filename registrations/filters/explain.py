@@ -97,7 +97,9 @@ def deciding(explained: Explained) -> Iterator[Explained]:
 
 
 def _mark_deciding(explained: Explained) -> Explained:
-    """Mark the parts that decide: false ones of a false `and`, true ones of a true `or`."""
+    """Mark the parts that decide, from the top down: of a false `and` its false parts, of a true
+    `or` its true parts, otherwise all parts.
+    """
     some = (explained.op == "and" and not explained.held) or (
         explained.op == "or" and explained.held
     )

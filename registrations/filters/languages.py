@@ -30,7 +30,9 @@ class Language(NamedTuple):
 
 
 class ParsedFilter(NamedTuple):
-    """A filter's source, tree and predicate form. `variable`: the one that READY binds."""
+    """A filter's source, its tree and its predicate form. `variable`: the name that a READY filter
+    binds.
+    """
 
     language: str
     source: Any

@@ -48,7 +48,9 @@ def normal(node: Node) -> NormalForm:
 
 
 def normal_of_pairs(node: Node) -> NormalForm:
-    """Return the normal form of pairs, of which none excludes or implies another."""
+    """Return the normal form of a tree of the pairs language: a conjunction of equalities of
+    different fields, of which none excludes or implies another.
+    """
     match node:
         case And(items):
             return (frozenset(map(_plain, items)),)
@@ -62,7 +64,9 @@ def always(form: NormalForm) -> bool:
 
 
 def printed_parts(form: NormalForm) -> Iterator[list[tuple[str, Node]]]:
-    """Yield each alternative's (predicate form, part), sorted; each part is printed once."""
+    """Yield the parts of each alternative with their predicate forms, sorted by these. Alternatives
+    share parts, so each part is printed once.
+    """
     texts: dict[int, str] = {}
     for alternative in form:
         found = []
@@ -127,7 +131,9 @@ class _Tests:
         return self._one(Not(test), opposite, text)
 
     def sorted(self, found: Iterable[int]) -> NormalForm:
-        """Return the alternatives as sets, sorted by predicate form; no hash is computed twice."""
+        """Return the alternatives as sets, sorted by predicate form. Sets of one test are joined,
+        because this computes no hash again.
+        """
         order = sorted(self._bits)
         ranks = {self._bits[text]: rank for rank, text in enumerate(order)}
         single = [frozenset((self._tests[text],)) for text in order]
@@ -170,7 +176,9 @@ class _Tests:
         return found
 
     def _all(self, forms: Iterable[_Bits], position: TextPosition | None) -> _Bits:
-        """Join forms that must all hold: small ones first, before the others multiply them."""
+        """Join forms that must all hold, the small ones first: single tests become one alternative
+        before the others multiply.
+        """
         found, *others = sorted(forms, key=len) or [{0: 0}]
         for form in others:
             found = self._both(found, form, position)

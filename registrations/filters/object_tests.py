@@ -1,4 +1,6 @@
-"""The tests of the whole event that a test of one object implies, for indexes. Plain module."""
+"""The tests on the whole event that a test of one object implies; indexes find the filter by them.
+Plain module.
+"""
 
 from registrations.filters.ast import (
     And,
@@ -47,7 +49,9 @@ def _of_all(node: Node, base: str) -> Node:
 
 
 def _compared(node: Compare, base: str) -> Node:
-    """Return what a comparison implies: for `!=` and arithmetic only that the paths exist."""
+    """Return what a comparison implies; `!=` and arithmetic, which depend on all values, imply only
+    that their paths exist.
+    """
     if node.op == "!=" or isinstance(node.left, Arithmetic) or isinstance(node.right, Arithmetic):
         return And(tuple(Exists(moved(path, base)) for path in paths_of(node)))
     return Compare(node.op, _side(node.left, base), _side(node.right, base))

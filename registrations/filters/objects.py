@@ -142,7 +142,9 @@ class _Column:
             self._cells += [(bits, one) for one in members(value)]
 
     def compared(self, op: Comparison, value: Any) -> int:
-        """Return the objects with a value in relation `op`; for `!=` values, none of them equal."""
+        """Return the objects with a value in relation `op` to this one; for `!=` those that have
+        values, none of them equal.
+        """
         if op == "=":
             return self.keys.get(key_of(value), 0)
         if op == "!=":

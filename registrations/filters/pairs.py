@@ -21,7 +21,9 @@ FIELDS = ("domain", "type", "application", "attributes")
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A domain, a type and an application (None: any), and pairs that events must have."""
+    """A filter for events of a domain, a type and an application (None: any) whose attributes have
+    all the pairs.
+    """
 
     domain: str | None = None
     type: str | None = None

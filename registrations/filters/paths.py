@@ -20,7 +20,9 @@ from registrations.filters.ast import (
 
 
 def paths_of(part: Node | Operand) -> Iterator[Path]:
-    """Yield the paths that must exist for a test to hold; connectives and types have none."""
+    """Yield the paths of a test or an operand, which must exist for the test to hold. A connective,
+    `not`, `within` and a type test have none.
+    """
     match part:
         case Path():
             yield part

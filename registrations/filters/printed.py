@@ -1,4 +1,6 @@
-"""The predicate form of any filter, which `parse_predicate` reads. Plain module."""
+"""The predicate form of any filter, which `parse_predicate` parses into an equal tree. Plain
+module.
+"""
 
 import json
 import re

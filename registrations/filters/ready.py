@@ -121,7 +121,9 @@ def _read(text: str, state: InteractiveParser) -> SimpleExpression:
 
 @v_args(inline=True)
 class _Tree(Transformer[Token, Any]):
-    """The builder of the tree. A component or TRUE is a value until used as a condition."""
+    """The builder of the tree, called while the text is parsed. A component or TRUE is a value
+    until it is used as a condition.
+    """
 
     def simple(
         self, variable: Token | None, types: Node, condition: Node | None = None

@@ -58,7 +58,9 @@ class ReportTemplate(NamedTuple):
 
 
 def parse_report(given: Any) -> ReportTemplate:
-    """Parse a report from JSON. Raises errors of fields, such as `report.1`."""
+    """Parse a report from JSON. Raises InvalidField, FieldTooLong and NumberOutOfRange with the
+    field, such as `report.1` or `report.host`.
+    """
     if isinstance(given, list | dict) and len(given) > limits.REPORT_FIELDS_MAX:
         message = f"A report has at most {limits.REPORT_FIELDS_MAX} fields; omit some."
         raise FieldTooLong(message, field="report", fields_max=limits.REPORT_FIELDS_MAX)

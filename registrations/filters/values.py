@@ -65,7 +65,9 @@ def joined(values: Iterable[Any]) -> list[Any]:
 
 
 def fields_inside(value: Any) -> dict[str, Any]:
-    """Return the values one step below by name, found as by `value_inside`."""
+    """Return the values one step below, by name: the fields of an object, or those of the objects
+    of a list, as `value_inside` finds them. Other values have none.
+    """
     if isinstance(value, dict):
         return value
     several: dict[str, list[Any]] = {}
@@ -101,7 +103,9 @@ def value_of(path: Path, event: Event) -> Any:
 
 
 def members(value: Any) -> Iterator[Any]:
-    """Yield the comparable values: members of a list, or the value; no lists or objects."""
+    """Yield the comparable values: the members of a list, or the value itself; no lists and no
+    objects.
+    """
     for one in value if isinstance(value, list | tuple) else (value,):
         if one is not MISSING and not isinstance(one, dict | list):
             yield one
@@ -127,7 +131,9 @@ def key_of(value: Any) -> Any:
 
 
 def outermost(values: Iterable[Any], *, least: bool) -> list[Any]:
-    """Return the least (or greatest) text, number and numeric text, which decide orders."""
+    """Return the values that decide whether an order holds for any: the least (or greatest) text,
+    number, and numeric text.
+    """
     choose: Callable[..., Any] = min if least else max
     texts: list[Any] = []
     rest: list[Any] = []

@@ -7,7 +7,9 @@ _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
 
 
 def wildcard_parts(pattern: str) -> tuple[str, ...]:
-    """Return the texts between stars, unescaped. Raises ValueError for a lone backslash."""
+    """Return the texts between the stars, without escapes; consecutive stars are one. Raises
+    ValueError for a lone backslash.
+    """
     if "\\" not in pattern:
         first, *rest = pattern.split("*")
     else:
@@ -18,7 +20,9 @@ def wildcard_parts(pattern: str) -> tuple[str, ...]:
 
 
 def fits(parts: Sequence[str], text: str) -> bool:
-    """Return whether a text has a wildcard's parts in order; each is searched once."""
+    """Return whether a text has the parts of a wildcard in order, the first at its beginning and
+    the last at its end. Linear: each part is searched once.
+    """
     if len(parts) == 1:
         return text == parts[0]
     at, end = len(parts[0]), len(text) - len(parts[-1])

@@ -78,7 +78,9 @@ def streams_ever(group_id: int) -> QuerySet[GroupStream]:
 
 
 def _switch(group: RegistrationGroup) -> int:
-    """Suspend or resume as `suspended` says, at a new barrier that the caller fills."""
+    """Suspend or resume the group as its field `suspended` says, at a new barrier, which the caller
+    raises.
+    """
     barrier = new_barrier(raw_connection())
     if group.suspended:
         Suspension.objects.create(group=group, from_barrier_id=barrier)

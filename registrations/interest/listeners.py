@@ -59,7 +59,9 @@ class ListenerInterests:
             await asyncio.sleep(pause_s)
 
     async def _renewed(self) -> bool:
-        """Renew the interest once; return False if the database is unavailable."""
+        """Renew the interest once; return False if the database is unavailable. Without listeners
+        there are few queries.
+        """
         streams = {one.stream_id for one in self._present}
         now_s = asyncio.get_running_loop().time()
         if not streams and now_s < self._idle_until_s:

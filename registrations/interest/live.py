@@ -142,7 +142,9 @@ class Closures:
         return (await self._known(cached, scope, requested_s))._replace(through=through)
 
     async def changes(self, scope: InterestScope) -> AsyncIterator[StreamInterest]:
-        """Yield the interest now and after each rebuild; it may be equal. Raises Overloaded."""
+        """Yield the interest now and after each rebuild, without end. Consecutive values may be
+        equal; the caller compares them. Raises Overloaded.
+        """
         if len(self._wakers) >= limits.INTERESTS_PER_PROCESS_MAX:
             message = "This process notifies as many producers as it can; poll the closure instead."
             raise Overloaded(message)
@@ -235,7 +237,9 @@ class Closures:
         return _PendingBuild(self._start(cached, scope, marks), marks.quench)
 
     def _is_time(self, cached: _CachedClosure, scope: InterestScope) -> bool:
-        """Return whether a rebuild may start: large ones and those of audiences are limited."""
+        """Return whether a rebuild may start: those of many registrations and of audiences are
+        limited.
+        """
         now_s = asyncio.get_running_loop().time()
         return now_s >= cached.rebuild_s and self._throttle.may_start(scope, now_s)
 
@@ -256,7 +260,9 @@ class Closures:
     async def _add(
         self, cached: _CachedClosure, built: BuiltClosure, scope: InterestScope, marks: ClosureMarks
     ) -> bool:
-        """Extend a large closure with new registrations; return False if it must be rebuilt."""
+        """Extend a closure of many registrations with new ones; return False if it has to be
+        rebuilt.
+        """
         if cached.marks is None or marks.members != cached.marks.members:
             cached.lose()
             return False

@@ -102,7 +102,9 @@ class InterestRoutes:
         self._closures = closures
 
     async def closure(self, call: Call) -> Response:
-        """Answer GET /v1/streams/{stream}/closure. Raises its errors."""
+        """Answer GET /v1/streams/{stream}/closure. Raises Unauthenticated and its subclasses,
+        Forbidden, UnknownStream, InvalidField, UnknownField, DatabaseUnavailable.
+        """
         stream = await self._stream(call)
         scope = InterestScope(stream.id, _queried_audience(call.scope["query_string"]))
         interest = await self._closures.current(scope)

@@ -1,4 +1,6 @@
-"""The stored filters of live registrations and listeners of a stream. SQL module."""
+"""The filters in the tables that make up the interest in a stream: those of live registrations and
+of listeners. SQL module.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -23,7 +25,9 @@ class InterestScope(NamedTuple):
 
 
 class ClosureMarks(NamedTuple):
-    """The inputs of a closure that change without a barrier; equal marks: it is current."""
+    """The inputs of a closure that change without a barrier: a closure with equal marks and no new
+    barrier is current.
+    """
 
     quench: bool  # the stream's policy, in force: all listeners are known
     types: int  # number of declared versions of types
@@ -88,7 +92,9 @@ async def read_registered(
 async def read_added(
     connection: Connection, scope: InterestScope, barriers: Sequence[int]
 ) -> list[FilterText]:
-    """Read filters that started or resumed at some barriers, up to the limit and one more."""
+    """Read the filters of registrations that started, or whose group was resumed, at some barriers;
+    one more than the limit means that there are more.
+    """
     bounds = {"barriers": list(barriers), "count": limits.CLOSURE_ADDED_MAX + 1}
     return await fetch_all(connection, FilterText, SQL["added"], {**_values(scope), **bounds})
 

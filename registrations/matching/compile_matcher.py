@@ -22,7 +22,9 @@ from registrations.matching.thresholds import Strength, Threshold, ThresholdOrde
 
 
 class Block:
-    """A block of the program, run if all steps to it hold: matches, and further steps."""
+    """A block of the program, run where all steps that lead to it hold: numbers to return, and
+    further steps.
+    """
 
     __slots__ = ("cases", "ids", "tests")
 

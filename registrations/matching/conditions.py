@@ -1,4 +1,6 @@
-"""Conditions: tests that are no pairs, evaluated at most once per event. Plain module."""
+"""Conditions: the tests of conjunctions that are not pairs. Each is evaluated at most once per
+event, however many conjunctions have it. Plain module.
+"""
 
 from collections.abc import Iterable
 

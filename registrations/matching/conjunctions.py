@@ -84,7 +84,9 @@ Parts = tuple[Atom | Condition, ...]  # the atoms, then the tests, each ascendin
 def conjunction_of(
     gate: GateConjunctions, pairs: tuple[Pair, ...], tests: tuple[Condition, ...]
 ) -> tuple[Conjunction, int]:
-    """Return a conjunction, created if absent, and the number of atoms reviewed for it."""
+    """Return the conjunction of these pairs and tests, created and linked if there is none, and the
+    number of atoms that were reviewed because of it.
+    """
     atoms = _in_order([_atom(gate, path, value) for path, value in pairs])
     key = atoms + tests
     found = gate.conjunctions.get(key)
@@ -161,7 +163,9 @@ def unlink(conjunction: Conjunction) -> None:
 
 
 def review_if_due(gate: GateConjunctions, atom: Atom | None) -> int:
-    """Link an atom's conjunctions again if they doubled since; return 1 if so, else 0."""
+    """Link the conjunctions of an atom again if they doubled since the last review; return 1 if so,
+    else 0.
+    """
     if atom is None or atom.partners is None or atom.posted < atom.review_at:
         return 0
     posted = [each for couple in atom.partners.values() for each in couple.more or ()]

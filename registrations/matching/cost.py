@@ -55,7 +55,9 @@ class LookupPath(NamedTuple):
 
 
 class FilterCost(NamedTuple):
-    """The cost of a filter: `reached_by` by spec; `tests` are those that are no pairs."""
+    """The cost of a filter. `reached_by` has one entry for each spec; `tests` counts the tests that
+    are not pairs.
+    """
 
     reached_by: tuple[LookupPath, ...]
     every_event: bool  # a spec is evaluated for every event

@@ -1,4 +1,6 @@
-"""Events as dictionaries, for matching outside the hub (RDY-53). Plain module."""
+"""Events as dictionaries, as the JSON API and the Python client return them, for matching outside
+the hub (RDY-53). Plain module.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -12,7 +14,9 @@ _TIMES = {"time": "time_us", "expires_at": "expires_at_us"}
 
 
 def event_from_dict(fields: Mapping[str, Any]) -> Event:
-    """Return the event in a dictionary such as `Delivered.event`; other names are ignored."""
+    """Return the event in a dictionary such as `Delivered.event`, with the fields that filters can
+    test: all names are optional, and others are ignored.
+    """
     found: dict[str, Any] = {name: fields[name] for name in _TEXTS if name in fields}
     found |= {to: _microseconds(fields[name]) for name, to in _TIMES.items() if name in fields}
     if isinstance(fields.get("id"), str):

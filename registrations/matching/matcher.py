@@ -1,4 +1,6 @@
-"""The interface of strategies: numbered specs, of which an event matches some. Plain module."""
+"""The interface of every matching strategy: specs are added under numbers, and an event returns the
+numbers that match. Plain module.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +46,9 @@ class Matcher(Protocol):
     def counters(self) -> Counters: ...
 
     def add(self, id: int, spec: Spec) -> None:
-        """Add or replace a spec in place; it matches from the next event on (SUN-11)."""
+        """Add a spec in place; it matches from the next event on (SUN-11). It replaces another spec
+        under that number.
+        """
 
     def remove(self, id: int) -> None:
         """Remove a number; do nothing if it does not exist."""

@@ -1,4 +1,6 @@
-"""Strategy `memo`: candidates are cached by an event's fields (OIF-26). Plain module."""
+"""Strategy `memo`: the subscriptions that events with the same fields may match are computed once
+(OIF-26). Plain module.
+"""
 
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes

@@ -1,4 +1,6 @@
-"""A small immutable index in memory; removed specs get tombstones. Plain module."""
+"""A small immutable index in memory of specs that are found by keys; removed specs get tombstones.
+Plain module.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -25,7 +27,9 @@ class KeyedSpec(NamedTuple):
 
 
 def keyed(spec: Spec) -> KeyedSpec | None:
-    """Separate keys from other tests; None if an index is of no use or cannot hold a pair."""
+    """Separate the tests that are keys from the others; return None if an index has no benefit: no
+    test is a key, or a pair has no name.
+    """
     tests = tuple(test for test in spec.tests if keys_of_test(test, spec.domain) is not None)
     if not tests or any(value_tail(value) is None for _, value in spec.pairs):
         return None

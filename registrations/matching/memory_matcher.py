@@ -28,7 +28,9 @@ _LOOK_TESTS = {"compiled": 0.25, "numpy": 4.0, "python": 4.0}
 
 
 class MemoryOptions(NamedTuple):
-    """The engine, and how many evaluated tests lead to an index: at first, and per member."""
+    """The engine, and when an index is built: after `tests_first` tests, and `tests_each` more for
+    each registration in it.
+    """
 
     engine: str = AUTO
     tests_first: int = limits.TIER_TESTS_FIRST
@@ -37,7 +39,9 @@ class MemoryOptions(NamedTuple):
 
 
 class MemoryMatcher:
-    """An `access` matcher with small indexes; `counters.rebuilds` counts these too."""
+    """A matcher with an `access` matcher and small indexes. `counters.rebuilds` also counts built
+    indexes.
+    """
 
     def __init__(
         self,
@@ -116,7 +120,9 @@ class MemoryMatcher:
             self._settle(waiting, count)
 
     def _settle(self, waiting: "_PendingSpecs", count: int) -> None:
-        """Build an index of the specs that have waited longest and of smaller indexes."""
+        """Build an index of the specs that have waited longest, and of smaller indexes. Specs
+        without keys stop waiting.
+        """
         taken: dict[int, KeyedSpec] = {}
         for id, spec in [*islice(waiting.specs.items(), count)]:
             waiting.remove(id)
@@ -153,7 +159,9 @@ class MemoryMatcher:
 
 
 class _PendingSpecs:
-    """Specs that wait for an index. `tried`: tests evaluated since the last one was built."""
+    """Specs of which an index may be built, and the number of their tests. `tried`: their tests
+    evaluated since the last build.
+    """
 
     def __init__(self) -> None:
         self.specs: dict[int, Spec] = {}

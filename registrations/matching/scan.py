@@ -1,4 +1,6 @@
-"""Strategy `scan`: evaluates every spec; slow, and the oracle of the others. Plain module."""
+"""Strategy `scan`: evaluate every spec for every event. Slow, but so simple that it is the oracle
+for the other strategies. Plain module.
+"""
 
 from typing import Protocol
 

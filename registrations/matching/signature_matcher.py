@@ -1,4 +1,6 @@
-"""Strategy `sig`: signatures are compared before filters are evaluated (OIF-25). Plain module."""
+"""Strategy `sig`: the signature of a subscription is compared with the event's fields before it is
+evaluated (OIF-25). Plain module.
+"""
 
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
@@ -10,7 +12,9 @@ from registrations.matching.spec import Spec
 
 
 class SigMatcher:
-    """Specs with signatures. `counters`: `compared` signatures, `touched` specs evaluated."""
+    """A list of specs with signatures. `counters.compared` counts signatures, `counters.touched`
+    the specs whose signature passed, which are evaluated.
+    """
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.counters = Counters()

@@ -15,7 +15,9 @@ NOTHING: frozenset[str] = frozenset()
 
 
 def required_properties(node: Node) -> frozenset[str]:
-    """Return the properties that every match has: of `or` the common ones, of `not` none."""
+    """Return the properties that a filter requires: of `or` those that all its parts require, of
+    `not` none, so that no match is lost.
+    """
     match node:
         case And(items):
             return NOTHING.union(*map(required_properties, items))

@@ -66,7 +66,9 @@ class StreamStrategy(NamedTuple):
         return self.strategy in INDEXED
 
     def new(self) -> FilterMatcher:
-        """Return an empty matcher for what the index lacks. Raises ValueError for its strategy."""
+        """Return an empty matcher for the registrations that are not in the stream's index; it
+        never builds a large index itself. Raises ValueError for an unknown strategy.
+        """
         if self.is_indexed:
             return FilterMatcher(MemoryMatcher(self.hierarchy))
         return FilterMatcher(new_matcher(self.strategy, self.hierarchy))

@@ -64,7 +64,9 @@ MIXES: dict[str, Callable[[int, int, int], Workload]] = {"formulas": formulas, "
 def time_all(
     work: Workload, seconds: float, strategies: Sequence[str] = tuple(STRATEGIES)
 ) -> list[StrategyTiming]:
-    """Run each strategy for about `seconds`, at least once over all. Raises ResultsDiffer."""
+    """Run each strategy on the same work for about `seconds`, and over all events at least once.
+    Raises ResultsDiffer.
+    """
     found: list[StrategyTiming] = []
     expected: list[list[int]] | None = None
     for strategy in strategies:

@@ -30,7 +30,9 @@ def _fault(kind: str, first: Column, last: Column, evidence: Column) -> list[Col
 
 
 def discontinuities(segments: DataFrame, streams: DataFrame) -> DataFrame:
-    """Find gaps and overlaps between segments, from 1 to the head, dropped ones included."""
+    """Find gaps and overlaps between a stream's segments, from 1 to the head. Dropped segments are
+    listed too, so any gap is a fault.
+    """
     in_order = Window.partitionBy("stream_id").orderBy("first", "segment_id")
     heads = streams.select(
         sf.col("id").alias("stream_id"),
@@ -173,7 +175,9 @@ def repeated_numbers(
 
 
 def lost_numbers(producers: DataFrame, ranges: DataFrame, whole: DataFrame) -> DataFrame:
-    """Find acknowledged numbers above every stored one, in streams checked completely."""
+    """Find acknowledged numbers above every stored one, in the streams `whole` of which every event
+    was checked; elsewhere missing events may explain them.
+    """
     stored = ranges.groupBy("stream_id", "client", sf.col("window").alias("incarnation")).agg(
         sf.max("high").alias("stored")
     )
@@ -194,7 +198,9 @@ def lost_numbers(producers: DataFrame, ranges: DataFrame, whole: DataFrame) -> D
 
 
 def producer_figures(ranges: DataFrame) -> DataFrame:
-    """Count by stream, client and incarnation the numbers used, and omitted between them."""
+    """Count, by stream, client and incarnation, the numbers used and those omitted between them,
+    which is allowed.
+    """
     size = sf.col("high") - sf.col("low") + 1
     of_window = ranges.groupBy("stream_id", "client", "incarnation", "window").agg(
         sf.sum(size).alias("numbers"), sf.min("low").alias("low"), sf.max("high").alias("high")

@@ -1,4 +1,6 @@
-"""Findings: faults with a description (docs/audit.md) and with names. Spark module."""
+"""The audit's findings: faults with a description and with names instead of ids. docs/audit.md says
+what to do about each kind. Spark module.
+"""
 
 from collections.abc import Mapping
 

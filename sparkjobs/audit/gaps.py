@@ -56,7 +56,9 @@ def merge_ranges(ranges: DataFrame) -> DataFrame:
 
 
 def mark_skipped(rows: DataFrame, ranges: DataFrame) -> DataFrame:
-    """Add `skipped`: whether one of the merged ranges contains the row's sequence."""
+    """Add `skipped` to rows (stream_id, sequence, ...): whether one of the merged ranges contains
+    the sequence. Rows are not multiplied.
+    """
     blocks = ranges.select(
         sf.col("stream_id").alias("gap_of"),
         "from",

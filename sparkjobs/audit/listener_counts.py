@@ -140,7 +140,9 @@ class _SegmentCount:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all events. Sequences are kept per interest or client; sure ones apart."""
+        """Forget all events. Sequences are kept per interest if all its clients receive the event,
+        otherwise per client. Certain and doubtful sequences are kept separately.
+        """
         self._checked: list[int] = []
         self._common: list[_SureAndDoubtful] = [([], []) for _ in self.interests]
         self._own: dict[tuple[str, int], _SureAndDoubtful] = {}
@@ -248,7 +250,9 @@ class _SegmentCount:
 
 
 class _CountsUpTo(NamedTuple):
-    """Ascending sequences: checked ones; sure and doubtful ones, shared and the client's own."""
+    """Counts up to a sequence, from ascending lists: the checked sequences, and the certain and
+    doubtful ones of all clients (`shared`) and of one client (`own`).
+    """
 
     first: int
     checked: _Sequences

@@ -32,7 +32,9 @@ _COUNTS = {"sure": "expected", "doubtful": "doubtful", "unchecked": "unchecked"}
 
 
 class ListenerAudit(NamedTuple):
-    """`faults`: scan.FAULT and `client`; `clients`: a row by client, stream and interest."""
+    """`faults` have the columns of scan.FAULT and `client`; `clients` has a row for each client,
+    stream and interest.
+    """
 
     faults: DataFrame
     clients: DataFrame
@@ -138,7 +140,9 @@ def points_of(ranged: DataFrame) -> DataFrame:
 
 
 def cumulate(points: DataFrame, counts: DataFrame) -> DataFrame:
-    """Sum counts from the first counted segment to each point, for recorded interests."""
+    """Sum the counts from the start of the first counted segment up to each point. Interests that
+    were not recorded have no rows.
+    """
     wholes = counts.where("whole").withColumn("rank", sf.lit(0)).drop("whole")
     zeros = [sf.lit(0).cast("long").alias(name) for name in _COUNTS]
     marks = points.join(wholes.select(*_KEY).distinct(), _KEY).select(
@@ -201,7 +205,9 @@ def assess(ranged: DataFrame, up_to: DataFrame) -> DataFrame:
 
 
 def add_unchecked(assessed: DataFrame, gaps: DataFrame) -> DataFrame:
-    """Count sequences without a segment as unchecked; the log's audit reports those."""
+    """Count as unchecked the sequences for which a stream has no segment; the audit of the log
+    reports those.
+    """
     begin = sf.least("covered", "sequence")
     of_fault = gaps.select(sf.col("stream_id").alias("of"), "first", "last")
     overlaps = (
@@ -218,7 +224,9 @@ def add_unchecked(assessed: DataFrame, gaps: DataFrame) -> DataFrame:
 
 
 def faults(assessed: DataFrame) -> DataFrame:
-    """Return the listeners that received fewer or more than matched, or skipped events."""
+    """Return the listeners that received fewer or more events than they matched, and those that
+    skipped some.
+    """
     checked = sf.col("unchecked") == 0
     received = sf.format_string(
         "Listener %d received %d events; %d matched, and %d more may have matched.",

@@ -19,7 +19,9 @@ _ROWS = 65_536  # held at once
 
 
 class Truncation(NamedTuple):
-    """A table that was cut: to the hours since `since_us`, or (None) to its first rows."""
+    """A table of which only some rows were written: all hours since `since_us`, or, if that is
+    None, the first rows.
+    """
 
     table: str
     rows: int
@@ -51,7 +53,9 @@ class Truncation(NamedTuple):
 
 
 def stored(frame: DataFrame, work: str, name: str) -> DataFrame:
-    """Write a frame to the work folder; return it as read from there, for repeated use."""
+    """Write a frame to the work folder, for executors or repeated use, and return it as read from
+    there.
+    """
     path = f"{work}/{name}"
     frame.write.mode("overwrite").parquet(path)
     return frame.sparkSession.read.schema(frame.schema).parquet(path)
@@ -60,7 +64,9 @@ def stored(frame: DataFrame, work: str, name: str) -> DataFrame:
 def write_latest_hours(
     frame: DataFrame, order: Sequence[str], work: Path, result: Path
 ) -> Truncation | None:
-    """Write a table like `write_table`; if too long, its latest whole hours (`hour_us`)."""
+    """Write a table as `write_table` does; if it is too long, only its latest whole hours
+    (`hour_us`).
+    """
     newest_first = sf.desc_nulls_last("hour_us")
     counted = frame.groupBy("hour_us").count().orderBy(newest_first).collect()
     hours = [(row["hour_us"], row["count"]) for row in counted]
@@ -90,7 +96,9 @@ def first_hour(hours: Sequence[tuple[int | None, int]], most: int) -> int | None
 def write_table(
     frame: DataFrame, order: Sequence[str], work: Path, result: Path
 ) -> Truncation | None:
-    """Write `result`.parquet and .csv, sorted by `order`; of too many rows, the first."""
+    """Write `result`.parquet and `result`.csv, sorted by `order`; of too many rows, the first. Rows
+    that are equal in `order` must be equal.
+    """
     most = limits.AUDIT_ROWS_MAX
     aside = work / result.name
     names = [name for name in frame.columns if name != "rank"]

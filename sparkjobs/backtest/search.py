@@ -1,4 +1,6 @@
-"""The search of segments on executors, with the forwarders' matcher. Plain module."""
+"""The search of segments for matches of a filter, on executors, with the forwarders' matcher. Plain
+module.
+"""
 
 import functools
 from collections.abc import Iterator
@@ -60,7 +62,9 @@ class FilterMatch(NamedTuple):
 
 
 def search(segments: Iterator[pa.RecordBatch], query: BacktestQuery) -> Iterator[pa.RecordBatch]:
-    """Search segments (id, uuid, columns of `SegmentFile`); yield SEARCH_ROW for mapInArrow."""
+    """Search segments (id, uuid and the columns of `SegmentFile`) and yield SEARCH_ROW, for
+    mapInArrow.
+    """
     matcher = _matcher(query.language, query.filter, query.types)
     for batch in segments:
         for segment in batch.to_pylist():
@@ -108,7 +112,9 @@ def _search_file(
 def _match(
     rows: pa.RecordBatch, matcher: FilterMatcher, query: BacktestQuery, found: list[FilterMatch]
 ) -> int:
-    """Append matches, in the hot loop; return the number searched."""
+    """Append matches to `found`; return the number of searched events. Raises UnreadableSegmentFile
+    if one cannot be decoded. This is the hot loop.
+    """
     sequences, times, _, payloads = (column.to_pylist() for column in rows.columns)
     hidden = 0
     for at, payload in enumerate(payloads):

@@ -32,7 +32,9 @@ class WrittenShard(NamedTuple):
 
 
 def pack_slices(slices: Iterable[Slice], entries_max: int) -> list[Pack]:
-    """Distribute whole slices over few shards: every event is matched against each shard."""
+    """Distribute whole slices, in order, over as few shards as possible, because every event is
+    matched against every shard.
+    """
     packs: list[list[int]] = []
     left = 0
     for number, entries, _ in sorted(slices):

@@ -1,4 +1,6 @@
-"""Slices of a stream's versions, passed from parsing tasks to assembling ones. Plain module."""
+"""Slices of a stream's versions: parsed filters, stored by one task in a file for the task that
+assembles the shard. Plain module.
+"""
 
 import pickle
 from collections.abc import Iterable

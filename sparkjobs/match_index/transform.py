@@ -9,7 +9,9 @@ INDEXED = ("id", "language", "filter", *COLUMNS)
 
 
 def indexed_versions(versions: DataFrame, stream_id: int, after: int) -> DataFrame:
-    """Select the live versions with an endpoint that can match after a sequence (INDEXED)."""
+    """Select from `tables.VERSIONS` those with an endpoint, not suspended, that can match an event
+    after the sequence `after`; with the columns INDEXED.
+    """
     can_match = sf.col("until").isNull() | (
         sf.col("until") > sf.greatest(sf.lit(after), sf.col("since"))
     )

@@ -1,4 +1,6 @@
-"""A report as one HTML page that loads nothing; all but `Html` is escaped. Plain module."""
+"""A report as a self-contained HTML page: it loads nothing, and text that is not `Html` is escaped.
+Plain module.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime

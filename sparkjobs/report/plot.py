@@ -1,4 +1,6 @@
-"""Plots as inline SVG, in the page's text colour (light and dark). Plain module."""
+"""Plots of a report, as inline SVG. Axes and texts take the page's text colour, so that they are
+readable on light and dark backgrounds. Plain module.
+"""
 
 import io
 import re
@@ -118,7 +120,9 @@ def _draw(
 
 
 def _inline(svg: str) -> str:
-    """Remove head and group ids, which repeat in every plot, and set the text colour."""
+    """Remove the document's head and the ids of groups, which repeat in every plot, and set the
+    text colour.
+    """
     inner = svg[svg.index("<svg") :]
     inner = re.sub(r"<metadata>.*?</metadata>", "", inner, flags=re.DOTALL)
     return re.sub(r'<g id="[^"]*"', "<g", inner).replace(_TEXT, "currentColor")

@@ -49,7 +49,9 @@ def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
 
 
 def _plan(spark: SparkSession, spec: JobSpec) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Return the plan, its totals by stream and action, and the partitions to compact."""
+    """Return the plan, its totals by stream and action, and the partitions to compact. One row per
+    segment is little even for a large hub.
+    """
     params = spec.params
     proposed = transform.proposed_policies(spark, params.get("policies") or {})
     streams = inputs.table(spark, spec, "streams")

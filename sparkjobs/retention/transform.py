@@ -72,7 +72,9 @@ def plan(evaluated: DataFrame, compacted: DataFrame) -> DataFrame:
 
 
 def evaluate(segments: DataFrame, streams: DataFrame, now_us: int) -> DataFrame:
-    """Add the `action` and `reason` of the first rule that applies to each live segment."""
+    """Add to each segment in the database the `action` and `reason` of the first rule that applies.
+    `streams` are those of `with_policies`.
+    """
     with_policy = _with_policy(segments.where(f.col("tier") == "live"), streams)
     due = _drop_reason(now_us)
     needed = (f.col("on_lag") == "keep") & (f.col("last") >= f.col("needed"))
@@ -126,7 +128,9 @@ def totals(plan: DataFrame) -> DataFrame:
 
 
 def _with_policy(live: DataFrame, streams: DataFrame) -> DataFrame:
-    """Join segments with their stream's policy, and add the events and bytes after them."""
+    """Join segments with their stream's policy, and add the events and bytes that are newer: those
+    of the open segment and of segments sealed later.
+    """
     newer = (
         Window.partitionBy("stream_id")
         .orderBy(f.col("sealed"), f.col("first").desc(), f.col("segment_id").desc())

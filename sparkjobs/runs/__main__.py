@@ -1,4 +1,6 @@
-"""The runner process: `python -m sparkjobs.runs RUN_ID` performs a waiting run. SQL module."""
+"""The runner process: `python -m sparkjobs.runs RUN_ID` performs a waiting run, unless another run
+of the job is running. The outcome is in the run's row. SQL module.
+"""
 
 import signal
 import sys

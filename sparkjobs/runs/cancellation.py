@@ -1,4 +1,6 @@
-"""The signal, from any thread, that stops a run early. Plain module."""
+"""The signal that stops a run early: any thread requests it, and the run's work checks for it.
+Plain module.
+"""
 
 import threading
 from collections.abc import Callable, Iterator

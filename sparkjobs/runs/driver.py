@@ -73,7 +73,9 @@ def drive(
 
 
 class _CappedLog:
-    """The run's log; when full, its older half is deleted. A full disk only loses lines."""
+    """The run's log, whose older half is deleted when it is full. A line that the disk cannot hold
+    is lost and does not end the run.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,6 @@
-"""The errors of jobs; a failed run reports its `reason` and `detail`. Plain module."""
+"""The errors of jobs, in the error tree of eventhub/base/errors.py. A failed run reports its error
+as `reason` and `detail`. Plain module.
+"""
 
 from eventhub.base.errors import Conflict, EventHubError, NotFound
 

@@ -160,7 +160,9 @@ class _RunExecution:
         return stored if changed is None else write_result(self.folder.unfinished, changed)
 
     def _prepare_folder(self) -> None:
-        """Remove leftovers of earlier runs, as the lease allows, and create this run's folder."""
+        """Remove the leftovers of earlier runs, which is safe under the lease, and create this
+        run's folder.
+        """
         job = self._run.job
         with blocking(self._settings.database_url, name="job") as connection:
             retained = statements.delete_old_runs(connection, job)
@@ -213,7 +215,9 @@ class _RunExecution:
         drive(driver, self.folder.log, self._observer.stop, self._report_driver)
 
     def _driver(self, name: str, launcher: Path) -> DriverCommand:
-        """Return the driver's command. Raises JavaSlow only after several attempts."""
+        """Return the driver's command. Raises what `driver_command` raises; JavaSlow only after
+        several attempts.
+        """
         for attempt in range(1, limits.JOB_JAVA_ATTEMPTS):
             try:
                 return driver_command(self._settings.spark, self.folder, name, launcher)
@@ -271,7 +275,9 @@ def _recorded(settings: RunnerSettings, run: Run, ending: Ending) -> bool:
 
 
 def _retrying(settings: RunnerSettings, action: Callable[[statements.Connection], bool]) -> bool:
-    """Call the action with a connection, retrying while the lease may be ours."""
+    """Call the action with a connection, retrying for as long as the lease may be ours. Raises
+    DatabaseUnavailable.
+    """
     pause = threading.Event()
     attempts = int(limits.JOB_LEASE_S / _RETRY_INTERVAL_S)
     for _ in range(attempts - 1):

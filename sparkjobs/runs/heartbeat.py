@@ -1,4 +1,6 @@
-"""A runner's thread that renews the lease and reports progress. SQL module."""
+"""The heartbeat of a runner: a thread that renews the run's lease, reports progress and receives
+cancellations. SQL module.
+"""
 
 import os
 import threading

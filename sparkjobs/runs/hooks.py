@@ -1,4 +1,6 @@
-"""The work that runners do instead of Spark, and with its result. Plain module."""
+"""The hooks of jobs: work that runners do instead of Spark, and with Spark's result. Only runners
+import this module. Plain module.
+"""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

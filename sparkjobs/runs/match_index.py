@@ -30,7 +30,9 @@ _POLL_S = 0.5  # for the end of another builder
 
 
 def build_locally(context: RunContext) -> JobResult | None:
-    """Build with the hub's builder if requested or faster than Spark; else return None."""
+    """Build with the hub's builder if that is requested or faster than Spark; else return None.
+    Raises IndexNotUsed and the builder's errors.
+    """
     stream_id, engine = context.params["stream_id"], context.params["engine"]
     with blocking(context.database_url, name="job") as connection:
         snapshot_of(connection, stream_id)
@@ -43,7 +45,9 @@ def build_locally(context: RunContext) -> JobResult | None:
 
 
 def publish(context: RunContext, stored: StoredResult) -> JobResult:
-    """Publish Spark's shards as the next epoch, as of their snapshot."""
+    """Publish Spark's shards as the stream's next epoch, as of the snapshot they were built from.
+    Raises BadResult and errors of publishing.
+    """
     stream_id = context.params["stream_id"]
     files = sorted((context.work / SHARDS).glob("*.idx"))
     if len(files) != stored.result.figures["shards"]:
@@ -98,7 +102,9 @@ def _report(context: RunContext, progress: BuildProgress) -> None:
 
 @contextmanager
 def lock(context: RunContext) -> Iterator[None]:
-    """Exclude other builders of the folder, so that none publishes a newer epoch."""
+    """Exclude other builders of this data folder within the block, so that none publishes a newer
+    epoch than the snapshot read here.
+    """
     while True:
         with builder_lock(context.data, wait=False) as ours:
             if ours:

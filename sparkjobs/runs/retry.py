@@ -21,7 +21,9 @@ TRANSIENT = frozenset(
 
 
 def backoff_s(reason: str, attempt: int) -> float | None:
-    """Return the pause before the next attempt; `reason`: of a failure; None: no retry."""
+    """Return the pause before the next attempt; None: there is none. `reason`: why this attempt
+    failed, "" if it succeeded; `attempt`: 1 for the first.
+    """
     if reason not in TRANSIENT or attempt >= limits.JOB_ATTEMPTS_MAX:
         return None
     return limits.JOB_BACKOFF_S * float(limits.JOB_BACKOFF_GROWTH ** (attempt - 1))

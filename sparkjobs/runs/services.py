@@ -60,7 +60,9 @@ def request_run(*, job: str, params: dict[str, Any], requested_by: str) -> Run:
 
 
 def cancel_run(*, job: str, run: int) -> Run:
-    """Cancel a run, a waiting one at once. Raises UnknownRun, RunOver, RunPublishing."""
+    """Cancel a run: a waiting one at once, a running one soon. Raises UnknownRun, RunOver,
+    RunPublishing.
+    """
     find_run(job=job, run=run)
     with transaction.atomic():
         cancelled = statements.cancel(raw_connection(), run)

@@ -164,7 +164,9 @@ def _start(connection: Connection, run: int) -> bool:
 
 
 def heartbeat(connection: Connection, run: int, progress: RunProgress) -> bool | None:
-    """Renew the lease and store the progress. True: cancel; None: the run is another's."""
+    """Renew the lease and store the progress. True if cancellation was requested; None if the run
+    is no longer the caller's.
+    """
     values = {"id": run, "lease_s": limits.JOB_LEASE_S, **progress._asdict()}
     cancelled: bool | None = scalars(connection).execute(SQL["heartbeat"], values).fetchone()
     return cancelled
@@ -217,7 +219,9 @@ def end_announcement(run: Run, ending: Ending) -> ZoneAnnouncement:
 
 
 def interrupt_lapsed(connection: Connection) -> list[Run]:
-    """Mark the runs without heartbeats as interrupted, and return those marked now."""
+    """Mark as interrupted the runs whose runners send no heartbeats any more, and return those that
+    this call marked.
+    """
     connection.execute(SQL["bound_leases"], {"lease_s": limits.JOB_LEASE_S})
     found = [find(connection, id) for id in scalars(connection).execute(SQL["lapsed"]).fetchall()]
     return [run for run in found if run is not None and end(connection, run, LOST, lapsed=True)]
@@ -242,7 +246,9 @@ def delete_old_runs(connection: Connection, job: str) -> dict[int, bool]:
 
 
 def drop_results(connection: Connection) -> list[DroppedResult]:
-    """Mark the oldest results beyond the size as deleted, except each job's newest."""
+    """Mark as deleted the oldest results of all jobs beyond the retained size, except each job's
+    newest. The caller deletes the files.
+    """
     values = {"bytes_max": limits.JOB_RESULTS_BYTES_MAX}
     return cursor_of(connection, DroppedResult).execute(SQL["drop_results"], values).fetchall()
 
@@ -268,7 +274,9 @@ def newest(connection: Connection) -> list[Run]:
 
 @contextmanager
 def _announcing(connection: Connection) -> Iterator[list[ZoneAnnouncement]]:
-    """Open a transaction that appends announcements last, and then wakes their readers."""
+    """Open a transaction that appends the announcements left in the list last, and wake their
+    readers after its commit.
+    """
     announced: list[ZoneAnnouncement] = []
     with connection.transaction():
         yield announced

@@ -1,4 +1,6 @@
-"""The worker's task that performs job runs, each in a child process. SQL module."""
+"""The worker task that performs job runs, each in a process of its own, so that a run takes neither
+memory nor time from the worker's other tasks. SQL module.
+"""
 
 from typing import Any
 
@@ -15,7 +17,7 @@ throttled = ThrottledLog(log)
 
 
 class RunPerformer:
-    """The performer of waiting runs, one at a time; of each job one runs in the hub."""
+    """Performs waiting runs, one at a time in this process; of each job, one in the whole hub."""
 
     def __init__(self) -> None:
         self._child = ChildProcess()
@@ -76,7 +78,9 @@ def _waiting(database_url: str) -> list[int]:
 
 
 def request_scheduled_run(database_url: str, job: str) -> None:
-    """Request a run of the whole hub, unless one is waiting. Raises DatabaseUnavailable."""
+    """Request a run of the whole hub, unless a scheduled one is waiting. Raises
+    DatabaseUnavailable.
+    """
     with blocking(database_url, name="jobs") as connection:
         statements.request_scheduled(connection, job)
 

@@ -131,7 +131,7 @@ class World:
             streams = ["theirs"] if owner is self.other else ["orders"]
             endpoint = owner.endpoint("https://hooks.example/", key=key)["id"]
             [made] = owner.register({**body, "streams": streams, "endpoint": endpoint}, key=key)
-            self.marks[f"<{kind}ticket>"] = str(made["id"])
+            self.marks[f"<{kind}registration>"] = str(made["id"])
             self.marks[f"<{kind}endpoint>"] = str(endpoint)
         for kind, key, name in (("", zone.admin, "used"), ("their", them, "theirs")):
             made = zone.hub.call("POST", "/v1/registration-groups", {"name": name}, key=key).json
@@ -192,6 +192,7 @@ class World:
         assert len(answer.body) < 2_000
         assert (answer.status == 401) == ("www-authenticate" in answer.headers)
         assert answer.status != 405 or "allow" in answer.headers
+        assert (answer.status == 426) == (answer.headers.get("upgrade") == "websocket")
 
     def digest(self) -> dict[str, str]:
         """Return a digest of all rows of each table but NOT_DIGESTED."""

@@ -196,8 +196,8 @@ def _versions(history: History) -> list[dict[str, Any]]:
     return [
         {
             "stream_id": 100 + stream,
-            "id": _ticket(stream, device),
-            "registration_id": _ticket(stream, device),
+            "id": _registration(stream, device),
+            "registration_id": _registration(stream, device),
             "number": 1,
             "client_id": 1,
             "client": CLIENT,
@@ -216,7 +216,7 @@ def _versions(history: History) -> list[dict[str, Any]]:
     ]
 
 
-def _ticket(stream: Any, device: Any) -> Any:
+def _registration(stream: Any, device: Any) -> Any:
     return 1 + stream * DEVICES + device
 
 
@@ -248,7 +248,7 @@ def pending_rows(history: History, piece: Piece) -> _PendingRows:
     retried = np.arange(count) % RETRIED == 0
     took = 15_000 + (device * 7_907 % 500) * 1_000
     finished = created + took + np.where(retried, 5_000_000, 0)
-    tickets = _ticket(piece.stream_id - 100, device)
+    registrations = _registration(piece.stream_id - 100, device)
     where = {
         "endpoint_id": 1 + device % ENDPOINTS,
         "segment_id": np.full(count, piece.id),
@@ -259,7 +259,7 @@ def pending_rows(history: History, piece: Piece) -> _PendingRows:
         **where,
         "stream_id": np.full(count, piece.stream_id),
         "partition_id": np.ones(count, np.int64),
-        "registrations": pa.ListArray.from_arrays(offsets, pa.array(tickets)),
+        "registrations": pa.ListArray.from_arrays(offsets, pa.array(registrations)),
         "state": np.full(count, "delivered"),
         "attempts": 1 + retried.astype(np.int64),
         "created_at_us": created,

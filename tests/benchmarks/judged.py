@@ -34,7 +34,7 @@ class Coming(NamedTuple):
 class Version(NamedTuple):
     """A version, in force after one sequence of the stream up to another."""
 
-    ticket: int
+    registration: int
     key: str
     device: str
     path: str  # of its endpoint
@@ -57,7 +57,9 @@ def judge(hub: Hub, stream_id: int, prefix: str, coming: Coming) -> Judged:
     problems += calls_wrong(expected, seen["calls"])
     others, events = _others(coming), sum(last - first + 1 for _, first, last, *_ in _runs(seen))
     acknowledged = {
-        sequence: len(tickets) for path, sequence, tickets in seen["calls"] if path == "fleet"
+        sequence: len(registrations)
+        for path, sequence, registrations in seen["calls"]
+        if path == "fleet"
     }
     problems += [
         f"event {sequence} went to {acknowledged.get(sequence, 0)} of the others"
@@ -86,7 +88,7 @@ def versions_of(hub: Hub, stream_id: int, prefix: str) -> list[Version]:
 
 
 def expected_of(versions: list[Version], coming: Coming) -> dict[tuple[str, int], list[int]]:
-    """Return the tickets with which each endpoint must get each event."""
+    """Return the registrations with which each endpoint must get each event."""
     hot: dict[str, list[int]] = defaultdict(list)
     for which, first, *_ in _runs(coming.seen):
         for sequence, event in enumerate(coming.batches[which], first):
@@ -97,7 +99,7 @@ def expected_of(versions: list[Version], coming: Coming) -> dict[tuple[str, int]
         begin = bisect_right(there, version.since)
         end = len(there) if version.until is None else bisect_right(there, version.until)
         for sequence in there[begin:end]:
-            expected[version.path, sequence].append(version.ticket)
+            expected[version.path, sequence].append(version.registration)
     return expected
 
 
@@ -105,7 +107,7 @@ def calls_wrong(
     expected: dict[tuple[str, int], list[int]], calls: list[tuple[str, int, list[int]]]
 ) -> list[str]:
     """Return missing, unexpected and repeated callbacks."""
-    came = {(path, sequence): tickets for path, sequence, tickets in calls}
+    came = {(path, sequence): registrations for path, sequence, registrations in calls}
     times = Counter((path, sequence) for path, sequence, _ in calls)
     problems = [f"event {sequence} came {n} times" for (_, sequence), n in times.items() if n > 1]
     mine = {key for key in came if key[0] != "fleet"}

@@ -128,7 +128,7 @@ def test_channels_are_shown_and_chosen_by_their_names(desk: Desk) -> None:
     for place, heading in (("streams/orders", "orders"), ("live?stream=orders", "Live events")):
         page = desk.open(place, heading)
         if heading == "Live events":
-            page.get_by_text("Oldest held").click()
+            page.get_by_text("Oldest stored").click()
         choose(desk, "security", "Listen" if heading == "Live events" else "Show")
         found = page.get_by_role("list", name="Events").get_by_role("button")
         expect(found).to_have_count(2)

@@ -91,7 +91,7 @@ def test_an_endpoint_is_made_disabled_enabled_and_deleted(desk: Desk) -> None:
     detail.get_by_role("button", name="Save").click()
     expect(detail).to_contain_text("CloudEvents 1.0, binary")
     row = page.get_by_role("row").filter(has_text="https://example.org/moved")
-    for action, state in (("Disable", "disabled"), ("Enable", "untried")):
+    for action, state in (("Disable", "disabled"), ("Enable", "not tried yet")):
         page.get_by_role("dialog").get_by_role("button", name=action, exact=True).click()
         expect(row).to_contain_text(state)
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()

@@ -76,7 +76,7 @@ def test_only_what_the_filter_asks_for_is_shown(desk: Desk) -> None:
     for city, total in (("Basel", 5), ("Bern", 5), ("Basel", "5")):
         desk.zone.emit("orders", numbered(1, 1, total=total, address={"city": city}))
     page = desk.open("live?stream=orders", "Live events")
-    page.get_by_text("Oldest held").click()
+    page.get_by_text("Oldest stored").click()
     desk.button("Filter").click()
     for name, kind, value in (("address.city", "text", "Basel"), ("total", "number", "5")):
         desk.button("Add an attribute").click()

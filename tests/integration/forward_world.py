@@ -132,15 +132,15 @@ class World:
                 (self.zone, self.client, endpoints, endpoints, ids, filter, barrier,
                  group),
             )  # fmt: skip
-            tickets = sorted(row[0] for row in made.fetchall())
-            self._announce(connection, "registration.created", tickets[:1], barrier)
-            return tickets
+            registrations = sorted(row[0] for row in made.fetchall())
+            self._announce(connection, "registration.created", registrations[:1], barrier)
+            return registrations
 
     def begin(self) -> "LateChange":
         """Begin a change, without doing more."""
         return LateChange(self)
 
-    def change(self, ticket: int, on: int, type: str | None) -> None:
+    def change(self, registration: int, on: int, type: str | None) -> None:
         """Write a new version with another type; None ends the registration."""
         with self._transaction() as connection:
             barrier = self._barrier(connection, [on])
@@ -148,17 +148,17 @@ class World:
                 "UPDATE registration_versions SET until_barrier = %s"
                 " WHERE registration_id = %s AND until_barrier IS NULL"
                 " RETURNING endpoint_id, number",
-                (barrier, ticket),
+                (barrier, registration),
             ).fetchall()
             if type is not None:
                 connection.execute(
                     "INSERT INTO registration_versions (registration_id, number, streams,"
                     " language, filter, endpoint_id, from_barrier)"
                     " VALUES (%s, %s, %s::bigint[], 'pairs', %s, %s, %s)",
-                    (ticket, number + 1, [on], f'{{"type": "{type}"}}', endpoint, barrier),
+                    (registration, number + 1, [on], f'{{"type": "{type}"}}', endpoint, barrier),
                 )
             name = "registration.deleted" if type is None else "registration.changed"
-            self._announce(connection, name, [ticket], barrier)
+            self._announce(connection, name, [registration], barrier)
 
     def deliveries(self, stream_id: int) -> list[Row]:
         """Return (sequence, endpoint, registrations) of a stream's deliveries, in order."""
@@ -207,10 +207,10 @@ class World:
         return int(found[0])
 
     def _announce(
-        self, connection: psycopg.Connection[Any], type: str, tickets: list[int], barrier: int
+        self, connection: psycopg.Connection[Any], type: str, registrations: list[int], barrier: int
     ) -> None:
-        for ticket in tickets:
-            self._tell(connection, type, {"registration": ticket}, barrier)
+        for registration in registrations:
+            self._tell(connection, type, {"registration": registration}, barrier)
 
     def _tell(
         self, connection: psycopg.Connection[Any], type: str, what: dict[str, int], barrier: int

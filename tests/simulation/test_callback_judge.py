@@ -223,8 +223,8 @@ def test_what_never_arrived_or_came_uninvited_is_found(arrivals: Arrivals) -> No
     hub = HubUnderTest.__new__(HubUnderTest)
     judge = CallbackJudge(hub, ("alpha",), {"lane": ENDPOINT})
     assert judge.expected.judge(shot(RIGHT)) == []
-    for number, (sequence, tickets) in enumerate([(2, [10]), (3, [10]), (5, [10])]):
-        arrivals.take(arrival(number, sequence, registrations=tickets))
+    for number, (sequence, registrations) in enumerate([(2, [10]), (3, [10]), (5, [10])]):
+        arrivals.take(arrival(number, sequence, registrations=registrations))
         arrivals.take(answer(number))
     problems = judge.arrivals_wrong(arrivals, list(arrivals.firsts))
     assert [problem for problem in problems if "came for (10,) instead of (10, 20)" in problem]

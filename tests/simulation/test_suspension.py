@@ -56,7 +56,7 @@ class Model:
             for name in GROUPS
         }
         self.asleep: set[str] = set()
-        self.events: dict[tuple[str, int], list[int]] = {}  # the tickets of each
+        self.events: dict[tuple[str, int], list[int]] = {}  # the registrations of each
 
     def do(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.hub.call(method, path, body, key=self.zone.admin)
@@ -71,8 +71,8 @@ class Model:
         name = self.chance.choice(STREAMS)
         answer = self.zone.emit(name, {"domain": "shop", "type": "order.placed"})
         awake = [
-            ticket
-            for ticket, one in self.live.items()
+            registration
+            for registration, one in self.live.items()
             if name in one.streams and not one.suspended and one.group not in self.asleep
         ]
         self.events[name, answer.json["ranges"][0]["first"]] = sorted(awake)
@@ -89,8 +89,8 @@ class Model:
     def change(self) -> None:
         if not self.live:
             return
-        ticket = self.chance.choice(list(self.live))
-        one = self.live[ticket]
+        registration = self.chance.choice(list(self.live))
+        one = self.live[registration]
         change: dict[str, Any] = self.chance.choice(
             (
                 {"suspended": self.chance.random() < 0.3},
@@ -98,8 +98,8 @@ class Model:
                 {"streams": self.chance.sample(STREAMS, self.chance.choice((1, 1, 2)))},
             )
         )
-        self.live[ticket] = Interest(**{**vars(one), **change})
-        self.do("PATCH", f"/v1/registrations/{ticket}", change)
+        self.live[registration] = Interest(**{**vars(one), **change})
+        self.do("PATCH", f"/v1/registrations/{registration}", change)
 
     def toggle_group(self) -> None:
         several = [*self.asleep] * 2  # none stays asleep for long
@@ -112,9 +112,9 @@ class Model:
 
     def end(self) -> None:
         if self.live:
-            ticket = self.chance.choice(list(self.live))
-            del self.live[ticket]
-            self.do("DELETE", f"/v1/registrations/{ticket}")
+            registration = self.chance.choice(list(self.live))
+            del self.live[registration]
+            self.do("DELETE", f"/v1/registrations/{registration}")
 
 
 async def test_a_suspended_registration_gets_nothing_however_late_the_forwarder_is(
@@ -133,15 +133,20 @@ async def test_a_suspended_registration_gets_nothing_however_late_the_forwarder_
             hub.start_callbacks()
     hub.start_callbacks()
     eventually(lambda: hub.sql(LAG, zone.name) == [(0,)], "all is matched", 60.0)
-    written = {(name, place): tickets for name, place, tickets in hub.sql(WRITTEN, model.endpoint)}
-    expected = {place: tickets for place, tickets in model.events.items() if tickets}
+    written = {
+        (name, place): registrations
+        for name, place, registrations in hub.sql(WRITTEN, model.endpoint)
+    }
+    expected = {
+        place: registrations for place, registrations in model.events.items() if registrations
+    }
     assert written == expected
     assert len(expected) > 20
-    assert any(not tickets for tickets in model.events.values())
+    assert any(not registrations for registrations in model.events.values())
 
-    awake = [ticket for ticket, one in model.live.items() if "orders" in one.streams]
-    received = [(at[1], [id for id in tickets if id in awake]) for at, tickets in expected.items()
-            if at[0] == "orders" and set(tickets) & set(awake)]  # fmt: skip
+    awake = [registration for registration, one in model.live.items() if "orders" in one.streams]
+    received = [(at[1], [id for id in ids if id in awake]) for at, ids in expected.items()
+            if at[0] == "orders" and set(ids) & set(awake)]  # fmt: skip
     assert received
     async with session(hub, zone.admin) as reader:
         await reader.listen("orders", start="oldest", registrations=awake)

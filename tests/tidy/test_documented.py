@@ -139,6 +139,11 @@ def test_the_api_document_has_every_route() -> None:
     ] == []
 
 
+def test_texts_of_the_api_name_no_requirement() -> None:
+    """Its readers do not know the sources."""
+    assert re.findall(r"\b(?:SUN|OIF|FOX|RDY|EMC)-\d+", str(document())) == []
+
+
 def test_architecture_names_every_package_and_no_file_that_is_not_there() -> None:
     text = page("ARCHITECTURE.md")
     named = set(re.findall(r"`([a-z_]+(?:/[a-z_0-9]+)*(?:\.(?:py|sql|md|toml|proto))?)`", text))
@@ -169,6 +174,13 @@ def test_links_of_the_pages_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page(str(file))):
             if "://" not in target and not target.startswith("/"):
                 assert (HOME / file.parent / target).exists(), f"{file}: {target}"
+
+
+def test_no_empty_line_splits_a_table() -> None:
+    """The rows after it showed as text with pipes."""
+    for file in (file for file in tracked() if file.suffix == ".md"):
+        text = re.sub(r"```.*?```", "", page(str(file)), flags=re.DOTALL)
+        assert re.findall(r"\n\n(\|.*)\n(?!\|[ :|-]+\|\n)", text) == [], file
 
 
 def test_links_to_a_part_of_a_page_name_a_heading_of_it() -> None:

@@ -38,14 +38,14 @@ class StorageReport(NamedTuple):
     partitions; the streams of one zone or of all, the largest first.
     """
 
-    held: StorageBytes
+    usage: StorageBytes
     quota_bytes: int | None
     partitions: int
     streams: list[StreamStorage]
 
     @property
     def used_bytes(self) -> int:
-        return sum(self.held)
+        return sum(self.usage)
 
     def state(self, disk_state: disk.State) -> disk.State:
         """Return the worse of the quota's and the disk's state. `low`: the oldest segments are
@@ -71,14 +71,14 @@ def read_storage(
     """Read the report. `zone_id` None: streams of all zones. `quota_bytes`: the hub's setting, used
     if no operator has set a quota.
     """
-    held = (
+    usage = (
         cursor_of(connection, StorageBytes).execute(SQL["storage_use"]).fetchone() or StorageBytes()
     )
     quota = scalars(connection).execute(SQL["quota"]).fetchone()
     partitions = scalars(connection).execute(SQL["counts"]).fetchone()
     bounds = {"zone": zone_id, "streams_max": limits.STORAGE_STREAMS_MAX}
     streams = cursor_of(connection, StreamStorage).execute(SQL["storage"], bounds).fetchall()
-    return StorageReport(held, quota or quota_bytes, partitions or 0, streams)
+    return StorageReport(usage, quota or quota_bytes, partitions or 0, streams)
 
 
 def set_quota(connection: Connection, quota_bytes: int | None) -> None:

@@ -110,9 +110,8 @@ function panelOf(tab: Tab, zone: string, found: Loaded<Stream>, reload: () => Pr
 
 function aboutOf(stream: Stream): string {
   const { first, last } = stream;
-  const kept = retention(policyOf(stream));
-  const keeps = kept === "no limit" ? "Retention: no limit" : `Retention: ${kept}`;
-  if (last === null || first === null) return `${keeps}. Nothing is in memory now.`;
-  if (last === 0) return `${keeps}. No event yet.`;
-  return `${keeps}. Sequences ${whole(first)} to ${whole(last)} are held.`;
+  const policy = `Retention: ${retention(policyOf(stream))}`;
+  if (last === null || first === null) return `${policy}. Nothing is in memory now.`;
+  if (last === 0) return `${policy}. No event yet.`;
+  return `${policy}. Sequences ${whole(first)} to ${whole(last)} are stored.`;
 }

@@ -23,8 +23,8 @@ export function StreamsPage() {
   const columns: Column<Stream>[] = [
     { title: "Stream", cell: ({ name }) => <Anchor component={Link} to={to(name)} size="sm" fw={600}>{name}</Anchor> },
     { title: "Policy", cell: (stream) => <PolicyBadges policy={policyOf(stream)} /> },
-    { title: "Keeps", cell: (stream) => retention(policyOf(stream)) },
-    { title: "First held", right: true, cell: ({ first, last }) => orNothing(last === 0 ? null : first, whole) },
+    { title: "Retention", cell: (stream) => retention(policyOf(stream)) },
+    { title: "First stored", right: true, cell: ({ first, last }) => orNothing(last === 0 ? null : first, whole) },
     { title: "Last sequence", right: true, cell: ({ last }) => orNothing(last, whole) },
     { title: "Segments", right: true, cell: ({ name }) => orNothing(sizes?.get(name)?.segments, whole) },
     { title: "Bytes", right: true, cell: ({ name }) => orNothing(sizes?.get(name)?.bytes, bytes) },

@@ -116,7 +116,7 @@ function About({ value }: { value: Definition }) {
       <Facts
         facts={[
           ["Declared", <Moment key="at" at={value.declared_at} />],
-          ["Adds to", value.parent ?? "nothing"],
+          ["Parent type", value.parent ?? "none"],
           ["Evolution", EVOLUTIONS.find((one) => one.value === value.evolution)?.label ?? value.evolution],
           ["Never change", value.immutable.length === 0 ? "nothing" : <span key="fixed" className="mono">{value.immutable.join(", ")}</span>],
         ]}

@@ -20,7 +20,7 @@ export function TypesPage() {
     { title: "Type", cell: (one) => <Anchor component={Link} to={to(one)} size="sm" fw={600}>{one.type}</Anchor> },
     { title: "Domain", cell: ({ domain }) => domain },
     { title: "Newest version", right: true, cell: ({ version }) => version },
-    { title: "Adds to", cell: ({ parent }) => parent ?? "–" },
+    { title: "Parent type", cell: ({ parent }) => parent ?? "–" },
   
     { title: "Declared", cell: ({ declared_at: at }) => <Moment at={at} /> },
   ];

@@ -1,4 +1,5 @@
 import classes from "./State.module.css";
+import { stateText } from "./text";
 
 const TONES: Record<string, string> = {
   ok: "good",
@@ -41,11 +42,11 @@ const TONES: Record<string, string> = {
 
 interface Props {
   state: string; // decides the colour
-  label?: string; // the state itself if not given
+  label?: string; // the state in words if not given
 }
 
 /** A state as a coloured badge. */
-export function State({ state, label = state }: Props) {
+export function State({ state, label = stateText(state) }: Props) {
   return (
     <span className={classes.state} data-tone={TONES[state] ?? "quiet"}>
       {label}

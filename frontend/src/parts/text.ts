@@ -3,6 +3,7 @@ const RATE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const DURATIONS: readonly (readonly [string, number])[] = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
 const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const STATES: Record<string, string> = { dead_lettered: "dead-lettered", untried: "not tried yet" };
 const COUNT_MAX = 100_000; // where the hub stops counting
 
 export function whole(value: number): string {
@@ -31,6 +32,11 @@ export function duration(seconds: number): string {
 export function count(value: number | null): string {
   if (value === null) return "not counted";
   return value >= COUNT_MAX ? `${WHOLE.format(COUNT_MAX)} or more` : WHOLE.format(value);
+}
+
+/** A state of the API in words: `dead-lettered`. */
+export function stateText(state: string): string {
+  return STATES[state] ?? state;
 }
 
 export function capital(text: string): string {

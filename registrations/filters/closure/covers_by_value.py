@@ -2,7 +2,7 @@
 matches, by attributes and values (decisions 15 and 23 of the requirements). Plain module.
 
 `(> x 5)` covers `(> x 7)`. The result is sound: True is certain, False means "not known". FOX's own
-relation compares names only: `constraint.py`.
+relation compares names only: `fox_constraint.py`.
 """
 
 from collections.abc import Collection
@@ -35,7 +35,9 @@ class PreparedAlternative:
         self._by_path: dict[Path, list[Node]] | None = None
 
     def covers(self, other: "PreparedAlternative", work: "ComparisonBudget | None" = None) -> bool:
-        """Return whether this alternative certainly matches all that the other one matches."""
+        """Return whether this alternative certainly matches every event that the other one matches;
+        False also if the remaining work does not suffice to find out.
+        """
         work = work or ComparisonBudget()
         if not work.take(1 + len(self.tests) // _TESTS_AT_ONCE):
             return False

@@ -1,7 +1,7 @@
 """FOX's constraint relation: which of two filters of one event type constrains more. Plain module.
 
 It compares names only, never values. Whether one filter matches everything that the other one
-matches is a different question: `covering.py`.
+matches is a different question: `covers_by_value.py`.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,9 @@ def stronger(one: Node, other: Node) -> bool:
 
 
 def constraint_of(node: Node) -> Constraint | None:
-    """Return the constraint of a filter's normal form, None if it never matches."""
+    """Return the constraint of a filter, None if it never matches. It is taken from the normal
+    form, so that duplicates and tests without effect do not count.
+    """
     form = normal(node)
     if not form:
         return None

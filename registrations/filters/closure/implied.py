@@ -82,7 +82,9 @@ def follows(test: Node, fact: Node) -> bool:
 
 
 def paths_read(test: Node) -> Iterator[Path]:
-    """Yield the paths of a test, also below `not`; one implies only tests that share one."""
+    """Yield the paths of a test, also below `not`. A test implies only tests that share a path with
+    it, and itself.
+    """
     match test:
         case Not(item):
             yield from paths_read(item)

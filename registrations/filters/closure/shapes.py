@@ -44,7 +44,9 @@ class ShapeJson(TypedDict, total=False):
 
 
 class Shape(NamedTuple):
-    """A partly known event. `whole`: all its attributes and its environment are known."""
+    """A partly known event. `known`: its known fields; `whole`: all attributes and the environment
+    are known.
+    """
 
     event: Event
     known: frozenset[str]
@@ -81,7 +83,9 @@ def parse_shape(fields: Any) -> Shape:
 
 
 def shape_of(event: dict[str, Any]) -> Shape:
-    """Return the shape of an event to emit. Raises what the emit route raises."""
+    """Return the shape of an event to emit: all but the fields that the hub adds. Raises what the
+    emit route raises for an invalid event.
+    """
     [found] = from_objects([event])
     made = protobuf_codec.decode(stored_bytes(found, client="", mask=0))
     known = frozenset((*event, *_TEXTS, "application", "priority")) - _filled_in(made)
@@ -89,7 +93,9 @@ def shape_of(event: dict[str, Any]) -> Shape:
 
 
 def _filled_in(event: Event) -> frozenset[str]:
-    """Return the fields that the hub overwrites: an empty node, a version not in its form."""
+    """Return the fields that the hub overwrites: an empty node, and a version that is empty or is
+    not written as the hub writes the number.
+    """
     names = {"source"}
     if not event.node:
         names.add("node")

@@ -27,7 +27,9 @@ _Key = tuple[str, object]
 
 
 class Closure(NamedTuple):
-    """Alternatives; () matches nothing. `widened`: they match more than the filters do."""
+    """A closure as alternatives; () matches nothing. `widened`: it matches more than the filters
+    do.
+    """
 
     form: NormalForm = ()
     widened: bool = False
@@ -147,7 +149,9 @@ def alternative_node(parts: Alternative) -> Node:
 def _uncovered(
     alternatives: Set[Alternative], bounds: ClosureBounds, cost: ClosureWork
 ) -> list[Alternative]:
-    """Drop alternatives that another one covers, within the work allowed. Raises BoundExceeded."""
+    """Drop the alternatives that another one covers, within the work allowed. Raises
+    BoundExceeded.
+    """
     uncovered = _UncoveredAlternatives(cost, 4 * bounds.alternatives_max)
     for _, parts in sorted(_with_rank(alternatives, cost.pause), key=itemgetter(0)):
         uncovered.add(parts)

@@ -1,4 +1,6 @@
-"""The build of one stream's match index, with its progress recorded. SQL module."""
+"""The build of one stream's match index, with its progress reported to the caller and in the
+records that the console shows. SQL module.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -35,7 +37,9 @@ class BuildOrder(NamedTuple):
 def build(
     order: BuildOrder, progress: Callable[[BuildProgress], None] = lambda progress: None
 ) -> IndexManifest:
-    """Build an index and record it. Raises IndexNotUsed, NotIndexable, IndexNotWritten."""
+    """Build an index, and record start, progress and end. Raises IndexNotUsed, NotIndexable,
+    IndexNotWritten, DatabaseUnavailable.
+    """
     url = order.database_url
     with (
         blocking(url, name="index builder") as connection,

@@ -24,7 +24,9 @@ _OOM_PREFERRED = "500"  # out of memory, kill this process rather than PostgreSQ
 
 @contextmanager
 def builder_lock(data: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold the lock in the block; without `wait`, yield False if another builder holds it."""
+    """Hold the lock during the block. Without `wait`, yield False if another builder holds it.
+    Raises IndexNotWritten.
+    """
     folder = indexes_root(data)
     with index_files():
         folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +41,9 @@ def builder_lock(data: Path, *, wait: bool) -> Iterator[bool]:
 
 
 def claim_due_check(data: Path, now_us: int) -> bool:
-    """Return True to one worker per interval, which searches for due builds."""
+    """Return True to one of all workers per interval (limits.py), which then searches for due
+    builds. Raises IndexNotWritten.
+    """
     file = indexes_root(data) / _DUE_CHECKED
     with index_files():
         file.parent.mkdir(parents=True, exist_ok=True)

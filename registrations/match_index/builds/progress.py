@@ -1,4 +1,6 @@
-"""The progress of a build: a changing line on a terminal, else some lines. Plain module."""
+"""The display of a build's progress: one changing line on a terminal, else a line from time to
+time. Plain module.
+"""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -13,7 +15,9 @@ _BACK = "\r\x1b[K"  # moves to the beginning of the line and clears it
 
 
 class ProgressDisplay:
-    """A context manager whose `show` displays progress; the end clears the line."""
+    """A display of progress, to be used as a context manager: `show` displays a builder's progress,
+    and the end of the block clears the line.
+    """
 
     def __init__(
         self, name: str, expected: int, clock: Clock, write: Callable[[str], None], terminal: bool

@@ -1,4 +1,6 @@
-"""The status of a stream's match index, and requests for builds. Django module."""
+"""The status of a stream's match index, and requests for builds, which workers run (task.py).
+Django module.
+"""
 
 from pathlib import Path
 
@@ -22,7 +24,9 @@ def find_status(*, actor: Actor, stream: str) -> IndexStatus:
 
 
 def request_build(*, actor: Actor, stream: str) -> IndexStatus:
-    """Request a build; a second request changes nothing. Raises NothingToIndex, RedisOff."""
+    """Request a build by a worker as soon as possible; a second request before it starts changes
+    nothing. Raises NothingToIndex, RedisOff.
+    """
     require_workers()
     found, connection = find_status(actor=actor, stream=stream), raw_connection()
     if found.idle:

@@ -62,7 +62,9 @@ class IndexStream(NamedTuple):
 
 
 def request(connection: Connection, stream_id: int) -> None:
-    """Request a build as soon as possible; one that is running is followed by another."""
+    """Request a build as soon as possible, also after a failed one; if one is running, another one
+    follows it.
+    """
     connection.execute(SQL["request"], {"stream_id": stream_id})
 
 

@@ -1,4 +1,6 @@
-"""The worker's task that builds match indexes, each in a child process. SQL module."""
+"""The worker's task that builds match indexes, each in a child process, which takes neither memory
+nor time from the worker and can be ended at any time. SQL module.
+"""
 
 import json
 import signal

@@ -1,4 +1,6 @@
-"""The interface of engines: one matches events against one shard. Plain module."""
+"""The interface of the match index's engines: each matches events against one shard, and keeps its
+tombstones. Plain module.
+"""
 
 from typing import Protocol
 
@@ -20,7 +22,9 @@ class Engine(Protocol):
         """The work of this engine since it was created."""
 
     def match(self, event: Event, *, positions: bool = False) -> memoryview:
-        """Return the ids of matching filters, each once, or their dense positions, as 64 bits."""
+        """Return the ids of all filters that the event matches, each once; or their dense
+        positions, for the other columns. 64 bits each, in a new buffer.
+        """
 
     def mark_removed(self, position: int) -> None:
         """Set a tombstone: the entry at a dense position no longer matches."""

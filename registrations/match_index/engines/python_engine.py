@@ -21,7 +21,9 @@ NOTHING = memoryview(b"").cast("q")
 
 
 class PythonEngine:
-    """The Python engine. `counters`: `touched` conjunctions, `lookups` of values."""
+    """The Python engine. `counters.touched` counts visited conjunctions, `counters.lookups`
+    values.
+    """
 
     name = "python"
 

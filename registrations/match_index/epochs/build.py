@@ -82,7 +82,9 @@ def build_stream(
 
 
 def _previous(root: Path, stream_id: int, moment: StreamSnapshot) -> Epoch | None:
-    """Return the usable current epoch, verified: a damaged one would get new checksums."""
+    """Return the current epoch if it may be used. It is verified, because damaged data would get
+    valid checksums in the next epoch.
+    """
     try:
         epoch = open_epoch(root)
         if refusal(epoch.manifest, stream_id, moment) or epoch.facts.after > moment.after:

@@ -78,7 +78,9 @@ def open_epoch(root: Path) -> Epoch:
 
 
 def mark_damaged(root: Path, manifest: IndexManifest) -> None:
-    """Mark an epoch as damaged: it is not used again, even by a build. Raises OSError."""
+    """Mark an epoch that proved damaged in use: it is not opened again, and the next build does not
+    use it. Raises OSError.
+    """
     (root / manifest.folder / _DAMAGED).touch()
 
 

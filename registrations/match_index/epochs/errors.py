@@ -1,4 +1,6 @@
-"""The errors of a stream's match index. Plain module."""
+"""The errors of a stream's match index, part of the error tree of eventhub/base/errors.py. Plain
+module.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,7 +67,9 @@ _KINDS: dict[int, type[IndexNotWritten]] = {
 
 @contextmanager
 def index_files() -> Iterator[None]:
-    """Convert an OSError in the block to IndexNotWritten, with the system's message."""
+    """Convert an OSError in the block to IndexNotWritten, with the system's message for the
+    operator.
+    """
     try:
         yield
     except OSError as error:

@@ -53,7 +53,9 @@ def facts_of(manifest: IndexManifest) -> EpochFacts | None:
 
 
 def refusal(manifest: IndexManifest, stream_id: int, moment: StreamSnapshot) -> str | None:
-    """Return why an epoch must not be used (`form`, `stream`, `history`, `future`, `purged`)."""
+    """Return why an epoch must not be used: `form`, `stream`, `history`, `future`, `purged`; None
+    if it may be used.
+    """
     facts, through = facts_of(manifest), manifest.built_through_sequence
     if facts is None or through is None:
         return "form"
@@ -69,6 +71,8 @@ def refusal(manifest: IndexManifest, stream_id: int, moment: StreamSnapshot) -> 
 
 
 def uses_index(stream_id: int, moment: StreamSnapshot) -> bool:
-    """Return whether a stream uses an index: not `system` (few), nor a transient one."""
+    """Return whether a stream uses a match index. The few registrations on `system` are matched in
+    memory, and a transient stream has no callbacks.
+    """
     forwarded = stream_id != SYSTEM_STREAM_ID and moment.durability != "transient"
     return forwarded and moment.strategy in INDEXED

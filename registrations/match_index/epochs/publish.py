@@ -1,4 +1,6 @@
-"""Publishes shards that were built elsewhere as the next epoch of an index. SQL module."""
+"""The publication of shards that were built elsewhere, from a stream's versions in one snapshot, as
+the next epoch of its match index. SQL module.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

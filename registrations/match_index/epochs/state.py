@@ -22,7 +22,9 @@ _ALL = 1 << 62
 
 
 class IndexState(NamedTuple):
-    """The state of a stream's index; without one, `changed_since` counts all live versions."""
+    """The state of a stream's index. Without a usable one `epoch` is None, and `changed_since`
+    counts all live versions with an endpoint.
+    """
 
     epoch: int | None
     ids: int  # versions in it

@@ -72,7 +72,9 @@ _DEFAULTS = EpochPlan()
 
 
 def build(root: Path, entries: Iterable[IndexEntry], plan: EpochPlan = _DEFAULTS) -> IndexManifest:
-    """Build an epoch of entries in any order, one for each id. Raises NotIndexable, OSError."""
+    """Build an epoch of entries in any order, in one shard if they are few enough. An id has one
+    `IndexEntry`. Raises NotIndexable, OSError.
+    """
     return build_columns(root, _collected(entries, plan), plan)
 
 
@@ -84,7 +86,9 @@ def build_columns(
 
 
 def publish_files(root: Path, files: Iterable[Path], plan: EpochPlan) -> IndexManifest:
-    """Build an epoch of verified copies of disjoint shards. Raises IndexDamaged, OSError."""
+    """Build an epoch from copies of shards that were built elsewhere, after verifying them; an id
+    is in only one of them. Raises IndexDamaged, OSError.
+    """
     return _next_epoch(root, plan, lambda folder: _copied(folder, files, plan))
 
 

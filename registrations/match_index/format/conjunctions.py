@@ -122,7 +122,9 @@ class _Part(NamedTuple):
 
 
 def _parts(group: ConjunctionGroup, weights: Weights) -> Iterator[_Part]:
-    """Yield conjunctions whose access key is a word, then the others, which keep all words."""
+    """Yield the conjunctions whose access key is one of their words, then the others, which keep
+    all words.
+    """
     order, own, access = _chosen(group.words, weights)
     words = np.take_along_axis(group.words, order, axis=1)
     for chosen, rest in ((own, words[:, 1:]), (~own, words)):
@@ -131,7 +133,9 @@ def _parts(group: ConjunctionGroup, weights: Weights) -> Iterator[_Part]:
 
 
 def _chosen(words: Array, weights: Weights) -> tuple[Array, Array, Array]:
-    """Return the words' order of verification, whether the first is the access key, and it."""
+    """Return the order of verification of the words, whether the first is the access key, and the
+    access key.
+    """
     number = (words & NUMBER).astype(np.int64)
     is_test, is_not = words >= TEST, (words >= NOT) & (words < TEST)
     heavy = np.where(is_test | is_not, 0, number)

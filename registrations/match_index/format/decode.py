@@ -26,7 +26,9 @@ from registrations.match_index.format.terms import (
 
 
 def columns_of(shard: Shard, removed: Iterable[int] = ()) -> EntryColumns:
-    """Return the entries, except those at removed positions; keys are the shard's numbers."""
+    """Return all entries except those at removed dense positions. Keys have the numbers of the
+    shard.
+    """
     keys = keys_of(shard)
     lengths, words = _words(shard)
     dense_at = _numbers(shard, "dense_at") & POSITION
@@ -74,7 +76,9 @@ def keys_of(shard: Shard) -> list[Key | None]:
 
 
 def _words(shard: Shard) -> tuple[Array, Array]:
-    """Return the words of each conjunction: its access key and the rest, without the anchor."""
+    """Return the words of each conjunction: its access key and the rest, without the anchor that
+    its test implies.
+    """
     rest_at, rest = _numbers(shard, "rest_at"), _numbers(shard, "rest")
     access, lengths = _access(shard), np.diff(rest_at)
     anchors = np.append(_numbers(shard, "anchors"), 0)

@@ -45,7 +45,9 @@ class Base:
 
 
 def positions_in(shard: Shard, id: int) -> list[int]:
-    """Return an id's dense positions in a shard, if any. Raises IndexDamaged."""
+    """Return the dense positions of an id in a shard; none if it is not there. Raises
+    IndexDamaged.
+    """
     ids, by_id = shard.views["ids"], shard.views["by_id"]
     found: list[int] = []
     try:

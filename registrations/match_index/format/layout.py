@@ -1,4 +1,6 @@
-"""The binary layout of a shard, which docs/match-index.md describes. Plain module."""
+"""The binary layout of a shard of the match index: header, table of sections, sections, which
+docs/match-index.md describes. Plain module.
+"""
 
 import sys
 from struct import Struct, error, pack_into
@@ -91,7 +93,9 @@ def head_bytes(head: ShardHeader, file_bytes: int, sections: dict[str, Section])
 
 
 def read_head(data: memoryview) -> tuple[ShardHeader, dict[str, Section]]:
-    """Read the header. Raises IndexDamaged for another version, damage or length."""
+    """Read the header. Raises IndexDamaged if it is damaged, of another version, or does not fit
+    the file.
+    """
     try:
         magic, order, version, size, count, *values, checksum = _HEADER.unpack_from(data)
     except error as cut:

@@ -1,4 +1,6 @@
-"""The numbers of a shard's keys, independent of the order of its entries. Plain module."""
+"""The numbering of a shard's keys: in classes, each in an order that does not depend on the order
+of the entries. Plain module.
+"""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -92,7 +94,9 @@ def numbered(gates: Iterable[bytes], keys: set[Key]) -> Numbering:
 
 
 def rank_of(key: Above | Below | AboveText | BelowText) -> int:
-    """Return 1 if the threshold itself counts as below (`>` and `<=`), else 0."""
+    """Return 1 if a value equal to the threshold counts as below it, as `>` and `<=` need, else
+    0.
+    """
     return key.strict if isinstance(key, Above | AboveText) else not key.strict
 
 

@@ -1,4 +1,6 @@
-"""Ragged arrays in numpy: sorting and grouping for the builder. Plain module."""
+"""Rows of different lengths (ragged arrays) in numpy: sorting and grouping for the builder. Plain
+module.
+"""
 
 from typing import Any
 

@@ -62,7 +62,9 @@ class Shard:
     """A mapped file. `views` are its sections as memoryviews of numbers."""
 
     def __init__(self, path: Path, data: memoryview | None = None) -> None:
-        """Map the file, or use given bytes, and read the header. Raises IndexDamaged, OSError."""
+        """Map the file, unless its bytes are given, and read its header only. Raises IndexDamaged,
+        OSError.
+        """
         self.path = path
         self.data = _mapped(path) if data is None else data
         self.head, self.sections = read_head(self.data)

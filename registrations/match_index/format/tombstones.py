@@ -1,4 +1,6 @@
-"""The tombstones of a shard; an untouched conjunction costs one look-up. Plain module."""
+"""The tombstones of a shard, by conjunction: a conjunction without any costs one look-up. Plain
+module.
+"""
 
 from bisect import bisect_right
 
@@ -7,7 +9,9 @@ from registrations.match_index.format.shard import Shard
 
 
 class Tombstones:
-    """The removed entries of a shard. `partly_deleted`: by conjunction, dense positions."""
+    """The removed entries of a shard. `partly_deleted`: conjunctions, and their removed dense
+    positions.
+    """
 
     def __init__(self, shard: Shard) -> None:
         self.partly_deleted: dict[int, set[int]] = {}

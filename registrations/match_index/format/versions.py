@@ -1,4 +1,6 @@
-"""The columns of match indexes for versions (docs/match-index.md). Plain module."""
+"""The columns of the hub's match indexes for versions of registrations (docs/match-index.md). Plain
+module.
+"""
 
 COLUMNS = ("client", "endpoint", "group", "registration", "report", "since", "until")
 NEVER_ENDS = (1 << 63) - 1  # in `until`

@@ -1,4 +1,6 @@
-"""The export of events that are not archived, a file by segment. SQL module."""
+"""The export of events that are not archived: one pass over each partition, a file per segment. SQL
+module.
+"""
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise

@@ -58,7 +58,9 @@ def write_table(
 
 
 def columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert a batch to a schema, by name; `x_us` may be a timestamp `x`."""
+    """Convert a batch to a schema. Columns are found by name; `created_at_us` may be a timestamp
+    `created_at`.
+    """
     given = set(batch.schema.names)
     names = [name if name in given else name.removesuffix("_us") for name in schema.names]
     arrays = [

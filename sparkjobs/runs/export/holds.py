@@ -1,4 +1,6 @@
-"""Locks on the partitions that an export has yet to read. SQL module."""
+"""Locks on the partitions that an export has yet to read: each is held until it was read, and no
+longer. SQL module.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +44,9 @@ class PartitionHolds:
             self._held.append(partition)
 
     def of(self, parent: str) -> Iterator[HeldPartition]:
-        """Yield the next partitions of a parent; the next one releases the one before."""
+        """Yield the next partitions while they belong to a parent; requesting the next one releases
+        the one before.
+        """
         while self._held and self._held[-1].parent == parent:
             yield self._held[-1]
             self._held.pop()

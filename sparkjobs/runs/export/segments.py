@@ -1,4 +1,6 @@
-"""The export of segments, with the contents of the archive's manifests. Plain module."""
+"""The export of the table of segments: rows of the database with the contents of the archive's
+manifests. Plain module.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -40,7 +42,9 @@ class TimeRange(NamedTuple):
 def locate_events(
     batch: pa.RecordBatch, archive: ArchiveFolder | None, span: TimeRange
 ) -> pa.RecordBatch:
-    """Add the source of events and the manifests' fields. Raises ArchiveUnavailable."""
+    """Add to rows of the statement `segments` the source of their events and the manifests' fields.
+    Raises ArchiveUnavailable.
+    """
     rows = batch.select(["uuid", "first", "last", "tier", "archived", "requested", "manifest"])
     located = list(_locate(rows.to_pylist(), archive, span))
     for name in ("source", *_OF_MANIFEST):

@@ -218,7 +218,9 @@ class _Export:
             yield rows
 
     def _partitioned(self, name: str) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of existing and archived partitions; archived listeners are too old."""
+        """Yield the rows of existing partitions and of archived ones, except archived listeners,
+        which are too old to audit.
+        """
         for partition in self._holds.of(name):
             yield from self._statement(name, partition=partition.table)
         for row in self._rows_of("retired"):
@@ -226,7 +228,9 @@ class _Export:
                 yield from self._archived(row["manifest"])
 
     def _live(self) -> Iterator[pa.RecordBatch]:
-        """Yield the live rows of archived segments, by partition, while the partition exists."""
+        """Yield the live rows of archived segments, by partition; a partition that was dropped
+        since the snapshot has none.
+        """
         for row in self._rows_of("partitions_live"):
             id, partition = row["partition_id"], self._of_events.get(row["partition_id"])
             if partition is None:

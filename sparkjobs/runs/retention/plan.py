@@ -30,7 +30,9 @@ class PlannedAction(NamedTuple):
 
 
 def read_plan(result: Path) -> list[PlannedAction]:
-    """Read the actions in stream order. Raises OSError, ValueError if it was altered."""
+    """Read the actions of a plan, in stream order. Raises OSError, and ValueError if the plan was
+    altered.
+    """
     data = (result / PLAN).read_bytes()
     known = {file.name: file.sha256 for file in read_result(result).files}
     if hashlib.sha256(data).hexdigest() != known.get(PLAN):

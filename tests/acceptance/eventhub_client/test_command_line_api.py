@@ -56,10 +56,10 @@ def test_resources_are_created_listed_changed_and_deleted(zone: LiveZone, sink: 
     shell.ok_here("registrations", "create", *words)
     listed = shell.ok_here("registrations", "list", "--stream", "orders", "--json").json["items"]
     assert [item["domain"] for item in listed] == ["shop"]
-    ticket = str(listed[0]["id"])
+    registration = str(listed[0]["id"])
     assert shell.ok_here("registrations", "list").out.splitlines()[0].startswith("ID")
-    shell.ok_here("registrations", "delete", ticket)
-    assert shell.here("registrations", "show", ticket).status == 1
+    shell.ok_here("registrations", "delete", registration)
+    assert shell.here("registrations", "show", registration).status == 1
     shell.ok_here("endpoints", "delete", endpoint)
     shell.ok_here("clients", "delete", "billing")
 

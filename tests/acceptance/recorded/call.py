@@ -8,8 +8,9 @@ class Call(NamedTuple):
 
     `who` is one of `Stage.keys`, `operator`, or `nobody`; `sql` and `file` are no calls: they write
     rows and files that only other processes would write. `line` is `METHOD /path`. Marks such as
-    `<ticket>` in the path, the body and the headers stand for values of earlier answers; `keep`
-    says which of this answer are kept: a path into the body such as `items.0.id`, or a header.
+    `<registration>` in the path, the body and the headers stand for values of earlier answers;
+    `keep` says which of this answer are kept: a path into the body such as `items.0.id`, or a
+    header.
     `body`: bytes as they are, None for none, anything else as JSON.
     """
 

@@ -18,7 +18,7 @@ PARAMETERS = {
     "name": "nowhere",
     "sequence": "1",
     "delivery": "<delivery>",
-    "registration": "<ticket>",
+    "registration": "<registration>",
     "endpoint": "<endpoint>",
     "group": "<group>",
     "key": "a",

@@ -34,7 +34,9 @@ FILTERS: tuple[dict[str, Any], ...] = (
     {"colour": "red"},
 )
 REGISTRATIONS = [
-    Call("admin", "POST /v1/registrations", WANTED, keep={"<ticket>": "id", "<seen>": "ETag"}),
+    Call(
+        "admin", "POST /v1/registrations", WANTED, keep={"<registration>": "id", "<seen>": "ETag"}
+    ),
     Call(
         "admin",
         "POST /v1/registrations",
@@ -61,7 +63,7 @@ REGISTRATIONS = [
     Call("admin", "POST /v1/registrations", {"streams": ["indexed"], "endpoint": "<endpoint>"}),
     Call("admin", "POST /v1/registrations", {"streams": ["fast"], "type": "order.placed"}),
     Call("admin", "POST /v1/registrations", {"streams": ["fast"], "endpoint": "<endpoint>"}),
-    Call("peer", "POST /v1/registrations", WANTED, keep={"<theirticket>": "id"}),
+    Call("peer", "POST /v1/registrations", WANTED, keep={"<theirregistration>": "id"}),
     Call("stranger", "POST /v1/registrations", {"streams": ["theirs"]}, keep={"<far>": "id"}),
     Call("operator", "POST /v1/registrations?zone=<zone>", {**WANTED, "client": "shop"}),
     Call("operator", "POST /v1/registrations?zone=<zone>", WANTED),
@@ -89,12 +91,12 @@ REGISTRATIONS = [
     Call("listener", "POST /v1/registrations", {"streams": ["secret"]}),
     Call("emitter", "POST /v1/registrations", WANTED),
     Call("peer", "POST /v1/registrations", {**WANTED, "client": "tester"}),
-    Call("admin", "PATCH /v1/registrations/<ticket>", {"type": "a"}, if_match("1")),
-    Call("admin", "PATCH /v1/registrations/<ticket>", {"type": "a"}, if_match("<seen>")),
-    Call("admin", "PATCH /v1/registrations/<ticket>", {"type": "a"}, if_match("<seen>")),
+    Call("admin", "PATCH /v1/registrations/<registration>", {"type": "a"}, if_match("1")),
+    Call("admin", "PATCH /v1/registrations/<registration>", {"type": "a"}, if_match("<seen>")),
+    Call("admin", "PATCH /v1/registrations/<registration>", {"type": "a"}, if_match("<seen>")),
     *sends(
         "admin",
-        "PATCH /v1/registrations/<ticket>",
+        "PATCH /v1/registrations/<registration>",
         {"type": "a"},
         {},
         {"domain": "shop"},
@@ -118,20 +120,22 @@ REGISTRATIONS = [
         {"callback": URL},
         {"version": 1},
     ),
-    Call("admin", "PATCH /v1/registrations/<ticket>", {"type": "b"}, if_match("x")),
-    Call("admin", "PATCH /v1/registrations/<ticket>", {"endpoint": None}, ACTION),
-    Call("operator", "PATCH /v1/registrations/<ticket>?zone=<zone>", {"type": "order.placed"}),
-    *gets("admin", "/v1/registrations/<ticket>", "/v1/registrations/<theirticket>"),
+    Call("admin", "PATCH /v1/registrations/<registration>", {"type": "b"}, if_match("x")),
+    Call("admin", "PATCH /v1/registrations/<registration>", {"endpoint": None}, ACTION),
+    Call(
+        "operator", "PATCH /v1/registrations/<registration>?zone=<zone>", {"type": "order.placed"}
+    ),
+    *gets("admin", "/v1/registrations/<registration>", "/v1/registrations/<theirregistration>"),
     *gets("admin", "/v1/registrations/<full>"),
     *(
-        Call(who, f"{method} /v1/registrations/{ticket}", body)
+        Call(who, f"{method} /v1/registrations/{registration}", body)
         for method, body in (("GET", None), ("PATCH", {}), ("DELETE", None))
-        for who, ticket in (
+        for who, registration in (
             ("admin", "0"),
             ("admin", "-1"),
             ("admin", "9" * 30),
             ("admin", "<far>"),
-            ("peer", "<ticket>"),
+            ("peer", "<registration>"),
         )
     ),
     *(
@@ -139,7 +143,7 @@ REGISTRATIONS = [
         for query in (
             "",
             "?limit=1",
-            "?limit=2&after=<ticket>",
+            "?limit=2&after=<registration>",
             "?limit=1000&after=<full>",
             "?after=999999",
             "?client=peer",
@@ -168,7 +172,7 @@ REGISTRATIONS = [
     *gets("emitter", "/v1/registrations"),
     *gets("operator", "/v1/registrations?zone=<zone>&limit=1", "/v1/registrations"),
 ]
-_EXPLAIN = "/v1/registrations/<ticket>/explain"
+_EXPLAIN = "/v1/registrations/<registration>/explain"
 EXPLAINED = [
     Call("admin", "POST /v1/streams/orders/events", [EVENT, {**EVENT, "audience": ["ops"]}]),
     *gets(
@@ -271,11 +275,11 @@ ENDED = [
     Call("admin", "DELETE /v1/registrations/<full>", headers=if_match("x")),
     Call("admin", "DELETE /v1/registrations/<full>", headers=ACTION),
     Call("admin", "DELETE /v1/registrations/<full>"),
-    Call("peer", "DELETE /v1/registrations/<theirticket>"),
+    Call("peer", "DELETE /v1/registrations/<theirregistration>"),
     Call("admin", "DELETE /v1/registration-groups/<day>", headers=if_match("1")),
     Call("admin", "DELETE /v1/registration-groups/<day>", headers=ACTION),
     Call("admin", "DELETE /v1/registration-groups/<day>"),
-    Call("admin", "PATCH /v1/registrations/<ticket>", {"group": "night"}),
+    Call("admin", "PATCH /v1/registrations/<registration>", {"group": "night"}),
     Call("admin", "DELETE /v1/registration-groups/<group>"),
     Call("admin", "DELETE /v1/endpoints/<endpoint>"),
     Call("admin", "DELETE /v1/endpoints/<second>", headers=if_match("1")),

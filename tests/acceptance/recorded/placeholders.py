@@ -25,7 +25,17 @@ _EXAMPLE = "2026-11-21T08:00:00"  # of texts that show how a time is written
 _NEAR = timedelta(days=366)  # times that are further away stand in the calls
 # Figures of the machine and its moment, by the name of their field.
 _MEASURED = frozenset(
-    ("used_bytes", "held", "free_bytes", "total_bytes", "java", "series", "rate_per_hour", "took_s")
+    (
+        "used_bytes",
+        "usage",
+        "held",  # of explanations
+        "free_bytes",
+        "total_bytes",
+        "java",
+        "series",
+        "rate_per_hour",
+        "took_s",
+    )
 )
 
 

@@ -91,7 +91,7 @@ BODIES = (
         {"streams": ["orders"]},
         {**_REGISTRATION, "callback": "text", "client": "name", "key": "text"},
     ),
-    Body("admin", "PATCH /v1/registrations/<ticket>", {}, _REGISTRATION),
+    Body("admin", "PATCH /v1/registrations/<registration>", {}, _REGISTRATION),
     Body("admin", "POST /v1/registration-groups", {}, {"name": "name"}),
     Body(
         "admin",

@@ -116,10 +116,12 @@ def test_a_registration_is_for_keys_that_may_listen_to_all_its_streams(
     listed = shop.call(key, "GET", "/v1/registrations").json["items"]
     seen = [shop.other] if grants == ("listen:other*",) else []
     assert [item["id"] for item in listed] == seen
-    for ticket in (shop.one, shop.both):
-        path = f"/v1/registrations/{ticket}"
+    for registration in (shop.one, shop.both):
+        path = f"/v1/registrations/{registration}"
         shop.call(key, "GET", path).refused(404, "unknown_registration")
-        denied(shop.call(key, "DELETE", path), MISSING if ticket == shop.one else _first(grants))
+        denied(
+            shop.call(key, "DELETE", path), MISSING if registration == shop.one else _first(grants)
+        )
         for change in ({"type": "x"}, {"endpoint": None}, {"streams": ["otherx1"]}, {}):
             refused = shop.call(key, "PATCH", path, change).refused(403, "forbidden")
             assert refused["position"]["field"] == "streams"
@@ -169,8 +171,8 @@ def test_operators_change_and_end_all_of_it(shop: Shop) -> None:
     hub, zone = shop.zone.hub, f"?zone={shop.zone.name}"
     path = f"/v1/endpoints/{shop.endpoint}{zone}"
     assert hub.operate("PATCH", path, {"enabled": False, "ordered": True}).status == 200
-    for ticket in (shop.one, shop.both):
-        path_of = f"/v1/registrations/{ticket}{zone}"
+    for registration in (shop.one, shop.both):
+        path_of = f"/v1/registrations/{registration}{zone}"
         assert hub.operate("GET", path_of).status == 200
         assert hub.operate("PATCH", path_of, {"type": "x"}).status == 200
         assert hub.operate("DELETE", path_of).status == 204

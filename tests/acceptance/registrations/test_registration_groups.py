@@ -53,15 +53,15 @@ def test_ten_thousand_registrations_are_suspended_by_one_row_and_one_call(
         for name in ("all", "few")
     }
     item = {"streams": ["orders"], "group": "all", "endpoint": endpoint}
-    tickets: list[int] = []
+    registrations: list[int] = []
     for _ in range(MEMBERS // PER_REQUEST):
-        tickets += [one["id"] for one in zone.register(*[item] * PER_REQUEST)]
+        registrations += [one["id"] for one in zone.register(*[item] * PER_REQUEST)]
     zone.register({**item, "suspended": True})
     zone.register(*[{"streams": ["orders"], "group": "few"}] * 10)
     assert hub.call("GET", groups["all"], key=zone.admin).json["registrations"] == MEMBERS + 1
     zone.emit("orders", EVENT)
     [called] = sink.wait(1, path)
-    assert (called.json["sequence"], called.json["registrations"]) == (1, tickets)
+    assert (called.json["sequence"], called.json["registrations"]) == (1, registrations)
     one_row = {"suspensions": 1, "barriers": 1}
     assert suspend(zone, groups["few"], True) == suspend(zone, groups["all"], True) == one_row
     assert suspend(zone, groups["all"], True) == {}, "it is suspended already"
@@ -69,7 +69,7 @@ def test_ten_thousand_registrations_are_suspended_by_one_row_and_one_call(
     assert suspend(zone, groups["all"], False) == one_row
     zone.emit("orders", EVENT)
     [_, called] = sink.wait(2, path)
-    assert (called.json["sequence"], called.json["registrations"]) == (3, tickets)
+    assert (called.json["sequence"], called.json["registrations"]) == (3, registrations)
     found = hub.sql("SELECT sequence FROM deliveries WHERE endpoint_id = %s", endpoint)
     assert sorted(found) == [(1,), (3,)], "0 matches while the group is suspended"
 

@@ -97,7 +97,7 @@ async def test_the_strategy_of_a_stream_changes_during_traffic_and_nothing_is_lo
     hub: LiveHub, orders: LiveZone, sink: Sink
 ) -> None:
     definitions = [{"streams": ["orders"], "attributes": {"n": n % 3}} for n in range(60)]
-    tickets = [one["id"] for one in orders.register(*definitions)]
+    registrations = [one["id"] for one in orders.register(*definitions)]
     endpoint = orders.endpoint(sink.url("/strategy"))
     [called] = orders.register(
         {"streams": ["orders"], "attributes": {"n": 1}, "endpoint": endpoint["id"]}
@@ -119,7 +119,7 @@ async def test_the_strategy_of_a_stream_changes_during_traffic_and_nothing_is_lo
         return any(event in line and expected <= set(line.split()) for line in lines)
 
     async with session(hub, orders.admin) as reader:
-        await reader.listen("orders", registrations=tickets)
+        await reader.listen("orders", registrations=registrations)
         events: list[dict[str, Any]] = []
         for strategy in ("counting", "compile", "auto", "index"):
             orders.emit("orders", {**EVENT, "attributes": {"n": next(counts) % 3}})
@@ -134,7 +134,7 @@ async def test_the_strategy_of_a_stream_changes_during_traffic_and_nothing_is_lo
         events += await reader.events(1)
     for number, event in enumerate(events):
         assert event["registrations"] == [
-            id for at, id in enumerate(tickets) if at % 3 == number % 3
+            id for at, id in enumerate(registrations) if at % 3 == number % 3
         ]
     assert sorted(one.json["sequence"] for one in sink.wait(3, "/strategy")) == [2, 5, 6]
     assert called["endpoint"] == endpoint["id"]

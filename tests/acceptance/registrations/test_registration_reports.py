@@ -114,6 +114,9 @@ def test_a_registration_takes_four_arguments(zone: LiveZone, sink: Sink) -> None
         ({"report": {"who": {"const": []}}}, "invalid_field", {"field": "report.who"}),
         ({"signature": "user"}, "invalid_field", {"field": "signature"}),
         ({"signature": ["user", 5]}, "invalid_field", {"field": "signature.1"}),
+        ({"signature": ["user", "user"]}, "invalid_field", {"field": "signature.1"}),
+        ({"signature": ["u" * 1_025]}, "field_too_long", {"field": "signature.0"}),
+        ({"signature": [str(n) for n in range(1_001)]}, "field_too_long", {"field": "signature"}),
     ],
 )
 def test_an_invalid_field_is_refused_with_its_position(

@@ -88,7 +88,7 @@ def test_the_loss_of_one_node_loses_no_registration(
 
 
 @pytest.mark.req("OIF-05")
-async def test_a_registration_changes_at_one_position_and_ends_by_its_ticket(
+async def test_a_registration_changes_at_one_position_and_ends_by_its_id(
     hub: LiveHub, cluster: LiveZone
 ) -> None:
     """Events go on all the while: each is matched by the old pattern or by the new, never by both
@@ -123,7 +123,9 @@ async def test_a_registration_changes_at_one_position_and_ends_by_its_ticket(
 
 @pytest.mark.req("OIF-05")
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-def test_another_clients_ticket_is_not_found(hub: LiveHub, cluster: LiveZone, method: str) -> None:
+def test_another_clients_registration_is_not_found(
+    hub: LiveHub, cluster: LiveZone, method: str
+) -> None:
     [made] = cluster.register(WANTED)
     stranger = cluster.key("listen:*", client="stranger")
     path = f"/v1/registrations/{made['id']}"

@@ -85,14 +85,14 @@ class Arrivals:
         return [*found[:SHOWN_MAX], f"and {len(found) - SHOWN_MAX} more at the sink"]
 
     def _arrived(self, line: list[Any]) -> None:
-        _, number, at, endpoint, webhook_id, stream, segment, sequence, tickets, *rest = line
+        _, number, at, endpoint, webhook_id, stream, segment, sequence, registrations, *rest = line
         digest, tried_at, wrong = rest
         key = (endpoint, stream, sequence)
         self.count += 1
         self._open[number] = key
         if wrong:
             self.problems.append(f"{key}: {wrong}")
-        first = First(at, tried_at, webhook_id, segment, tuple(tickets), digest)
+        first = First(at, tried_at, webhook_id, segment, tuple(registrations), digest)
         known = self.firsts.setdefault(key, first)
         if known is first:
             self._arrived_first(key, first)

@@ -59,9 +59,9 @@ class ExpectedDeliveries:
         events = found.events[: upto - known]
         self.names[stream] += [name for name, _ in events]
         self.segments[stream] += [shot.segments[segment].uuid for _, segment in events]
-        for (endpoint, sequence), tickets in expected_rows.items():
+        for (endpoint, sequence), registrations in expected_rows.items():
             if sequence <= upto:
-                self.expected[endpoint, stream, sequence] = tuple(tickets)
+                self.expected[endpoint, stream, sequence] = tuple(registrations)
         return shorten(problems)
 
     def _expected_rows(self, stream: str, found: StreamShot, versions: list[Version]) -> Expected:
@@ -74,8 +74,8 @@ class ExpectedDeliveries:
         events = remainders(name for name, _ in found.events)
         expected_rows = expected(versions, stream, first, events)
         return {
-            key: tickets
-            for key, tickets in expected_rows.items()
+            key: registrations
+            for key, registrations in expected_rows.items()
             if key[1] <= upto or (key[1] == upto + 1 and key[0] <= endpoint)
         }
 
@@ -96,12 +96,12 @@ def rows_wrong(
             gap = f"{row.gap_first} to {row.sequence}"
             problems.append(f"{stream}: endpoint {row.endpoint} has a gap notice from {gap}")
             continue
-        tickets = expected_rows.get((row.endpoint, row.sequence))
+        registrations = expected_rows.get((row.endpoint, row.sequence))
         at = f"{stream} {row.sequence} to endpoint {row.endpoint}"
-        if tickets is None:
+        if registrations is None:
             problems.append(f"{at}: no registration matches it, or it is after the checkpoint")
-        elif tickets != row.registrations:
-            problems.append(f"{at}: for {row.registrations} instead of {tickets}")
+        elif registrations != row.registrations:
+            problems.append(f"{at}: for {row.registrations} instead of {registrations}")
         problems += _place_wrong(at, row, segments)
     missing = expected_rows.keys() - counts.keys()
     problems += [f"{stream} {sequence} to endpoint {endpoint}: no delivery, though it was matched"

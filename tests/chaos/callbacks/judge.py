@@ -120,13 +120,13 @@ class CallbackJudge:
         for key in [key for key in self._unjudged if key[2] <= known.get(key[1], 0)]:
             endpoint, stream, sequence = key
             first = arrivals.firsts[key]
-            tickets = self.expected.expected.get(
+            registrations = self.expected.expected.get(
                 (self._endpoints.get(endpoint, 0), stream, sequence)
             )
-            if tickets is None:
+            if registrations is None:
                 problems.append(f"{stream} {sequence} reached {endpoint}, which did not ask for it")
-            elif tickets != first.registrations:
-                problems.append(f"{key} came for {first.registrations} instead of {tickets}")
+            elif registrations != first.registrations:
+                problems.append(f"{key} came for {first.registrations} instead of {registrations}")
             elif self.expected.segments[stream][sequence - 1] != first.segment:
                 problems.append(f"{key} came with the segment {first.segment}")
             del self._unjudged[key]

@@ -63,8 +63,8 @@ def expected(
         end = last if until is None else min(until, last)
         for sequence in range(begin, end + 1):
             if events[sequence - first] in version.expected_rows:
-                tickets = found.setdefault((version.endpoint, sequence), [])
-                tickets.append(version.registration)
-    for tickets in found.values():
-        tickets.sort()
+                registrations = found.setdefault((version.endpoint, sequence), [])
+                registrations.append(version.registration)
+    for registrations in found.values():
+        registrations.sort()
     return found

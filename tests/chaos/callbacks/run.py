@@ -66,7 +66,9 @@ def summary_of(
         "matched": len(matched),
         "matched_per_s": round(len(matched) / loaded_s, 1),
         "expected": len(expected),
-        "for_several_registrations": sum(len(tickets) > 1 for tickets in expected.values()),
+        "for_several_registrations": sum(
+            len(registrations) > 1 for registrations in expected.values()
+        ),
         "delivered": len(world.arrivals.taken),
         "arrivals": world.arrivals.count,
         "repeats": world.arrivals.repeats,

@@ -47,12 +47,12 @@ DELIVERED: LiteralString = (
 
 
 class Scene(NamedTuple):
-    """A hub with streams, endpoints and registrations: `tickets` by stream and device."""
+    """A hub with streams, endpoints and registrations: `registrations` by stream and device."""
 
     hub: HubUnderTest
     http: aiohttp.ClientSession
     flows: list[Flow]
-    tickets: dict[tuple[str, int], tuple[int, int]]  # endpoint, registration
+    registrations: dict[tuple[str, int], tuple[int, int]]  # endpoint, registration
     events: int  # of each stream
 
 
@@ -132,7 +132,7 @@ async def register(
     http: aiohttp.ClientSession, url: str, endpoints: list[int]
 ) -> dict[tuple[str, int], tuple[int, int]]:
     """Create one registration per stream and requested device."""
-    tickets: dict[tuple[str, int], tuple[int, int]] = {}
+    registrations: dict[tuple[str, int], tuple[int, int]] = {}
     for stream in STREAMS:
         for first in range(0, ASKED, 500):
             devices = range(first, min(first + 500, ASKED))
@@ -146,8 +146,8 @@ async def register(
             ]
             made = await ask(http, "POST", f"{url}/v1/registrations", requested)
             for device, item in zip(devices, made["items"], strict=True):
-                tickets[stream, device] = endpoints[device % len(endpoints)], item["id"]
-    return tickets
+                registrations[stream, device] = endpoints[device % len(endpoints)], item["id"]
+    return registrations
 
 
 async def flow(scene: Scene, clock: Clock) -> None:
@@ -213,8 +213,8 @@ def doubled_or_missed(scene: Scene) -> list[str]:
         for sequence, number in enumerate(flow.numbers, 1):
             device = device_of(number)
             if device < ASKED:
-                endpoint, ticket = scene.tickets[flow.stream, device]
-                expected[flow.stream, sequence] = endpoint, [ticket]
+                endpoint, registration = scene.registrations[flow.stream, device]
+                expected[flow.stream, sequence] = endpoint, [registration]
     found: dict[tuple[str, int], tuple[int, list[int]]] = {}
     problems: list[str] = []
     with scene.hub.connect_plainly() as connection:

@@ -119,8 +119,8 @@ async def judged(scene: Scene, found: Sequence[Found]) -> list[str]:
     expected_rows = expected_keys(versions, scene)
     problems += sink_wrong(expected_rows, scene.arrivals)
     shot = await asyncio.to_thread(shoot, scene.hub, {STREAM: 0})
-    by_id = {(scene.endpoints[name], sequence): tickets
-             for (name, _, sequence), tickets in expected_rows.items()}  # fmt: skip
+    by_id = {(scene.endpoints[name], sequence): registrations
+             for (name, _, sequence), registrations in expected_rows.items()}  # fmt: skip
     problems += shorten(rows_wrong(STREAM, by_id, shot.streams[STREAM].rows, shot.segments))
     return problems + scene.arrivals.taken_problems()
 
@@ -132,9 +132,9 @@ def sink_wrong(expected_rows: dict[Key, list[int]], arrivals: Arrivals) -> list[
         f"{key} was not asked for" for key in arrivals.firsts.keys() - expected_rows.keys()
     ]
     problems += [
-        f"{key} came for {arrivals.firsts[key].registrations} instead of {tickets}"
-        for key, tickets in expected_rows.items()
-        if key in arrivals.firsts and arrivals.firsts[key].registrations != tuple(tickets)
+        f"{key} came for {arrivals.firsts[key].registrations} instead of {registrations}"
+        for key, registrations in expected_rows.items()
+        if key in arrivals.firsts and arrivals.firsts[key].registrations != tuple(registrations)
     ]
     return shorten(problems)
 

@@ -208,8 +208,10 @@ def expected_keys(versions: Sequence[Version], scene: Scene) -> dict[Key, list[i
     end = max((version.bounds[STREAM][1] or 0 for version in versions), default=0)
     events = scene.flow.events[begin:end]
     return {
-        (names[endpoint], STREAM, sequence): tickets
-        for (endpoint, sequence), tickets in expected(versions, STREAM, begin + 1, events).items()
+        (names[endpoint], STREAM, sequence): registrations
+        for (endpoint, sequence), registrations in expected(
+            versions, STREAM, begin + 1, events
+        ).items()
     }
 
 

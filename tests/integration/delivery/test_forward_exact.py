@@ -40,11 +40,11 @@ def expected_deliveries(world: World, stream_id: int) -> ExpectedDeliveries:
     found: dict[tuple[int, int], list[int]] = {}
     for sequence, payload in events:
         its_type = decode(payload).type
-        for ticket, endpoint, type, since, until in versions:
+        for registration, endpoint, type, since, until in versions:
             inside = since < sequence and (until is None or sequence <= until)
             if inside and type in (None, its_type):
-                found.setdefault((sequence, endpoint), []).append(ticket)
-    return [(*key, sorted(tickets)) for key, tickets in sorted(found.items())]
+                found.setdefault((sequence, endpoint), []).append(registration)
+    return [(*key, sorted(registrations)) for key, registrations in sorted(found.items())]
 
 
 def change_at_random(world: World, stream_id: int, done: threading.Event) -> None:
@@ -99,15 +99,15 @@ def test_registrations_are_added_without_a_rebuild(world: World, start: Start) -
     """
     stream_id = world.stream()
     [endpoint] = world.endpoints()
-    tickets = world.register(stream_id, [endpoint])
+    registrations = world.register(stream_id, [endpoint])
     running = start()
     loaded = f"reason=lease strategy=auto stream={stream_id} "
     eventually(lambda: loaded in running.log(), "the matcher is there")
     expected: ExpectedDeliveries = []
     for sequence in range(1, 21):
         world.emit(stream_id, "a")
-        expected.append((sequence, endpoint, tickets[:]))
-        tickets += world.register(stream_id, [endpoint])
+        expected.append((sequence, endpoint, registrations[:]))
+        registrations += world.register(stream_id, [endpoint])
     eventually(lambda: world.deliveries(stream_id) == expected, "each from the next event on")
     lines = [line for line in running.log().splitlines() if f"stream={stream_id} " in f"{line} "]
     loads = [line for line in lines if "interest_loaded" in line]

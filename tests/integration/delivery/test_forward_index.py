@@ -50,7 +50,7 @@ def connection(world: World) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def tickets(interest: CallbackMatcher, sequence: int, endpoint: int) -> list[int]:
+def matched(interest: CallbackMatcher, sequence: int, endpoint: int) -> list[int]:
     return interest.match(EVENT, sequence).endpoints.get(endpoint, [])
 
 
@@ -91,11 +91,11 @@ async def test_only_changes_since_the_build_are_loaded_also_of_an_open_transacti
 
     interest = await opened(interests, stream_id, 1)
     assert interest.sizes == (4, 1, 1)
-    assert tickets(interest, 2, endpoint) == [id for id in sorted(made) if id not in (gone, ends)]
+    assert matched(interest, 2, endpoint) == [id for id in sorted(made) if id not in (gone, ends)]
     world.suspend(group, [stream_id], resume=True)
     world.emit(stream_id, "a")
     await interests.current(Lease(stream_id, 1))
-    assert tickets(interest, 2, endpoint) == [
+    assert matched(interest, 2, endpoint) == [
         id for id in sorted([*made, *asleep]) if id not in (gone, ends)
     ]
 
@@ -119,12 +119,12 @@ async def test_a_newer_index_includes_changes_made_during_its_build(
     await interests.current(Lease(stream_id, 1))
     await interests.take_indexes()
     assert interest.sizes == (5, 1, 1)
-    assert tickets(interest, 2, endpoint) == first[1:] + new
+    assert matched(interest, 2, endpoint) == first[1:] + new
     place(world, stream_id, 1)
     build_stream(connection, tmp_path, stream_id)
     await interests.take_indexes()
     assert interest.sizes == (5, 0, 0)
-    assert tickets(interest, 2, endpoint) == first[1:] + new
+    assert matched(interest, 2, endpoint) == first[1:] + new
     assert await opened(interests, stream_id, 1) is interest
     # an older one, put back from a backup of the folder
     epochs = sorted(index_root(tmp_path, stream_id).glob("epoch-*/manifest.json"))
@@ -132,7 +132,7 @@ async def test_a_newer_index_includes_changes_made_during_its_build(
     before = refused("older")
     await interests.take_indexes()
     assert refused("older") == before + 1
-    assert tickets(interest, 2, endpoint) == first[1:] + new
+    assert matched(interest, 2, endpoint) == first[1:] + new
 
 
 async def test_another_strategy_loads_memory_and_an_indexed_one_reopens_the_index(
@@ -149,7 +149,7 @@ async def test_another_strategy_loads_memory_and_an_indexed_one_reopens_the_inde
         await interests.take_indexes()
         interest = await interests.current(Lease(stream_id, 1))
         assert (interest.matching.strategy, interest.sizes) == (strategy, sizes)
-        assert tickets(interest, 1, endpoint) == made
+        assert matched(interest, 1, endpoint) == made
 
 
 # --- unusable indexes ---
@@ -176,7 +176,7 @@ async def test_an_unusable_index_is_refused_and_the_tables_are_read(
         interest = await opened(interests, stream_id, epoch=lease)
         assert interest.sizes == (0, 3, 0)
         assert refused(reason) == before + 1
-        assert tickets(interest, 1, endpoint) == made
+        assert matched(interest, 1, endpoint) == made
         interests.close(Lease(stream_id, lease))
 
     manifest = build_stream(connection, tmp_path, stream_id)

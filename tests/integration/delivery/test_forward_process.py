@@ -210,7 +210,7 @@ def test_a_fan_out_delays_neither_its_own_stream_nor_another(world: World, start
     everybody = world.endpoints(count)
     world.register(wide, everybody, "wide")
     [narrow] = world.endpoints()
-    [ticket] = world.register(wide, [narrow], "narrow")
+    [registration] = world.register(wide, [narrow], "narrow")
     [beside] = world.register(other, [narrow])
     world.sql(HELD.format(endpoint=everybody[-1]))
     world.sql("SELECT pg_advisory_lock(1)")
@@ -220,7 +220,7 @@ def test_a_fan_out_delays_neither_its_own_stream_nor_another(world: World, start
     next_one = "SELECT endpoint_id, registrations FROM deliveries WHERE stream_id = %s" \
                " AND sequence = 2 AND endpoint_id = %s"  # fmt: skip
     eventually(
-        lambda: world.sql(next_one, wide, narrow) == [(narrow, [ticket])],
+        lambda: world.sql(next_one, wide, narrow) == [(narrow, [registration])],
         "the stream's next event",
         timeout_s=60,
     )
@@ -242,8 +242,8 @@ def test_25_000_registrations_of_an_endpoint_give_one_delivery_and_do_not_stop_t
     stream_id, other = world.stream(), world.stream()
     many, one = world.endpoints(2)
     count = limits.REGISTRATIONS_PER_STATEMENT_MAX + 5_000
-    tickets = world.register(stream_id, [many] * count, "a")
-    [ticket] = world.register(stream_id, [one], "a")
+    registrations = world.register(stream_id, [many] * count, "a")
+    [registration] = world.register(stream_id, [one], "a")
     world.register(other, [one])
     world.emit(stream_id, *["a"] * 60)
     start()
@@ -256,8 +256,8 @@ def test_25_000_registrations_of_an_endpoint_give_one_delivery_and_do_not_stop_t
     named = (
         "SELECT DISTINCT registrations FROM deliveries WHERE stream_id = %s AND endpoint_id = %s"
     )
-    assert world.sql(named, stream_id, one) == [([ticket],)]
-    assert world.sql(named, stream_id, many) == [(tickets,)]
+    assert world.sql(named, stream_id, one) == [([registration],)]
+    assert world.sql(named, stream_id, many) == [(registrations,)]
 
 
 def test_kill_between_the_batches_of_an_event(world: World, start: Start) -> None:

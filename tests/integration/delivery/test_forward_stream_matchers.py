@@ -29,9 +29,11 @@ async def test_a_change_applies_without_a_notification(
     await interests.open(lease, 0)
     assert (await interests.current(lease)).match(EVENT, 1).endpoints == {}
     for _ in range(10):  # no NOTIFY is sent, and heads are polled four times a second
-        [ticket] = world.register(stream_id, [endpoint], "a")
-        assert (await interests.current(lease)).match(EVENT, 1).endpoints == {endpoint: [ticket]}
-        world.change(ticket, stream_id, None)
+        [registration] = world.register(stream_id, [endpoint], "a")
+        assert (await interests.current(lease)).match(EVENT, 1).endpoints == {
+            endpoint: [registration]
+        }
+        world.change(registration, stream_id, None)
         assert (await interests.current(lease)).match(EVENT, 1).endpoints == {}
 
 
@@ -40,15 +42,15 @@ async def test_an_ended_version_stays_until_the_stream_has_passed_its_end(
 ) -> None:
     stream_id = world.stream()
     [endpoint] = world.endpoints()
-    [ticket] = world.register(stream_id, [endpoint], "a")
+    [registration] = world.register(stream_id, [endpoint], "a")
     world.emit(stream_id, "a", "a")
-    world.change(ticket, stream_id, None)
+    world.change(registration, stream_id, None)
     world.emit(stream_id, "a")
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
     interest = await interests.current(lease)
     matches = [interest.match(EVENT, sequence).endpoints for sequence in (1, 2, 3)]
-    assert matches == [{endpoint: [ticket]}, {endpoint: [ticket]}, {}]
+    assert matches == [{endpoint: [registration]}, {endpoint: [registration]}, {}]
     interest.advance(1)
     assert len(interest) == 1
     interest.advance(2)
@@ -61,11 +63,11 @@ async def test_a_gap_in_system_reloads_the_tables(world: World, interests: Strea
     lease = Lease(stream_id, 1)
     await interests.open(lease, 0)
     before = await interests.current(lease)
-    [ticket] = world.register(stream_id, [endpoint], "a")
+    [registration] = world.register(stream_id, [endpoint], "a")
     interests._on_change(None)
     after = await interests.current(lease)
     assert after is not before
-    assert after.match(EVENT, 1).endpoints == {endpoint: [ticket]}
+    assert after.match(EVENT, 1).endpoints == {endpoint: [registration]}
     assert await interests.current(lease) is after
 
 
@@ -76,26 +78,26 @@ async def test_changes_during_a_load_are_not_lost(world: World, interests: Strea
     lease = Lease(stream_id, 1)
     opening = asyncio.create_task(interests.open(lease, 0))
     [endpoint] = world.endpoints()
-    tickets: list[int] = []
+    registrations: list[int] = []
     while not opening.done():
-        tickets += await asyncio.to_thread(world.register, stream_id, [endpoint], "a")
+        registrations += await asyncio.to_thread(world.register, stream_id, [endpoint], "a")
     matches = (await interests.current(lease)).match(EVENT, 1).endpoints
-    assert tickets
-    assert matches[endpoint] == tickets
+    assert registrations
+    assert matches[endpoint] == registrations
     assert len(matches) == 3_001
 
 
 def long_filters(world: World, on: int, endpoints: list[int], name: str) -> list[int]:
     """Create registrations of a group whose filters take at least COMPILED_S."""
-    tickets = world.register(on, endpoints, "a", world.group())
-    for ticket in tickets:
-        tests = " ".join(f"(> {name}_{at:03} {ticket})" for at in range(320))
+    registrations = world.register(on, endpoints, "a", world.group())
+    for registration in registrations:
+        tests = " ".join(f"(> {name}_{at:03} {registration})" for at in range(320))
         world.sql(
             "UPDATE registration_versions SET language = 'predicate', filter = %s"
             " WHERE registration_id = %s",
-            *(f'"(or (= @type \\"a\\") (and {tests}))"', ticket),
+            *(f'"(or (= @type \\"a\\") (and {tests}))"', registration),
         )
-    return tickets
+    return registrations
 
 
 async def test_slow_filters_delay_no_other_stream(
@@ -109,7 +111,7 @@ async def test_slow_filters_delay_no_other_stream(
     for lease in (slow, quick):
         await interests.open(lease, 0)
     endpoints = world.endpoints(FILTERS + 1)
-    tickets = long_filters(world, slow.stream_id, endpoints[:-1], "number")
+    registrations = long_filters(world, slow.stream_id, endpoints[:-1], "number")
     world.register(quick.stream_id, endpoints[-1:], "a")
     applying = asyncio.create_task(interests.current(slow))
     matches = (await interests.current(quick)).match(EVENT, 1).endpoints
@@ -117,12 +119,12 @@ async def test_slow_filters_delay_no_other_stream(
     assert interests._entries[slow].changes, "who has nothing to do with it does not wait"
     assert sorted((await applying).match(EVENT, 1).endpoints) == endpoints[:-1]
 
-    tickets = long_filters(world, slow.stream_id, endpoints[:-1], "amount")
+    registrations = long_filters(world, slow.stream_id, endpoints[:-1], "amount")
     log, feed = interests._log, interests._feed
-    async with RegistrationMatcher.open(log, feed, tickets, slow.stream_id) as listened:
+    async with RegistrationMatcher.open(log, feed, registrations, slow.stream_id) as listened:
         await listened.catch_up(0)
         event = StoredEvent("", 1, DEFAULT_MASK, 0, encode(EVENT))
-        assert listened.matching(event).ids == tickets
+        assert listened.matching(event).ids == registrations
 
 
 async def test_a_group_is_known_with_the_first_of_its_registrations(

@@ -122,7 +122,7 @@ async def test_acknowledged_registrations_are_always_in_it(
 ) -> None:
     small.setattr(limits, "CLOSURE_REBUILD_S", 0.0)
     random = Random(4)
-    there: dict[int, int] = {}  # tickets, by device
+    there: dict[int, int] = {}  # registrations, by device
     exact = 0
 
     async def ask(current: Callable[[], Any]) -> None:

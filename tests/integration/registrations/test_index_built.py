@@ -37,8 +37,8 @@ def change_some(world: World, stream_id: int, endpoint: int, seed: int) -> None:
     chance = random.Random(seed)
     live = world.register(stream_id, [endpoint] * 20, "a")
     live += world.register(stream_id, [endpoint] * 20)
-    for ticket in chance.sample(live, 15):
-        world.change(ticket, stream_id, chance.choice(("a", "b", None)))
+    for registration in chance.sample(live, 15):
+        world.change(registration, stream_id, chance.choice(("a", "b", None)))
         if chance.random() < 0.3:
             world.emit(stream_id, "a")
 
@@ -88,12 +88,12 @@ def test_the_size_of_a_shard_is_bounded(
         return [len(columns.ids) for columns in open_epoch(root).columns]
 
     root = index_root(tmp_path, stream_id)
-    tickets = world.register(stream_id, [endpoint] * 10, "a")
+    registrations = world.register(stream_id, [endpoint] * 10, "a")
     assert sizes() == [10]
-    tickets += world.register(stream_id, [endpoint] * 45, "b")
+    registrations += world.register(stream_id, [endpoint] * 45, "b")
     assert sorted(sizes()) == [15, 20, 20]
-    for ticket in tickets:
-        world.change(ticket, stream_id, None)
+    for registration in registrations:
+        world.change(registration, stream_id, None)
     place(world, stream_id, 1)
     wrong = world.register(stream_id, [endpoint] * 30, "c")
     assert sorted(sizes()) == [10, 20], "what remains of several is merged"
@@ -117,14 +117,14 @@ def test_a_verification_names_the_faulty_registrations(
     world.register(stream_id, [endpoint])
     assert verify_stream(connection, tmp_path, stream_id) == [], "the tables changed since"
     alter = "UPDATE registration_versions SET filter = %s, endpoint_id = %s"
-    for filter, url, ticket in (
+    for filter, url, registration in (
         ('{"type": "z"}', endpoint, one),
         ('{"type": "a"}', None, three),
     ):
-        world.sql(f"{alter} WHERE registration_id = %s", filter, url, ticket)
+        world.sql(f"{alter} WHERE registration_id = %s", filter, url, registration)
         [line] = verify_stream(connection, tmp_path, stream_id)
-        assert line.startswith(f"Registration {ticket} ")
-        world.sql(f"{alter} WHERE registration_id = %s", '{"type": "a"}', endpoint, ticket)
+        assert line.startswith(f"Registration {registration} ")
+        world.sql(f"{alter} WHERE registration_id = %s", '{"type": "a"}', endpoint, registration)
     root = index_root(tmp_path, stream_id)
     build(root, [], _plan_of(root))
     found = verify_stream(connection, tmp_path, stream_id)
@@ -155,19 +155,19 @@ def test_an_index_is_due_when_enough_has_changed(
     world.register(stream_id, [endpoint] * 9)
     place(world, stream_id, 0)
     assert (state().epoch, state().changed_since, state().due) == (None, 9, False)
-    [ticket] = world.register(stream_id, [endpoint])
+    [registration] = world.register(stream_id, [endpoint])
     assert (state().changed_since, state().due) == (10, True)
     build_stream(connection, tmp_path, stream_id)
     assert state()[:3] == (1, 10, 10)
     assert (state().changed_since, state().due) == (0, False)
-    world.change(ticket, stream_id, "b")  # one ends, one starts
+    world.change(registration, stream_id, "b")  # one ends, one starts
     world.register(stream_id, [endpoint])
     assert (state().changed_since, state().due) == (3, False)
     world.register(stream_id, [endpoint])
     assert state().due
     assert (state().built_at or 0) > 1_700_000_000_000_000
-    [ticket] = world.register(stream_id, [endpoint] * 3)[:1]
-    world.change(ticket, stream_id, None)
+    [registration] = world.register(stream_id, [endpoint] * 3)[:1]
+    world.change(registration, stream_id, None)
     assert state().changed_since == 7, "one that started and ended since counts once"
     bounded = state_of(connection, tmp_path, stream_id, exact=False)
     assert (bounded.changed_since, bounded.due) == (4, True)

@@ -101,7 +101,7 @@ def test_an_index_built_from_an_export_equals_the_hubs_own(
     stream_id = world.stream()
     endpoints = world.endpoints(5)
     world.register(stream_id, endpoints * 4, "a")
-    [ticket] = world.register(stream_id, endpoints[:1])
+    [registration] = world.register(stream_id, endpoints[:1])
     world.emit(stream_id, "a", "b")
     place(world, stream_id, 1)
     made = Elsewhere(world, stream_id, tmp_path)
@@ -113,7 +113,7 @@ def test_an_index_built_from_an_export_equals_the_hubs_own(
     assert files(one, published.epoch) == files(other, local.epoch)
     assert published[:5] == local[:5]
     assert {**local.facts, "xmin": 0} == {**read_manifest(one).facts, "xmin": 0}
-    world.change(ticket, stream_id, "b")
+    world.change(registration, stream_id, "b")
     assert verify_stream(connection, tmp_path / "one", stream_id) == []
     two = made.shards(2)
     again = publish_stream(connection, tmp_path / "one", two)
@@ -163,7 +163,7 @@ def test_spark_is_not_used_for_few_filters(
 ) -> None:
     stream_id = world.stream(matching="index")
     [endpoint] = world.endpoints()
-    tickets = world.register(stream_id, [endpoint] * 20, "a")
+    registrations = world.register(stream_id, [endpoint] * 20, "a")
     place(world, stream_id, 0)
 
     def built(engine: str, spark_from: int) -> str:
@@ -179,7 +179,7 @@ def test_spark_is_not_used_for_few_filters(
     assert built("spark", 21) == ""
     assert built("auto", 20) == ""
     assert built("auto", 21) == "built locally: 20 registrations; Spark pays off from 21"
-    world.change(tickets[0], stream_id, "b")
+    world.change(registrations[0], stream_id, "b")
     reason = "built locally: 2 versions changed since epoch 1; Spark pays off from 3"
     assert built("auto", 3) == reason
     assert built("local", 1) == "built locally: 0 versions changed since epoch 2; as requested"

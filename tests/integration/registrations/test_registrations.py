@@ -208,7 +208,7 @@ def test_an_ended_registration_is_not_found_and_its_version_ends() -> None:
 
 
 @pytest.mark.req("OIF-05")
-def test_another_clients_ticket_is_not_found() -> None:
+def test_another_clients_registration_is_not_found() -> None:
     manager = world()
     theirs = made(caller_with("listen:*", client_name="them"), ORDER)
     mine = caller_with("listen:*", client_name="me")

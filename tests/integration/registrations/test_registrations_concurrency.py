@@ -107,8 +107,8 @@ def test_a_snapshot_with_an_event_above_a_barrier_has_the_change(
 
     with observer, repeating(emitting(zone, "orders"), emitting(zone, "orders", 1), observe):
         for number in range(30):
-            ticket = register(zone, NEW, number % 2)["id"]
-            path = f"/v1/registrations/{ticket}"
+            registration = register(zone, NEW, number % 2)["id"]
+            path = f"/v1/registrations/{registration}"
             assert call(zone, "PATCH", path, {"type": f"t{number}"}, 1).status == 200
             assert number % 3 or call(zone, "DELETE", path).status == 204
     bounds = hub.sql(_BOUNDS, stream)
@@ -144,8 +144,8 @@ def test_an_answer_has_the_position_after_which_events_match(zone: LiveZone) -> 
 def test_concurrent_changes_of_one_registration_form_a_chain(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     zone.create_stream("returns")
-    ticket = register(zone, NEW)["id"]
-    path = f"/v1/registrations/{ticket}"
+    registration = register(zone, NEW)["id"]
+    path = f"/v1/registrations/{registration}"
 
     def change(number: int) -> int:
         streams = [["orders"], ["returns"], ["returns", "orders"]][number % 3]
@@ -165,7 +165,7 @@ def test_concurrent_changes_of_one_registration_form_a_chain(hub: LiveHub, zone:
     rows = hub.sql(
         "SELECT number, from_barrier, until_barrier FROM registration_versions"
         " WHERE registration_id = %s ORDER BY number",
-        ticket,
+        registration,
     )
     assert [row[0] for row in rows] == list(range(1, 42))
     assert [row[2] for row in rows[:-1]] == [row[1] for row in rows[1:]]
@@ -177,7 +177,7 @@ def test_concurrent_changes_of_one_registration_form_a_chain(hub: LiveHub, zone:
                 "SELECT b.sequences[array_position(b.streams, %s)] FROM registration_versions v"
                 " JOIN barriers b ON b.id = v.from_barrier WHERE v.registration_id = %s"
                 " AND array_position(b.streams, %s) IS NOT NULL ORDER BY v.number",
-                *(stream, ticket, stream),
+                *(stream, registration, stream),
             )
         ]
         assert places == sorted(places)
@@ -191,25 +191,25 @@ def test_concurrent_requests_of_all_kinds_do_not_deadlock_and_are_consistent(
     for name in names:
         zone.create_stream(name)
     endpoint = call(zone, "POST", "/v1/endpoints", {"url": "https://a.example/"}).json["id"]
-    tickets = [item["id"] for item in register(zone, [NEW] * 20)["items"]]
+    registrations = [item["id"] for item in register(zone, [NEW] * 20)["items"]]
 
     def act(number: int) -> int:
         dice = random.Random(number)
-        web, ticket = dice.randrange(2), dice.choice(tickets)
+        web, registration = dice.randrange(2), dice.choice(registrations)
         streams = dice.sample(names, dice.randint(1, 4))
         body: Any = {"streams": streams, "attributes": {"n": number}}
         match dice.randrange(8):
             case 0 | 1:
                 kind = dice.choice(({"endpoint": endpoint}, {"callback": "https://b.example/"}))
-                tickets.append(register(zone, {**body, **kind}, web)["id"])
+                registrations.append(register(zone, {**body, **kind}, web)["id"])
                 return 201
             case 2:
-                tickets.extend(it["id"] for it in register(zone, [body] * 20, web)["items"])
+                registrations.extend(it["id"] for it in register(zone, [body] * 20, web)["items"])
                 return 201
             case 3 | 4:
-                return call(zone, "PATCH", f"/v1/registrations/{ticket}", body, web).status
+                return call(zone, "PATCH", f"/v1/registrations/{registration}", body, web).status
             case 5:
-                return call(zone, "DELETE", f"/v1/registrations/{ticket}", web=web).status
+                return call(zone, "DELETE", f"/v1/registrations/{registration}", web=web).status
             case 6:
                 return call(zone, "PUT", f"/v1/streams/new-{number}", {}, web).status
         change = {"ordered": dice.random() < 0.5}

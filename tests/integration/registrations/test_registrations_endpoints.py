@@ -126,11 +126,11 @@ def test_an_endpoint_is_changed_disabled_and_enabled() -> None:
 def test_an_endpoint_in_use_is_not_deleted() -> None:
     manager = world()
     found = new_endpoint(manager)
-    ticket = made(manager, {**ORDER, "endpoint": found["id"]})
+    registration = made(manager, {**ORDER, "endpoint": found["id"]})
     path = f"/v1/endpoints/{found['id']}"
     refused(manager.delete(path), 409, "endpoint_in_use")
-    assert ticket["callback"] == URL
-    changed = manager.patch(f"/v1/registrations/{ticket['id']}", {"endpoint": None}).json()
+    assert registration["callback"] == URL
+    changed = manager.patch(f"/v1/registrations/{registration['id']}", {"endpoint": None}).json()
     assert (changed["endpoint"], changed["callback"], changed["version"]) == (None, None, 2)
     assert manager.delete(path).status_code == 204
     assert announced(1)[0][0] == "endpoint.deleted"
@@ -138,7 +138,9 @@ def test_an_endpoint_in_use_is_not_deleted() -> None:
         refused(answer, 404, "unknown_endpoint")
     assert manager.get("/v1/endpoints").json()["items"] == []
     for body in ({"endpoint": found["id"]},):
-        refused(manager.patch(f"/v1/registrations/{ticket['id']}", body), 404, "unknown_endpoint")
+        refused(
+            manager.patch(f"/v1/registrations/{registration['id']}", body), 404, "unknown_endpoint"
+        )
     again = made(manager, {**ORDER, "callback": URL})
     assert again["endpoint"] != found["id"]
 
@@ -154,8 +156,8 @@ def test_an_endpoint_belongs_to_its_client() -> None:
     body = {**ORDER, "endpoint": theirs["id"]}
     refused(mine.post("/v1/registrations", body), 404, "unknown_endpoint")
     refused(manager.post("/v1/registrations", body), 404, "unknown_endpoint")
-    ticket = made(manager, {**body, "client": "them"})
-    assert them.get(f"/v1/registrations/{ticket['id']}").json()["client"] == "them"
+    registration = made(manager, {**body, "client": "them"})
+    assert them.get(f"/v1/registrations/{registration['id']}").json()["client"] == "them"
     refused(mine.post("/v1/endpoints", {"url": URL, "client": "them"}), 403, "forbidden")
     assert new_endpoint(manager, client="them")["client"] == "them"
     assert len(manager.get("/v1/endpoints?client=them").json()["items"]) == 2
@@ -178,7 +180,7 @@ def test_deleting_a_client_ends_all_its_resources_at_once() -> None:
     manager = world()
     leaving = caller_with("listen:*", client_name="leaving")
     body = {**ORDER, "callback": "https://a.example/"}
-    tickets = [item["id"] for item in made(leaving, [body] * 5)["items"]]
+    registrations = [item["id"] for item in made(leaving, [body] * 5)["items"]]
     made(leaving, {"streams": ["returns", "orders"]})
     kept = made(manager, ORDER)
     assert manager.delete("/v1/clients/leaving").status_code == 204
@@ -199,7 +201,7 @@ def test_deleting_a_client_ends_all_its_resources_at_once() -> None:
     refused(manager.get("/v1/clients/leaving"), 404, "not_found")
     refused(manager.delete("/v1/clients/leaving"), 404, "not_found")
     refused(manager.get("/v1/registrations?client=leaving"), 404, "not_found")
-    refused(manager.get(f"/v1/registrations/{tickets[0]}"), 404, "unknown_registration")
+    refused(manager.get(f"/v1/registrations/{registrations[0]}"), 404, "unknown_registration")
     assert manager.get("/v1/registrations").json()["items"] == [kept]
     assert manager.get("/v1/endpoints").json()["items"] == []
     names = [item["name"] for item in manager.get("/v1/clients").json()["items"]]

@@ -130,19 +130,19 @@ def test_groups_count_their_registrations_after_every_kind_of_change(
         assert [(row[1], row[3]) for row in found] == [(row[2], row[4]) for row in found]
         assert [row[1] for row in found] == [one, two]
 
-    def patch(ticket: dict[str, Any], **fields: Any) -> None:
-        path = f"/v1/registrations/{ticket['id']}"
+    def patch(registration: dict[str, Any], **fields: Any) -> None:
+        path = f"/v1/registrations/{registration['id']}"
         assert hub.call("PATCH", path, fields, key=zone.admin).status == 200
 
     in_one = {"streams": ["a"], "group": "one"}
-    tickets = zone.register(in_one, {**in_one, "streams": ["a", "b"]}, {"streams": ["a"]})
+    registrations = zone.register(in_one, {**in_one, "streams": ["a", "b"]}, {"streams": ["a"]})
     right(2, 0)
-    patch(tickets[0], streams=["b"])
-    patch(tickets[1], group="two")
-    patch(tickets[2], group="two", suspended=True)
+    patch(registrations[0], streams=["b"])
+    patch(registrations[1], group="two")
+    patch(registrations[2], group="two", suspended=True)
     right(1, 2)
-    hub.call("DELETE", f"/v1/registrations/{tickets[1]['id']}", key=zone.admin)
-    patch(tickets[0], group=None)
+    hub.call("DELETE", f"/v1/registrations/{registrations[1]['id']}", key=zone.admin)
+    patch(registrations[0], group=None)
     right(0, 1)
     line = {"op": "create", "streams": ["a", "b"], "group": "one"}
     sent(zone, [{**line, "key": str(number)} for number in range(5)])

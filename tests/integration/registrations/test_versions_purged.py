@@ -43,9 +43,9 @@ def age(world: World) -> None:
               limits.VERSIONS_RETAINED_S + 60)  # fmt: skip
 
 
-def versions(world: World, *tickets: int) -> int:
+def versions(world: World, *registrations: int) -> int:
     query = "SELECT count(*) FROM registration_versions WHERE registration_id = ANY (%s)"
-    return int(world.sql(query, list(tickets))[0][0])
+    return int(world.sql(query, list(registrations))[0][0])
 
 
 def drop(world: World, stream_id: int, tier: str = "dropped") -> None:
@@ -63,13 +63,13 @@ def drop(world: World, stream_id: int, tier: str = "dropped") -> None:
     )
 
 
-def end(world: World, ticket: int, on: list[int]) -> None:
+def end(world: World, registration: int, on: list[int]) -> None:
     """End a registration at a barrier of several streams that a suspension refers to as well."""
     world.suspend(world.group(), on)
     world.sql(
         "UPDATE registration_versions SET until_barrier = (SELECT max(id) FROM barriers)"
         " WHERE registration_id = %s",
-        ticket,
+        registration,
     )
 
 
@@ -82,11 +82,11 @@ class Ended:
         self.world = world
         self.stream = world.stream(**policy)
         [self.endpoint] = world.endpoints()
-        [self.ticket] = world.register(self.stream, [self.endpoint], "a")
+        [self.registration] = world.register(self.stream, [self.endpoint], "a")
         world.emit(self.stream, "a", "a")
-        world.change(self.ticket, self.stream, None)
+        world.change(self.registration, self.stream, None)
         [[self.id]] = world.sql(
-            "SELECT id FROM registration_versions WHERE registration_id = %s", self.ticket
+            "SELECT id FROM registration_versions WHERE registration_id = %s", self.registration
         )
         world.emit(self.stream, "a")
         drop(world, self.stream)
@@ -157,10 +157,10 @@ def test_an_ended_version_is_deleted_after_its_last_reader(
     one = Ended(world)
     keep(one)
     purge(world, tmp_path)
-    assert versions(world, one.ticket) == 1
+    assert versions(world, one.registration) == 1
     free(one)
     purge(world, tmp_path)
-    assert versions(world, one.ticket) == 0
+    assert versions(world, one.registration) == 0
 
 
 def test_a_version_that_never_applied_is_deleted_and_one_with_a_readable_event_is_not(
@@ -198,16 +198,16 @@ def test_a_run_ends_with_its_time_and_the_next_one_continues(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream_id, endpoints = world.stream(), world.endpoints(5)
-    tickets = world.register(stream_id, endpoints)
-    for ticket in tickets:
-        world.change(ticket, stream_id, None)
+    registrations = world.register(stream_id, endpoints)
+    for registration in registrations:
+        world.change(registration, stream_id, None)
     age(world)
     monkeypatch.setattr(limits, "VERSIONS_PURGED_AT_ONCE", 2)
     monkeypatch.setattr(limits, "VERSIONS_PURGE_S_MAX", 0.0)
     walking, left, barriers = VersionPurge(ManualClock()), [], 0
-    while versions(world, *tickets):
+    while versions(world, *registrations):
         barriers += walking.run(world.url, tmp_path).barriers
-        left.append(versions(world, *tickets))
+        left.append(versions(world, *registrations))
     assert left[-1] == 0
     steps = [a - b for a, b in zip([5, *left], left, strict=False)]
     assert max(steps) == 2, "a piece of two at a time"
@@ -293,5 +293,5 @@ def test_the_schedule_has_a_task_for_it(
     monkeypatch.delenv("DATABASE_DIRECT_URL", raising=False)
     monkeypatch.setenv("EVENTHUB_DATA", str(tmp_path))
     app.tasks[TIMETABLE["purge-versions"]["task"]].apply()
-    assert versions(world, one.ticket) == 0
+    assert versions(world, one.registration) == 0
     VersionPurge(SystemClock()).run("postgresql://127.0.0.1:1/none", tmp_path)

@@ -143,7 +143,7 @@ def _operation(row: dict[str, Any]) -> Operation:
 
 
 def _command(word: str, variants: list[Operation]) -> click.Command:
-    """Return a command; of several operations the number of arguments chooses."""
+    """Return a command. If several operations share its name, the number of arguments decides."""
     longest = max(variants, key=lambda operation: len(operation.arguments))
     fewest = min(len(operation.arguments) for operation in variants)
     params: list[click.Parameter] = [

@@ -2,7 +2,7 @@ import { Group, Pill, SegmentedControl } from "@mantine/core";
 
 import type { Faults } from "../../api/address";
 import { EndpointSelect } from "../endpoints/EndpointSelect";
-import { capital, whole } from "../../parts/text";
+import { capital, stateText, whole } from "../../parts/text";
 import classes from "./DeliveryFilters.module.css";
 import { type DeliveryFilter, isOfAll, STATES } from "./deliveries";
 
@@ -38,7 +38,7 @@ export function DeliveryFilters({ zone, filter, faults, onChange }: Props) {
         aria-label="State"
         className={classes.states}
         classNames={{ control: classes.one, label: classes.state }}
-        data={[ALL, ...STATES].map((value) => ({ value, label: capital(value) }))}
+        data={[ALL, ...STATES].map((value) => ({ value, label: capital(stateText(value)) }))}
         value={"state" in faults ? "" : (state ?? ALL)}
         onChange={(chosen) => onChange({ ...filter, state: STATES.find((one) => one === chosen) })}
       />

@@ -5,7 +5,7 @@ import { Empty } from "../../parts/Empty";
 import { Listed } from "../../parts/Listed";
 import { Moment } from "../../parts/Moment";
 import { State } from "../../parts/State";
-import { whole } from "../../parts/text";
+import { stateText, whole } from "../../parts/text";
 import { type Delivery, type DeliveryFilter, useDeliveries } from "./deliveries";
 
 const COLUMNS: Column<Delivery>[] = [
@@ -36,7 +36,7 @@ export function DeliveryList({ zone, filter, onOpen }: Props) {
       minWidth={820}
       empty={
         <Empty
-          title={filter.state === undefined ? "No delivery yet" : `No delivery is ${filter.state}`}
+          title={filter.state === undefined ? "No delivery yet" : `No delivery is ${stateText(filter.state)}`}
           about="Deliveries appear here as soon as an event matches a registration with a callback, the newest first."
         />
       }

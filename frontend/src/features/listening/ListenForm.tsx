@@ -73,7 +73,7 @@ export function ListenForm({ request, faults, streams, newest, action, onRequest
               classNames={{ label: classes.start }}
               data={[
                 { value: "now", label: newest },
-                { value: "oldest", label: "Oldest held" },
+                { value: "oldest", label: "Oldest stored" },
                 { value: "sequence", label: "Sequence" },
                 { value: "time", label: "Time" },
               ]}

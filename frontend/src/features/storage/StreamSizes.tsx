@@ -16,7 +16,7 @@ export function StreamSizes({ storage }: { storage: Storage }) {
     { title: "Live segments", right: true, cell: ({ segments }) => whole(segments.live) },
     { title: "Archived", right: true, cell: ({ segments }) => whole(segments.archived) },
     { title: "Dropped", right: true, cell: ({ segments }) => whole(segments.dropped) },
-    { title: "First held", right: true, cell: ({ first }) => whole(first) },
+    { title: "First stored", right: true, cell: ({ first }) => whole(first) },
     { title: "Last", right: true, cell: ({ last }) => whole(last) },
   ];
   return (

@@ -53,8 +53,8 @@ export function DefinitionFields({ draft, error, readOnly = false, onChange }: P
       {!readOnly && (
         <>
           <TextInput
-            label="Adds to"
-            description="The type whose fields this one has too; empty: none."
+            label="Parent type"
+            description="This type has its fields too; empty: none."
             placeholder="order"
             value={draft.parent}
             onChange={(event) => onChange({ parent: event.currentTarget.value })}

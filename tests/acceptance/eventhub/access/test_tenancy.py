@@ -62,7 +62,7 @@ async def test_a_socket_tells_nothing_of_another_zone_or_client(tenants: Tenants
     async with session(tenants.hub, tenants.keys["stranger"]) as socket:
         for asked in (
             {"stream": NAME},
-            {"stream": "plain", "registrations": [marks["<ticket>"]]},
+            {"stream": "plain", "registrations": [marks["<registration>"]]},
             {"stream": "plain", "start": {"segment": marks["<segment>"], "sequence": 1}},
         ):
             answer = await socket.ask(**asked)
@@ -71,7 +71,7 @@ async def test_a_socket_tells_nothing_of_another_zone_or_client(tenants: Tenants
         await socket.say("interest", interest="i", stream=NAME)
         assert (await socket.hear_op("error", "interest"))["op"] == "error"
     async with session(tenants.hub, tenants.keys["peer"]) as socket:
-        answer = await socket.ask("plain", registrations=[marks["<ticket>"]])
+        answer = await socket.ask("plain", registrations=[marks["<registration>"]])
         assert answer["op"] == "error"
 
 

@@ -12,7 +12,7 @@ from tests.acceptance.bad_inputs import Bad, World
 pytestmark = pytest.mark.usefixtures("untouched")
 DRY_RUN = "POST /v1/filters/dry-run"
 EXPLAIN = "POST /v1/filters/explain"
-OF_TICKET = "GET /v1/registrations/{registration}/explain"
+ONE = "GET /v1/registrations/{registration}/explain"
 MATCHES = "GET /v1/streams/{stream}/events/{sequence}/matches"
 NOWHERE = "00000000-0000-4000-8000-00000000dead"
 
@@ -35,8 +35,8 @@ def explain(name: str, outcome: str, at: str, **fields: Any) -> Bad:
     return bad(name, EXPLAIN, "/v1/filters/explain", outcome, at, body=fields)
 
 
-def ticket(name: str, outcome: str, at: str, query: str, whose: str = "<ticket>") -> Bad:
-    return bad(name, OF_TICKET, f"/v1/registrations/{whose}/explain{query}", outcome, at)
+def one(name: str, outcome: str, at: str, query: str, whose: str = "<registration>") -> Bad:
+    return bad(name, ONE, f"/v1/registrations/{whose}/explain{query}", outcome, at)
 
 
 def of_event(name: str, outcome: str, at: str, path: str, *, key: str = "admin") -> Bad:
@@ -98,14 +98,14 @@ EXPLAINED = (
     explain("body", "400 unknown_field", "body", body={"a": 1}),
     explain("a bad pattern", "400 invalid_field", "filter.detail.a", language="eventbridge",
             filter={"detail": {"a": "b"}}),
-    ticket("no stream", "400 missing_field", "stream", "?sequence=1"),
-    ticket("no sequence", "400 missing_field", "sequence", "?stream=orders"),
-    ticket("stream no name", "400 invalid_name", "stream", "?stream=%00&sequence=1"),
-    ticket("sequence a word", "404 unknown_event", "sequence", "?stream=orders&sequence=one"),
-    ticket("no such event", "404 unknown_event", "", f"?stream=orders&sequence={10**15}"),
-    ticket("a stream it does not name", "400 invalid_field", "stream", "?stream=old&sequence=3"),
-    ticket("another zone's", "404 unknown_registration", "registration",
-           "?stream=orders&sequence=1", "<farticket>"),
+    one("no stream", "400 missing_field", "stream", "?sequence=1"),
+    one("no sequence", "400 missing_field", "sequence", "?stream=orders"),
+    one("stream no name", "400 invalid_name", "stream", "?stream=%00&sequence=1"),
+    one("sequence a word", "404 unknown_event", "sequence", "?stream=orders&sequence=one"),
+    one("no such event", "404 unknown_event", "", f"?stream=orders&sequence={10**15}"),
+    one("a stream it does not name", "400 invalid_field", "stream", "?stream=old&sequence=3"),
+    one("another zone's", "404 unknown_registration", "registration",
+        "?stream=orders&sequence=1", "<farregistration>"),
 )  # fmt: skip
 OF_EVENTS = (
     of_event("no such event", "404 unknown_event", "", "orders/events/999999"),

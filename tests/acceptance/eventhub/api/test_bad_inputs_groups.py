@@ -10,7 +10,7 @@ from tests.acceptance.bad_inputs import Bad, World
 
 pytestmark = pytest.mark.usefixtures("untouched")
 REGISTRATIONS = "/v1/registrations"
-TICKET = f"PATCH {REGISTRATIONS}/{{registration}}"
+CHANGE = f"PATCH {REGISTRATIONS}/{{registration}}"
 GROUPS = "/v1/registration-groups"
 GROUP = f"{GROUPS}/{{group}}"
 BULK = f"{REGISTRATIONS}/bulk"
@@ -28,7 +28,7 @@ def register(name: str, outcome: str, at: str, **fields: Any) -> Bad:
 
 
 def change(name: str, outcome: str, at: str, **fields: Any) -> Bad:
-    return bad(name, TICKET, f"{REGISTRATIONS}/<ticket>", outcome, at, body=fields)
+    return bad(name, CHANGE, f"{REGISTRATIONS}/<registration>", outcome, at, body=fields)
 
 
 def group(case: str, outcome: str, at: str, *, key: str = "admin", **fields: Any) -> Bad:

@@ -25,7 +25,7 @@ PARAMETERS = {
     "name": "nowhere",
     "sequence": "1",
     "delivery": "1.1.1.1.0",
-    "registration": "<ticket>",
+    "registration": "<registration>",
     "endpoint": "<endpoint>",
     "group": "<group>",
     "key": "a/b",

@@ -10,7 +10,7 @@ from tests.acceptance.bad_inputs import Bad, World
 
 pytestmark = pytest.mark.usefixtures("untouched")
 REGISTRATIONS = "/v1/registrations"
-TICKET = f"{REGISTRATIONS}/{{registration}}"
+ONE = f"{REGISTRATIONS}/{{registration}}"
 ENDPOINTS = "/v1/endpoints"
 ENDPOINT = f"{ENDPOINTS}/{{endpoint}}"
 WANTED = {"streams": ["orders"]}
@@ -37,8 +37,8 @@ def several(name: str, outcome: str, at: str, index: int, *items: Any) -> Bad:
 
 
 def change(name: str, outcome: str, at: str, **fields: Any) -> Bad:
-    path = f"{REGISTRATIONS}/<ticket>"
-    return bad(name, f"PATCH {TICKET}", path, outcome, at, body=fields)
+    path = f"{REGISTRATIONS}/<registration>"
+    return bad(name, f"PATCH {ONE}", path, outcome, at, body=fields)
 
 
 def endpoint(name: str, outcome: str, at: str, **fields: Any) -> Bad:
@@ -129,14 +129,14 @@ CHANGED = (
     change("no such endpoint", "404 unknown_endpoint", "endpoint", endpoint=10**15),
     change("an endpoint's text", "400 invalid_field", "endpoint", endpoint="1"),
 )
-TICKETS = tuple(
-    bad(f"ticket {ticket}", f"{method} {TICKET}", f"{REGISTRATIONS}/{ticket}",
+IDS = tuple(
+    bad(f"id {id}", f"{method} {ONE}", f"{REGISTRATIONS}/{id}",
         "404 unknown_registration", "registration", body={} if method == "PATCH" else None,
         key=key)
     for method in ("GET", "PATCH", "DELETE")
-    for ticket, key in (("0", "admin"), ("9" * 18, "admin"), ("9" * 30, "admin"), ("-1", "admin"),
-                        ("1.0", "admin"), ("%D9%A1", "admin"), ("<farticket>", "admin"),
-                        ("<theirticket>", "listener"))
+    for id, key in (("0", "admin"), ("9" * 18, "admin"), ("9" * 30, "admin"), ("-1", "admin"),
+                        ("1.0", "admin"), ("%D9%A1", "admin"), ("<farregistration>", "admin"),
+                        ("<theirregistration>", "listener"))
 )  # fmt: skip
 LISTED = tuple(
     bad(f"query {query}", f"GET {path}", f"{path}?{query}", outcome, query.split("=")[0], **more)
@@ -197,7 +197,7 @@ PLACES = (
       for number, key in (("0", "admin"), ("9" * 30, "admin"), ("x", "admin"),
                           ("<farendpoint>", "admin"), ("<theirendpoint>", "listener"))),
 )  # fmt: skip
-CASES = (*NEW, *CHANGED, *TICKETS, *LISTED, *OTHERS, *PLACES)
+CASES = (*NEW, *CHANGED, *IDS, *LISTED, *OTHERS, *PLACES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")

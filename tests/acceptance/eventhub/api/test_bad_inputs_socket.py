@@ -67,8 +67,8 @@ HANDSHAKES = (
           headers={"Sec-WebSocket-Protocol": "mqtt, soap"}),
     shake("another path", 404, "not_found", at="path", path="/v1/socket"),
     shake("an unknown route", 404, "not_found", at="path", path="/healthz"),
-    Bad("no upgrade", ROUTE, "/v1/ws", 404, "not_found"),
-    Bad("a post", ROUTE, "/v1/ws", 404, "not_found", method="POST", body={}),
+    Bad("no upgrade", ROUTE, "/v1/ws", 426, "upgrade_required"),
+    Bad("a post", ROUTE, "/v1/ws", 426, "upgrade_required", method="POST", body={}),
 )  # fmt: skip
 
 

@@ -52,6 +52,7 @@ def cursor(answer: Answer) -> str:
 def first_after(zone: LiveZone, stream: str, start: str) -> Any:
     """Return the first event that a listener from a cursor receives."""
     page = ask(zone, "GET", f"streams/{stream}/events?from={start}&timeout=10&limit=1")
+    assert page.headers["vary"] == "Authorization, Cookie"
     return page.json["events"][0]
 
 

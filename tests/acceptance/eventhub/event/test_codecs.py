@@ -183,4 +183,8 @@ def test_other_accept_headers_get_json(zone: LiveZone) -> None:
         assert answer.json["sequence"] == 1
     refused = show(zone, "application/xml").refused(406, "not_representable")
     assert refused["position"] == {"field": "id"}
-    emit(zone, b"{}", "text/plain").refused(415, "unsupported_media_type")
+    for headers in ({"Content-Type": "text/plain"}, {"Content-Encoding": "gzip"}):
+        answer = zone.emit("quotes", b"{}", headers=headers)
+        answer.refused(415, "unsupported_media_type")
+        position = [answer.headers[f"eventhub-{name}"] for name in ("segment", "sequence")]
+        assert position == [show(zone, "*/*").json["segment"], "1"], "that of the stream"

@@ -30,11 +30,11 @@ def test_the_report_lists_policies_and_what_they_dropped(zone: LiveZone) -> None
 def test_only_operators_see_the_storage_of_the_whole_hub(zone: LiveZone) -> None:
     """A zone's manager sees its own streams, and whether there is space."""
     report = ask(zone, "storage")
-    hub_wide = ("used_bytes", "held", "quota_bytes", "disk", "partitions")
+    hub_wide = ("used_bytes", "usage", "quota_bytes", "disk", "partitions")
     assert [report[name] for name in hub_wide] == [None] * 5
     assert report["state"] == "ok"
     seen = zone.hub.operate("GET", f"/v1/storage?zone={zone.name}").json
-    assert seen["used_bytes"] == sum(seen["held"].values()) > 0
+    assert seen["used_bytes"] == sum(seen["usage"].values()) > 0
     assert seen["partitions"] > 0
 
 

@@ -172,6 +172,7 @@ async def test_a_copy_that_changes_an_immutable_property_is_refused(
     named = {**sent, "id": "alarm 17"}
     first = emit(zone, sent, named).json["ranges"][0]
     cause = f"alarms:{first['segment']}:{first['first']}"
+    written = f"alarms:{first['segment'].upper()}:0{first['first']}"  # another form of the same
     blind = zone.key("emit:*", client="blind")
 
     def copied(base: dict[str, Any], key: str = "", **changed: Any) -> Answer:
@@ -180,18 +181,27 @@ async def test_a_copy_that_changes_an_immutable_property_is_refused(
         copy = {**base, "attributes": attributes}
         return zone.hub.call("POST", "/v1/streams/alarms/events", [copy], key=key or zone.admin)
 
-    for base in (sent, named, {**event("MyAlarm", **sent["attributes"]), "cause": cause}):
+    whole = event("MyAlarm", **sent["attributes"])
+    for base in (sent, named, *({**whole, "cause": one} for one in (cause, written))):
         for origin in ("Bern", None):
             problem = copied(base, origin=origin).refused(422, "immutable_property")
             assert problem["position"] == {"index": 0, "field": "attributes.origin"}
     state = {**event("MyAlarm", Priority=3, origin="Bern"), "cause": cause}
     put = zone.hub.call("PUT", "/v1/streams/state/state/a", state, key=zone.admin)
     assert put.refused(422, "immutable_property")["position"] == {"field": "attributes.origin"}
+    for id in ({"incarnation": 1, "sequence": 2}, "alarm 18"):
+        twice = ({**whole, "id": id}, {**state, "id": id, "cause": ""})
+        problem = emit(zone, *twice).refused(422, "immutable_property")
+        assert problem["position"] == {"index": 1, "field": "attributes.origin"}
     assert last(zone) == 2, "nothing was stored"
 
     assert copied(sent, Priority=4).json["duplicates"], "a mutable one may differ in a repeat"
     assert copied({**state, "attributes": sent["attributes"]}, Priority=4).status == 200
     assert copied(state, blind).status == 200, "who may not see the original learns nothing of it"
+    assert copied(sent, blind).status == 200
+    copied(sent, blind, origin="Bern").refused(422, "immutable_property")  # its own event
+    assert copied({**state, "cause": f"a\0b:{cause}"}).status == 200, "NUL is in no position"
+    assert copied({**state, "cause": cause.replace(":", "\0:", 1)}).status == 200
     effect = {**state, "type": "OtherAlarm"}
     assert copied(effect).status == 200, "the effect of an event is no copy of it"
     assert copied({**state, "cause": cause[:-1] + "9"}).status == 200, "there is no such event"

@@ -207,7 +207,7 @@ async def test_data_other_than_events_does_not_drop_all_events(url: str) -> None
         kept = "SELECT sum(bytes) FROM segments WHERE tier = 'live' AND stream_id = %s"
         assert ask(url, kept, stream)[0][0] > 32 * MIB * limits.DISK_FLOOR_SHARE / 2
         warning = announced(url, "storage.quota_reached")[-1]
-        assert warning["held"]["keyed_state"] > 25 * MIB
+        assert warning["usage"]["keyed_state"] > 25 * MIB
         execute(url, "TRUNCATE keyed_state")
         await until(lambda: world.maintenance.refusal() is None)
         await world.log.append([draft(stream, 1)])

@@ -68,6 +68,21 @@ def test_json_bytes_have_the_depth_of_any_json(
         shown(body_base64=base64.b64encode(body).decode(), content_type=JSON)
 
 
+@pytest.mark.req("OIF-15")
+@pytest.mark.parametrize(
+    ("attributes", "name"),
+    [
+        ({"$ref": "urn:x"}, "$ref"),
+        ({"$ref": "urn:x", "n": 1}, "$ref"),
+        ({"o": {"$ref": "urn:x"}, "o.$ref": "nope"}, "o.$ref"),
+    ],
+)
+def test_an_attribute_takes_no_place_of_a_reference(attributes: dict[str, Any], name: str) -> None:
+    with pytest.raises(errors.InvalidField) as caught:
+        shown(attributes=attributes)
+    assert caught.value.field == f"attributes.{name}"
+
+
 def test_lines_are_events_and_an_error_has_its_index() -> None:
     good = orjson.dumps(EVENT)
     assert len(parse(b"\n" + good + b"\r\n\n" + good, NDJSON)) == 2

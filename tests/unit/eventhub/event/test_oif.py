@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventhub.base import errors
+from eventhub.base import errors, limits
 from eventhub.event import oif
 from eventhub.event.envelope import Event
 from eventhub.event.errors import NotRepresentable
@@ -37,7 +37,7 @@ def test_the_example_has_four_properties_and_survives_a_round_trip() -> None:
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters=":;\r\n"), max_size=9).filter(
-    lambda text: text == text.strip() != ""
+    lambda text: text == text.strip() != "" and not text.endswith("$ref")
 )
 VALUES = st.text(st.characters(codec="utf-8", exclude_characters=";\r\n"), max_size=9).filter(
     lambda text: text == text.strip() and text[:1] not in ("{", "<")
@@ -47,7 +47,7 @@ TARGETS = st.sampled_from(
 )
 INSIDE = st.recursive(
     VALUES.filter(lambda text: "}" not in text) | st.builds(lambda uri: {"$ref": uri}, TARGETS),
-    lambda inner: st.dictionaries(NAMES.filter(lambda n: "}" not in n and n != "$ref"), inner),
+    lambda inner: st.dictionaries(NAMES.filter(lambda n: "}" not in n), inner),
     max_leaves=8,
 )
 
@@ -101,6 +101,17 @@ def test_an_invalid_property_is_reported_by_index(text: str, index: int, field: 
     with pytest.raises(errors.InvalidField) as caught:
         oif.read(text.encode())
     assert (caught.value.index, caught.value.field) == (index, field)
+
+
+@pytest.mark.req("OIF-15")
+@pytest.mark.parametrize("value", ["{a: 1}", "<urn:x>"])
+def test_a_value_nested_too_deeply_is_refused_as_oif(value: str) -> None:
+    levels = limits.JSON_DEPTH_MAX - 1  # the attributes are one more
+    deepest = f"{'a: {' * (levels - 1)}a: {value}{'}' * (levels - 1)}"
+    assert taken(deepest).attributes
+    with pytest.raises(errors.TooDeep, match="OIF") as caught:
+        taken(f"a: {{{deepest}}}")
+    assert caught.value.field == f"property {'.'.join('0' * (levels + 1))}"
 
 
 def test_each_line_is_an_event() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.types.errors import InvalidSchema
-from eventhub.types.schemas import compiled, immutable, inlined
+from eventhub.types.schemas import compiled, immutable, inlined, require_read_only_properties
 
 
 def check(schema: Any, value: Any) -> bool:
@@ -111,6 +111,31 @@ def test_formats_are_checked() -> None:
     assert not check(schema, {"at": "yesterday"})
 
 
+READ_ONLY: dict[str, Any] = {"readOnly": True}
+
+
+@pytest.mark.req("FOX-05")
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        (READ_ONLY, ""),
+        ({"properties": {"a": {"items": READ_ONLY}}}, "properties.a.items."),
+        (
+            {"properties": {"a": {"items": {"properties": {"b": READ_ONLY}}}}},
+            "properties.a.items.properties.b.",
+        ),
+        ({"anyOf": [{}, {"properties": {"a": READ_ONLY}}]}, "anyOf[1].properties.a."),
+        ({"patternProperties": {"^a": READ_ONLY}}, "patternProperties.^a."),
+    ],
+)
+def test_read_only_where_nothing_would_keep_the_value_is_refused(
+    schema: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidSchema) as caught:
+        require_read_only_properties(inlined(schema, field="schema"), "schema")
+    assert caught.value.field == f"schema.{field}readOnly"
+
+
 def test_immutable_properties_are_found_wherever_they_stand() -> None:
     schema = {
         "properties": {
@@ -121,5 +146,6 @@ def test_immutable_properties_are_found_wherever_they_stand() -> None:
         "allOf": [{"$ref": "#/$defs/more"}],
         "$defs": {"more": {"properties": {"origin": {"readOnly": True}}}},
     }
-    found = immutable(inlined(schema, field="schema"))
-    assert sorted(found) == ["id", "origin", "place.city"]
+    found = inlined(schema, field="schema")
+    assert sorted(immutable(found)) == ["id", "origin", "place.city"]
+    require_read_only_properties(found, "schema")
