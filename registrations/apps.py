@@ -2,9 +2,9 @@
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules
 
+from eventhub.base.env import refuse
 from registrations.endpoints.addresses import parse_allowed
 
 
@@ -13,9 +13,11 @@ class RegistrationsConfig(AppConfig):
     label = "registrations"
 
     def ready(self) -> None:
-        """Check EVENTHUB_CALLBACK_ALLOW at start, not at the first callback."""
+        """Check EVENTHUB_CALLBACK_ALLOW at start, not at the first callback: an invalid entry ends
+        the process.
+        """
         try:
             parse_allowed(settings.ENV.callback_allow)
         except ValueError as error:
-            raise ImproperlyConfigured(str(error)) from None
+            refuse(str(error))
         autodiscover_modules("signals")

@@ -21,6 +21,10 @@ from eventhub.api.serializers import (
 )
 from eventhub.base import limits
 
+GRANTS = (
+    'A list such as `[{"action": "listen", "streams": "orders.*"}]`; actions: emit, listen, manage.'
+)
+
 
 class ZoneSerializer(AnswerSerializer):
     class Meta:
@@ -76,7 +80,7 @@ class IssuedKeySerializer(KeySerializer):
 
 
 class KeyChangeSerializer(ModelSerializer):
-    grants = GrantsField()
+    grants = GrantsField(help_text=GRANTS)
 
     class Meta:
         model = ApiKey
@@ -89,12 +93,19 @@ class NewKeySerializer(KeyChangeSerializer):
 
 
 class TokenRequestSerializer(Serializer):
-    grants = GrantsField(required=False, default=None)
+    grants = GrantsField(
+        required=False,
+        default=None,
+        help_text=f"{GRANTS} At most {limits.CONNECTION_TOKEN_GRANTS_MAX}, each covered by one of"
+        " the key; by default those of the key.",
+    )
     lifetime_s = WholeField(
         min_value=1,
         max_value=limits.CONNECTION_TOKEN_S_MAX,
         required=False,
         default=limits.CONNECTION_TOKEN_S_DEFAULT,
+        help_text=f"The seconds for which the token is valid, at most"
+        f" {limits.CONNECTION_TOKEN_S_MAX:,}; by default {limits.CONNECTION_TOKEN_S_DEFAULT}.",
     )
 
 

@@ -17,6 +17,41 @@ _BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}
 # whose last word is the verb itself
 _ACTIONS = {"apply", "cancel", "check", "dry-run", "explain", "interest", "restore"}
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
+# the help of each group of commands: its thing first, then what its commands do
+GROUPS = {
+    "boot": "The hub's last start.",
+    "channels": "Channels (tag masks) of a zone: define, list and delete them.",
+    "clients": "Clients of a zone: their groups, keys and listeners.",
+    "clients keys": "API keys of a client: issue and list them.",
+    "clients listeners": "Listeners of a client: list them.",
+    "connection-tokens": "Connection tokens: mint one for a page that cannot send headers.",
+    "deliveries": "Deliveries to endpoints: list them, and show their attempts.",
+    "endpoints": "Endpoints, the receivers of callbacks: create, change and delete them.",
+    "filters": "Filters: check, explain and try one without a registration.",
+    "jobs": "Spark jobs: list them, request runs and read their results.",
+    "jobs retention": "The retention job: apply a plan.",
+    "jobs retention runs": "Runs of the retention job: apply the plan of one.",
+    "jobs runs": "Runs of a job: request, list, show and cancel them.",
+    "jobs runs files": "Files of a run's result: get one.",
+    "jobs runs log": "The log of a run: show its end.",
+    "keys": "API keys by their public id: show, change and revoke them.",
+    "languages": "Filter languages: list them.",
+    "overview": "The figures of a zone.",
+    "registration-groups": "Groups of registrations, which are suspended and resumed together.",
+    "registrations": "Registrations (subscriptions): create, change, explain and end them.",
+    "registrations bulk": "Many registrations: create, change and end them in one request.",
+    "storage": "The storage in use, and the quota of the hub.",
+    "streams": "Streams: create, change and delete them.",
+    "streams closure": "The closure of a stream: which events match an interest.",
+    "streams events": "Events of a stream: show one, and what it matched.",
+    "streams events matches": "Matches of an event: list its registrations and nearest misses.",
+    "streams match-index": "The match index of a stream: show it, and request a build.",
+    "streams segments": "Segments of a stream: list them, and show the current one.",
+    "streams segments current": "The segment being written.",
+    "streams state": "State of a keyed stream: show, put and end the state of a key.",
+    "types": "Declared types of events: declare, list and delete them.",
+    "zones": "Zones (tenants): create, list and delete them.",
+}
 
 
 class Option(NamedTuple):
@@ -43,9 +78,10 @@ class Command(NamedTuple):
 
 
 def table_text() -> str:
-    """Return the table as it is kept with the client: JSON, a command on each line."""
-    lines = [orjson.dumps(_plain(command)).decode() for command in commands()]
-    return "[\n" + ",\n".join(lines) + "\n]\n"
+    """Return the table as the client has it: JSON, a group or a command on each line."""
+    groups = orjson.dumps(GROUPS).decode().replace('","', '",\n"')
+    lines = ",\n".join(orjson.dumps(_plain(command)).decode() for command in commands())
+    return f'{{"groups":{groups},\n"commands":[\n{lines}\n]}}\n'
 
 
 def commands() -> list[Command]:

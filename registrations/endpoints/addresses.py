@@ -19,6 +19,13 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _BRACKETS = re.compile(r"\[(?P<host>[^\]]*)\](?:/(?P<bits>[0-9]+))?(?::(?P<port>[0-9]+))?")
 _PORT = re.compile(r"(?P<host>[^:]*):(?P<port>[0-9]+)")
+_LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
+_NO_ENTRY = (
+    "not [ZONE=]host-or-CIDR[:port], such as 10.1.0.0/16, hooks.internal:8443 or [::1]:9000; a port"
+    " is from 1 to 65535"
+)
+_NO_ADDRESS = "not an address; write four numbers from 0 to 255, such as 10.1.0.0/16 or 10.0.0.1"
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that IANA allocates from (RFC 4291)
 # The registries' blocks, without those inside another; IPv6 within global unicast only.
@@ -124,6 +131,16 @@ def is_public(address: Address) -> bool:
     return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_IPV6)
 
 
+def is_name(host: str) -> bool:
+    """Return whether the text has the form of a host name."""
+    return all(map(_LABEL.fullmatch, host.removesuffix(".").split(".")))
+
+
+def ends_in_number(host: str) -> bool:
+    """Return whether the last part is a number: an address in another notation, not a name."""
+    return bool(_NUMBER.fullmatch(host.removesuffix(".").rpartition(".")[2]))
+
+
 def _entry(text: str) -> AllowedAddress:
     zone, host, port = *_zone_and_host(text), None
     found = _BRACKETS.fullmatch(host) or _PORT.fullmatch(host)
@@ -131,14 +148,26 @@ def _entry(text: str) -> AllowedAddress:
         parts = found.groupdict()
         host = parts["host"] + (f"/{parts['bits']}" if parts.get("bits") else "")
         port = None if parts["port"] is None else int(parts["port"])
+    elif plain_address(host) and _seems_to_have_port(host):
+        before = text.strip().removesuffix(host)
+        address, port_text = host.rsplit(":", 1)
+        write = f"{before}[{address}]:{port_text} for a port, or {before}[{host}] for an address"
+        raise _bad_entry(text, f"ambiguous; write {write}")
     if not host or (port is not None and not 0 < port < 1 << 16):
         raise _bad_entry(text)
     try:
         return AllowedAddress(zone, ipaddress.ip_network(host, strict=False), "", port)
     except ValueError:
-        if not re.fullmatch(r"[A-Za-z0-9._-]+", host):
+        if ends_in_number(host):
+            raise _bad_entry(text, _NO_ADDRESS) from None
+        if not is_name(host):
             raise _bad_entry(text) from None
         return AllowedAddress(zone, None, host.lower().rstrip("."), port)
+
+
+def _seems_to_have_port(host: str) -> bool:
+    address, _, port = host.rpartition(":")
+    return plain_address(address) is not None and port.isdecimal()
 
 
 def _zone_and_host(text: str) -> tuple[str, str]:
@@ -149,8 +178,8 @@ def _zone_and_host(text: str) -> tuple[str, str]:
     return zone, host
 
 
-def _bad_entry(text: str) -> ValueError:
-    return ValueError(f"EVENTHUB_CALLBACK_ALLOW: not [ZONE=]host-or-CIDR[:port]: {text!r}")
+def _bad_entry(text: str, mistake: str = _NO_ENTRY) -> ValueError:
+    return ValueError(f"EVENTHUB_CALLBACK_ALLOW: {text!r} is {mistake}")
 
 
 def _names(exception: AllowedAddress, address: Address, host: str, port: int) -> bool:

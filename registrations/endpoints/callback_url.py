@@ -6,14 +6,17 @@ from urllib.parse import SplitResult, urlsplit
 
 from eventhub.base import limits
 from eventhub.base.errors import FieldTooLong, InvalidField
-from registrations.endpoints.addresses import CallbackAddresses, plain_address
+from registrations.endpoints.addresses import (
+    CallbackAddresses,
+    ends_in_number,
+    is_name,
+    plain_address,
+)
 from registrations.errors import RefusedAddress
 
 _PORTS = {"http": 80, "https": 443}
 _TEXT = re.compile(r"[!-~]+")  # printable ASCII: a name in another script comes as punycode
-_LABEL = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _HOST_CHARS_MAX = 254
-_NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")  # as a name's last part: an address in disguise
 
 
 def valid_url(url: Any, addresses: CallbackAddresses, *, field: str) -> str:
@@ -54,18 +57,13 @@ def _check_host(parts: SplitResult, port: int, addresses: CallbackAddresses, fie
     host = parts.hostname or ""
     if "%" in host:
         raise InvalidField("The address in a callback URL has no zone.", field=field)
-    labels = host.removesuffix(".").split(".")
     address = plain_address(host)
     if address is None:
-        if "[" in parts.netloc or not all(map(_is_label, labels)) or len(host) > _HOST_CHARS_MAX:
+        if "[" in parts.netloc or not is_name(host) or len(host) > _HOST_CHARS_MAX:
             raise InvalidField("A callback URL names a host.", field=field)
-        if _NUMBER.fullmatch(labels[-1]):
+        if ends_in_number(host):
             raise InvalidField("Write the address as four decimal numbers.", field=field)
-        if labels[-1] == "localhost":
+        if host.removesuffix(".").rpartition(".")[2] == "localhost":
             address = plain_address("127.0.0.1")
     if address is not None and not addresses.allowed(address, host, port):
         raise RefusedAddress(field=field)
-
-
-def _is_label(text: str) -> bool:
-    return bool(_LABEL.fullmatch(text)) and not text.startswith("-") and not text.endswith("-")

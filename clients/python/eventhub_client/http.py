@@ -47,24 +47,43 @@ class Answer(NamedTuple):
 
 
 class Http:
-    """The hub at a URL; `session` carries the credential."""
+    """The hub at a URL; `session` carries the credential. With `zone`, which only an operator may
+    choose, each request is for that zone.
+    """
 
-    def __init__(self, session: aiohttp.ClientSession, base_url: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession, base_url: str, zone: str = "") -> None:
         self.session = session
         self.base_url = base_url
+        self.zone = zone
+
+    def in_zone(self, zone: str) -> "Http":
+        """Return the same connection for another zone; empty: the credential's."""
+        return Http(self.session, self.base_url, zone)
+
+    async def items(self, path: str) -> list[dict[str, Any]]:
+        """Return the items of a list, of all its pages."""
+        items: list[dict[str, Any]] = []
+        query: dict[str, str] = {}
+        while True:
+            found = (await self.ask(Request("GET", path, query=query))).json
+            items += found["items"]
+            if not found.get("next"):
+                return items
+            query = {"after": str(found["next"])}
 
     async def ask(self, request: Request, *, timeout_s: float | None = None) -> Answer:
         """Send a request. Raises HubProblem for a refusal, aiohttp's errors without an answer."""
         headers = dict(request.headers)
         if request.body is not None:
             headers.setdefault("Content-Type", JSON)
+        query = {**request.query, "zone": self.zone} if self.zone else request.query
         more: dict[str, Any] = {}
         if timeout_s is not None:
             more["timeout"] = aiohttp.ClientTimeout(total=timeout_s)
         async with self.session.request(
             request.method,
             self.base_url + request.path,
-            params=request.query or None,
+            params=query or None,
             data=request.body,
             headers=headers,
             **more,

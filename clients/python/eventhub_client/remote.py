@@ -246,25 +246,15 @@ class HubClient:
 
     async def streams(self) -> list[dict[str, Any]]:
         """Return all streams that the key may see."""
-        return await self._all("/v1/streams")
+        return await self.http.items("/v1/streams")
 
     async def segments(self, stream: str) -> list[dict[str, Any]]:
         """Return the segments of a stream, oldest first."""
-        return await self._all(stream_path(stream, "segments"))
+        return await self.http.items(stream_path(stream, "segments"))
 
     async def types(self) -> list[dict[str, Any]]:
         """Return the declared event types."""
-        return await self._all("/v1/types")
-
-    async def _all(self, path: str) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = []
-        query: dict[str, str] = {}
-        while True:
-            found = (await self.http.ask(Request("GET", path, query=query))).json
-            items += found["items"]
-            if not found.get("next"):
-                return items
-            query = {"after": str(found["next"])}
+        return await self.http.items("/v1/types")
 
     @property
     def http(self) -> Http:

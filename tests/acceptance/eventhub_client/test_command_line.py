@@ -108,6 +108,7 @@ def test_a_restarted_command_resumes_where_the_last_one_ended(
         ended = listening.end(signal.SIGINT)
     assert (ended.status, ended.out) == (130, ""), ended
     assert "Traceback" not in ended.err
+    assert Path(place).read_text().endswith("}\n")
     zone.emit("orders", numbered(4, 5))
     with shell.running(*words) as listening:
         assert ns([listening.line(), listening.line()]) == [4, 5]

@@ -11,6 +11,7 @@ from eventhub_client.commands.api import Operation, operations
 
 from tests.acceptance.documented import operations as documented
 from tests.acceptance.shell import Shell
+from tests.acceptance.wire import EVENT
 from tests.live import OPERATOR, LiveHub, LiveZone
 from tests.sink import Sink
 
@@ -83,11 +84,13 @@ def test_a_body_comes_whole_from_an_argument_a_file_or_standard_input(
 def test_only_an_operator_lists_zones_and_jobs(zone: LiveZone, home: Path, tmp_path: Path) -> None:
     refused = Shell(zone).run("zones", "list")
     assert (refused.status, "eventhub login" in refused.err) == (2, True)
+    assert "EVENTHUB_KEY" not in refused.err, "it is set"
     shell = Shell(zone, HOME=str(home))
     assert zone.name in shell.ok("zones", "list", "--limit", "1000").out
     assert "audit" in shell.ok("jobs", "list").out
     stranger = Shell(zone, HOME=str(tmp_path), EVENTHUB_PASSWORD="wrong")
-    assert stranger.run("login", OPERATOR).status == 4
+    wrong = stranger.run("login", OPERATOR)
+    assert (wrong.status, "password is wrong" in wrong.err, "key" in wrong.err) == (4, True, False)
     stranger = Shell(zone, HOME=str(tmp_path), EVENTHUB_PASSWORD=zone.hub.password)
     stranger.ok("login", OPERATOR)
     [logins] = tmp_path.rglob("logins.json")
@@ -99,6 +102,46 @@ def test_only_an_operator_lists_zones_and_jobs(zone: LiveZone, home: Path, tmp_p
     assert (ended.status, "Log in again: eventhub login" in ended.err) == (4, True)
     stranger.ok("logout")
     assert stranger.run("jobs", "list").status == 2
+
+
+def test_a_login_serves_the_commands_that_are_written_by_hand(
+    zone: LiveZone, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They said that there is no key, and could not name a zone."""
+    monkeypatch.setattr(login, "_FILE", next(home.rglob("logins.json")))
+    shell = Shell(zone)
+    del shell.env["EVENTHUB_KEY"]
+    in_zone = ("--zone", zone.name)
+    shell.ok_here("streams", "create", "prices", "keyed=true", *in_zone)
+    shell.ok_here("streams", "set", "prices", "retain_events=9", *in_zone)
+    zone.emit("prices", {**EVENT, "key": "a"})
+    assert '"retain_events": 9' in shell.ok_here("streams", "show", "prices", *in_zone).out
+    for words in (("streams", "list"), ("segments", "list", "prices"), ("types", "list")):
+        shown = shell.ok_here(*words, *in_zone).out
+        assert ("prices" in shown) is (words[0] == "streams")
+    assert [item["key"] for item in shell.ok_here("state", "prices", *in_zone).json] == ["a"]
+    assert shell.ok_here("state", "prices", "a", *in_zone).json["key"] == "a"
+    follow = shell.here("state", "prices", "--follow")
+    assert (follow.status, "EVENTHUB_KEY" in follow.err) == (2, True)
+
+
+def test_a_damaged_file_of_logins_is_named_and_replaced(
+    zone: LiveZone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It blocked the login too, which would have replaced it."""
+    file = tmp_path / "logins.json"
+    monkeypatch.setattr(login, "_FILE", file)
+    shell = Shell(zone, EVENTHUB_PASSWORD=zone.hub.password)
+    for content in ('{"x": [', "[1]"):
+        file.write_text(content)
+        refused = shell.here("jobs", "list")
+        assert (refused.status, f"{file} cannot be read" in refused.err) == (2, True)
+        assert "Delete it" in refused.err
+    shell.ok_here("login", OPERATOR)
+    shell.ok_here("jobs", "list")
+    shell.ok_here("logout")
+    again = shell.here("logout")
+    assert (again.status, "Nobody is logged in" in again.err) == (2, True)
 
 
 WITH_PAIRS = ["streams", "set"]  # written by hand: its policy is pairs

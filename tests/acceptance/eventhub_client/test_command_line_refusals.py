@@ -2,6 +2,7 @@
 comes from.
 """
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class TestWhatGoesWrong:
         done = Shell(zone).here("listen", "orders")
         assert done.status == 1
         assert "unknown_stream" in done.err
+        assert "with `eventhub streams create STREAM`" in done.err
 
     def test_a_wrong_event_is_named_by_its_place(self, zone: LiveZone) -> None:
         zone.create_stream("orders")
@@ -54,6 +56,9 @@ class TestWhatGoesWrong:
             ("listen", "orders", "--attribute", "n"),
             ("listen", "orders", "--mask", "1", "--channel", "a"),
             ("emit", "orders", "{}", "--domain", "d"),
+            ("streams", "create", "../x"),  # was sent as another path
+            ("streams", "show", ".."),
+            ("clients", "show", "a/b"),
         ):
             assert shell.here(*words).status == 2, words
 
@@ -155,3 +160,19 @@ def test_every_command_has_help_with_an_example(zone: LiveZone) -> None:
     ):
         text = shell.ok_here(*words, "--help").out
         assert f"  eventhub {words[0]}" in text, text
+
+
+def test_help_describes_groups_policies_and_grants(zone: LiveZone) -> None:
+    """Groups had the verbs of their commands, and a policy's fields were in the API only."""
+    shell = Shell(zone)
+    assert re.search("  overview +The figures of a zone", shell.ok_here("--help").out)
+    for words, text in (
+        (("streams",), r"  events +Events of a stream: show one, and what it matched"),
+        (("streams", "events"), r"^  Events of a stream: show one, and what it matched"),
+        (("streams", "create"), r"  retain_age_s +The time after sealing"),
+        (("streams", "set"), r"  retain_age_s +The time after sealing"),
+        (("connection-tokens", "create"), r"--grants JSON +A list such as"),
+        (("connection-tokens", "create"), r"--lifetime-s INTEGER +The seconds for which"),
+    ):
+        shown = shell.ok_here(*words, "--help").out
+        assert re.search(text, shown, re.MULTILINE), shown

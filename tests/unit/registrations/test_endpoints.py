@@ -1,6 +1,7 @@
 """The address guard, callback URLs, and encrypted secrets."""
 
 import ipaddress
+import re
 
 import pytest
 
@@ -140,12 +141,33 @@ def test_exceptions_name_networks_hosts_and_ports(
     "entry",
     [
         *("", "a b", "1.2.3.4:0", "1.2.3.4:99999", "http://a", "10.0.0.0/33", "[::1]x", "[::1]:"),
-        *("a/8", "=10.0.0.0/8", "a b=10.0.0.0/8", "z=", "z=a b", "a=b=10.0.0.0/8"),
+        *("a/8", "=10.0.0.0/8", "a b=10.0.0.0/8", "z=", "z=a b", "a=b=10.0.0.0/8", "a..b", "-a"),
     ],
 )
 def test_a_bad_exception_is_named(entry: str) -> None:
-    with pytest.raises(ValueError, match="EVENTHUB_CALLBACK_ALLOW"):
+    with pytest.raises(ValueError, match=r"EVENTHUB_CALLBACK_ALLOW: .* is not \[ZONE=\]"):
         parse_allowed(["10.0.0.0/8", entry])
+
+
+@pytest.mark.parametrize(
+    ("entry", "written"),
+    [
+        ("::1:9000", "[::1]:9000 for a port, or [::1:9000]"),
+        ("z=fe80::1:80", "z=[fe80::1]:80 for a port, or z=[fe80::1:80]"),
+        *(
+            (entry, "four numbers")
+            for entry in ("10.1", "300.1.1.1", "10.1:80", "0x7f", "1.2.3.4.")
+        ),
+    ],
+)
+def test_an_exception_that_means_something_else_is_refused_with_what_to_write(
+    entry: str, written: str
+) -> None:
+    """Each was read as an address, or as a host name that no callback has."""
+    with pytest.raises(ValueError, match=re.escape(written)):
+        parse_allowed([entry])
+    for valid in ("::1", "fd00::7", "2001:db8:0:0:0:0:0:1", "fd00::/8", "[::1:9000]"):
+        parse_allowed([valid])
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from urllib.parse import quote
 import click
 import orjson
 
+from eventhub_client.commands.advice import TABLE
 from eventhub_client.commands.exits import run
+from eventhub_client.commands.filters import PathPart
 from eventhub_client.commands.output import show, table
 from eventhub_client.commands.settings import Settings
 from eventhub_client.http import JSON, Answer, Request
 
-TABLE = Path(__file__).with_name("api.json")
 _COLUMNS_MAX = 7
 _KINDS: dict[str, click.ParamType[Any]] = {
     "boolean": click.BOOL,
@@ -104,25 +105,18 @@ class Operation(NamedTuple):
         return orjson.dumps(fields) if fields else None
 
 
-class _Nouns(click.Group):
-    """The commands of one resource; its help names them."""
-
-    def get_short_help_str(self, limit: int = 45) -> str:
-        verbs = ", ".join(sorted(self.commands))
-        return f"{verbs[:1].upper()}{verbs[1:]}."
-
-
 def add_commands(main: click.Group) -> None:
     """Add a command for each operation to those that are there, which stay as they are."""
+    helps: dict[str, str] = _table()["groups"]
     same: dict[tuple[str, ...], list[Operation]] = {}
     for operation in operations():
         same.setdefault(tuple(operation.words), []).append(operation)
     for words, variants in same.items():
         group = main
-        for word in words[:-1]:
+        for depth, word in enumerate(words[:-1], 1):
             found = group.commands.get(word)
             if found is None:
-                found = _Nouns(word)
+                found = click.Group(word, help=helps[" ".join(words[:depth])])
                 group.add_command(found)
             if not isinstance(found, click.Group):
                 break  # written by hand, with what is below it
@@ -134,7 +128,12 @@ def add_commands(main: click.Group) -> None:
 
 def operations() -> list[Operation]:
     """Return every operation of the table."""
-    return [_operation(row) for row in orjson.loads(TABLE.read_bytes())]
+    return [_operation(row) for row in _table()["commands"]]
+
+
+def _table() -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(TABLE.read_bytes())
+    return found
 
 
 def _operation(row: dict[str, Any]) -> Operation:
@@ -148,7 +147,7 @@ def _command(word: str, variants: list[Operation]) -> click.Command:
     longest = max(variants, key=lambda operation: len(operation.arguments))
     fewest = min(len(operation.arguments) for operation in variants)
     params: list[click.Parameter] = [
-        click.Argument([name], required=number < fewest)
+        click.Argument([name], required=number < fewest, type=PathPart())
         for number, name in enumerate(longest.arguments)
     ]
     names = set()

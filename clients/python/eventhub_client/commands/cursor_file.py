@@ -51,7 +51,8 @@ class CursorFile:
         """Write the file atomically."""
         if self._path is None or self._cursor is None:
             return
+        content = {"stream": self._stream, **self._cursor._asdict()}
         part = self._path.with_name(self._path.name + ".new")
-        part.write_bytes(orjson.dumps({"stream": self._stream, **self._cursor._asdict()}))
+        part.write_bytes(orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE))
         part.replace(self._path)
         self._saved_s = time.monotonic()

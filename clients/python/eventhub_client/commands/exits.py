@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import click
 
+from eventhub_client.commands.advice import in_commands
 from eventhub_client.errors import GapError, NotAllowed, SegmentMismatchError, Unavailable
 from eventhub_client.listening import UNREACHABLE
 from eventhub_client.outbox_file import OutboxError
@@ -76,7 +77,7 @@ def _failed(error: BaseException) -> Failed:
 
 
 def _bare(error: BaseException) -> str:
-    return str(error).rstrip(".")
+    return in_commands(str(error)).rstrip(".")
 
 
 async def _until_terminated(command: Coroutine[Any, Any, None]) -> None:
@@ -103,7 +104,7 @@ def _gone(error: GapError | SegmentMismatchError) -> str:
 def _refused(error: HubProblem) -> str:
     place = {name: error.problem[name] for name in ("line", "column") if name in error.problem}
     position = ", ".join(f"{name} {value}" for name, value in (error.position | place).items())
-    return f"{error}" + (f" ({position})" if position else "")
+    return in_commands(str(error)) + (f" ({position})" if position else "")
 
 
 def _unreachable(error: BaseException) -> str:

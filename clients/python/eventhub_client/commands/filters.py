@@ -11,6 +11,7 @@ import orjson
 from eventhub_client.types import At, Cursor, Start
 
 F = TypeVar("F", bound=Callable[..., Any])
+_WITH_SLASH = {"key", "path", "domain", "type"}  # arguments that may contain a slash
 
 
 class StartType(click.ParamType[Start]):
@@ -49,6 +50,19 @@ class PairType(click.ParamType[tuple[str, Any]]):
             return name, orjson.loads(text)
         except orjson.JSONDecodeError:
             return name, text
+
+
+class PathPart(click.ParamType[str]):
+    """An argument that becomes one part of a route's path."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        slash = "/" in text and (param is None or param.name not in _WITH_SLASH)
+        if slash or text in ("", ".", ".."):
+            self.fail(f"{text!r} is not a name: it is empty, a dot, or has a slash.", param, ctx)
+        return text
 
 
 _OPTIONS = (

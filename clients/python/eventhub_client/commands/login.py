@@ -9,9 +9,12 @@ from pathlib import Path
 
 import aiohttp
 import click
+import msgspec
 import orjson
 
+from eventhub_client.commands.advice import in_commands
 from eventhub_client.commands.exits import CREDENTIALS, USAGE, Failed
+from eventhub_client.commands.output import say
 from eventhub_client.errors import NotAllowed
 from eventhub_client.http import Http, Request
 
@@ -35,53 +38,69 @@ async def session(url: str, cookies: Mapping[str, str]) -> AsyncIterator[Http]:
 
 
 @asynccontextmanager
-async def signed_in(url: str) -> AsyncIterator[Http]:
+async def signed_in(url: str, *, operator: bool) -> AsyncIterator[Http]:
     """Give a connection with the saved login. Raises Failed without one, or if the hub has ended
-    it.
+    it. With `operator` a key would not serve instead.
     """
-    async with session(url, saved(url)) as http:
+    cookies = _read().get(url)
+    if cookies is None:
+        why = (
+            "Only an operator may do this. Sign in" if operator else "Set EVENTHUB_KEY, or sign in"
+        )
+        raise Failed(f"{why}: eventhub login NAME.", USAGE)
+    async with session(url, cookies) as http:
         try:
             yield http
         except NotAllowed as error:
             if error.status != UNAUTHENTICATED:
-                raise
+                raise Failed(in_commands(str(error)), CREDENTIALS) from error
             message = "The login has expired or was ended. Log in again: eventhub login NAME."
             raise Failed(message, CREDENTIALS) from error
 
 
 async def sign_in(url: str, name: str, password: str) -> None:
-    """Sign in and keep the login. Raises NotAllowed for a wrong password."""
+    """Sign in and save the login; a file of logins that is damaged is replaced. Raises Failed for a
+    wrong password.
+    """
     body = orjson.dumps({"username": name, "password": password})
     async with session(url, {}) as http:
-        await http.ask(Request("POST", SESSION, body))
+        try:
+            await http.ask(Request("POST", SESSION, body))
+        except NotAllowed as error:
+            raise Failed(str(error), CREDENTIALS) from error
         cookies = {cookie.key: cookie.value for cookie in http.session.cookie_jar}
-    _write({**_read(), url: cookies})
+    try:
+        others = _read()
+    except Failed:
+        say(f"Warning: {_FILE} was damaged; it is replaced, and has no other login now.")
+        others = {}
+    _write({**others, url: cookies})
 
 
 async def sign_out(url: str) -> None:
-    """Delete the login from the file and end it on the hub, which accepts it also after the end."""
-    cookies = saved(url)
-    _write({other: kept for other, kept in _read().items() if other != url})
+    """Delete the login from the file and end it on the hub, which accepts it also after the end.
+    Raises Failed if there is none.
+    """
+    logins = _read()
+    cookies = logins.pop(url, None)
+    if cookies is None:
+        raise Failed(f"Nobody is logged in at {url}; there is nothing to end.", USAGE)
+    _write(logins)
     async with session(url, cookies) as http:
         await http.ask(Request("DELETE", SESSION))
 
 
-def saved(url: str) -> dict[str, str]:
-    """Return the cookies of the login at a hub. Raises Failed if there is none."""
-    found = _read().get(url)
-    if found is None:
-        raise Failed("Set EVENTHUB_KEY, or sign in as an operator: eventhub login NAME.", USAGE)
-    return found
-
-
 def _read() -> dict[str, dict[str, str]]:
+    """Return the saved logins. Raises Failed for a damaged file."""
     try:
-        found: dict[str, dict[str, str]] = orjson.loads(_FILE.read_bytes())
+        return msgspec.json.decode(_FILE.read_bytes(), type=dict[str, dict[str, str]])
     except FileNotFoundError:
         return {}
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise Failed(f"{_FILE} cannot be read: {error}", USAGE) from error
-    return found
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        message = (
+            f"{_FILE} cannot be read: {error}. Delete it and log in again: eventhub login NAME."
+        )
+        raise Failed(message, USAGE) from error
 
 
 def _write(logins: Mapping[str, Mapping[str, str]]) -> None:

@@ -1,20 +1,38 @@
 """`eventhub streams`, `segments`, `state`, `types`: the hub's data. Plain module."""
 
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import IO, Any
 
 import click
+import orjson
 
+from eventhub_client.commands.api import operations
 from eventhub_client.commands.exits import run
-from eventhub_client.commands.filters import PairType
+from eventhub_client.commands.filters import PairType, PathPart
 from eventhub_client.commands.output import line, say, show, table
 from eventhub_client.commands.settings import Settings
-from eventhub_client.http import refuse, stream_path
+from eventhub_client.http import Request, refuse, stream_path
 from eventhub_client.remote import HubClient
+from eventhub_client.types import StateItem
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+_ZONE = click.option(
+    "--zone",
+    default="",
+    metavar="STRING",
+    help="Operators only: the zone to act in, `default` if omitted.",
+)
+_STREAM = click.argument("stream", type=PathPart())
+
+
+class _PolicyCommand(click.Command):
+    """A command that takes a stream's policy; its help has the API's description of each field."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        [fields] = [one.body for one in operations() if one.words == ["streams", "set"]]
+        with formatter.section("Policy"):
+            formatter.write_dl([(field.name, field.help) for field in fields or ()])
 
 
 @click.group()
@@ -30,37 +48,43 @@ def streams() -> None:
 
 @streams.command("list")
 @_JSON
+@_ZONE
 @click.pass_obj
-def list_streams(settings: Settings, as_json: bool) -> None:
-    """Show all streams that the key may see."""
+def list_streams(settings: Settings, as_json: bool, zone: str) -> None:
+    """Show all streams that you may see."""
     columns = ("name", "durability", "keyed", "sequence", "segment")
-    _list(settings, as_json, lambda hub: hub.streams(), columns)
+    _list(settings, "/v1/streams", columns, as_json=as_json, zone=zone)
 
 
 @streams.command("show")
-@click.argument("stream")
+@_STREAM
+@_ZONE
 @click.pass_obj
-def show_stream(settings: Settings, stream: str) -> None:
+def show_stream(settings: Settings, stream: str, zone: str) -> None:
     """Show one stream with its policy."""
-    _call(settings, "GET", stream_path(stream))
+    _call(settings, Request("GET", stream_path(stream)), zone)
 
 
-@streams.command()
-@click.argument("stream")
+@streams.command(cls=_PolicyCommand)
+@_STREAM
 @click.argument("policy", nargs=-1, type=PairType())
+@_ZONE
 @click.pass_obj
-def create(settings: Settings, stream: str, policy: tuple[tuple[str, Any], ...]) -> None:
+def create(settings: Settings, stream: str, policy: tuple[tuple[str, Any], ...], zone: str) -> None:
     """Create STREAM with a POLICY given as name=value."""
-    _call(settings, "PUT", stream_path(stream), dict(policy))
+    _put_policy(settings, stream, policy, zone)
 
 
-@streams.command("set")
-@click.argument("stream")
+@streams.command("set", cls=_PolicyCommand)
+@_STREAM
 @click.argument("policy", nargs=-1, type=PairType(), required=True)
+@_ZONE
 @click.pass_obj
-def set_policy(settings: Settings, stream: str, policy: tuple[tuple[str, Any], ...]) -> None:
+def set_policy(
+    settings: Settings, stream: str, policy: tuple[tuple[str, Any], ...], zone: str
+) -> None:
     """Change the policy of STREAM, given as name=value; null removes a limit."""
-    _call(settings, "PUT", stream_path(stream), dict(policy))
+    _put_policy(settings, stream, policy, zone)
 
 
 @click.group()
@@ -74,18 +98,19 @@ def segments() -> None:
 
 
 @segments.command("list")
-@click.argument("stream")
+@_STREAM
 @_JSON
+@_ZONE
 @click.pass_obj
-def list_segments(settings: Settings, stream: str, as_json: bool) -> None:
+def list_segments(settings: Settings, stream: str, as_json: bool, zone: str) -> None:
     """Show all segments of STREAM, oldest first."""
     columns = ("uuid", "first", "last", "state", "tier", "bytes", "opened_at")
-    _list(settings, as_json, lambda hub: hub.segments(stream), columns)
+    _list(settings, stream_path(stream, "segments"), columns, as_json=as_json, zone=zone)
 
 
 @segments.command()
-@click.argument("stream")
-@click.argument("segment")
+@_STREAM
+@click.argument("segment", type=PathPart())
 @click.option(
     "--output",
     "-o",
@@ -133,11 +158,12 @@ async def _download(hub: HubClient, what: tuple[str, str, str], file: IO[bytes])
 
 
 @click.command()
-@click.argument("stream")
-@click.argument("key", required=False)
-@click.option("--follow", is_flag=True, help="Then print each change, until Ctrl-C.")
+@_STREAM
+@click.argument("key", required=False, type=PathPart())
+@click.option("--follow", is_flag=True, help="Then print each change, until Ctrl-C; takes a key.")
+@_ZONE
 @click.pass_obj
-def state(settings: Settings, stream: str, key: str | None, follow: bool) -> None:
+def state(settings: Settings, stream: str, key: str | None, follow: bool, zone: str) -> None:
     """Show the latest event of each key of a keyed STREAM, or of KEY alone.
 
     \b
@@ -146,18 +172,26 @@ def state(settings: Settings, stream: str, key: str | None, follow: bool) -> Non
     eventhub state prices --follow
     """
 
-    async def command() -> None:
-        async with settings.hub() as hub:
-            if key is not None:
-                show(await hub.call("GET", stream_path(stream, "state", key)))
-                return
-            items, cursor = await hub.snapshot(stream)
-            show([item._asdict() for item in items.values()])
-            if follow:
-                async for delivered in hub.listen(stream, start=cursor):
-                    click.echo(line(stream, delivered))
+    if key is not None:
+        _call(settings, Request("GET", stream_path(stream, "state", key)), zone)
+    elif follow:
+        run(_follow_state(settings, stream))
+    else:
+        run(_show_state(settings, stream, zone))
 
-    run(command())
+
+async def _show_state(settings: Settings, stream: str, zone: str) -> None:
+    async with settings.management(zone=zone) as http:
+        items = await http.items(stream_path(stream, "state"))
+    show([StateItem.of(item)._asdict() for item in items])
+
+
+async def _follow_state(settings: Settings, stream: str) -> None:
+    async with settings.hub() as hub:
+        items, cursor = await hub.snapshot(stream)
+        show([item._asdict() for item in items.values()])
+        async for delivered in hub.listen(stream, start=cursor):
+            click.echo(line(stream, delivered))
 
 
 @click.group()
@@ -172,35 +206,35 @@ def types() -> None:
 
 @types.command("list")
 @_JSON
+@_ZONE
 @click.pass_obj
-def list_types(settings: Settings, as_json: bool) -> None:
+def list_types(settings: Settings, as_json: bool, zone: str) -> None:
     """Show all declared types."""
     columns = ("domain", "type", "version", "parent", "evolution")
-    _list(settings, as_json, lambda hub: hub.types(), columns)
+    _list(settings, "/v1/types", columns, as_json=as_json, zone=zone)
 
 
 @types.command("show")
-@click.argument("domain")
-@click.argument("type")
-@click.argument("version", required=False)
+@click.argument("domain", type=PathPart())
+@click.argument("type", type=PathPart())
+@click.argument("version", required=False, type=PathPart())
+@_ZONE
 @click.pass_obj
-def show_type(settings: Settings, domain: str, type: str, version: str | None) -> None:
+def show_type(settings: Settings, domain: str, type: str, version: str | None, zone: str) -> None:
     """Show a type's newest definition, or one version."""
     parts = [part for part in (domain, type, version) if part]
-    _call(settings, "GET", "/v1/types/" + stream_path(*parts).removeprefix("/v1/streams/"))
+    path = "/v1/types/" + stream_path(*parts).removeprefix("/v1/streams/")
+    _call(settings, Request("GET", path), zone)
 
 
 def _list(
-    settings: Settings,
-    as_json: bool,
-    read: Callable[[HubClient], Awaitable[list[dict[str, Any]]]],
-    columns: tuple[str, ...],
+    settings: Settings, path: str, columns: tuple[str, ...], *, as_json: bool, zone: str
 ) -> None:
-    """Print what `read` returns, as JSON or as a table with these columns."""
+    """Print the items of a list, as JSON or as a table with these columns."""
 
     async def command() -> None:
-        async with settings.hub() as hub:
-            found = await read(hub)
+        async with settings.management(zone=zone) as http:
+            found = await http.items(path)
         if as_json:
             show(found)
         else:
@@ -209,10 +243,16 @@ def _list(
     run(command())
 
 
-def _call(settings: Settings, method: str, path: str, body: Any = None) -> None:
+def _put_policy(
+    settings: Settings, stream: str, policy: tuple[tuple[str, Any], ...], zone: str
+) -> None:
+    _call(settings, Request("PUT", stream_path(stream), orjson.dumps(dict(policy))), zone)
+
+
+def _call(settings: Settings, request: Request, zone: str) -> None:
     async def command() -> None:
-        async with settings.hub() as hub:
-            show(await hub.call(method, path, body))
+        async with settings.management(zone=zone) as http:
+            show((await http.ask(request)).json)
 
     run(command())
 

@@ -32,16 +32,16 @@ class Settings(NamedTuple):
         return HubClient(self.url, self.require_key())
 
     @asynccontextmanager
-    async def management(self, *, operator: bool) -> AsyncIterator[Http]:
+    async def management(self, *, operator: bool = False, zone: str = "") -> AsyncIterator[Http]:
         """Give a connection to the management API, by the key; without one, or for what only an
         operator may do, by the login that `eventhub login` left. Raises Failed without either.
         """
         if self.key and not operator:
             async with self.hub() as hub:
-                yield hub.http
+                yield hub.http.in_zone(zone)
             return
-        async with login.signed_in(self.url) as http:
-            yield http
+        async with login.signed_in(self.url, operator=operator) as http:
+            yield http.in_zone(zone)
 
     def require_key(self) -> str:
         if not self.key:

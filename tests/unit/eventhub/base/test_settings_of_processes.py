@@ -52,6 +52,15 @@ def test_password_that_is_not_encoded_is_refused_and_hidden(command: tuple[str, 
 
 
 @pytest.mark.parametrize("command", [("settings", "--check"), ("up",)])
+def test_bad_callback_address_is_refused_with_one_line(command: tuple[str, ...]) -> None:
+    """Django's traceback ended the process, with status 1."""
+    done = manage(*command, EVENTHUB_CALLBACK_ALLOW="10.1.0.0/16,[::1")
+    assert (done.returncode, done.stdout) == (os.EX_CONFIG, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("EVENTHUB_CALLBACK_ALLOW: '[::1' is not [ZONE=]host-or-CIDR[:port]")
+
+
+@pytest.mark.parametrize("command", [("settings", "--check"), ("up",)])
 def test_process_with_a_bad_file_ends_with_a_line_for_each_mistake(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
