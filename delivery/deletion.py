@@ -50,6 +50,8 @@ class Deletion:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        # by stream, the last delivery that was examined: the next run continues after it
+        self._examined: dict[int, _DeliveryKey] = {}
 
     def run(self, database_url: str, stores: DataStores) -> bool:
         """Delete what is due. Return True if something is left to be continued at once."""
@@ -58,56 +60,60 @@ class Deletion:
             with blocking(database_url, name="deletion") as connection:
                 if not scalars(connection).execute(SQL["lead"]).fetchone():
                     return False
-                for kind in (*definitions.delete_due(connection), *zones.delete_due(connection)):
-                    metrics.DELETIONS.labels(kind=kind).inc()
-                for stream in log_deletion.due_streams(connection):
-                    if not self._delete(connection, stream, stores, until_s):
-                        return True
-                for _ in zones.erase_emptied(connection):
-                    if self._clock.monotonic_s() >= until_s:
-                        return True
+                left = self._run(connection, stores, until_s)
+                # the session of a closed connection ends a moment later, and the next run comes now
+                connection.execute(SQL["stop_leading"])
+                return left
         except DatabaseUnavailable as error:
             log.info("deletion_postponed", reason=error.code)
         return False
+
+    def _run(self, connection: Connection, stores: DataStores, until_s: float) -> bool:
+        """Delete what is due until a time; return True if something is left."""
+        for kind in (*definitions.delete_due(connection), *zones.delete_due(connection)):
+            metrics.DELETIONS.labels(kind=kind).inc()
+        for stream in log_deletion.due_streams(connection):
+            if not self._delete(connection, stream, stores, until_s):
+                return True
+        return any(self._clock.monotonic_s() >= until_s for _ in zones.erase_emptied(connection))
 
     def _delete(
         self, connection: Connection, stream: DueStream, stores: DataStores, until_s: float
     ) -> bool:
         """Do one stream's work. Return False if time ended before it."""
         try:
-            for _ in _steps(connection, stream, stores):
+            for _ in self._steps(connection, stream, stores):
                 if self._clock.monotonic_s() >= until_s:
                     return False
         except EventHubError as error:  # the archive or Redis is away; others may be deleted
             log.warning("deletion_postponed", stream=stream.name, reason=error.code)
         return True
 
+    def _steps(
+        self, connection: Connection, stream: DueStream, stores: DataStores
+    ) -> Iterator[int]:
+        """Delete a stream, and then its data. Each step is done when it is yielded."""
+        if not stream.is_deleted:
+            yield from registrations.end_registrations(connection, stream)
+            if not _end(connection, stream):
+                return  # a registration was added since: the next run ends it
+            yield 1
+        registrations.erase_index(stores.data, stream.id)
+        yield from _erase_deliveries(connection, stream.id, self._examined)
+        yield from log_deletion.erase_events(connection, stream.id)
+        yield from log_deletion.erase_rows(connection, stream.id)
+        yield from registrations.erase_rows(connection, stream.id)
+        _erase_copies(connection, stream, stores.archive_url)
+        if stream.durability == "transient":
+            transient.erase(stores.redis_url, stream.id)
+        counts = log_deletion.finish(connection, stream)
+        self._examined.pop(stream.id, None)
+        if counts is not None:
+            metrics.ERASED_EVENTS.inc(counts.events)
+            log.info("stream_erased", stream=stream.name, id=stream.id, **counts._asdict())
 
-def _steps(connection: Connection, stream: DueStream, stores: DataStores) -> Iterator[int]:
-    """Delete a stream, and then its data. Each step is done when it is yielded."""
-    if not stream.is_deleted:
-        ended = 0
-        for count in registrations.end_registrations(connection, stream):
-            ended += count
-            yield count
-        if not _end(connection, stream, ended):
-            return  # a registration was added since: the next run ends it
-        yield 1
-    registrations.erase_index(stores.data, stream.id)
-    yield from _erase_deliveries(connection, stream.id)
-    yield from log_deletion.erase_events(connection, stream.id)
-    yield from log_deletion.erase_rows(connection, stream.id)
-    yield from registrations.erase_rows(connection, stream.id)
-    _erase_copies(connection, stream, stores.archive_url)
-    if stream.durability == "transient":
-        transient.erase(stores.redis_url, stream.id)
-    counts = log_deletion.finish(connection, stream)
-    if counts is not None:
-        metrics.ERASED_EVENTS.inc(counts.events)
-        log.info("stream_erased", stream=stream.name, id=stream.id, **counts._asdict())
 
-
-def _end(connection: Connection, stream: DueStream, ended: int) -> bool:
+def _end(connection: Connection, stream: DueStream) -> bool:
     """Delete a stream without registrations, and announce it. Return False if a registration names
     it, or its deletion was withdrawn.
     """
@@ -125,7 +131,7 @@ def _end(connection: Connection, stream: DueStream, ended: int) -> bool:
             "events": counts.events,
             "bytes": counts.bytes,
             "unmatched_events": 0 if position is None else counts.last - position,
-            "registrations": ended,
+            "registrations": counts.registrations,
         }
         found.append(Announcement(DELETED, attributes, stream.resource))
     metrics.DELETIONS.labels(kind="stream").inc()
@@ -133,26 +139,33 @@ def _end(connection: Connection, stream: DueStream, ended: int) -> bool:
     return True
 
 
-class _Position(NamedTuple):
-    """The key of a delivery within its partition."""
+class _DeliveryKey(NamedTuple):
+    """The key of a delivery."""
 
+    partition_id: int = 0
     endpoint_id: int = 0
     segment_id: int = 0
     sequence: int = 0
 
 
-def _erase_deliveries(connection: Connection, stream_id: int) -> Iterator[int]:
-    """Remove the deliveries of a stream; yield after each statement."""
+def _erase_deliveries(
+    connection: Connection, stream_id: int, examined: dict[int, _DeliveryKey]
+) -> Iterator[int]:
+    """Remove the deliveries of a stream, from the last examined one on; yield after each statement.
+
+    Nothing delivers events of a deleted stream, so what was examined stays without its deliveries.
+    """
     for partition in scalars(connection).execute(SQL["partitions"]).fetchall():
-        values = {
-            "id": stream_id,
-            "partition_id": partition,
-            "rows_max": limits.ERASE_ROWS_MAX,
-        }
-        at: _Position | None = _Position()
-        while at is not None:
-            page = cursor_of(connection, _Position)
-            at = page.execute(SQL["erase_deliveries"], {**values, **at._asdict()}).fetchone()
+        at = examined.get(stream_id, _DeliveryKey())
+        if partition < at.partition_id:
+            continue
+        after = at if partition == at.partition_id else _DeliveryKey(partition)
+        values = {"id": stream_id, "rows_max": limits.ERASE_ROWS_MAX}
+        page = cursor_of(connection, _DeliveryKey)
+        while found := page.execute(
+            SQL["erase_deliveries"], {**values, **after._asdict()}
+        ).fetchone():
+            examined[stream_id] = after = found
             yield 1
 
 

@@ -202,7 +202,8 @@ def new_barrier(connection: Connection) -> int:
 
 def fill_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int]) -> Vector:
     """Lock the heads of `system` and of the streams to the end of the transaction, and fill the
-    barrier with them. The counts of groups are updated before. Only announcements may follow.
+    barrier with them. The counts of groups are updated before. Only what needs the lock of `system`
+    and announcements may follow.
     """
     with connection.pipeline():
         connection.execute(SQL["count_groups_at"], {"barrier": barrier})

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from eventhub.base import limits
-from eventhub.eventlog.deletion import DueStream, announcing, erased
+from eventhub.eventlog.deletion import DueStream, announcing, count_ended, erased
 from eventhub.eventlog.system import Announcement
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
@@ -108,6 +108,7 @@ def _end_some(
     statements.end(connection, ended)
     statements.count(connection, some.client_id, -len(ended))
     statements.fill_barrier(connection, barrier, ids)
+    count_ended(connection, stream.id, len(found))
     return announcements
 
 

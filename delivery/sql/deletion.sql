@@ -4,6 +4,9 @@
 -- One process at a time deletes; the session of a killed one ends.
 SELECT pg_try_advisory_lock(hashtext('eventhub deletion'))
 
+-- name: stop_leading
+SELECT pg_advisory_unlock(hashtext('eventhub deletion'))
+
 -- name: stop_forwarding
 -- In the transaction that deletes the stream: a forwarder that has it loses its lease. `deliveries` of open fan-outs were not yet
 -- written; they count as pending.
@@ -40,5 +43,5 @@ WITH page AS MATERIALIZED (
            erased_pending = erased_pending + (SELECT count(*) FROM erased WHERE state = 'pending')
      WHERE id = %(id)s AND EXISTS (SELECT FROM erased)
 )
-SELECT endpoint_id, segment_id, sequence FROM page
+SELECT %(partition_id)s::bigint AS partition_id, endpoint_id, segment_id, sequence FROM page
  ORDER BY endpoint_id DESC, segment_id DESC, sequence DESC LIMIT 1

@@ -48,12 +48,15 @@ class DueStream(NamedTuple):
 
 
 class DeletedCounts(NamedTuple):
-    """The readable segments and events of a stream until it was deleted, and its last sequence."""
+    """The readable segments and events of a stream until it was deleted, its last sequence, and the
+    registrations that its deletion ended or changed.
+    """
 
     segments: int
     events: int
     bytes: int
     last: int
+    registrations: int
 
 
 class ErasedCounts(NamedTuple):
@@ -107,10 +110,18 @@ def is_still_due(connection: Connection, stream: DueStream) -> bool:
     return connection.execute(SQL["still_due"], (stream.id,)).rowcount > 0
 
 
+def count_ended(connection: Connection, stream_id: int, registrations: int) -> None:
+    """Count registrations that the deletion ended or changed, in the caller's transaction, which
+    has locked `system`.
+    """
+    values = {"id": stream_id, "registrations": registrations}
+    connection.execute(SQL["count_ended"], values)
+
+
 def delete(connection: Connection, stream: DueStream) -> DeletedCounts:
     """Delete a due stream, in the caller's transaction, which announces it."""
     counts = cursor_of(connection, DeletedCounts).execute(SQL["delete"], {"id": stream.id})
-    return counts.fetchone() or DeletedCounts(0, 0, 0, 0)
+    return counts.fetchone() or DeletedCounts(0, 0, 0, 0, 0)
 
 
 def erase_events(connection: Connection, stream_id: int) -> Iterator[int]:

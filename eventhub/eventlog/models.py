@@ -114,6 +114,9 @@ class Stream(models.Model):
     deleted_at = DateTimeField(
         null=True, db_comment="when that ended; the name is free, and the row has no head"
     )
+    ended_registrations = BigIntegerField(
+        db_default=0, db_comment="registrations that its deletion ended or changed so far"
+    )
     erased_at = DateTimeField(null=True, db_comment="when the last of its data was removed")
     erased_events = BigIntegerField(db_default=0, db_comment="events that were removed so far")
     erased_deliveries = BigIntegerField(

@@ -170,6 +170,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "ended_registrations",
+                    models.BigIntegerField(
+                        db_comment="registrations that its deletion ended or changed so far",
+                        db_default=0,
+                    ),
+                ),
+                (
                     "erased_at",
                     models.DateTimeField(
                         db_comment="when the last of its data was removed", null=True

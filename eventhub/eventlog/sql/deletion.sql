@@ -1,7 +1,7 @@
 -- The deletion of streams: scheduled, withdrawn, done at the end of the grace period, and then the removal of what was stored.
 
 -- name: schedule
-UPDATE streams SET deletes_at = now() + make_interval(secs => %(grace_s)s) WHERE id = %(id)s
+UPDATE streams SET deletes_at = now() + make_interval(secs => %(grace_s)s), ended_registrations = 0 WHERE id = %(id)s
 
 -- name: withdraw
 -- Only before the end of the grace period.
@@ -17,6 +17,9 @@ SELECT s.id, s.zone_id, z.name AS zone, s.name, s.durability, s.deleted_at IS NO
 
 -- name: still_due
 SELECT id FROM streams WHERE id = %s AND deletes_at <= now() AND deleted_at IS NULL FOR NO KEY UPDATE
+
+-- name: count_ended
+UPDATE streams SET ended_registrations = ended_registrations + %(registrations)s WHERE id = %(id)s
 
 -- name: delete
 -- From here on the name is free, nothing is appended or read, and the segments count as dropped. Rows of streams and segments
@@ -37,7 +40,8 @@ WITH head AS (
     UPDATE streams SET deleted_at = now() WHERE id = %(id)s
 )
 SELECT count(*) AS segments, COALESCE(sum(last - first + 1), 0)::bigint AS events, COALESCE(sum(bytes), 0)::bigint AS bytes,
-       COALESCE((SELECT sequence FROM head), 0)::bigint AS last
+       COALESCE((SELECT sequence FROM head), 0)::bigint AS last,
+       (SELECT ended_registrations FROM streams WHERE id = %(id)s) AS registrations
   FROM readable
 
 -- name: segments
