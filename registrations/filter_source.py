@@ -90,7 +90,7 @@ class FilterSource(NamedTuple):
         return self._replace(written=_written_form(form)) if len(form) == 1 else self
 
     def digest(self, client_id: int, stream_ids: Iterable[int]) -> UUID:
-        """Return the digest of a registration with this filter (digest.py). Raises what the
+        """Return the digest of a registration with this filter. Raises what the
         language raises.
         """
         written = _written_form(self.form()) if self.written is None else self.written

@@ -104,7 +104,7 @@ def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Cli
     """
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
-        require_kept(zone)
+        require_zone_not_deleting(zone)
         clients = live_clients(zone_id=zone.pk)
         if clients.filter(name=name).exists():
             raise Conflict(
@@ -178,7 +178,7 @@ def define_channel(
         if other is not None and other.name != name:
             state = "has" if other.deleted_at is None else "is deleted, and stored events carry"
             raise ChannelConflict(f"The channel `{other.name}` {state} this mask.", field="mask")
-        require_kept(zone)
+        require_zone_not_deleting(zone)
         channel = found or Channel(zone=zone, name=name, bit=bit)
         channel.deletes_at = channel.deleted_at = None
         channel.save()
@@ -239,7 +239,7 @@ def lock_zone(*, zone_id: int) -> Zone:
     return zone
 
 
-def require_kept(zone: Zone) -> None:
+def require_zone_not_deleting(zone: Zone) -> None:
     """Raise ZoneDeleting if the deletion of the zone is scheduled: it gets nothing new."""
     if zone.deletes_at is not None:
         raise ZoneDeleting(zone=zone.name, deletes_at=rfc3339(zone.deletes_at))

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from eventhub.access.grants import SYSTEM
 from eventhub.access.models import Zone
-from eventhub.accounts.services import require_kept
+from eventhub.accounts.services import require_zone_not_deleting
 from eventhub.api.announcements import announce, raw_connection
 from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
@@ -65,7 +65,7 @@ def put_stream(
         if found and found.deletes_at_us is not None and new_policy != found.policy:
             raise StreamDeleting.of(name, found.deletes_at_us)
         if found is None:
-            require_kept(Zone.objects.get(pk=zone_id))
+            require_zone_not_deleting(Zone.objects.get(pk=zone_id))
             streams.create_stream(connection, zone_id, name, new_policy)
         elif new_policy == found.policy:
             return found, False

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from eventhub.access.principal import Actor
-from eventhub.accounts.services import lock_zone, require_kept
+from eventhub.accounts.services import lock_zone, require_zone_not_deleting
 from eventhub.api.announcements import announce
 from eventhub.api.grace import end_of_grace, rfc3339
 from eventhub.api.if_match import require_unchanged
@@ -66,7 +66,7 @@ def declare(
                 _revive(found)
                 _announce_declared(actor, found[-1], resource)
             return found, False
-        require_kept(zone)
+        require_zone_not_deleting(zone)
         if live:
             require_not_deleting(found[-1])
         if (

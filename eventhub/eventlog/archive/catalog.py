@@ -15,7 +15,7 @@ from eventhub.eventlog.stored import ArchivedSegment
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
 
-SQL = queries.load("eventhub/eventlog/archive/archive.sql")
+SQL = queries.load("eventhub/eventlog/sql/archive.sql")
 Connection = psycopg.Connection[Any]
 
 

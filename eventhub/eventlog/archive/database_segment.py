@@ -16,7 +16,7 @@ from eventhub.eventlog.errors import SegmentUnreadable
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrow import ArrowSnapshot
 
-SQL = queries.load("eventhub/eventlog/archive/archive.sql")
+SQL = queries.load("eventhub/eventlog/sql/archive.sql")
 _PAGE = pa.schema(
     [
         ("sequence", pa.int64()),

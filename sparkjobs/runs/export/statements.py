@@ -1,4 +1,4 @@
-"""The statements of tables.sql with their placeholders filled in. SQL module."""
+"""The statements of the export (export.sql) with their placeholders filled in. SQL module."""
 
 from typing import Any
 

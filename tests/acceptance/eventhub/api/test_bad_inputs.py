@@ -80,7 +80,7 @@ NOT_TRIED = {
     "database_busy",  # all connections of a process are taken
     "java_slow",
     "spark_conf",
-    "no_java",  # reasons of runs that failed: see test_jobs_run.py
+    "no_java",  # reasons of runs that failed: see test_jobs_execute.py
     "spark",
     "bad_result",
     "result_too_large",

@@ -167,7 +167,7 @@ FILLED = {
 FILLED_FILES = {
     "eventhub/eventlog/sql/streams.sql": None,
     "sparkjobs/runs/sql/export.sql": None,  # all of it
-    "eventhub/eventlog/archive/archive.sql": {"partition_of", "page"},
+    "eventhub/eventlog/sql/archive.sql": {"partition_of", "page"},
 }
 _SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")
 _STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
