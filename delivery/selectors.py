@@ -233,6 +233,7 @@ def _read_in_time(name: str, values: dict[str, Any]) -> dict[str, Any] | None:
         with transaction.atomic():
             raw_connection().execute("SELECT set_config('statement_timeout', %s, true)", timeout)
             [found] = _read(name, values)
+            raw_connection().execute("SET LOCAL statement_timeout = 0")  # not for the commit
             return found
     except psycopg.errors.QueryCanceled:
         return None

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from eventhub.supervisor.hub import HOME, celery_worker
 from tests.benchmarks import deliveries
@@ -22,6 +23,7 @@ EXPECTED_BASELINE_PER_S = 500
 STREAM = "callbacks"
 POLL_S = 0.02
 END_S = 60.0
+LOG_SHOWN = 3_000
 BASELINE_PROCESSES = 4
 HEALTHY = 20
 BACKLOG = 300  # deliveries due to each sick endpoint at the beginning
@@ -65,12 +67,12 @@ def _drained(world: World, pace: Pace, count: int) -> Measure:
         argvs = [celery_worker(f"bench-{number}@%h") for number in range(count)]
         log = world.data / "workers.log"
         with sink() as receivers, workers(argvs, _env(world), log):
-            return _timed(world, receivers, expected)
+            return _timed(world, receivers, expected, log)
 
     return measure
 
 
-def _timed(world: World, receivers: Sink, expected: int) -> Reading:
+def _timed(world: World, receivers: Sink, expected: int, log: Path) -> Reading:
     with deliveries.connect(world.url) as connection:
         urls = [receivers.url("healthy", str(number)) for number in range(ENDPOINTS)]
         endpoints = deliveries.make_endpoints(connection, world.env["EVENTHUB_SECRET_KEY"], urls)
@@ -80,17 +82,20 @@ def _timed(world: World, receivers: Sink, expected: int) -> Reading:
         connection.execute("VACUUM ANALYZE deliveries")
         receivers.took()
         deliveries.enable(connection, endpoints)
-        ended_s = _await_end(connection, endpoints)
+        ended_s = _await_end(connection, endpoints, log)
         deliveries.enable(connection, endpoints, on=False)
     return _reading(receivers, ended_s, len(sequences) * ENDPOINTS)
 
 
-def _await_end(connection: Connection, endpoints: Sequence[int]) -> float:
-    """Return when all deliveries were finished, on the monotonic clock. Raise LoadFailed."""
+def _await_end(connection: Connection, endpoints: Sequence[int], log: Path) -> float:
+    """Return when all deliveries were finished, on the monotonic clock. Raise LoadFailed, with the
+    end of the workers' log.
+    """
     until_s = time.monotonic() + END_S
     while deliveries.pending(connection, endpoints):
         if time.monotonic() > until_s:
-            raise LoadFailed("deliveries are left over")
+            left = deliveries.pending(connection, endpoints)
+            raise LoadFailed(f"{left} deliveries are left over:\n{log.read_text()[-LOG_SHOWN:]}")
         time.sleep(POLL_S)
     return time.monotonic()
 
@@ -124,7 +129,7 @@ def _celery(world: World, pace: Pace) -> Measure:
             deliveries.insert_pending(connection, stream_id, sequences, endpoints)
             _enqueue(world, deliveries.keys(connection, endpoints))
             with workers([argv], world.env, log, wait=False):
-                ended_s = _await_end(connection, endpoints)
+                ended_s = _await_end(connection, endpoints, log)
             return _reading(receivers, ended_s, len(sequences) * ENDPOINTS)
 
     return measure
@@ -151,12 +156,12 @@ def _beside(world: World, pace: Pace, *, sick: bool) -> Measure:
         argv = celery_worker("bench-sick@%h")
         log = world.data / "workers.log"
         with sink() as receivers, workers([argv], _env(world), log):
-            return _fed(world, receivers, pace, sick=sick)
+            return _fed(world, receivers, pace, log, sick=sick)
 
     return measure
 
 
-def _fed(world: World, receivers: Sink, pace: Pace, *, sick: bool) -> Reading:
+def _fed(world: World, receivers: Sink, pace: Pace, log: Path, *, sick: bool) -> Reading:
     stream_id, key = world.streams[STREAM], world.env["EVENTHUB_SECRET_KEY"]
     with deliveries.connect(world.url) as connection:
         urls = [receivers.url("healthy", str(number)) for number in range(HEALTHY)]
@@ -170,7 +175,7 @@ def _fed(world: World, receivers: Sink, pace: Pace, *, sick: bool) -> Reading:
         deliveries.enable(connection, [*healthy, *bad])
         feed = [stream_id, [*healthy, *bad], pace.seconds * 2 + 1.0, FEED_INTERVAL_S]
         world.run_child("tests.benchmarks.feed", json.dumps(feed))
-        _await_end(connection, healthy)
+        _await_end(connection, healthy, log)
         deliveries.enable(connection, [*healthy, *bad], on=False)
         return Reading(*deliveries.latencies_ms(connection, healthy))
 

@@ -112,7 +112,7 @@ def latencies_ms(
     """
     row = connection.execute(
         "WITH took AS ("
-        " SELECT extract(epoch FROM a.at - d.created_at) * 1000 + a.duration_ms AS ms"
+        " SELECT extract(epoch FROM a.attempted_at - d.created_at) * 1000 + a.duration_ms AS ms"
         "   FROM deliveries d JOIN attempts a USING (endpoint_id, segment_id, sequence)"
         "  WHERE d.endpoint_id = ANY(%(endpoints)s) AND a.outcome = 'delivered'"
         "    AND d.created_at > (SELECT min(created_at) + interval '1 second' FROM deliveries"

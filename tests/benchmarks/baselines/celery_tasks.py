@@ -47,11 +47,15 @@ KEEP = """
 INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, number,
                       outcome, status,
                       duration_ms, url, request, response)
-VALUES (now(), %s, %s, %s, %s, 0, 1, 'delivered', %s, %s, %s, %s, %s)
+VALUES (now(), %s, %s, %s, %s, 1, 'delivered', %s, %s, %s, %s, %s)
 """
 
 
-@app.task(name="baseline.deliver")  # type: ignore[untyped-decorator]
+@app.task(  # type: ignore[untyped-decorator]
+    name="baseline.deliver",
+    autoretry_for=(OSError, http.client.HTTPException),
+    retry_backoff=True,
+)
 def deliver(*key: int) -> None:
     connection = _database()
     row = connection.execute(READ, key).fetchone()
@@ -82,9 +86,13 @@ def _post(url: str, message: str, body: bytes) -> tuple[int, str]:
         "webhook-signature": f"v1,{signature}",
     }
     connection = _http(parts.netloc)
-    connection.request("POST", parts.path, body, headers)
-    answer = connection.getresponse()
-    answer.read()
+    try:
+        connection.request("POST", parts.path, body, headers)
+        answer = connection.getresponse()
+        answer.read()
+    except BaseException:
+        connection.close()  # or every later request on it would fail too
+        raise
     return answer.status, str(answer.headers)
 
 

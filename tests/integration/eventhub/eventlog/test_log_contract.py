@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 import pytest
-import redis
 
 from eventhub.base import errors, limits, metrics
-from eventhub.eventlog import backward_cursors, streams
+from eventhub.eventlog import backward_cursors, streams, transient
 from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import AtTime, Start
@@ -48,9 +47,7 @@ class Backend(NamedTuple):
     async def lose(self, stream: StreamInfo) -> None:
         """Bring the store back without its data."""
         if self.name == "transient":
-            with redis.Redis.from_url(REDIS_URL) as client:
-                for key in client.scan_iter(f"eventhub:{{t{stream.id}}}:*"):
-                    client.delete(key)
+            transient.erase(REDIS_URL, stream.id)
             return
         execute(self.database, "SELECT roll_segments(ARRAY[%s::bigint], true)", stream.id)
         execute(
@@ -71,6 +68,8 @@ async def backend(request: pytest.FixtureRequest, database: str) -> AsyncIterato
         with psycopg.connect(database) as connection:
             made = streams.create_stream(connection, 1, name, kept)
         assert made is not None
+        # the Redis of this process had streams of other databases, with the same ids
+        transient.erase(REDIS_URL, made.id)
         bounds = (kept.retain_events, kept.retain_bytes)
         return StreamInfo(made.id, 1, name, request.param, False, "accept", *bounds)
 
