@@ -47,7 +47,9 @@ class _Audited:
         shutil.rmtree(paths.work, ignore_errors=True)
         versions = pq.read_table(history.inputs / "versions").to_pylist()
         for stream_id in {row["stream_id"] for row in versions}:
-            rows = (row for row in versions if row["stream_id"] == stream_id)
+            rows = (
+                {**row, "is_system": False} for row in versions if row["stream_id"] == stream_id
+            )
             build_matcher(paths.matcher(stream_id), rows)
         began, events = time.monotonic(), 0
         for row in pq.read_table(history.inputs / "segments").to_pylist()[:4]:
