@@ -5,7 +5,6 @@ which Django's admin cannot show; the console does. Django module.
 from django.contrib import admin
 
 from delivery.models import (
-    Backoff,
     CallbackWorker,
     ComponentHeartbeat,
     Forwarder,
@@ -35,13 +34,6 @@ class ComponentHeartbeatAdmin(ReadOnly):
 @admin.register(CallbackWorker)
 class CallbackWorkerAdmin(ReadOnly):
     list_display = ("id", "last_seen_at")
-
-
-@admin.register(Backoff)
-class BackoffAdmin(ReadOnly):
-    list_display = ("endpoint", "failures", "failing_since", "pause_s", "paused_until", "probing")
-    list_filter = ("probing",)
-    list_select_related = ("endpoint",)
 
 
 @admin.register(RetiredPartition)

@@ -15,6 +15,7 @@ from django.db.models import (
     CheckConstraint,
     CompositePrimaryKey,
     DateTimeField,
+    FloatField,
     ForeignKey,
     Index,
     IntegerField,
@@ -26,7 +27,7 @@ from django.db.models import (
 )
 
 from eventhub.access.models import Client, Zone
-from eventhub.eventlog.models import Stream
+from eventhub.eventlog.models import Segment, Stream
 from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
@@ -78,6 +79,11 @@ class Endpoint(models.Model):
     )
     format = TextField(
         choices=Format, db_default=Format.NATIVE, db_comment="format of the callbacks' bodies"
+    )
+    retry_schedule = ArrayField(
+        IntegerField(),
+        null=True,
+        db_comment="pauses before the first retry, the second, ..., in seconds; null: the default",
     )
     enabled = BooleanField(db_default=True)
     reason = TextField(null=True, db_comment="why it is disabled: request, gone")
@@ -137,6 +143,59 @@ class EndpointHealth(models.Model):
 
     def __str__(self) -> str:
         return self.outcome
+
+
+class Circuit(models.Model):
+    """The circuit breaker of an endpoint that fails, or has failed lately (endpoints/circuit.py),
+    shared by all workers. While it is open, no worker calls the endpoint until the pause is over,
+    and then one request probes it.
+    """
+
+    class State(models.TextChoices):
+        CLOSED = "closed"
+        OPEN = "open"
+        HALF_OPEN = "half_open"
+
+    endpoint = OneToOneField(
+        Endpoint,
+        models.DO_NOTHING,
+        primary_key=True,
+        db_constraint=False,
+        related_name="circuit",
+    )
+    state = TextField(choices=State, db_default=State.CLOSED)
+    failures = IntegerField(db_comment="failed attempts in a row; 0: the last one succeeded")
+    failing_since = DateTimeField(db_comment="when the first of the last failures was written")
+    failed_at = DateTimeField(db_comment="when the last failure was written")
+    opened_at = DateTimeField(null=True, db_comment="when it opened last")
+    openings = IntegerField(db_default=0, db_comment="since the last announcement")
+    pause_s = FloatField(db_comment="upper bound of the pause while it is open")
+    retry_at = DateTimeField(
+        db_comment="end of the pause; while half open, when the probe counts as lost"
+    )
+    retry_after_s = FloatField(db_comment="Retry-After of the last response; 0: none")
+    recorded_at = DateTimeField(
+        db_default=TransactionNow(),
+        db_comment="time of the last change; an endpoint changed later is called at once",
+    )
+    outcome = TextField(db_comment="outcome of the last failure, as in attempts")
+    status = IntegerField(null=True, db_comment="HTTP status of its answer, if there was one")
+    segment = Reference(Segment, db_comment="segment of the event of the last failure")
+    sequence = BigIntegerField()
+
+    storage = TableStorage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "circuits"
+        db_table_comment = "circuit breakers of endpoints that failed lately"
+        constraints = (
+            CheckConstraint(
+                condition=Q(state__in=["closed", "open", "half_open"]), name="circuits_state"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}: {self.state}"
 
 
 class Barrier(models.Model):

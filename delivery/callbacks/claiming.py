@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from delivery.callbacks import claims
-from delivery.callbacks.backoffs import return_probes, take_probes
+from delivery.callbacks.circuits import hasten, return_probes, take_probes
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneKey, ScanResult
 from delivery.callbacks.load import Loader
 from delivery.callbacks.posting import DispatcherContext, Posting, PreparedDelivery
@@ -153,17 +153,19 @@ class Claiming:
         self.count += count
 
     async def _probes(self, connection: Connection, requested: dict[int, int]) -> frozenset[int]:
-        """Return the endpoints in backoff that this worker may probe. Remove from `requested` those
-        that other workers probe.
+        """Return the endpoints with an open circuit that this worker may probe. Remove from
+        `requested` those that other workers probe. What failed before an endpoint was changed is
+        due again.
         """
-        backing_off = [each for each in requested if self._failures.backs_off(each)]
-        if not backing_off:
+        opened = [each for each in requested if self._failures.is_open(each)]
+        if not opened:
             return frozenset()
-        probes = await take_probes(connection, backing_off)
-        for each in backing_off:
+        probes = await take_probes(connection, opened)
+        for each in opened:
             if each not in probes:
                 del requested[each]
-        return probes
+        await hasten(connection, [each for each, changed in probes.items() if changed])
+        return frozenset(probes)
 
     async def _mark_probes(
         self, connection: Connection, claimed: list[Claimed], probes: frozenset[int]
@@ -174,12 +176,7 @@ class Claiming:
         unused = probes - {each.endpoint_id for each in claimed}
         if unused:
             await return_probes(connection, unused)
-        return [
-            each._replace(probe=True, spares=self._failures.spares(each.endpoint_id))
-            if each.endpoint_id in probes
-            else each
-            for each in claimed
-        ]
+        return [each._replace(probe=each.endpoint_id in probes) for each in claimed]
 
     async def _prepare(
         self,
@@ -192,8 +189,11 @@ class Claiming:
         contents = await self._loader.load(connection, claimed, endpoints)
         targets = {each: self._loader.target(endpoints[each])
                    for each in {claim.endpoint_id for claim in claimed}}  # fmt: skip
+        schedules = {each: endpoints[each].retry_schedule for each in targets}
         return [
-            PreparedDelivery(each, targets[each.endpoint_id], content, until_s)
+            PreparedDelivery(
+                each, targets[each.endpoint_id], content, until_s, schedules[each.endpoint_id]
+            )
             for each, content in zip(claimed, contents, strict=True)
         ]
 

@@ -38,16 +38,16 @@ class CallbackEndpoint(NamedTuple):
     client_id: int
     zone: str
     format: Format
+    retry_schedule: list[int] | None = None  # pauses in seconds; None: the default
 
 
 class FailureState(NamedTuple):
-    """The recent failures of an endpoint. `backs_off`: at most one request (a probe) may be made,
-    after the pause. `spares`: failed attempts do not count meanwhile.
+    """The recent failures of an endpoint. `is_open`: its circuit is not closed, so at most one
+    request (a probe) may be made, after the pause.
     """
 
     failures: int  # in a row
-    backs_off: bool
-    spares: bool
+    is_open: bool
 
 
 class ScanResult(NamedTuple):
@@ -61,7 +61,7 @@ class ScanResult(NamedTuple):
 
 class Claimed(NamedTuple):
     """A delivery claimed by this worker, and its attempts so far. `probe`: it is the one request to
-    an endpoint in backoff; `spares`: a failed attempt does not count.
+    an endpoint whose circuit is open.
     """
 
     partition_id: int
@@ -71,7 +71,6 @@ class Claimed(NamedTuple):
     stream_id: int
     registrations: list[int]
     attempts: int
-    uncounted_attempts: int
     payload: bytes | None  # the event's stored bytes, once the event left the database
     created_at_us: int
     gap_first: int | None  # set: a gap notice for the events from here to `sequence`
@@ -79,7 +78,6 @@ class Claimed(NamedTuple):
     version_ids: list[int] | None  # whose reports and variables count; None: none
     token: str
     probe: bool
-    spares: bool
 
     @property
     def lane(self) -> LaneKey:
@@ -100,13 +98,10 @@ class _ScannedEndpoint(NamedTuple):
     is_due: bool
     is_deleted: bool
     failures: int | None
-    backs_off: bool
-    spares: bool
+    is_open: bool
 
     def failing(self) -> FailureState | None:
-        if self.failures is None:
-            return None
-        return FailureState(self.failures, self.backs_off, self.backs_off and self.spares)
+        return None if self.failures is None else FailureState(self.failures, self.is_open)
 
 
 class _ScannedLane(NamedTuple):
@@ -160,7 +155,11 @@ async def open_connection(url: str, name: str) -> Connection:
 
 async def scan_parallel(connection: Connection, after: int) -> ScanResult:
     """Return the endpoints with due deliveries, starting after the endpoint `after`."""
-    bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX, **_pauses()}
+    bounds = {
+        "after": after,
+        "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
+        "probe_s": limits.CALLBACK_PROBE_S,
+    }
     statement = SQL["scan_parallel"]
     rows = await fetch_all(connection, _ScannedEndpoint, statement, bounds, binary=True)
     due = {row.endpoint.id: row.endpoint for row in rows if row.is_due}
@@ -174,7 +173,7 @@ async def scan_ordered(connection: Connection, after: LaneKey) -> ScanResult:
         "endpoint": after.endpoint_id,
         "stream": after.stream_id,
         "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
-        **_pauses(),
+        "probe_s": limits.CALLBACK_PROBE_S,
     }
     rows = await fetch_all(connection, _ScannedLane, SQL["scan_ordered"], bounds, binary=True)
     due = {row.lane: row.scanned.endpoint for row in rows if row.scanned.is_due}
@@ -190,23 +189,6 @@ def _failure_states(
     return deleted, {row.endpoint.id: row.failing() for row in rows}
 
 
-def _pauses() -> dict[str, float]:
-    return {
-        "probe_s": limits.CALLBACK_PROBE_S,
-        "alone_s": limits.CALLBACK_SPARED_ALONE_S,
-        "spared_s": limits.CALLBACK_SPARED_S,
-        **retry_pauses(),
-    }
-
-
-def retry_pauses() -> dict[str, float]:
-    """Return the bounds of the pause before a retry, as parameters of the statements."""
-    return {
-        "retry_s_base": limits.CALLBACK_RETRY_S_BASE,
-        "retry_s_max": limits.CALLBACK_RETRY_S_MAX,
-    }
-
-
 def _is_page_full(rows: Sequence[Any]) -> bool:
     return len(rows) >= limits.CALLBACK_SCAN_ENDPOINTS_MAX
 
@@ -218,8 +200,8 @@ async def claim_parallel(
     token: str = "",
     probes: Collection[int] = (),
 ) -> list[Claimed]:
-    """Claim due deliveries, for each endpoint at most the requested number; for endpoints in
-    backoff only if they are among `probes`. The token must not have been used before.
+    """Claim due deliveries, for each endpoint at most the requested number; for endpoints
+    whose circuit is open only if they are among `probes`. The token must not have been used before.
     """
     token = token or str(uuid4())
     values = {
@@ -250,7 +232,7 @@ async def claim_ordered(
     taken = await fetch_all(connection, LaneKey, SQL["take_lanes"], values, binary=True)
     if not taken:
         return []
-    bounds = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX, **retry_pauses()}
+    bounds = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX}
     requested = {**_lane_arrays(taken), **terms, **bounds}
     rows = await fetch_all(connection, _RankedClaim, SQL["claim_lanes"], requested, binary=True)
     found: dict[LaneKey, list[Claimed]] = {lane: [] for lane in taken}

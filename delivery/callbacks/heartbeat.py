@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID, uuid4
 
-from delivery.callbacks.claims import retry_pauses
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -183,7 +182,6 @@ class WorkerHeartbeat:
         values = {
             "claim_s": limits.CALLBACK_CLAIM_S,
             "deliveries_max": limits.CALLBACK_REPAIR_DELIVERIES_MAX,
-            **retry_pauses(),
         }
         repaired = await self._for_all_endpoints(connection, SQL["repair_parallel"], values)
         repaired += await _free_lanes(connection, {**values, "first": _NONE, "last": _NONE})

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import psycopg
 
 from delivery.callbacks import claims
-from delivery.callbacks.backoffs import record_results, return_probes
+from delivery.callbacks.circuits import record_results, return_probes
 from delivery.callbacks.claims import Claimed, LaneKey
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.results import DeliveryResult, write_results

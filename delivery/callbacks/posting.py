@@ -3,7 +3,7 @@ work that claimed it, so one that hangs blocks nothing else. SQL module.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.outbox import ResultOutbox
 from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
 from delivery.callbacks.results import DeliveryResult
-from delivery.callbacks.retry import RetryDecision, decide
+from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
 from eventhub.base import limits
 from eventhub.base.clock import Clock
@@ -46,6 +46,7 @@ class PreparedDelivery(NamedTuple):
     target: CallbackTarget
     content: LoadedContent
     until_s: float
+    retry_schedule: Sequence[int] | None = None
 
     async def post_once(self, client: HttpClient) -> PostResult:
         """Make one attempt and return how it ended."""
@@ -148,8 +149,7 @@ class Posting:
             while left and not self.stopping:
                 delivery = left.pop(0)
                 if probe:
-                    own = delivery.claimed._replace(probe=True, spares=first.spares)
-                    delivery = delivery._replace(claimed=own)
+                    delivery = delivery._replace(claimed=delivery.claimed._replace(probe=True))
                 decision = await self._attempt(delivery)
                 if decision is None or decision.state == "pending":
                     probe = False
@@ -181,18 +181,15 @@ class Posting:
             self._outbox.add(DeliveryResult(claimed, decision, None))
             return decision
         request = self._slots.start_request(claimed.endpoint_id)
-        outcome = "internal"
+        attempted = AttemptOutcome("internal")
         try:
             attempted, attempt = await delivery.post_once(self._client)
-            outcome = attempted.code
         except asyncio.CancelledError:
             self._outbox.give_back(claimed)
             raise
         finally:
-            self._slots.end_request(claimed.endpoint_id, request, outcome)
-        self._failures.record_attempt(claimed.endpoint_id, outcome)
-        number = claimed.attempts - claimed.uncounted_attempts + 1
-        how = {"probe": claimed.probe, "uncounted": claimed.spares}
-        decision = decide(attempted, number, self._random, **how)
+            self._slots.end_request(claimed.endpoint_id, request, attempted.code)
+        self._failures.record_attempt(claimed.endpoint_id, attempted)
+        decision = decide(attempted, claimed.attempts + 1, self._random, delivery.retry_schedule)
         self._outbox.add(DeliveryResult(claimed, decision, attempt))
         return decision

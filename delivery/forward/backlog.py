@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from delivery.callbacks.circuits import dead_letter_withheld
 from delivery.forward.bounds import (
     BacklogBounds,
     BacklogCut,
@@ -71,6 +72,7 @@ class Backlog:
         self._settings = settings
         self._clock = clock
         self._check_at_s = float("-inf")
+        self._exhaust_at_s = float("-inf")
 
     async def check(self, connection: Connection, room: StorageBudget) -> None:
         """Enforce the bounds, if it is time, and announce losses. Raise what psycopg raises."""
@@ -81,6 +83,9 @@ class Backlog:
             took_s = self._clock.monotonic_s() - now_s
             pause_s = min(limits.BACKLOG_CHECK_SHARE * took_s, limits.BACKLOG_CHECK_INTERVAL_S_MAX)
             self._check_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)
+        if now_s >= self._exhaust_at_s:
+            self._exhaust_at_s = now_s + limits.CALLBACK_EXHAUST_INTERVAL_S
+            await dead_letter_withheld(connection)
         await announce_losses(connection)
 
 

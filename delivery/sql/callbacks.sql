@@ -8,7 +8,7 @@ SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan
 
 -- name: scan_parallel
 -- Skip scan over the endpoints with pending deliveries, one index look-up each: whether some may be posted now, and the
--- endpoint's failures, if any (backoffs).
+-- endpoint's failures, if any (circuits).
 WITH RECURSIVE hop AS (
     (SELECT endpoint_id, next_attempt_at, 1 AS number FROM deliveries
       WHERE state = 'pending' AND NOT ordered AND endpoint_id > %(after)s
@@ -22,63 +22,59 @@ WITH RECURSIVE hop AS (
      WHERE hop.number < %(endpoints_max)s
 )
 SELECT hop.endpoint_id AS id,
-       hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL
-       AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
-            OR e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
-       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
-       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
-       AS spares,
-       e.url, e.secret, e.client_id, z.name AS zone, e.format
+       e.enabled AND e.deleted_at IS NULL
+       AND CASE WHEN b.state = 'closed' OR b.endpoint_id IS NULL THEN hop.next_attempt_at <= now()
+                ELSE hop.next_attempt_at <= now() AND is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s))
+                     OR e.changed_at > b.recorded_at AND e.changed_at <= now() END AS is_due,
+       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
+       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.retry_schedule
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
-           LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
+           LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0
  ORDER BY hop.endpoint_id
 
 -- name: scan_ordered
 -- Skip scan over the lanes: the oldest pending delivery of each, and whether the lane is free and no fan-out is before it.
 -- Holding a lane means holding its deliveries: an earlier claim of one of them does not count.
 WITH RECURSIVE hop AS (
-    (SELECT endpoint_id, stream_id, sequence, next_attempt_at, attempts, retry_after_s, 1 AS number FROM deliveries
+    (SELECT endpoint_id, stream_id, sequence, next_attempt_at, pause_s, 1 AS number FROM deliveries
       WHERE state = 'pending' AND ordered
         AND (endpoint_id, stream_id) > (%(endpoint)s, %(stream)s)
       ORDER BY endpoint_id, stream_id, sequence LIMIT 1)
     UNION ALL
-    SELECT next.endpoint_id, next.stream_id, next.sequence, next.next_attempt_at, next.attempts, next.retry_after_s,
-           hop.number + 1
+    SELECT next.endpoint_id, next.stream_id, next.sequence, next.next_attempt_at, next.pause_s, hop.number + 1
       FROM hop, LATERAL (
-        SELECT endpoint_id, stream_id, sequence, next_attempt_at, attempts, retry_after_s FROM deliveries
+        SELECT endpoint_id, stream_id, sequence, next_attempt_at, pause_s FROM deliveries
          WHERE state = 'pending' AND ordered
            AND (endpoint_id, stream_id) > (hop.endpoint_id, hop.stream_id)
          ORDER BY endpoint_id, stream_id, sequence LIMIT 1) AS next
      WHERE hop.number < %(lanes_max)s
 )
 SELECT hop.endpoint_id AS id, hop.stream_id,
-       is_due(hop.next_attempt_at, NULL, hop.attempts, hop.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
-       AND e.enabled AND e.deleted_at IS NULL
-       AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
-            OR e.changed_at > b.recorded_at AND e.changed_at <= now())
+       e.enabled AND e.deleted_at IS NULL
+       AND CASE WHEN b.state = 'closed' OR b.endpoint_id IS NULL THEN is_due(hop.next_attempt_at, NULL, hop.pause_s)
+                ELSE is_due(hop.next_attempt_at, NULL, hop.pause_s) AND is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s))
+                     OR e.changed_at > b.recorded_at AND e.changed_at <= now() END
        AND NOT EXISTS (SELECT FROM lanes l
                         WHERE l.endpoint_id = hop.endpoint_id AND l.stream_id = hop.stream_id
                           AND l.expires_at > now())
        AND NOT EXISTS (SELECT FROM fanouts f
                         WHERE f.stream_id = hop.stream_id AND f.sequence < hop.sequence) AS is_due,
-       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
-       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
-       AS spares,
-       e.url, e.secret, e.client_id, z.name AS zone, e.format
+       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
+       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.retry_schedule
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
-           LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
+           LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0
  ORDER BY hop.endpoint_id, hop.stream_id
 
 -- name: claim_parallel
 -- Claims the given number of due deliveries of each endpoint, skipping those that others are claiming. When a claim expires,
--- its delivery is due again. Claims nothing of an endpoint in backoff unless this worker probes it.
+-- its delivery is due again. Claims nothing of an endpoint whose circuit is open, unless this worker probes it.
 WITH due AS MATERIALIZED (
     SELECT found.* FROM (SELECT * FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
                           WHERE u.endpoint_id = ANY (%(probes)s)
-                             OR NOT EXISTS (SELECT FROM backoffs b
-                                             WHERE b.endpoint_id = u.endpoint_id AND b.pause_s > 0)) AS requested,
+                             OR NOT EXISTS (SELECT FROM circuits b
+                                             WHERE b.endpoint_id = u.endpoint_id AND b.state <> 'closed')) AS requested,
         LATERAL (SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
                   WHERE endpoint_id = requested.endpoint_id AND state = 'pending' AND NOT ordered
                     AND next_attempt_at <= now()
@@ -89,18 +85,18 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
   FROM due
  WHERE d.partition_id = due.partition_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
    AND d.sequence = due.sequence
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
-          d.claim::text AS token, false AS probe, false AS spares
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.payload,
+          (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+          d.claim::text AS token, false AS probe
 
 -- name: take_lanes
--- Takes the lanes that are free at this moment; another worker may have been faster. Takes none of an endpoint in backoff
--- unless this worker probes it.
+-- Takes the lanes that are free at this moment; another worker may have been faster. Takes none of an endpoint
+-- whose circuit is open, unless this worker probes it.
 INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at)
 SELECT endpoint_id, stream_id, %(token)s, now() + make_interval(secs => %(claim_s)s)
   FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[]) AS requested (endpoint_id, stream_id)
  WHERE endpoint_id = ANY (%(probes)s)
-    OR NOT EXISTS (SELECT FROM backoffs b WHERE b.endpoint_id = requested.endpoint_id AND b.pause_s > 0)
+    OR NOT EXISTS (SELECT FROM circuits b WHERE b.endpoint_id = requested.endpoint_id AND b.state <> 'closed')
  ORDER BY 1, 2
     ON CONFLICT (endpoint_id, stream_id)
     DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at WHERE l.expires_at <= now()
@@ -118,7 +114,7 @@ WITH oldest AS (
       JOIN lanes l ON l.endpoint_id = requested.endpoint_id AND l.stream_id = requested.stream_id
                   AND l.token = %(token)s,
            LATERAL (SELECT partition_id, endpoint_id, stream_id, segment_id, sequence,
-                           is_due(next_attempt_at, NULL, attempts, retry_after_s, %(retry_s_base)s, %(retry_s_max)s) AS due
+                           is_due(next_attempt_at, NULL, pause_s) AS due
                       FROM deliveries
                      WHERE endpoint_id = requested.endpoint_id AND stream_id = requested.stream_id
                        AND state = 'pending' AND ordered
@@ -133,9 +129,9 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
  WHERE o.reached
    AND d.partition_id = o.partition_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
    AND d.sequence = o.sequence AND d.state = 'pending'
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
-          d.claim::text AS token, false AS probe, false AS spares, o.place
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.payload,
+          (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+          d.claim::text AS token, false AS probe, o.place
 
 -- name: events
 -- Stored bytes by segment and sequence, from the segment's current partition.
@@ -164,18 +160,18 @@ SELECT removal_reason FROM segments WHERE id = %(segment)s
 
 -- name: write_results
 -- Results of deliveries and their attempts, written only where the claim is still held. Without an outcome nothing was sent.
--- `uncounted_attempts`: 1 if the attempt does not count.
+-- `delay_us`: the pause before the next attempt.
 WITH result AS (
     SELECT r.*, (%(tokens)s::text[])[r.token_position]::uuid AS token
       FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[], %(token_positions)s::bigint[], %(states)s::text[], %(delays_us)s::bigint[],
-                  %(uncounted)s::bigint[], %(retry_after_s)s::bigint[], %(ages_us)s::bigint[], %(outcomes)s::text[],
+                  %(retry_after_s)s::bigint[], %(ages_us)s::bigint[], %(outcomes)s::text[],
                   %(statuses)s::bigint[], %(durations_ms)s::bigint[], %(urls)s::text[], %(requests)s::text[], %(responses)s::text[])
-           AS r (partition_id, endpoint_id, segment_id, sequence, token_position, state, delay_us, uncounted_attempts, retry_after_s, age_us,
+           AS r (partition_id, endpoint_id, segment_id, sequence, token_position, state, delay_us, retry_after_s, age_us,
                  outcome, status, duration_ms, url, request, response)
 ), written AS (
     UPDATE deliveries AS d
        SET state = r.state, attempts = d.attempts + CASE WHEN r.outcome IS NULL THEN 0 ELSE 1 END,
-           uncounted_attempts = d.uncounted_attempts + r.uncounted_attempts, retry_after_s = r.retry_after_s, claim = NULL,
+           retry_after_s = r.retry_after_s, pause_s = r.delay_us / 1000000.0, claim = NULL,
            next_attempt_at = now() + r.delay_us * interval '1 microsecond',
            finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END
       FROM result r
@@ -189,14 +185,15 @@ WITH result AS (
            outcome, status, duration_ms, url, request, response
       FROM written WHERE outcome IS NOT NULL AND %(store_attempts)s
 ), lost AS (
-    INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since)
-    SELECT endpoint_id, 'dead_lettered', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now()
+    INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since, reason)
+    SELECT endpoint_id, 'dead_lettered', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now(),
+           COALESCE(max(outcome), '')
       FROM written WHERE state = 'dead_lettered'
      GROUP BY endpoint_id
      ORDER BY endpoint_id
         ON CONFLICT (endpoint_id, kind) DO UPDATE
        SET deliveries = l.deliveries + excluded.deliveries, first = least(l.first, excluded.first),
-           last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since)
+           last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since), reason = excluded.reason
 )
 SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead_lettered') AS dead_lettered FROM written
 
@@ -242,9 +239,9 @@ UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now(
    AND d.sequence = doomed.sequence
 
 -- name: forget_lanes
--- Deletes lanes that were free for a while, and backoffs of deleted endpoints.
+-- Deletes lanes that were free for a while, and circuits of deleted endpoints.
 WITH deleted AS (
-    DELETE FROM backoffs b USING endpoints e WHERE e.id = b.endpoint_id AND e.deleted_at IS NOT NULL
+    DELETE FROM circuits c USING endpoints e WHERE e.id = c.endpoint_id AND e.deleted_at IS NOT NULL
 )
 DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(idle_s)s)
    AND NOT EXISTS (SELECT FROM deliveries d

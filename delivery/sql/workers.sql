@@ -79,11 +79,10 @@ WITH RECURSIVE hop AS (
      WHERE hop.number < %(endpoints_max)s
 ), ahead AS MATERIALIZED (
     SELECT d.* FROM hop, LATERAL (
-        SELECT partition_id, endpoint_id, segment_id, sequence, next_attempt_at, claim, attempts, retry_after_s
-          FROM deliveries
+        SELECT partition_id, endpoint_id, segment_id, sequence, next_attempt_at, claim, pause_s FROM deliveries
          WHERE endpoint_id = hop.endpoint_id AND state = 'pending' AND NOT ordered AND next_attempt_at > now()
          ORDER BY next_attempt_at DESC LIMIT %(deliveries_max)s) AS d
-     WHERE is_due(d.next_attempt_at, d.claim, d.attempts, d.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
+     WHERE is_due(d.next_attempt_at, d.claim, d.pause_s)
         OR d.claim IS NOT NULL AND is_over(d.next_attempt_at, %(claim_s)s)
            AND NOT EXISTS (SELECT FROM callback_workers w WHERE w.id = (left(d.claim::text, 18) || '-0000-000000000000')::uuid)
 ), repaired AS (

@@ -5,15 +5,16 @@ from typing import Any, get_args
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from eventhub.api.fields import MomentField, NameField, TextField
+from eventhub.api.fields import MomentField, NameField, StrictField, TextField, WholeField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelSerializer
 from eventhub.base import errors, limits
 from registrations.endpoints import secrets, services
 from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints.circuit import CircuitState
 from registrations.endpoints.health import HealthState
 from registrations.errors import EndpointInUse, RefusedAddress, UnknownEndpoint
-from registrations.models import Endpoint, EndpointHealth
+from registrations.models import Circuit, Endpoint, EndpointHealth
 from registrations.resource import OwnedView
 
 _FORMAT = {"help_text": "Of the body: the hub's own, or CloudEvents in structured or binary mode."}
@@ -39,12 +40,42 @@ class SecretField(TextField):
             raise serializers.ValidationError(str(error)) from None
 
 
+class RetryScheduleField(StrictField, serializers.ListField):
+    """The pauses before retries, in seconds; null: the default."""
+
+    kind = list
+    default_error_messages = {  # noqa: RUF012 (DRF's own form)
+        "invalid": "This must be a list of pauses in seconds.",
+        "max_length": "At most {max_length:,} pauses are allowed.",
+        "total": "These pauses are {total:,} s together; at most {max:,} s are allowed.",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        pause = WholeField(min_value=1, max_value=limits.CALLBACK_RETRY_S_MAX)
+        bounds = {"child": pause, "max_length": limits.CALLBACK_RETRIES_MAX}
+        super().__init__(**bounds, allow_null=True, required=False, **options)
+
+    def to_internal_value(self, data: Any) -> list[int]:
+        pauses: list[int] = super().to_internal_value(data)
+        total = sum(pauses)
+        if total > limits.CALLBACK_RETRY_TOTAL_S_MAX:
+            self.fail("total", total=total, max=limits.CALLBACK_RETRY_TOTAL_S_MAX)
+        return pauses
+
+
 class EndpointChangeSerializer(ModelSerializer):
     url = UrlField(help_text="An http or https URL that does not lead to a private address.")
+    retry_schedule = RetryScheduleField(
+        help_text="Pauses before the first retry, the second and so on, in seconds; null: the"
+        " default, some three days."
+    )
 
     class Meta:
         model = Endpoint
-        fields: tuple[str, ...] = ("url", "description", "ordered", "format", "enabled")
+        fields: tuple[str, ...] = (
+            *("url", "description", "ordered", "format", "enabled"),
+            *services.RETRIES,
+        )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
             "format": _FORMAT,
@@ -61,7 +92,10 @@ class NewEndpointSerializer(EndpointChangeSerializer):
     )
 
     class Meta(EndpointChangeSerializer.Meta):
-        fields = ("url", "description", "ordered", "format", "client", "secret")
+        fields = (
+            *("url", "description", "ordered", "format", "client", "secret"),
+            *services.RETRIES,
+        )
 
 
 class EndpointHealthSerializer(AnswerSerializer):
@@ -89,15 +123,38 @@ class EndpointHealthSerializer(AnswerSerializer):
         return "ok" if endpoint.failing_since is None else "failing"
 
 
+class CircuitSerializer(AnswerSerializer):
+    """The circuit breaker of an endpoint."""
+
+    state = serializers.ChoiceField(choices=get_args(CircuitState), source="circuit_state")
+    failures = serializers.IntegerField(
+        source="circuit_failures", help_text="Failed attempts in a row."
+    )
+    since = MomentField(
+        source="circuit_since", allow_null=True, help_text="When it opened; null while closed."
+    )
+    next_probe_at = MomentField(
+        source="circuit_next_probe_at",
+        allow_null=True,
+        help_text="When the next request may be sent; null unless it is open.",
+    )
+
+    class Meta:
+        model = Circuit
+        fields = ("state", "failures", "since", "next_probe_at")
+
+
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
     health = EndpointHealthSerializer(source="*")
+    circuit = CircuitSerializer(source="*")
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
             *("id", "client", "url", "description", "ordered", "format", "enabled", "reason"),
-            *("health", "created_at", "changed_at", "changed"),
+            *services.RETRIES,
+            *("health", "circuit", "created_at", "changed_at", "changed"),
         )
         extra_kwargs = {"format": _FORMAT}  # noqa: RUF012 (DRF's own form)
 
@@ -123,7 +180,8 @@ class Endpoints(OwnedView):
     serializer_class = EndpointSerializer
     listed = (
         *("pk", "id", "client_name", "url", "description", "ordered", "format", "enabled"),
-        *("reason", "created_at", "changed_at", *services.HEALTH),
+        *("reason", "created_at", "changed_at", *services.RETRIES, *services.HEALTH),
+        *services.CIRCUIT,
     )
 
     @operation(

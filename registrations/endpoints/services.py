@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
-from django.db.models import F, Func, QuerySet
+from django.db.models import Case, F, Func, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Coalesce
 
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import announce_all, raw_connection
@@ -27,9 +28,20 @@ from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
+# The settings of its retries.
+RETRIES = ("retry_schedule",)
+# Its circuit; an endpoint without a row is closed.
+CIRCUIT = {
+    "circuit_state": Coalesce("circuit__state", Value("closed"), output_field=TextField()),
+    "circuit_failures": Coalesce("circuit__failures", Value(0)),
+    "circuit_since": Case(When(~Q(circuit__state="closed"), then=F("circuit__opened_at"))),
+    "circuit_next_probe_at": Case(When(circuit__state="open", then=F("circuit__retry_at"))),
+}
 # With the fields of the API.
 ENDPOINTS = Endpoint.objects.annotate(
-    client_name=F("client__name"), **{name: F(f"health__{name}") for name in HEALTH}
+    client_name=F("client__name"),
+    **{name: F(f"health__{name}") for name in HEALTH},
+    **CIRCUIT,
 )
 
 
@@ -40,6 +52,7 @@ class NewEndpoint(NamedTuple):
     description: str = ""
     ordered: bool = False
     format: Format = "native"
+    retry_schedule: list[int] | None = None
     secret: bytes | None = None
 
 
