@@ -7,6 +7,7 @@ from django.contrib import admin
 from delivery.models import (
     CallbackWorker,
     ComponentHeartbeat,
+    EndpointThrottle,
     Forwarder,
     Forwarding,
     RetiredPartition,
@@ -34,6 +35,12 @@ class ComponentHeartbeatAdmin(ReadOnly):
 @admin.register(CallbackWorker)
 class CallbackWorkerAdmin(ReadOnly):
     list_display = ("id", "last_seen_at")
+
+
+@admin.register(EndpointThrottle)
+class EndpointThrottleAdmin(ReadOnly):
+    list_display = ("endpoint", "full_at")
+    list_select_related = ("endpoint",)
 
 
 @admin.register(RetiredPartition)

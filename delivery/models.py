@@ -233,6 +233,24 @@ class CallbackWorker(models.Model):
         return str(self.id)
 
 
+class EndpointThrottle(models.Model):
+    """The token bucket of an endpoint with a rate limit. Workers lock the row while they claim for
+    an endpoint with a rate limit or a concurrency.
+    """
+
+    endpoint = OneToOneField(Endpoint, models.DO_NOTHING, primary_key=True, db_constraint=False)
+    full_at = DateTimeField(db_default=NEVER, db_comment="when the bucket will be full again")
+
+    storage = TableStorage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "endpoint_throttles"
+        db_table_comment = "token buckets of endpoints with a rate limit"
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}: {self.full_at}"
+
+
 class Fanout(models.Model):
     """An event that matched so many endpoints that its deliveries are written in batches, in
     parallel with the stream's other events.
@@ -288,7 +306,10 @@ class EndpointLoss(models.Model):
     last = ArrayField(
         BigIntegerField(), null=True, db_comment="highest segment and sequence of these"
     )
-    reason = TextField(db_default="", db_comment="bound that was exceeded last, if dropped")
+    reason = TextField(
+        db_default="",
+        db_comment="bound that was exceeded last, if dropped, else outcome of the last attempt",
+    )
     since = DateTimeField(null=True)
     announced_at = DateTimeField(db_default=NEVER)
 

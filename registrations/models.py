@@ -27,7 +27,7 @@ from django.db.models import (
 )
 
 from eventhub.access.models import Client, Zone
-from eventhub.eventlog.models import Segment, Stream
+from eventhub.eventlog.models import NEVER, Segment, Stream
 from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
@@ -85,8 +85,22 @@ class Endpoint(models.Model):
         null=True,
         db_comment="pauses before the first retry, the second, ..., in seconds; null: the default",
     )
+    rate_limit = FloatField(
+        null=True, db_comment="requests per second at most, of all workers; null: unlimited"
+    )
+    concurrency = IntegerField(
+        null=True, db_comment="requests at a time at most, of all workers; null: unlimited"
+    )
+    timeout_s = IntegerField(
+        null=True, db_comment="seconds until an answer counts as missing; null: 12"
+    )
+    disable_after_s = IntegerField(
+        null=True,
+        db_comment="seconds of failing without a success after which it is disabled; 0: never;"
+        " null: the default",
+    )
     enabled = BooleanField(db_default=True)
-    reason = TextField(null=True, db_comment="why it is disabled: request, gone")
+    reason = TextField(null=True, db_comment="why it is disabled: request, gone, failing")
     created_at = DateTimeField(db_default=TransactionNow())
     changed_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
@@ -182,6 +196,12 @@ class Circuit(models.Model):
     status = IntegerField(null=True, db_comment="HTTP status of its answer, if there was one")
     segment = Reference(Segment, db_comment="segment of the event of the last failure")
     sequence = BigIntegerField()
+    announced_open = BooleanField(db_default=False, db_comment="it was announced as open")
+    announced_at = DateTimeField(db_default=NEVER)
+    warned_percent = IntegerField(
+        db_default=0,
+        db_comment="share of the time until it is disabled, as of the last announcement",
+    )
 
     storage = TableStorage(parameters={"fillfactor": 60})
 

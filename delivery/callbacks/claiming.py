@@ -2,7 +2,7 @@
 module.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneKey, ScanRe
 from delivery.callbacks.load import Loader
 from delivery.callbacks.posting import DispatcherContext, Posting, PreparedDelivery
 from delivery.callbacks.rotation import Rotation
+from delivery.callbacks.throttles import Throttle, within_throttles
 from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection
 
@@ -44,6 +45,7 @@ class Claiming:
         self._lanes_after = _START
         self.pending_s = context.clock.monotonic_s()  # when a scan last found something pending
         self.count = 0  # deliveries claimed
+        self.is_throttled = False  # the last claim met the limits of an endpoint
 
     @property
     def is_partial(self) -> bool:
@@ -65,6 +67,7 @@ class Claiming:
 
     async def claim(self, connection: Connection) -> bool:
         """Claim once and start posting; return True if more may be due."""
+        self.is_throttled = False
         parallel = await self._claim_parallel(connection)
         ordered = await self._claim_ordered(connection)
         return parallel or ordered
@@ -93,21 +96,31 @@ class Claiming:
         await _cancel(connection, found)
         self._parallel.grant(due, granted)
         requested = self._failures.limit_to_callable(granted)
-        probes = await self._probes(connection, requested)
-        expired = probes & self._posting.expired_probes
-        requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
+        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
+        async with within_throttles(connection, due, requested) as throttle:
+            probes = await self._probes(connection, requested)
+            expired = probes & self._posting.expired_probes
+            requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
+            claimed = await self._claim_requested(connection, requested, probes)
+            throttle.use(claimed)
+        self.is_throttled |= throttle.is_limiting
         if not requested:
             return bool(due) or found.last is not None
-        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
-        token = self._heartbeat.token()
-        claimed = await claims.claim_parallel(connection, requested, token=token, probes=probes)
-        claimed = await self._mark_probes(connection, claimed, probes)
         self._post(await self._prepare(connection, claimed, due, until_s), probes)
         return (
             len(claimed) >= sum(requested.values())
             or requested.keys() != due.keys()
             or found.last is not None
         )
+
+    async def _claim_requested(
+        self, connection: Connection, requested: dict[int, int], probes: frozenset[int]
+    ) -> list[Claimed]:
+        if not requested:
+            return []
+        token = self._heartbeat.token()
+        claimed = await claims.claim_parallel(connection, requested, token=token, probes=probes)
+        return await self._mark_probes(connection, claimed, probes)
 
     def _post(self, prepared: Sequence[PreparedDelivery], probes: frozenset[int]) -> None:
         probing: dict[int, list[PreparedDelivery]] = {}
@@ -127,26 +140,43 @@ class Claiming:
         await _cancel(connection, found)
         self._ordered.grant(due, granted)
         allowed = self._failures.limit_to_callable(granted)
-        probes = await self._probes(connection, allowed)
-        lanes = []
-        for lane in due:
-            if allowed.get(lane.endpoint_id, 0) > 0:
-                allowed[lane.endpoint_id] -= 1
-                lanes.append(lane)
+        endpoints = {endpoint.id: endpoint for endpoint in due.values()}
+        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
+        per_lane = limits.CALLBACK_LANE_DELIVERIES_MAX
+        async with within_throttles(connection, endpoints, allowed, per_slot=per_lane) as throttle:
+            probes = await self._probes(connection, allowed)
+            lanes = _lanes(due, allowed)
+            taken = await self._take_lanes(connection, lanes, probes, throttle)
+        self.is_throttled |= throttle.is_limiting
         if not lanes:
             return bool(due) or found.last is not None
-        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
-        token = self._heartbeat.token()
-        taken = await claims.claim_ordered(connection, lanes, token=token, probes=probes)
         firsts = await self._mark_probes(connection, [lane[0] for lane in taken], probes)
         flat = [each for first, lane in zip(firsts, taken, strict=True)
                 for each in (first, *lane[1:])]  # fmt: skip
-        endpoints = {endpoint.id: endpoint for endpoint in due.values()}
         prepared = iter(await self._prepare(connection, flat, endpoints, until_s))
         for lane_claims in taken:
             self._posting.deliver_lane(list(islice(prepared, len(lane_claims))))
         self._confirm(len(flat))
         return len(lanes) < len(due) or found.last is not None
+
+    async def _take_lanes(
+        self,
+        connection: Connection,
+        lanes: Sequence[LaneKey],
+        probes: frozenset[int],
+        throttle: Throttle,
+    ) -> list[list[Claimed]]:
+        if not lanes:
+            return []
+        taken = await claims.claim_ordered(
+            connection,
+            lanes,
+            token=self._heartbeat.token(),
+            probes=probes,
+            per_lane=throttle.per_slot,
+        )
+        throttle.use([each for lane in taken for each in lane])
+        return taken
 
     def _confirm(self, count: int) -> None:
         self._heartbeat.confirm_claim()
@@ -189,13 +219,23 @@ class Claiming:
         contents = await self._loader.load(connection, claimed, endpoints)
         targets = {each: self._loader.target(endpoints[each])
                    for each in {claim.endpoint_id for claim in claimed}}  # fmt: skip
-        schedules = {each: endpoints[each].retry_schedule for each in targets}
         return [
             PreparedDelivery(
-                each, targets[each.endpoint_id], content, until_s, schedules[each.endpoint_id]
+                each, endpoints[each.endpoint_id], targets[each.endpoint_id], content, until_s
             )
             for each, content in zip(claimed, contents, strict=True)
         ]
+
+
+def _lanes(due: Iterable[LaneKey], allowed: Mapping[int, int]) -> list[LaneKey]:
+    """Return the lanes to be taken, of each endpoint at most the allowed number."""
+    left = dict(allowed)
+    lanes = []
+    for lane in due:
+        if left.get(lane.endpoint_id, 0) > 0:
+            left[lane.endpoint_id] -= 1
+            lanes.append(lane)
+    return lanes
 
 
 async def _cancel(connection: Connection, found: ScanResult) -> None:

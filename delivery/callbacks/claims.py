@@ -5,10 +5,12 @@ connection in autocommit mode and raises what psycopg raises when the database i
 claim whose answer never arrives expires.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import uuid4
+
+import orjson
 
 from delivery.callbacks.body import SegmentName
 from eventhub.base import limits
@@ -39,6 +41,14 @@ class CallbackEndpoint(NamedTuple):
     zone: str
     format: Format
     retry_schedule: list[int] | None = None  # pauses in seconds; None: the default
+    rate_limit: float | None = None  # requests per second
+    concurrency: int | None = None  # requests at a time
+    timeout_s: int | None = None  # None: the default
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether all workers together keep a limit of its requests."""
+        return self.rate_limit is not None or self.concurrency is not None
 
 
 class FailureState(NamedTuple):
@@ -138,6 +148,13 @@ class _SegmentNameRow(NamedTuple):
     stream: str
 
 
+class _GroupsRow(NamedTuple):
+    """A client and its groups, as JSON."""
+
+    id: int
+    groups: str
+
+
 class _AnnotationRow(NamedTuple):
     id: int
     registration: int
@@ -220,9 +237,10 @@ async def claim_ordered(
     *,
     token: str = "",
     probes: Collection[int] = (),
+    per_lane: Callable[[int], int] = lambda _: limits.CALLBACK_LANE_DELIVERIES_MAX,
 ) -> list[list[Claimed]]:
     """Take the lanes that are free and claim their oldest deliveries, each lane's in order. `token`
-    and `probes` are as in `claim_parallel`.
+    and `probes` are as in `claim_parallel`; `per_lane`: how many of each lane of an endpoint.
 
     Two statements are needed: the second reads the deliveries as they are once the lanes are held.
     """
@@ -232,8 +250,8 @@ async def claim_ordered(
     taken = await fetch_all(connection, LaneKey, SQL["take_lanes"], values, binary=True)
     if not taken:
         return []
-    bounds = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX}
-    requested = {**_lane_arrays(taken), **terms, **bounds}
+    counts = int8_array([per_lane(lane.endpoint_id) for lane in taken])
+    requested = {**_lane_arrays(taken), **terms, "counts": counts}
     rows = await fetch_all(connection, _RankedClaim, SQL["claim_lanes"], requested, binary=True)
     found: dict[LaneKey, list[Claimed]] = {lane: [] for lane in taken}
     behind: list[Claimed] = []
@@ -280,6 +298,7 @@ async def forget_lanes(url: str) -> None:
     connection = await connect(url, name="eventhub lanes")
     async with connection:
         await connection.execute(SQL["forget_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
+        await connection.execute(SQL["forget_throttles"])
 
 
 async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[ClaimedEvent]:
@@ -327,6 +346,13 @@ async def load_annotations(
         )
         for row in await fetch_all(connection, _AnnotationRow, SQL["annotations"], values)
     }
+
+
+async def load_groups(connection: Connection, clients: Iterable[int]) -> dict[int, frozenset[str]]:
+    """Return the groups of clients, by the clients' ids."""
+    values = {"clients": int8_array([*clients])}
+    rows = await fetch_all(connection, _GroupsRow, SQL["groups"], values)
+    return {id: frozenset(orjson.loads(groups)) for id, groups in rows}
 
 
 def delivery_keys(claims: Sequence[Claimed]) -> dict[str, Any]:

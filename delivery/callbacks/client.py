@@ -181,11 +181,14 @@ class HttpClient:
         self._idle: dict[Origin, list[HttpConnection]] = {}
         self._swept_s = time.monotonic()
 
-    async def post(self, origin: Origin, request: bytes) -> CallbackResponse:
+    async def post(
+        self, origin: Origin, request: bytes, timeout_s: float | None = None
+    ) -> CallbackResponse:
         """Send a request and return the response. Raise OSError and UnicodeError as `Guard.connect`
-        does, MalformedResponse, and TimeoutError when it takes too long in total.
+        does, MalformedResponse, and TimeoutError when it takes longer in total than `timeout_s`
+        (None: the default).
         """
-        async with asyncio.timeout(limits.CALLBACK_TIMEOUT_S_MAX):
+        async with asyncio.timeout(timeout_s or limits.CALLBACK_TIMEOUT_S_MAX):
             reusable = self._take(origin)
             if reusable is not None:
                 try:

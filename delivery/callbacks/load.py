@@ -13,6 +13,7 @@ from delivery.callbacks import claims
 from delivery.callbacks.body import (
     Body,
     EventCache,
+    EventFacts,
     GapNotice,
     LoggedEvent,
     SegmentName,
@@ -44,12 +45,14 @@ class _EventBytes(NamedTuple):
 
 class LoadedContent(NamedTuple):
     """The content of a delivery: its body (None: unreadable at present), the UUID of its segment,
-    and the variables that are bound to the event, by registration (RDY-17).
+    and the variables that are bound to the event, by registration (RDY-17). Without `is_visible`
+    the event is not for the endpoint any more.
     """
 
     body: Body | None
     segment: str
     variables: Mapping[int, str]
+    is_visible: bool = True
 
 
 class Loader:
@@ -97,10 +100,31 @@ class Loader:
                 body or self._build_body(each, endpoints, events)
                 for each, body in zip(claimed, found, strict=True)
             ]
+        groups = await self._groups(connection, claimed, endpoints, found)
         return [
-            LoadedContent(body, self._segment_of(each).segment, self._variables(each))
+            LoadedContent(
+                body,
+                self._segment_of(each).segment,
+                self._variables(each),
+                body is None or _is_visible(body.facts, endpoints[each.endpoint_id], groups),
+            )
             for each, body in zip(claimed, found, strict=True)
         ]
+
+    async def _groups(
+        self,
+        connection: Connection,
+        claimed: Sequence[Claimed],
+        endpoints: Mapping[int, CallbackEndpoint],
+        bodies: Sequence[Body | None],
+    ) -> dict[int, frozenset[str]]:
+        """Return the present groups of the clients that get an event with an audience, by id."""
+        clients = {
+            endpoints[each.endpoint_id].client_id
+            for each, body in zip(claimed, bodies, strict=True)
+            if body is not None and body.facts.audience
+        }
+        return await claims.load_groups(connection, clients) if clients else {}
 
     def _cached_body(
         self, claimed: Claimed, endpoints: Mapping[int, CallbackEndpoint]
@@ -235,6 +259,18 @@ def _target(secret_key: str, endpoint: CallbackEndpoint) -> CallbackTarget:
         return target_of(endpoint.url, secret, endpoint.zone)
     except (Unsealable, ValueError) as error:
         return CallbackTarget(endpoint.url, None, "", "", b"", str(error))
+
+
+def _is_visible(
+    facts: EventFacts, endpoint: CallbackEndpoint, groups: Mapping[int, frozenset[str]]
+) -> bool:
+    """Return whether the endpoint may get the event: its client is in the audience, if there is
+    one, and the event is not about the endpoint itself.
+    """
+    if facts.endpoint_id == endpoint.id:
+        return False
+    own = groups.get(endpoint.client_id, frozenset())
+    return not facts.audience or not own.isdisjoint(facts.audience)
 
 
 def _key(claimed: Claimed) -> _Key:

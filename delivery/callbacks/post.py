@@ -60,9 +60,14 @@ def target_of(text: str, secret: bytes, zone: str) -> CallbackTarget:
 
 
 async def post(
-    client: HttpClient, target: CallbackTarget, message: str, content: RequestContent
+    client: HttpClient,
+    target: CallbackTarget,
+    message: str,
+    content: RequestContent,
+    *,
+    timeout_s: float | None = None,
 ) -> PostResult:
-    """Send a callback and return its outcome."""
+    """Send a callback and return its outcome. `timeout_s`: None for the default."""
     body = content.body
     if target.origin is None:
         return not_sent(target, "internal", target.fault)
@@ -76,7 +81,7 @@ async def post(
     head = f"{target.head}{own}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
     try:
-        response = await client.post(target.origin, request)
+        response = await client.post(target.origin, request, timeout_s)
         outcome, response_text = _outcome_of(response), _response_text(response)
     except Exception as error:
         outcome, response_text = AttemptOutcome(_outcome_of_error(error)), _error_text(error)

@@ -3,12 +3,12 @@ work that claimed it, so one that hangs blocks nothing else. SQL module.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, NamedTuple
 
-from delivery.callbacks.body import BoundVariables
-from delivery.callbacks.claims import Claimed
+from delivery.callbacks.body import BoundVariables, EventFacts
+from delivery.callbacks.claims import CallbackEndpoint, Claimed
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
@@ -18,12 +18,13 @@ from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_
 from delivery.callbacks.results import DeliveryResult
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
-from eventhub.base import limits
+from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.stored import Cursor
 
 log = get_logger(__name__)
+UNSENT = ("expired", "cancelled")  # how a delivery ends without a request
 
 
 class DispatcherContext(NamedTuple):
@@ -43,10 +44,15 @@ class PreparedDelivery(NamedTuple):
     """
 
     claimed: Claimed
+    endpoint: CallbackEndpoint
     target: CallbackTarget
     content: LoadedContent
     until_s: float
-    retry_schedule: Sequence[int] | None = None
+
+    @property
+    def timeout_s(self) -> float:
+        """The longest time of an attempt, in seconds."""
+        return self.endpoint.timeout_s or limits.CALLBACK_TIMEOUT_S_MAX
 
     async def post_once(self, client: HttpClient) -> PostResult:
         """Make one attempt and return how it ended."""
@@ -59,7 +65,7 @@ class PreparedDelivery(NamedTuple):
             message += "_gap"  # the event of that sequence may have been posted before
         bound = BoundVariables(variables, Cursor(segment, claimed.sequence)) if variables else None
         content = body.content(claimed.registrations, bound)
-        return await post(client, self.target, message, content)
+        return await post(client, self.target, message, content, timeout_s=self.timeout_s)
 
 
 class Posting:
@@ -83,7 +89,7 @@ class Posting:
         self.requests: set[asyncio.Task[None]] = (
             set()
         )  # a lane is one task with one request at a time
-        self.expired_probes: set[int] = set()  # endpoints whose last probe met an expired event
+        self.expired_probes: set[int] = set()  # endpoints whose last probe met events not to be sent
         self.lanes_have_more = False  # a freed lane has more deliveries than were claimed
         self.stopping = False
 
@@ -93,7 +99,7 @@ class Posting:
         self._start(self._deliver(delivery))
 
     def probe(self, deliveries: list[PreparedDelivery]) -> None:
-        """Post the first of an endpoint's deliveries that has not expired, and no other."""
+        """Post the first of an endpoint's deliveries that is still to be sent, and no other."""
         self._slots.hold(deliveries[0].claimed.endpoint_id)
         self._start(self._probe(deliveries))
 
@@ -122,14 +128,14 @@ class Posting:
             self._on_slot_free()
 
     async def _probe(self, deliveries: list[PreparedDelivery]) -> None:
-        """Probe an endpoint. If all events have expired, the next probe claims more of them, since
+        """Probe an endpoint. If no event is to be sent, the next probe claims more of them, since
         there may be a hundred thousand.
         """
         endpoint_id, left = deliveries[0].claimed.endpoint_id, list(deliveries)
         try:
             while left:
                 decision = await self._attempt(left.pop(0))
-                if decision is None or decision.state != "expired":
+                if decision is None or decision.state not in UNSENT:
                     self.expired_probes.discard(endpoint_id)
                     return
             if len(self.expired_probes) < limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX:
@@ -154,7 +160,7 @@ class Posting:
                 if decision is None or decision.state == "pending":
                     probe = False
                     break
-                probe = probe and decision.state == "expired"
+                probe = probe and decision.state in UNSENT
             self.lanes_have_more |= (
                 not left and len(deliveries) >= limits.CALLBACK_LANE_DELIVERIES_MAX
             )
@@ -168,18 +174,18 @@ class Posting:
 
     async def _attempt(self, delivery: PreparedDelivery) -> RetryDecision | None:
         """Make an attempt and pass its result to the outbox; None if the claim leaves no time for
-        it. An expired event is not posted.
+        it. An event is not posted if it has expired, or is not for the endpoint any more.
         """
         claimed = delivery.claimed
-        late = delivery.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX
+        needed_s = delivery.timeout_s + limits.CALLBACK_TIMEOUT_S_MAX
+        late = delivery.until_s - self._clock.monotonic_s() < needed_s
         if late or not self._heartbeat.is_alive:
             self._outbox.give_back(claimed)
             return None
-        body = delivery.content.body
-        if body is not None and 0 < body.expires_at_us <= self._clock.now_us():
-            decision = RetryDecision("expired")
-            self._outbox.add(DeliveryResult(claimed, decision, None))
-            return decision
+        unsent = self._unsent(delivery.content)
+        if unsent is not None:
+            self._outbox.add(DeliveryResult(claimed, unsent, None))
+            return unsent
         request = self._slots.start_request(claimed.endpoint_id)
         attempted = AttemptOutcome("internal")
         try:
@@ -190,6 +196,21 @@ class Posting:
         finally:
             self._slots.end_request(claimed.endpoint_id, request, attempted.code)
         self._failures.record_attempt(claimed.endpoint_id, attempted)
-        decision = decide(attempted, claimed.attempts + 1, self._random, delivery.retry_schedule)
+        schedule = delivery.endpoint.retry_schedule
+        decision = decide(attempted, claimed.attempts + 1, self._random, schedule)
         self._outbox.add(DeliveryResult(claimed, decision, attempt))
+        if decision.state == "delivered":
+            self._measure(delivery.content)
         return decision
+
+    def _unsent(self, content: LoadedContent) -> RetryDecision | None:
+        """Return the end of a delivery that is not to be sent, else None."""
+        facts = content.body.facts if content.body is not None else EventFacts()
+        if 0 < facts.expires_at_us <= self._clock.now_us():
+            return RetryDecision("expired")
+        return None if content.is_visible else RetryDecision("cancelled")
+
+    def _measure(self, content: LoadedContent) -> None:
+        appended_at_us = content.body.facts.appended_at_us if content.body is not None else 0
+        if appended_at_us:
+            metrics.CALLBACK_LATENCY.observe((self._clock.now_us() - appended_at_us) / 1e6)

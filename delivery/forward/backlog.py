@@ -6,6 +6,7 @@ process at a time, on its own session in autocommit mode. A pending delivery doe
 partition: it would move on for ever (retire.py), so the backlog is bounded here, by age as well.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import datetime
 from operator import add
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from delivery.callbacks.circuits import dead_letter_withheld
+from delivery.callbacks.operational_events import announce_circuits, disable_failing
 from delivery.forward.bounds import (
     BacklogBounds,
     BacklogCut,
@@ -51,10 +53,18 @@ class _EndpointCount(NamedTuple):
 
 
 class _Owner(NamedTuple):
-    """The client of an endpoint."""
+    """The client of an endpoint, and its status."""
 
     id: int
     client_id: int
+    status: str  # of ENDPOINT_STATUSES
+
+
+class _DeadLetters(NamedTuple):
+    """The dead letters of the endpoints in a status."""
+
+    status: str
+    count: int
 
 
 class _Cutoff(NamedTuple):
@@ -86,6 +96,9 @@ class Backlog:
         if now_s >= self._exhaust_at_s:
             self._exhaust_at_s = now_s + limits.CALLBACK_EXHAUST_INTERVAL_S
             await dead_letter_withheld(connection)
+            await _measure_dead_letters(connection)
+        await disable_failing(connection)
+        await announce_circuits(connection)
         await announce_losses(connection)
 
 
@@ -115,10 +128,21 @@ async def _measure(connection: Connection, age_s: int) -> list[EndpointBacklog]:
             before = backlogs.get(one.endpoint_id)
             backlogs[one.endpoint_id] = one if before is None else one.added(before)
     owners = await fetch_all(connection, _Owner, SQL["clients"], {"endpoints": [*backlogs]})
+    pending: Counter[str] = Counter()
+    for owner in owners:
+        pending[owner.status] += backlogs[owner.id].events
+    for status in metrics.ENDPOINT_STATUSES:
+        metrics.CALLBACK_PENDING.labels(status).set(pending[status])
     return [
         EndpointBacklog(client_id=owner.client_id, **backlogs[owner.id]._asdict())
         for owner in owners
     ]
+
+
+async def _measure_dead_letters(connection: Connection) -> None:
+    found = dict(await fetch_all(connection, _DeadLetters, SQL["dead_letters"]))
+    for status in metrics.ENDPOINT_STATUSES:
+        metrics.CALLBACK_DEAD.labels(status).set(found.get(status, 0))
 
 
 async def _counted(

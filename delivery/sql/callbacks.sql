@@ -27,7 +27,8 @@ SELECT hop.endpoint_id AS id,
                 ELSE hop.next_attempt_at <= now() AND is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s))
                      OR e.changed_at > b.recorded_at AND e.changed_at <= now() END AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
-       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.retry_schedule
+       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.retry_schedule,
+       e.rate_limit, e.concurrency, e.timeout_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0
@@ -61,7 +62,8 @@ SELECT hop.endpoint_id AS id, hop.stream_id,
        AND NOT EXISTS (SELECT FROM fanouts f
                         WHERE f.stream_id = hop.stream_id AND f.sequence < hop.sequence) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
-       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.retry_schedule
+       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.retry_schedule,
+       e.rate_limit, e.concurrency, e.timeout_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0
@@ -109,8 +111,8 @@ RETURNING endpoint_id, stream_id
 -- started, and the deliveries after it must not be posted yet.
 WITH oldest AS (
     SELECT found.*, bool_and(found.due) OVER lane AS reached, row_number() OVER lane AS place
-      FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[])
-           AS requested (endpoint_id, stream_id)
+      FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(counts)s::bigint[])
+           AS requested (endpoint_id, stream_id, count)
       JOIN lanes l ON l.endpoint_id = requested.endpoint_id AND l.stream_id = requested.stream_id
                   AND l.token = %(token)s,
            LATERAL (SELECT partition_id, endpoint_id, stream_id, segment_id, sequence,
@@ -121,7 +123,7 @@ WITH oldest AS (
                        AND sequence <= COALESCE((SELECT min(f.sequence) FROM fanouts f
                                                   WHERE f.stream_id = requested.stream_id),
                                               sequence)
-                     ORDER BY sequence LIMIT %(deliveries_max)s) AS found
+                     ORDER BY sequence LIMIT requested.count) AS found
     WINDOW lane AS (PARTITION BY found.endpoint_id, found.stream_id ORDER BY found.sequence)
 )
 UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
@@ -147,6 +149,10 @@ SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN stre
 -- The reports and variables of versions of registrations. A version that a delivery may need is not deleted.
 SELECT id, registration_id AS registration, report::text AS report, variable FROM registration_versions
  WHERE id = ANY (%(versions)s) AND (report IS NOT NULL OR variable IS NOT NULL)
+
+-- name: groups
+-- The groups of clients: an event with an audience is sent only to a client that is in one of its groups at that time.
+SELECT id, groups::text AS groups FROM clients WHERE id = ANY (%(clients)s) AND deleted_at IS NULL
 
 -- name: retained_bytes
 -- The delivery's own copy of its event, which it may have received after it was claimed; in any partition.
@@ -237,6 +243,11 @@ UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now(
   FROM doomed
  WHERE d.partition_id = doomed.partition_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
    AND d.sequence = doomed.sequence
+
+-- name: forget_throttles
+-- Deletes the throttles of endpoints without limits, and of deleted ones.
+DELETE FROM endpoint_throttles t USING endpoints e
+ WHERE e.id = t.endpoint_id AND (e.deleted_at IS NOT NULL OR e.rate_limit IS NULL AND e.concurrency IS NULL)
 
 -- name: forget_lanes
 -- Deletes lanes that were free for a while, and circuits of deleted endpoints.

@@ -150,3 +150,59 @@ WITH parallel AS MATERIALIZED (
            last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since), reason = excluded.reason
 )
 SELECT count(*) FROM dead
+
+-- name: take_notices
+-- What to announce of circuits now: that they opened or closed since the last announcement, at most once in an interval; that
+-- endpoints have failed for a further share of the time after which they are disabled, and that those accepted a delivery.
+WITH progress AS (
+    SELECT c.endpoint_id, e.client_id, e.zone_id, greatest(c.failing_since, e.changed_at) AS since, f.after_s,
+           CASE WHEN c.failures = 0 OR f.after_s = 0 THEN 0
+                ELSE 100 * extract(epoch FROM c.failed_at - greatest(c.failing_since, e.changed_at)) / f.after_s END AS percent
+      FROM circuits c JOIN endpoints e ON e.id = c.endpoint_id,
+           LATERAL (SELECT COALESCE(e.disable_after_s, %(disable_after_s)s) AS after_s) AS f
+     WHERE e.deleted_at IS NULL AND (e.enabled OR c.failures = 0)
+), due AS (
+    SELECT p.*, c.state, c.failures, c.failing_since, c.openings, c.outcome, c.status, c.segment_id, c.sequence, c.retry_at,
+           c.warned_percent AS warned_before,
+           COALESCE((SELECT max(w) FROM unnest(%(percents)s::integer[]) AS w WHERE w <= p.percent), 0) AS warned,
+           (c.openings > 0 OR c.announced_open <> (c.state <> 'closed'))
+           AND c.announced_at <= now() - make_interval(secs => %(interval_s)s) AS has_switched
+      FROM progress p JOIN circuits c USING (endpoint_id)
+), taken AS (
+    UPDATE circuits c
+       SET warned_percent = d.warned,
+           openings = CASE WHEN d.has_switched THEN c.openings - d.openings ELSE c.openings END,
+           announced_open = CASE WHEN d.has_switched THEN d.state <> 'closed' ELSE c.announced_open END,
+           announced_at = CASE WHEN d.has_switched THEN now() ELSE c.announced_at END
+      FROM (SELECT * FROM due WHERE has_switched OR warned <> warned_before
+             ORDER BY endpoint_id LIMIT %(notices_max)s) AS d
+     WHERE c.endpoint_id = d.endpoint_id
+    RETURNING d.*
+)
+SELECT z.name AS zone, c.name AS client, t.endpoint_id AS endpoint, t.state, t.has_switched, t.openings, t.failures,
+       t.warned, t.warned_before, t.outcome, t.status, (extract(epoch FROM t.failing_since) * 1000000)::bigint AS since_us,
+       (extract(epoch FROM t.retry_at) * 1000000)::bigint AS retry_at_us,
+       (extract(epoch FROM t.since) * 1000000)::bigint + t.after_s * 1000000::bigint AS disables_at_us,
+       s.name AS stream, g.uuid::text AS segment, t.sequence
+  FROM taken t
+  JOIN zones z ON z.id = t.zone_id
+  JOIN clients c ON c.id = t.client_id
+  LEFT JOIN segments g ON g.id = t.segment_id
+  LEFT JOIN streams s ON s.id = g.stream_id
+ ORDER BY z.name, t.endpoint_id
+
+-- name: endpoints_to_disable
+-- Enabled endpoints that have failed without a success for as long as they may.
+SELECT c.endpoint_id
+  FROM circuits c JOIN endpoints e ON e.id = c.endpoint_id,
+       LATERAL (SELECT COALESCE(e.disable_after_s, %(disable_after_s)s) AS after_s) AS f
+ WHERE c.failures > 0 AND e.enabled AND e.deleted_at IS NULL AND f.after_s > 0
+   AND c.failed_at - greatest(c.failing_since, e.changed_at) >= make_interval(secs => f.after_s)
+ ORDER BY c.endpoint_id
+ LIMIT %(endpoints_max)s
+
+-- name: forget_circuits
+-- Deletes closed circuits without failures of which nothing is left to announce.
+DELETE FROM circuits
+ WHERE failures = 0 AND openings = 0 AND NOT announced_open AND warned_percent = 0
+   AND announced_at <= now() - make_interval(secs => %(interval_s)s)

@@ -354,6 +354,11 @@ CALLBACK_SLOTS_NEW_ENDPOINT_MAX = 4  # until the first success; then twice as ma
 CALLBACK_SLOW_S = 2.0  # an endpoint with a longer request gets one slot until it answers
 CALLBACK_ENDPOINTS_REMEMBERED_MAX = 20_000  # recent results, in one worker; about 10 MB
 CALLBACK_TIMEOUT_S_MAX = 12.0  # one attempt, from the DNS look-up to the end of the response
+CALLBACK_OWN_TIMEOUT_S_MAX = 30  # if the endpoint has a time of its own; below CALLBACK_CLAIM_S
+CALLBACK_RATE_MIN = 0.01  # requests per second, if the endpoint has such a limit
+CALLBACK_RATE_MAX = 10_000.0
+CALLBACK_CONCURRENCY_MAX = 1_000  # requests at a time, of all workers, if it has such a limit
+CALLBACK_THROTTLED_SCAN_S = 0.25  # between searches while such a limit withholds something
 CALLBACK_CONNECT_TIMEOUT_S_MAX = 4.0  # of the time above: DNS, TCP and TLS
 CALLBACK_BODY_S_MAX = 2.0  # for the rest of a response whose status is known
 CALLBACK_HEADERS_BYTES_MAX = 16 * 1024  # of a response
@@ -378,6 +383,14 @@ CALLBACK_CIRCUIT_S_BASE = 1.0  # ... for half of this to all of it, then for twi
 # ... up to this: some 20 requests in the first hour of an outage, 12 in each later one
 CALLBACK_CIRCUIT_S_MAX = 300.0
 CALLBACK_PROBE_S = 40.0  # the one request meanwhile: an attempt, and its result written
+# between two announcements of an endpoint's circuit, which may open and close all the time
+CALLBACK_CIRCUIT_ANNOUNCE_S = 60.0
+# an endpoint that failed for this long without a success is disabled, unless it has a time of its
+# own: longer than the default schedule of retries
+CALLBACK_DISABLE_AFTER_S = 5 * 86_400
+CALLBACK_DISABLE_AFTER_S_MIN = 3_600  # of such a time; 0: never
+CALLBACK_DISABLE_AFTER_S_MAX = 30 * 86_400
+CALLBACK_WARNED_PERCENT = (50, 70, 90)  # of that time, at which the endpoint is announced as failing
 # when a circuit closes, so many deliveries that failed while it was open are due at once
 CALLBACK_HASTENED_MAX = 1_000
 CALLBACK_HASTENED_LANES_MAX = 500  # the oldest deliveries of so many lanes

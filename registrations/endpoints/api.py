@@ -63,11 +63,70 @@ class RetryScheduleField(StrictField, serializers.ListField):
         return pauses
 
 
+class RateField(StrictField, serializers.FloatField):
+    """Requests per second, a JSON number; null: unlimited."""
+
+    default_error_messages = {  # noqa: RUF012 (DRF's own form)
+        "invalid": "This must be a number.",
+        "max_value": "This may be at most {max_value:,}.",
+        "min_value": "This must be at least {min_value:,}.",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        bounds = {
+            "min_value": limits.CALLBACK_RATE_MIN,
+            "max_value": limits.CALLBACK_RATE_MAX,
+        }
+        super().__init__(**bounds, allow_null=True, required=False, **options)
+
+    def to_internal_value(self, data: Any) -> float:
+        if type(data) not in (int, float):
+            self.fail("invalid")
+        return float(data)
+
+
+class DisableAfterField(WholeField):
+    """A time in seconds, 0 for never, null for the default."""
+
+    def __init__(self, **options: Any) -> None:
+        maximum = limits.CALLBACK_DISABLE_AFTER_S_MAX
+        super().__init__(
+            min_value=0, max_value=maximum, allow_null=True, required=False, **options
+        )
+
+    def to_internal_value(self, data: Any) -> int:
+        seconds: int = super().to_internal_value(data)
+        if 0 < seconds < limits.CALLBACK_DISABLE_AFTER_S_MIN:
+            self.fail("min_value", min_value=limits.CALLBACK_DISABLE_AFTER_S_MIN)
+        return seconds
+
+
 class EndpointChangeSerializer(ModelSerializer):
     url = UrlField(help_text="An http or https URL that does not lead to a private address.")
     retry_schedule = RetryScheduleField(
         help_text="Pauses before the first retry, the second and so on, in seconds; null: the"
         " default, some three days."
+    )
+    rate_limit = RateField(
+        help_text="Requests per second at most, of all workers; null: unlimited."
+    )
+    concurrency = WholeField(
+        min_value=1,
+        max_value=limits.CALLBACK_CONCURRENCY_MAX,
+        allow_null=True,
+        required=False,
+        help_text="Requests at a time at most, of all workers; null: unlimited.",
+    )
+    timeout_s = WholeField(
+        min_value=1,
+        max_value=limits.CALLBACK_OWN_TIMEOUT_S_MAX,
+        allow_null=True,
+        required=False,
+        help_text="Seconds after which a missing answer is a failure; null: 12.",
+    )
+    disable_after_s = DisableAfterField(
+        help_text="Seconds of failing without a success after which the hub disables it; 0: never;"
+        " null: the default, five days."
     )
 
     class Meta:

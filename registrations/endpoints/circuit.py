@@ -43,3 +43,13 @@ CHART = (
     Transition("half_open", "probe_returned", "open", "the pause is over at once"),
     Transition("half_open", "probe_lost", "half_open", "another worker sends a probe"),
 )
+
+# Events of `system` about the deliveries to an endpoint. An endpoint gets none about itself: each
+# would be one more delivery that fails.
+OPERATIONAL_TYPES = frozenset(
+    {
+        *("endpoint.circuit_opened", "endpoint.circuit_closed", "endpoint.failing"),
+        *("endpoint.recovered", "endpoint.disabled"),
+        *("delivery.dead_lettered", "delivery.dropped"),
+    }
+)

@@ -28,8 +28,8 @@ from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
-# The settings of its retries.
-RETRIES = ("retry_schedule",)
+# The settings of its retries and their limits; null: the default.
+RETRIES = ("retry_schedule", "rate_limit", "concurrency", "timeout_s", "disable_after_s")
 # Its circuit; an endpoint without a row is closed.
 CIRCUIT = {
     "circuit_state": Coalesce("circuit__state", Value("closed"), output_field=TextField()),
@@ -53,6 +53,10 @@ class NewEndpoint(NamedTuple):
     ordered: bool = False
     format: Format = "native"
     retry_schedule: list[int] | None = None
+    rate_limit: float | None = None
+    concurrency: int | None = None
+    timeout_s: int | None = None
+    disable_after_s: int | None = None
     secret: bytes | None = None
 
 

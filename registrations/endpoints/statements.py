@@ -17,15 +17,17 @@ Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of
 
 
 class _DisabledEndpoint(NamedTuple):
-    """A disabled endpoint: its zone, and the attributes of its announcement."""
+    """A disabled endpoint: its zone, and the attributes of its announcements."""
 
     zone_id: int
     zone: str
     attributes: dict[str, Any]
+    cause: dict[str, Any]
 
 
 async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, reason: str) -> bool:
-    """Disable the endpoint and announce the change; return False if it is disabled or deleted.
+    """Disable the endpoint and announce the change (`endpoint.changed`) with its cause
+    (`endpoint.disabled`); return False if it is disabled or deleted.
 
     Needs a connection in autocommit mode and opens its own transaction.
     """
@@ -35,7 +37,9 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
         if row is None:
             return False
         change = announcement("changed", row.zone_id, row.attributes)
-        appended = await announce_in(connection, zone=row.zone, announcement=change)
+        await announce_in(connection, zone=row.zone, announcement=change)
+        cause = Announcement("endpoint.disabled", row.cause)
+        appended = await announce_in(connection, zone=row.zone, announcement=cause)
     heads = append.heads_text({appended.stream_id: appended.sequence})
     await connection.execute(append.SQL["notify"], (heads,))
     return True

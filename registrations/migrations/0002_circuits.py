@@ -1,12 +1,15 @@
 """The circuit breakers of endpoints, which replace the backoffs, and the schedule of retries."""
 
+import datetime
+
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.functions import TransactionNow
 from django.db import migrations
-from django.db.migrations import AddField
+from django.db.migrations import AddField, AlterField
 from django.db.models import (
     DO_NOTHING,
     BigIntegerField,
+    BooleanField,
     CheckConstraint,
     DateTimeField,
     FloatField,
@@ -103,6 +106,20 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("sequence", BigIntegerField()),
+                (
+                    "announced_open",
+                    BooleanField(db_comment="it was announced as open", db_default=False),
+                ),
+                ("announced_at", DateTimeField(
+                        db_default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
+                    )),
+                (
+                    "warned_percent",
+                    IntegerField(
+                        db_comment="share of the time until it is disabled, as of the last announcement",
+                        db_default=0,
+                    ),
+                ),
             ],
             options={
                 "db_table": "circuits",
@@ -123,6 +140,42 @@ class Migration(migrations.Migration):
                 base_field=IntegerField(),
                 db_comment="pauses before the first retry, the second, ..., in seconds; null: the default",
                 null=True,
+            ),
+        ),
+        AddField(
+            model_name="endpoint",
+            name="rate_limit",
+            field=FloatField(
+                db_comment="requests per second at most, of all workers; null: unlimited", null=True
+            ),
+        ),
+        AddField(
+            model_name="endpoint",
+            name="concurrency",
+            field=IntegerField(
+                db_comment="requests at a time at most, of all workers; null: unlimited", null=True
+            ),
+        ),
+        AddField(
+            model_name="endpoint",
+            name="timeout_s",
+            field=IntegerField(
+                db_comment="seconds until an answer counts as missing; null: 12", null=True
+            ),
+        ),
+        AddField(
+            model_name="endpoint",
+            name="disable_after_s",
+            field=IntegerField(
+                db_comment="seconds of failing without a success after which it is disabled; 0: never; null: the default",
+                null=True,
+            ),
+        ),
+        AlterField(
+            model_name="endpoint",
+            name="reason",
+            field=TextField(
+                db_comment="why it is disabled: request, gone, failing", null=True
             ),
         ),
     ]
