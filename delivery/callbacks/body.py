@@ -144,15 +144,11 @@ class LoggedEvent(NamedTuple):
 
 
 def _facts(event: Event, appended_at_us: int) -> EventFacts:
-    about = 0
+    about = None
     if event.domain == _OWN_DOMAIN and event.type in OPERATIONAL_TYPES:
         about = event.attributes.get("endpoint")
-    return EventFacts(
-        event.expires_at_us,
-        tuple(event.audience),
-        appended_at_us,
-        about if isinstance(about, int) else 0,
-    )
+    endpoint_id = about if isinstance(about, int) else 0
+    return EventFacts(event.expires_at_us, tuple(event.audience), appended_at_us, endpoint_id)
 
 
 def event_body(format: Format, logged: LoggedEvent, report: ReportTemplate | None = None) -> Body:

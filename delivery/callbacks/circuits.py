@@ -120,9 +120,9 @@ def _failures(
     }  # fmt: skip
 
 
-async def dead_letter_withheld(connection: Connection) -> int:
-    """Dead-letter what open circuits have withheld for as long as the schedules of their endpoints
-    take, a bounded number for each endpoint; return how many deliveries.
+async def exhaust_withheld(connection: Connection) -> int:
+    """Exhaust what open circuits have withheld for as long as the schedules of their endpoints
+    take: dead-letter a bounded number of each endpoint's deliveries, and return how many.
     """
     total_s = sum(limits.CALLBACK_RETRY_SCHEDULE_S)
     found = await fetch_all(

@@ -56,7 +56,7 @@ class PreparedDelivery(NamedTuple):
 
     async def post_once(self, client: HttpClient) -> PostResult:
         """Make one attempt and return how it ended."""
-        body, segment, variables = self.content
+        body, segment, variables, _ = self.content
         if body is None:
             return not_sent(self.target, "unreadable", "the event cannot be read at present")
         claimed = self.claimed
@@ -89,7 +89,8 @@ class Posting:
         self.requests: set[asyncio.Task[None]] = (
             set()
         )  # a lane is one task with one request at a time
-        self.expired_probes: set[int] = set()  # endpoints whose last probe met events not to be sent
+        # endpoints whose last probe met only events that are not to be sent
+        self.expired_probes: set[int] = set()
         self.lanes_have_more = False  # a freed lane has more deliveries than were claimed
         self.stopping = False
 

@@ -77,8 +77,8 @@ async def within_throttles(
     if not limited:
         yield throttle
         return
+    await connection.execute(SQL["add"], {"endpoints": int8_array(limited)})
     async with connection.transaction():
-        await connection.execute(SQL["add"], {"endpoints": int8_array(limited)})
         locked = await fetch_values(connection, SQL["lock"], {"endpoints": int8_array(limited)})
         values = {
             "endpoints": int8_array(locked),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from delivery.callbacks.circuits import dead_letter_withheld
+from delivery.callbacks.circuits import exhaust_withheld
 from delivery.callbacks.operational_events import announce_circuits, disable_failing
 from delivery.forward.bounds import (
     BacklogBounds,
@@ -64,7 +64,7 @@ class _DeadLetters(NamedTuple):
     """The dead letters of the endpoints in a status."""
 
     status: str
-    count: int
+    deliveries: int
 
 
 class _Cutoff(NamedTuple):
@@ -95,7 +95,7 @@ class Backlog:
             self._check_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)
         if now_s >= self._exhaust_at_s:
             self._exhaust_at_s = now_s + limits.CALLBACK_EXHAUST_INTERVAL_S
-            await dead_letter_withheld(connection)
+            await exhaust_withheld(connection)
             await _measure_dead_letters(connection)
         await disable_failing(connection)
         await announce_circuits(connection)

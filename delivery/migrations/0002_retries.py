@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                     "full_at",
                     DateTimeField(
                         db_comment="when the bucket will be full again",
-                        db_default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc),
+                        db_default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.UTC),
                     ),
                 ),
             ],

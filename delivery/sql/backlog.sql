@@ -38,7 +38,7 @@ SELECT e.id, e.client_id,
 -- name: dead_letters
 -- Dead letters by the status of their endpoints.
 SELECT CASE WHEN NOT e.enabled THEN 'disabled' WHEN c.endpoint_id IS NOT NULL THEN 'failing' ELSE 'healthy' END AS status,
-       sum(d.count)::bigint AS count
+       sum(d.count)::bigint AS deliveries
   FROM (SELECT endpoint_id, count(*) AS count FROM deliveries WHERE state = 'dead_lettered' GROUP BY endpoint_id) AS d
   JOIN endpoints e ON e.id = d.endpoint_id AND e.deleted_at IS NULL
   LEFT JOIN circuits c ON c.endpoint_id = e.id AND c.failures > 0

@@ -2,8 +2,11 @@
 -- the number of its claims. The row is locked until the claims are committed, so claims of two workers do not overlap.
 
 -- name: add
+-- Inserts missing rows. For a row that exists, the insertion would wait until no other worker has it locked.
 INSERT INTO endpoint_throttles (endpoint_id)
-SELECT endpoint_id FROM unnest(%(endpoints)s::bigint[]) AS u (endpoint_id) ORDER BY 1
+SELECT endpoint_id FROM unnest(%(endpoints)s::bigint[]) AS u (endpoint_id)
+ WHERE NOT EXISTS (SELECT FROM endpoint_throttles t WHERE t.endpoint_id = u.endpoint_id)
+ ORDER BY 1
     ON CONFLICT (endpoint_id) DO NOTHING
 
 -- name: lock

@@ -390,7 +390,8 @@ CALLBACK_CIRCUIT_ANNOUNCE_S = 60.0
 CALLBACK_DISABLE_AFTER_S = 5 * 86_400
 CALLBACK_DISABLE_AFTER_S_MIN = 3_600  # of such a time; 0: never
 CALLBACK_DISABLE_AFTER_S_MAX = 30 * 86_400
-CALLBACK_WARNED_PERCENT = (50, 70, 90)  # of that time, at which the endpoint is announced as failing
+# shares of that time after which the endpoint is announced as failing
+CALLBACK_WARNED_PERCENT = (50, 70, 90)
 # when a circuit closes, so many deliveries that failed while it was open are due at once
 CALLBACK_HASTENED_MAX = 1_000
 CALLBACK_HASTENED_LANES_MAX = 500  # the oldest deliveries of so many lanes

@@ -90,9 +90,7 @@ class DisableAfterField(WholeField):
 
     def __init__(self, **options: Any) -> None:
         maximum = limits.CALLBACK_DISABLE_AFTER_S_MAX
-        super().__init__(
-            min_value=0, max_value=maximum, allow_null=True, required=False, **options
-        )
+        super().__init__(min_value=0, max_value=maximum, allow_null=True, required=False, **options)
 
     def to_internal_value(self, data: Any) -> int:
         seconds: int = super().to_internal_value(data)

@@ -110,9 +110,12 @@ class Migration(migrations.Migration):
                     "announced_open",
                     BooleanField(db_comment="it was announced as open", db_default=False),
                 ),
-                ("announced_at", DateTimeField(
-                        db_default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
-                    )),
+                (
+                    "announced_at",
+                    DateTimeField(
+                        db_default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.UTC)
+                    ),
+                ),
                 (
                     "warned_percent",
                     IntegerField(
@@ -174,8 +177,6 @@ class Migration(migrations.Migration):
         AlterField(
             model_name="endpoint",
             name="reason",
-            field=TextField(
-                db_comment="why it is disabled: request, gone, failing", null=True
-            ),
+            field=TextField(db_comment="why it is disabled: request, gone, failing", null=True),
         ),
     ]

@@ -188,7 +188,8 @@ class CallbacksWorld:
         """Let time pass for everything that the database has a time of."""
         shift = f"- interval '{hours} hours'"
         self.sql(f"UPDATE deliveries SET created_at = created_at {shift},"
-                 f" next_attempt_at = next_attempt_at {shift} WHERE state = 'pending'")  # fmt: skip
+                 f" next_attempt_at = next_attempt_at {shift}"
+                 " WHERE state = 'pending' AND claim IS NULL")  # fmt: skip
         self.sql(f"UPDATE circuits SET failing_since = failing_since {shift},"
                  f" failed_at = failed_at {shift}, opened_at = opened_at {shift},"
                  f" retry_at = retry_at {shift}, recorded_at = recorded_at {shift}")  # fmt: skip

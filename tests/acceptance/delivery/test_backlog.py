@@ -125,7 +125,7 @@ def test_dead_letters_are_announced_counted_and_listed(
     zone.emit("orders", [EVENT] * 50)
 
     def last_attempt() -> bool:
-        """Skip the days of earlier attempts and the open circuit; return True once all have failed."""
+        """Skip earlier attempts and the open circuit; return True once all have failed."""
         hub.sql(
             "UPDATE deliveries SET attempts = 9, next_attempt_at = now()"
             " WHERE endpoint_id = %s AND state = 'pending' AND claim IS NULL",

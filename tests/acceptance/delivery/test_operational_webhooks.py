@@ -41,7 +41,8 @@ def test_an_endpoint_is_notified_of_the_failures_of_another_but_not_of_its_own(
     sink.answer = lambda _called: (204, {})  # what is pending is claimed
     path = f"/v1/deliveries?endpoint={failing}&state=cancelled"
     wait_for(
-        lambda: len(hub.call("GET", path, key=zone.admin).json["items"]) == 1, "its own is cancelled"
+        lambda: len(hub.call("GET", path, key=zone.admin).json["items"]) == 1,
+        "its own is cancelled",
     )
     sent = {called.json["stream"] for called in sink.at(bad)}
     assert sent == {"orders"}

@@ -7,7 +7,6 @@ The story: 300 deliveries pending for an endpoint that answered 500 at once made
 
 import asyncio
 import time
-from collections import Counter
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The statements of circuit breakers do what the state chart says, and so does the documentation."""
+"""The statements and the documentation of circuit breakers follow the state chart."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -76,7 +76,7 @@ async def test_an_event_that_expires_while_its_lane_waits_is_not_posted(
 async def test_a_probe_with_an_expired_event_is_repeated_with_another(
     world: CallbacksWorld,
 ) -> None:
-    """Events that expire while a circuit is open say nothing about the endpoint, and delay nothing."""
+    """Events that expire while a circuit is open say nothing of the endpoint, and delay nothing."""
     over = world.events(3, expires_at_us=in_us(-1))
     async with receiver() as sink:
         for ordered in (False, True):

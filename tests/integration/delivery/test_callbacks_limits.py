@@ -128,9 +128,7 @@ async def test_a_clock_that_stepped_back_stops_no_endpoint(world: CallbacksWorld
     async with receiver() as sink:
         endpoint = world.endpoint(sink.url)
         limit(world, endpoint, "rate_limit", 5)
-        world.sql(
-            "INSERT INTO endpoint_throttles VALUES (%s, now() + interval '1 hour')", endpoint
-        )
+        world.sql("INSERT INTO endpoint_throttles VALUES (%s, now() + interval '1 hour')", endpoint)
         world.deliver(world.events(3), endpoint)
         async with draining(world):
             await until(lambda: world.states(endpoint) == ["delivered"] * 3, 5)

@@ -44,7 +44,7 @@ async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
     world: CallbacksWorld, ordered: bool
 ) -> None:
     """Those never tried, those between two tries, those that a dead worker holds, with or without a
-    sign of its life, those of an endpoint whose circuit is open; what an answer asked for is kept."""
+    sign of its life, those of an open circuit; what an answer asked for is kept."""
     async with receiver() as sink:
         kinds = ("new", "tried", "claimed", "held", "circuit open", "asked")
         endpoints = {kind: world.endpoint(sink.url, ordered=ordered) for kind in kinds}
