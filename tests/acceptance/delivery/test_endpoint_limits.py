@@ -65,7 +65,7 @@ def test_settings_out_of_bounds_are_refused(
 ) -> None:
     answer = hub.call("POST", "/v1/endpoints", {"url": URL, field: value}, key=zone.admin)
     assert answer.status == 400, answer
-    assert answer.json["error"]["field"].startswith(field)
+    assert answer.json["position"]["field"].startswith(field)
 
 
 def test_an_open_circuit_shows_since_when_and_until_when(hub: LiveHub, zone: LiveZone) -> None:

@@ -39,6 +39,15 @@ UNDER_WAY = """
     SELECT (SELECT count(*) FROM deliveries WHERE claim IS NOT NULL)
          + (SELECT count(*) FROM circuits WHERE state = 'half_open')
 """
+# ends the pause of an open circuit; returns how long it would have lasted
+SKIP_PAUSE = """
+    WITH paused AS (
+        SELECT endpoint_id, extract(epoch FROM retry_at - now())::float8 AS left FROM circuits
+         WHERE state = 'open' AND retry_at > now() FOR UPDATE
+    )
+    UPDATE circuits c SET retry_at = now() FROM paused p WHERE c.endpoint_id = p.endpoint_id
+    RETURNING p.left
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -154,15 +163,8 @@ async def test_100_000_pending_deliveries_cost_some_20_requests_in_the_first_hou
             passed = 0.0
             while passed < 3_600:
                 await until(lambda: world.one(UNDER_WAY) == 0)
-                left = world.one(
-                    "SELECT max(extract(epoch FROM retry_at - now()))::float8 FROM circuits"
-                    " WHERE state = 'open'"
-                )
-                if left is not None and left > 0:
-                    passed += left
-                    seen = len(sink.posted)
-                    world.sql("UPDATE circuits SET retry_at = now()")
-                    await until(lambda: len(sink.posted) > seen)  # noqa: B023
+                passed += sum(left for (left,) in world.sql(SKIP_PAUSE))
+                await asyncio.sleep(0.02)
             first_hour = len(sink.posted)
             assert 20 <= first_hour <= 40
             sink.script = accepts
