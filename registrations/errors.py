@@ -24,6 +24,18 @@ class UnknownEndpoint(NotFound):
     """This client has no such endpoint, or it was deleted; list them with GET /v1/endpoints."""
 
 
+class UnknownSecret(NotFound):
+    """The endpoint has no such secret, or it has expired; list them with GET
+    /v1/endpoints/{endpoint}/secrets.
+    """
+
+
+class SecretInUse(Conflict):
+    """This is the current secret, which signs the callbacks; create a new one with `overlap_s` 0,
+    which revokes it.
+    """
+
+
 class EndpointInUse(Conflict):
     """Registrations name the endpoint; end them or give them another endpoint first."""
 

@@ -31,6 +31,7 @@ from eventhub.base.logs import LINE_CHARS_MAX, ThrottledLog, get_logger
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
 from registrations.endpoints.addresses import AllowedAddresses
+from registrations.endpoints.secrets import Keyring
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -45,7 +46,7 @@ class DispatcherSettings(NamedTuple):
 
     database_url: str
     direct_url: str
-    secret_key: str
+    keyring: Keyring
     addresses: AllowedAddresses
     disable: Disable
     archive: ReadsArchive | None = None
@@ -85,7 +86,7 @@ class CallbackDispatcher:
         context = DispatcherContext(self._clock, Random(), slots, failures, heartbeat, outbox)  # noqa: S311 - spreads retries
         self._slots, self._heartbeat, self._outbox = slots, heartbeat, outbox
         self._posting = Posting(context, self._client, self._on_slot_free, self._changed.set)
-        loader = Loader(settings.secret_key, self._clock, settings.archive)
+        loader = Loader(settings.keyring, self._clock, settings.archive)
         self._claiming = Claiming(context, loader, self._posting)
 
     def wake(self) -> None:

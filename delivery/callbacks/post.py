@@ -2,11 +2,10 @@
 time. Plain module.
 """
 
-import base64
-import hmac
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from yarl import URL
@@ -16,6 +15,7 @@ from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedRes
 from delivery.callbacks.guard import AddressRefused, Origin
 from delivery.callbacks.results import AttemptRecord
 from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
+from delivery.callbacks.signatures import Signer, sign
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
 
@@ -24,15 +24,15 @@ USER_AGENT = "EventHub"
 
 
 class CallbackTarget(NamedTuple):
-    """An endpoint as it is called. `secret` is the raw signing key. Without an `origin`, `fault`
-    says why the endpoint cannot be called. `head` starts every request.
+    """An endpoint as it is called. Without an `origin`, `fault` says why the endpoint cannot be
+    called. `head` starts every request.
     """
 
     url: str
     origin: Origin | None
     path: str
     head: str
-    secret: bytes
+    signers: Sequence[Signer]
     fault: str = ""
 
 
@@ -43,7 +43,7 @@ class PostResult(NamedTuple):
     attempt: AttemptRecord
 
 
-def target_of(text: str, secret: bytes, zone: str) -> CallbackTarget:
+def target_of(text: str, signers: Sequence[Signer], zone: str) -> CallbackTarget:
     """Return how to call a URL for an endpoint of a zone. Raises ValueError."""
     url = URL(text)
     host, port = url.raw_host, url.port
@@ -56,7 +56,7 @@ def target_of(text: str, secret: bytes, zone: str) -> CallbackTarget:
         f"user-agent: {USER_AGENT}\r\naccept: */*\r\n"
     )
     origin = Origin(host, port, url.scheme == "https", zone)
-    return CallbackTarget(text, origin, url.raw_path_qs, head, secret)
+    return CallbackTarget(text, origin, url.raw_path_qs, head, signers)
 
 
 async def post(
@@ -72,7 +72,7 @@ async def post(
         f"{content.headers}content-length: {len(body)}\r\n"
         f"webhook-id: {message}\r\nwebhook-timestamp: {timestamp_s}\r\n"
     )
-    signature = sign(target.secret, message, timestamp_s, body)
+    signature = sign(target.signers, message, timestamp_s, body)
     head = f"{target.head}{own}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
     try:
@@ -156,13 +156,3 @@ def message_id(segment: str, sequence: int, endpoint_id: int) -> str:
     `segment` is a UUID in any form.
     """
     return f"msg_{segment.replace('-', '')}_{sequence}_{endpoint_id}"
-
-
-def sign(secret: bytes, message: str, timestamp_s: int, body: bytes) -> str:
-    """Return the header `webhook-signature`: HMAC-SHA256 of `id.timestamp.body` in base64, as
-    `v1,…`.
-
-    `secret` is the key itself, without `whsec_` and base64.
-    """
-    signed = b"%b.%d.%b" % (message.encode(), timestamp_s, body)
-    return "v1," + base64.b64encode(hmac.digest(secret, signed, "sha256")).decode()

@@ -226,6 +226,7 @@ AUTHORISATION_FRESH_S_MAX = 1.0
 # requests that need the same look-up share one that started no longer ago: with a look-up of 0.1 s
 # a revocation is still effective within a second
 LOOKUP_SHARED_S_MAX = 0.5
+SECRET_KEY_FALLBACKS_MAX = 8  # each is tried for every secret that the others do not decrypt
 SECRET_KEY_CHARACTERS_MIN = 32  # of the key that signs logins and tokens: nobody guesses it
 KEYS_CACHED_MAX = 50_000  # per process
 KEYS_PER_CLIENT_MAX = 100
@@ -272,6 +273,10 @@ STREAMS_PER_REGISTRATION_MAX = 64  # each is in its barriers, and in a matcher t
 # that a manager may listen to, so that a list of registrations looks up these alone
 STREAMS_LOOKED_UP_MAX = 100
 ENDPOINTS_PER_CLIENT_MAX = 10_000  # a worker checks each that has due deliveries
+SECRETS_REENCRYPTED_AT_ONCE = 500  # in one statement; some 20 ms
+ENDPOINT_SECRETS_MAX = 5  # of one signature that are valid at once; each signs every callback
+ENDPOINT_SECRET_OVERLAP_S_DEFAULT = 24 * 3_600  # for which the previous secret signs too
+ENDPOINT_SECRET_OVERLAP_S_MAX = 30 * 24 * 3_600
 URL_CHARS_MAX = 2_048  # of an endpoint; what servers and proxies commonly accept
 
 # --- supervisor ---

@@ -5,38 +5,23 @@ from typing import Any, get_args
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from eventhub.api.fields import MomentField, NameField, TextField
+from eventhub.api.fields import MomentField, NameField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelSerializer
 from eventhub.base import errors, limits
-from registrations.endpoints import secrets, services
-from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints import services
+from registrations.endpoints.fields import SecretField, UrlField
 from registrations.endpoints.health import HealthState
-from registrations.errors import EndpointInUse, RefusedAddress, UnknownEndpoint
+from registrations.errors import EndpointInUse, UnknownEndpoint
 from registrations.models import Endpoint, EndpointHealth
 from registrations.resource import OwnedView
 
 _FORMAT = {"help_text": "Of the body: the hub's own, or CloudEvents in structured or binary mode."}
 
-
-class UrlField(TextField):
-    """A URL that the hub may call."""
-
-    raises = (RefusedAddress,)
-
-    def to_internal_value(self, data: Any) -> str:
-        addresses = services.callback_addresses(self.context["view"].actor.zone)
-        return valid_url(data, addresses, field=self.field_name or "url")
-
-
-class SecretField(TextField):
-    """The text of a secret; its value is in bytes."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        try:
-            return secrets.parse_secret(super().to_internal_value(data))
-        except ValueError as error:
-            raise serializers.ValidationError(str(error)) from None
+_SIGNATURE = {
+    "help_text": "Of the callbacks: `v1` (HMAC-SHA256 with the secret), `v1a` (Ed25519, verified"
+    " with the public key) or `both`."
+}
 
 
 class EndpointChangeSerializer(ModelSerializer):
@@ -44,10 +29,13 @@ class EndpointChangeSerializer(ModelSerializer):
 
     class Meta:
         model = Endpoint
-        fields: tuple[str, ...] = ("url", "description", "ordered", "format", "enabled")
+        fields: tuple[str, ...] = (
+            *("url", "description", "ordered", "format", "signature", "enabled"),
+        )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
             "format": _FORMAT,
+            "signature": _SIGNATURE,
             "enabled": {"help_text": "While it is false, deliveries stay pending."},
         }
 
@@ -61,7 +49,7 @@ class NewEndpointSerializer(EndpointChangeSerializer):
     )
 
     class Meta(EndpointChangeSerializer.Meta):
-        fields = ("url", "description", "ordered", "format", "client", "secret")
+        fields = ("url", "description", "ordered", "format", "signature", "client", "secret")
 
 
 class EndpointHealthSerializer(AnswerSerializer):
@@ -91,15 +79,19 @@ class EndpointHealthSerializer(AnswerSerializer):
 
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
+    public_key = serializers.CharField(
+        allow_null=True,
+        help_text="The current key of `v1a`, `whpk_` and base64; null until it is first used.",
+    )
     health = EndpointHealthSerializer(source="*")
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("id", "client", "url", "description", "ordered", "format", "enabled", "reason"),
-            *("health", "created_at", "changed_at", "changed"),
+            *("id", "client", "url", "description", "ordered", "format", "signature"),
+            *("public_key", "enabled", "reason", "health", "created_at", "changed_at", "changed"),
         )
-        extra_kwargs = {"format": _FORMAT}  # noqa: RUF012 (DRF's own form)
+        extra_kwargs = {"format": _FORMAT, "signature": _SIGNATURE}  # noqa: RUF012 (DRF's own form)
 
 
 class CreatedEndpointSerializer(EndpointSerializer):
@@ -122,8 +114,8 @@ class Endpoints(OwnedView):
     queryset = services.ENDPOINTS
     serializer_class = EndpointSerializer
     listed = (
-        *("pk", "id", "client_name", "url", "description", "ordered", "format", "enabled"),
-        *("reason", "created_at", "changed_at", *services.HEALTH),
+        *("pk", "id", "client_name", "url", "description", "ordered", "format", "signature"),
+        *("public_key", "enabled", "reason", "created_at", "changed_at", *services.HEALTH),
     )
 
     @operation(

@@ -180,6 +180,10 @@ SELECT id, url FROM endpoints
    AND (id = ANY (%(ids)s::bigint[]) OR url = ANY (%(urls)s::text[]))
  ORDER BY id FOR SHARE
 
+-- name: delete_secrets
+DELETE FROM endpoint_secrets s USING endpoints e
+ WHERE e.id = s.endpoint_id AND e.client_id = %s AND e.deleted_at IS NULL
+
 -- name: delete_endpoints
-UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false
+UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false, secret = ''
  WHERE client_id = %s AND deleted_at IS NULL

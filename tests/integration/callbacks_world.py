@@ -24,11 +24,12 @@ from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.streams import StreamPolicy
 from registrations.endpoints.addresses import parse_allowed
-from registrations.endpoints.secrets import seal
+from registrations.endpoints.secrets import Keyring
 from registrations.endpoints.statements import disable
 from tests.databases import migrated_database
 
 SECRET_KEY = "key-of-the-tests" * 2
+KEYRING = Keyring((SECRET_KEY,))
 SECRET = bytes(range(32))
 LOOPBACK = ("127.0.0.0/8",)
 _names = itertools.count(1)
@@ -102,7 +103,7 @@ class CallbacksWorld:
             "INSERT INTO endpoints (zone_id, client_id, url, secret, ordered, format)"
             " SELECT zone_id, id, %s, %s, %s, %s FROM clients WHERE id = %s RETURNING id",
             url,
-            seal(SECRET_KEY, SECRET),
+            KEYRING.seal(SECRET),
             ordered,
             format,
             self.client_id,
@@ -268,7 +269,7 @@ async def draining(
     world: CallbacksWorld, *, allow: Sequence[str] = LOOPBACK
 ) -> AsyncIterator[CallbackDispatcher]:
     """Run a drain in this test's own loop."""
-    settings = DispatcherSettings(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
+    settings = DispatcherSettings(world.url, world.url, KEYRING, parse_allowed(allow), disable)
     units: set[asyncio.Task[int]] = set()
     drain = CallbackDispatcher(
         settings, request_unit=lambda: units.add(asyncio.create_task(drain.unit()))
