@@ -8,6 +8,7 @@ from registrations.models import (
     Endpoint,
     EndpointHealth,
     EndpointSecret,
+    EndpointToken,
     IndexBuild,
     PurgedVersion,
     Registration,
@@ -39,6 +40,13 @@ class EndpointSecretAdmin(ReadOnly):
     hidden = frozenset({"sealed"})
     list_display = ("id", "endpoint", "kind", "public", "created_at", "expires_at")
     list_filter = ("kind", ("expires_at", admin.EmptyFieldListFilter))
+    list_select_related = ("endpoint",)
+
+
+@admin.register(EndpointToken)
+class EndpointTokenAdmin(ReadOnly):
+    hidden = frozenset({"sealed"})
+    list_display = ("endpoint", "obtained_at", "expires_at", "claimed_until", "error")
     list_select_related = ("endpoint",)
 
 

@@ -36,6 +36,18 @@ class SecretInUse(Conflict):
     """
 
 
+class CredentialsBound(Conflict):
+    """The endpoint's headers, authentication and certificates are meant for the host of its present
+    URL; give them together with the new URL, or null to remove them.
+    """
+
+
+class CredentialsUnreadable(Conflict):
+    """The stored headers cannot be decrypted, because they were encrypted under another
+    EVENTHUB_SECRET_KEY; remove them with `"headers": null` and set them again.
+    """
+
+
 class EndpointInUse(Conflict):
     """Registrations name the endpoint; end them or give them another endpoint first."""
 

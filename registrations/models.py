@@ -123,12 +123,19 @@ class EndpointSecret(models.Model):
     class Kind(models.TextChoices):
         V1 = "v1"
         V1A = "v1a"
+        HEADERS = "headers"
+        AUTHENTICATION = "authentication"
+        TLS = "tls"
 
     id = models.BigAutoField(primary_key=True)
     endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_index=False, related_name="secrets")
-    kind = TextField(choices=Kind, db_comment="what it is for: signatures v1 or v1a")
+    kind = TextField(
+        choices=Kind, db_comment="what it is for: signatures v1 or v1a, or a kind of credentials"
+    )
     sealed = BinaryField(db_comment="encrypted under a key derived from the hub's secret key")
-    public = TextField(null=True, db_comment="the public key of a v1a secret, whpk_ and base64")
+    public = TextField(
+        null=True, db_comment="what may be shown: the public key of v1a, or JSON about credentials"
+    )
     created_at = DateTimeField(db_default=TransactionNow())
     expires_at = DateTimeField(null=True, db_comment="null: it is the current one of its kind")
 
@@ -136,7 +143,10 @@ class EndpointSecret(models.Model):
         db_table = "endpoint_secrets"
         db_table_comment = "secrets of endpoints"
         constraints = (
-            CheckConstraint(condition=Q(kind__in=["v1", "v1a"]), name="endpoint_secrets_kind"),
+            CheckConstraint(
+                condition=Q(kind__in=["v1", "v1a", "headers", "authentication", "tls"]),
+                name="endpoint_secrets_kind",
+            ),
             UniqueConstraint(
                 fields=["endpoint", "kind"],
                 condition=Q(expires_at__isnull=True),
@@ -154,6 +164,37 @@ class EndpointSecret(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.endpoint_id}"
+
+
+class EndpointToken(models.Model):
+    """The access token of an endpoint that authenticates with OAuth 2.0, shared by all workers. One
+    of them claims the row to request the next token.
+    """
+
+    endpoint = OneToOneField(
+        Endpoint, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="token"
+    )
+    secret = Reference(
+        EndpointSecret, related_name="+", db_comment="the authentication that it was requested with"
+    )
+    sealed = BinaryField(
+        null=True, db_comment="encrypted under a key derived from the hub's secret key"
+    )
+    obtained_at = DateTimeField(null=True)
+    expires_at = DateTimeField(null=True)
+    claim = UUIDField(null=True, db_comment="of the worker that requests the next token")
+    claimed_until = DateTimeField(
+        null=True,
+        db_comment="until then no other worker requests one: during a request and after a failure",
+    )
+    error = TextField(null=True, db_comment="why the last request for a token failed")
+
+    class Meta:
+        db_table = "endpoint_tokens"
+        db_table_comment = "access tokens of endpoints (OAuth 2.0)"
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}"
 
 
 class EndpointHealth(models.Model):

@@ -24,6 +24,7 @@ from delivery.callbacks.load import Loader
 from delivery.callbacks.outbox import Disable, ResultOutbox
 from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.slots import CallbackSlots
+from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable
@@ -83,7 +84,20 @@ class CallbackDispatcher:
         slots = CallbackSlots(self._clock)
         heartbeat = WorkerHeartbeat(self._clock, self.wake, lambda: bool(self._posting.requests))
         outbox = ResultOutbox(settings.disable, failures, self._on_results_written, self.wake)
-        context = DispatcherContext(self._clock, Random(), slots, failures, heartbeat, outbox)  # noqa: S311 - spreads retries
+        self._tokens = TokenSource(
+            settings.database_url,
+            settings.keyring,
+            HttpClient(self._guard, limits.CALLBACK_ANSWER_BYTES_READ_MAX),
+        )
+        context = DispatcherContext(
+            self._clock,
+            Random(),  # noqa: S311 - spreads retries
+            slots,
+            failures,
+            heartbeat,
+            outbox,
+            self._tokens,
+        )
         self._slots, self._heartbeat, self._outbox = slots, heartbeat, outbox
         self._posting = Posting(context, self._client, self._on_slot_free, self._changed.set)
         loader = Loader(settings.keyring, self._clock, settings.archive)
@@ -113,6 +127,7 @@ class CallbackDispatcher:
         await self._finish(scheduling, writing, beating)
         self._disconnect()  # ends a unit that waits for the database
         self._client.close()
+        self._tokens.close()
         self._guard.close()
 
     async def unit(self) -> int:

@@ -16,6 +16,7 @@ from delivery.callbacks.guard import AddressRefused, Origin
 from delivery.callbacks.results import AttemptRecord
 from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
 from delivery.callbacks.signatures import Signer, sign
+from delivery.callbacks.token_request import TokenRequest
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
 
@@ -25,7 +26,8 @@ USER_AGENT = "EventHub"
 
 class CallbackTarget(NamedTuple):
     """An endpoint as it is called. Without an `origin`, `fault` says why the endpoint cannot be
-    called. `head` starts every request.
+    called. `head` starts every request. `headers` are whole lines that are sent and not recorded;
+    `secrets` are texts that are removed from what is recorded of a response.
     """
 
     url: str
@@ -34,6 +36,9 @@ class CallbackTarget(NamedTuple):
     head: str
     signers: Sequence[Signer]
     fault: str = ""
+    headers: str = ""
+    secrets: Sequence[str] = ()
+    oauth2: TokenRequest | None = None
 
 
 class PostResult(NamedTuple):
@@ -73,7 +78,7 @@ async def post(
         f"webhook-id: {message}\r\nwebhook-timestamp: {timestamp_s}\r\n"
     )
     signature = sign(target.signers, message, timestamp_s, body)
-    head = f"{target.head}{own}webhook-signature: {signature}\r\n\r\n"
+    head = f"{target.head}{own}{target.headers}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
     try:
         response = await client.post(target.origin, request)
@@ -90,7 +95,7 @@ async def post(
             int((ended_s - started_s) * 1_000),
             target.url,
             f"POST {target.path}\n{own}".replace("\r", "").rstrip(),
-            response_text,
+            _without_secrets(response_text, target.secrets),
         ),
     )
 
@@ -118,6 +123,14 @@ def _response_text(response: CallbackResponse) -> str:
     if response.body:
         text += "\n\n" + response.body.decode("utf-8", "replace")
     return _storable(text)
+
+
+def _without_secrets(text: str, secrets: Sequence[str]) -> str:
+    """Return what is recorded of a response that may repeat the request."""
+    for secret in secrets:
+        if len(secret) >= limits.CALLBACK_SECRET_CHARS_HIDDEN_MIN:
+            text = text.replace(secret, "(hidden)")
+    return text
 
 
 def _storable(text: str) -> str:

@@ -10,9 +10,18 @@ from eventhub.api.resource import operation
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelSerializer
 from eventhub.base import errors, limits
 from registrations.endpoints import services
+from registrations.endpoints.credential_fields import (
+    AuthenticationSerializer,
+    HeadersField,
+    ShownAuthenticationField,
+    ShownHeadersField,
+    ShownTlsField,
+    TlsSerializer,
+)
+from registrations.endpoints.credentials import KINDS
 from registrations.endpoints.fields import SecretField, UrlField
 from registrations.endpoints.health import HealthState
-from registrations.errors import EndpointInUse, UnknownEndpoint
+from registrations.errors import CredentialsBound, CredentialsUnreadable, EndpointInUse, UnknownEndpoint
 from registrations.models import Endpoint, EndpointHealth
 from registrations.resource import OwnedView
 
@@ -26,11 +35,20 @@ _SIGNATURE = {
 
 class EndpointChangeSerializer(ModelSerializer):
     url = UrlField(help_text="An http or https URL that does not lead to a private address.")
+    headers = HeadersField(
+        required=False,
+        allow_null=True,
+        help_text="Headers of callbacks, by name. A change sets the given ones; null removes one,"
+        " or all.",
+    )
+    authentication = AuthenticationSerializer(required=False, allow_null=True)
+    tls = TlsSerializer(required=False, allow_null=True)
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
             *("url", "description", "ordered", "format", "signature", "enabled"),
+            *KINDS,
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
@@ -49,7 +67,10 @@ class NewEndpointSerializer(EndpointChangeSerializer):
     )
 
     class Meta(EndpointChangeSerializer.Meta):
-        fields = ("url", "description", "ordered", "format", "signature", "client", "secret")
+        fields = (
+            *("url", "description", "ordered", "format", "signature", "client", "secret"),
+            *KINDS,
+        )
 
 
 class EndpointHealthSerializer(AnswerSerializer):
@@ -83,13 +104,17 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
         allow_null=True,
         help_text="The current key of `v1a`, `whpk_` and base64; null until it is first used.",
     )
+    headers = ShownHeadersField(source="headers_shown")
+    authentication = ShownAuthenticationField(source="authentication_shown")
+    tls = ShownTlsField(source="tls_shown")
     health = EndpointHealthSerializer(source="*")
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
             *("id", "client", "url", "description", "ordered", "format", "signature"),
-            *("public_key", "enabled", "reason", "health", "created_at", "changed_at", "changed"),
+            *("public_key", *KINDS, "enabled", "reason", "health", "created_at", "changed_at"),
+            "changed",
         )
         extra_kwargs = {"format": _FORMAT, "signature": _SIGNATURE}  # noqa: RUF012 (DRF's own form)
 
@@ -116,6 +141,7 @@ class Endpoints(OwnedView):
     listed = (
         *("pk", "id", "client_name", "url", "description", "ordered", "format", "signature"),
         *("public_key", "enabled", "reason", "created_at", "changed_at", *services.HEALTH),
+        *services.SHOWN,
     )
 
     @operation(
@@ -125,10 +151,17 @@ class Endpoints(OwnedView):
         response=CreatedEndpointSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
-        owner, fields = self.owner(body), services.NewEndpoint(**body)
+        owner = self.owner(body)
+        credentials = {name: body.pop(name) for name in KINDS if name in body}
+        fields = services.NewEndpoint(**body, credentials=credentials)
         return services.create_endpoint(actor=self.actor, owner=owner, fields=fields)
 
-    @operation("Change an endpoint, disable or enable it", body=EndpointChangeSerializer)
+    @operation(
+        "Change an endpoint, disable or enable it",
+        CredentialsBound,
+        CredentialsUnreadable,
+        body=EndpointChangeSerializer,
+    )
     def perform_partial_update(self, body: dict[str, Any]) -> Endpoint:
         with self.changing() as endpoint:
             return services.change_endpoint(actor=self.actor, endpoint=endpoint, given=body)

@@ -17,7 +17,8 @@ class UrlField(TextField):
 
     def to_internal_value(self, data: Any) -> str:
         addresses = services.callback_addresses(self.context["view"].actor.zone)
-        return valid_url(data, addresses, field=self.field_name or "url")
+        path = (self.parent.field_name, self.field_name)  # of the parent: None at the top
+        return valid_url(data, addresses, field=".".join(name for name in path if name) or "url")
 
 
 class SecretField(TextField):

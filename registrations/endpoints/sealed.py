@@ -14,6 +14,7 @@ SQL = queries.load("registrations/sql/endpoint_secrets.sql")
 class SealedSecret(NamedTuple):
     """An encrypted secret of an endpoint. `expires_at_us`: None for the current one of its kind."""
 
+    id: int
     endpoint_id: int
     kind: str
     sealed: bytes

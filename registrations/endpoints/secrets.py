@@ -6,6 +6,7 @@ module.
 
 import base64
 import binascii
+import hmac
 import os
 import secrets
 from collections.abc import Sequence
@@ -56,6 +57,13 @@ class Keyring:
         """
         return self._unseal(sealed)[1] == self._keys[0]
 
+    def digest(self, text: str) -> str:
+        """Return the last four characters of a keyed digest: they compare two secrets, and do not
+        help to guess one.
+        """
+        key = _derived(self._keys[0], b"eventhub endpoint digest")
+        return hmac.digest(key, text.encode(), "sha256").hex()[-4:]
+
     def _unseal(self, sealed: bytes) -> tuple[bytes, str]:
         """Return the secret and the key. Keys are tried: GCM authenticates, so only one fits."""
         version, nonce, data = sealed[:1], sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
@@ -70,11 +78,13 @@ class Keyring:
 
 
 @cache
+def _derived(secret_key: str, purpose: bytes) -> bytes:
+    return HKDF(SHA256(), 32, salt=None, info=purpose).derive(secret_key.encode())
+
+
+@cache
 def _cipher(secret_key: str) -> AESGCM:
-    key = HKDF(SHA256(), 32, salt=None, info=b"eventhub endpoint secret").derive(
-        secret_key.encode()
-    )
-    return AESGCM(key)
+    return AESGCM(_derived(secret_key, b"eventhub endpoint secret"))
 
 
 def new_secret() -> bytes:

@@ -17,8 +17,10 @@ from eventhub.base import limits
 from eventhub.base.errors import LimitReached, NotFound
 from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
-from registrations.endpoints import signing_secrets
+from registrations.endpoints import signing_secrets, stored_credentials
 from registrations.endpoints.addresses import AllowedAddresses, CallbackAddresses, parse_allowed
+from registrations.endpoints.callback_url import origin
+from registrations.endpoints.credentials import KINDS
 from registrations.endpoints.secrets import new_secret
 from registrations.endpoints.statements import Format, Signature, announcement
 from registrations.errors import EndpointInUse
@@ -27,6 +29,7 @@ from registrations.models import (
     Endpoint,
     EndpointHealth,
     EndpointSecret,
+    EndpointToken,
     RegistrationVersion,
 )
 from registrations.scope import Owner
@@ -34,17 +37,26 @@ from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
-_PUBLIC_KEY = EndpointSecret.objects.filter(
-    endpoint=OuterRef("pk"), kind="v1a", expires_at__isnull=True
-)
+
+
+def _public(kind: str) -> Subquery:
+    """Return what may be shown of an endpoint's current secret of a kind."""
+    current = EndpointSecret.objects.filter(
+        endpoint=OuterRef("pk"), kind=kind, expires_at__isnull=True
+    )
+    return Subquery(current.values("public"))
+
+
 # With the fields of the API.
 ENDPOINTS = Endpoint.objects.annotate(
     client_name=F("client__name"),
-    public_key=Subquery(_PUBLIC_KEY.values("public")),
+    public_key=_public("v1a"),
+    **{f"{kind}_shown": _public(kind) for kind in KINDS},
     **{name: F(f"health__{name}") for name in HEALTH},
 )
 
 
+SHOWN = tuple(f"{kind}_shown" for kind in KINDS)
 ANNOUNCED = ("ordered", "format", "enabled", "reason")  # of a changed endpoint
 
 
@@ -57,6 +69,7 @@ class NewEndpoint(NamedTuple):
     format: Format = "native"
     signature: Signature = "v1"
     secret: bytes | None = None
+    credentials: Mapping[str, Any] = {}
 
 
 def callback_addresses(zone: str) -> CallbackAddresses:
@@ -98,10 +111,12 @@ def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint
     secret = fields.secret or new_secret()
     sealed = signing_secrets.keyring().seal(secret)
     values = fields._asdict() | {"secret": sealed}
+    credentials = values.pop("credentials")
     endpoint = Endpoint.objects.create(zone_id=actor.zone_id, client_id=owner.id, **values)
     endpoint.secret_text = signing_secrets.insert(endpoint, "v1", secret, sealed).text
     if fields.signature != "v1":
         signing_secrets.insert_key_pair(endpoint)
+    stored_credentials.store(endpoint, credentials)
     return endpoint
 
 
@@ -112,17 +127,25 @@ def created_announcement(zone_id: int, client: str, endpoint_id: int) -> Announc
 
 
 def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any]) -> Endpoint:
-    """Change the given fields of an endpoint whose row is locked. Equal values change nothing;
-    enabling clears the reason. Except for the description, the actor must be allowed to listen to
+    """Change the given fields and credentials of an endpoint whose row is locked. Equal values
+    change nothing; enabling clears the reason. Except for the description, the actor must be allowed to listen to
     every stream whose events are sent to the endpoint; else Forbidden.
     """
-    changes = {name: value for name, value in given.items() if getattr(endpoint, name) != value}
-    if not changes:
+    credentials = {name: given[name] for name in KINDS if name in given}
+    changes = {
+        name: value
+        for name, value in given.items()
+        if name not in KINDS and getattr(endpoint, name) != value
+    }
+    if not changes and not credentials:
         return endpoint
     if "enabled" in changes:
         changes["reason"] = None if changes["enabled"] else "request"
-    if changes.keys() != {"description"}:
+    if credentials or changes.keys() != {"description"}:
         require_listen_to_all(actor, endpoint)
+    moved = origin(changes["url"]) != origin(endpoint.url) if "url" in changes else False
+    if credentials or moved:
+        stored_credentials.store(endpoint, credentials, other_origin=moved)
     if changes.get("signature", "v1") != "v1" and endpoint.public_key is None:
         signing_secrets.insert_key_pair(endpoint)
     if "url" in changes:  # the health of another URL is unknown
@@ -166,7 +189,8 @@ def delete_endpoint(*, actor: Actor, endpoint: Endpoint) -> None:
         raise EndpointInUse(field="endpoint")
     ended = {"deleted_at": TransactionNow(), "changed_at": TransactionNow()}
     Endpoint.objects.filter(pk=endpoint.pk).update(**ended, enabled=False, secret=b"")
-    EndpointSecret.objects.filter(endpoint=endpoint).delete()
+    for kind in (EndpointSecret, EndpointToken):
+        kind.objects.filter(endpoint=endpoint).delete()
     announce(actor, "deleted", endpoint)
 
 

@@ -1,7 +1,8 @@
 """Secrets of endpoints in a table of their own, several of each endpoint."""
 
 from django.contrib.postgres.functions import TransactionNow
-from django.db.migrations import AddField, AlterField, CreateModel, Migration as BaseMigration, RunSQL
+from django.db import migrations
+from django.db.migrations import AddField, AlterField, CreateModel, RunSQL
 from django.db.models import (
     DO_NOTHING,
     BigAutoField,
@@ -21,7 +22,7 @@ SELECT id, 'v1', secret, created_at FROM endpoints WHERE deleted_at IS NULL
 """
 
 
-class Migration(BaseMigration):
+class Migration(migrations.Migration):
     release = "0.1"
 
     dependencies = [("registrations", "0001_initial")]
@@ -59,8 +60,14 @@ class Migration(BaseMigration):
                 (
                     "kind",
                     TextField(
-                        choices=[("v1", "V1"), ("v1a", "V1A")],
-                        db_comment="what it is for: signatures v1 or v1a",
+                        choices=[
+                            ("v1", "V1"),
+                            ("v1a", "V1A"),
+                            ("headers", "Headers"),
+                            ("authentication", "Authentication"),
+                            ("tls", "Tls"),
+                        ],
+                        db_comment="what it is for: signatures v1 or v1a, or a kind of credentials",
                     ),
                 ),
                 (
@@ -70,7 +77,8 @@ class Migration(BaseMigration):
                 (
                     "public",
                     TextField(
-                        db_comment="the public key of a v1a secret, whpk_ and base64", null=True
+                        db_comment="what may be shown: the public key of v1a, or JSON about credentials",
+                        null=True,
                     ),
                 ),
                 ("created_at", DateTimeField(db_default=TransactionNow())),
@@ -92,7 +100,10 @@ class Migration(BaseMigration):
                 ],
                 "constraints": [
                     CheckConstraint(
-                        condition=Q(("kind__in", ["v1", "v1a"])), name="endpoint_secrets_kind"
+                        condition=Q(
+                            ("kind__in", ["v1", "v1a", "headers", "authentication", "tls"])
+                        ),
+                        name="endpoint_secrets_kind",
                     ),
                     UniqueConstraint(
                         condition=Q(("expires_at__isnull", True)),

@@ -2,11 +2,11 @@
 
 -- name: of_endpoints
 -- Secrets that have not expired. An endpoint that a process of the release before created has its secret in its own row only.
-SELECT s.endpoint_id, s.kind, s.sealed, (extract(epoch FROM s.expires_at) * 1000000)::bigint AS expires_at_us
+SELECT s.id, s.endpoint_id, s.kind, s.sealed, (extract(epoch FROM s.expires_at) * 1000000)::bigint AS expires_at_us
   FROM unnest(%(endpoints)s::bigint[]) AS requested (id)
   JOIN endpoint_secrets s ON s.endpoint_id = requested.id AND (s.expires_at IS NULL OR s.expires_at > now())
 UNION ALL
-SELECT e.id, 'v1', e.secret, NULL
+SELECT 0, e.id, 'v1', e.secret, NULL
   FROM unnest(%(endpoints)s::bigint[]) AS requested (id)
   JOIN endpoints e ON e.id = requested.id
  WHERE NOT EXISTS (SELECT FROM endpoint_secrets s

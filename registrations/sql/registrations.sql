@@ -181,8 +181,12 @@ SELECT id, url FROM endpoints
  ORDER BY id FOR SHARE
 
 -- name: delete_secrets
-DELETE FROM endpoint_secrets s USING endpoints e
- WHERE e.id = s.endpoint_id AND e.client_id = %s AND e.deleted_at IS NULL
+WITH ended AS (
+    SELECT id FROM endpoints WHERE client_id = %s AND deleted_at IS NULL
+), tokens AS (
+    DELETE FROM endpoint_tokens t USING ended WHERE t.endpoint_id = ended.id
+)
+DELETE FROM endpoint_secrets s USING ended WHERE s.endpoint_id = ended.id
 
 -- name: delete_endpoints
 UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false, secret = ''

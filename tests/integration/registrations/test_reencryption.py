@@ -35,7 +35,7 @@ def add(world: CallbacksWorld, key: str, count: int) -> list[int]:
         " SELECT zone_id, id, 'https://a.example/', %s FROM clients, generate_series(1, %s)"
         " WHERE id = %s RETURNING id)"
         " INSERT INTO endpoint_secrets (endpoint_id, kind, sealed, expires_at)"
-        " SELECT id, 'v1', %s, CASE WHEN n = 1 THEN 'infinity'::timestamptz END"
+        " SELECT id, 'v1', %s, CASE WHEN n = 1 THEN now() + interval '1 day' END"
         " FROM added, generate_series(0, 1) AS n RETURNING endpoint_id",
         *(sealed, count, world.client_id, sealed),
     )
