@@ -12,6 +12,7 @@ from rest_framework import serializers
 from eventhub.api.fields import MomentField, OneOfField, StrictField, TextField
 from eventhub.api.serializers import Serializer
 from eventhub.base import limits
+from eventhub.base.strict_json import printable
 from registrations.endpoints import certificates
 from registrations.endpoints.credentials import SECRET_FIELDS
 from registrations.endpoints.fields import UrlField
@@ -74,11 +75,12 @@ class HeadersField(StrictField, serializers.DictField):
             self.fail("invalid")
         for name, value in data.items():
             if value is not None and not isinstance(value, str):
-                raise serializers.ValidationError({name: "This must be a string, or null."})
+                message = "This must be a string, or null."
+                raise serializers.ValidationError({printable(name): message})
             try:
                 check_header(name, "-" if value is None else value)
             except InvalidHeader as error:
-                raise serializers.ValidationError({name: str(error)}) from None
+                raise serializers.ValidationError({printable(name): str(error)}) from None
         if len({name.lower() for name in data}) < len(data):
             raise serializers.ValidationError("A header is given twice, in upper and lower case.")
         return data

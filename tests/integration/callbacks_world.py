@@ -6,6 +6,7 @@ Deliveries are inserted as a forwarder writes them, so these tests need no forwa
 
 import asyncio
 import itertools
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
@@ -24,6 +25,7 @@ from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.streams import StreamPolicy
 from registrations.endpoints.addresses import parse_allowed
+from registrations.endpoints.credentials import packed
 from registrations.endpoints.secrets import Keyring
 from registrations.endpoints.statements import disable
 from tests.databases import migrated_database
@@ -109,6 +111,20 @@ class CallbacksWorld:
             self.client_id,
         )
         return found
+
+    def credentials(self, endpoint_id: int, kind: str, value: dict[str, Any] | None) -> None:
+        """Set the headers, the authentication or the certificates of an endpoint."""
+        self.sql(
+            "DELETE FROM endpoint_secrets WHERE endpoint_id = %s AND kind = %s", endpoint_id, kind
+        )
+        if value is not None:
+            self.sql(
+                "INSERT INTO endpoint_secrets (endpoint_id, kind, sealed) VALUES (%s, %s, %s)",
+                endpoint_id,
+                kind,
+                KEYRING.seal(packed(value)),
+            )
+        self.sql("UPDATE endpoints SET changed_at = clock_timestamp() WHERE id = %s", endpoint_id)
 
     def deliver(self, sent: Sent, endpoint_id: int, *, registrations: Sequence[int] = (7,)) -> None:
         """Insert deliveries of these events to the endpoint."""
@@ -250,9 +266,11 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiver(script: Script = lambda _: OK) -> AsyncIterator[Receiver]:
+async def receiver(
+    script: Script = lambda _: OK, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Receiver]:
     made = Receiver(script)
-    server = await asyncio.start_server(made.accept, "127.0.0.1", 0)
+    server = await asyncio.start_server(made.accept, "127.0.0.1", 0, ssl=tls)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made

@@ -130,7 +130,7 @@ BAD = [
                    "transfer-encoding", "proxy-authorization", "a b", "a:", "é", "x" * 129)),
     *(({"headers": {"x-a": value}}, "headers.x-a")
       for value in ("", " a", "a ", "a\r\nb: c", "a\0", "é", LONG, 1)),
-    ({"headers": {"": "x"}}, "headers"),
+    ({"headers": {"": "x"}}, "headers."),
     ({"headers": {"x-a": "1", "X-A": "2"}}, "headers"),
     ({"headers": {f"x-{n}": "1" for n in range(limits.ENDPOINT_HEADERS_MAX + 1)}}, "headers"),
     ({"headers": {"x-a": "1" * 4_096, "x-b": "1" * 4_096}}, "headers"),
