@@ -15,9 +15,9 @@ from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.outbox import ResultOutbox
 from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
+from delivery.callbacks.post_with_token import post_with_token
 from delivery.callbacks.results import DeliveryResult
 from delivery.callbacks.retry import RetryDecision, decide
-from delivery.callbacks.post_with_token import post_with_token
 from delivery.callbacks.slots import CallbackSlots
 from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits

@@ -10,7 +10,7 @@ from eventhub.api.resource import operation
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelSerializer
 from eventhub.base import errors, limits
 from registrations.endpoints import services
-from registrations.endpoints.credential_fields import (
+from registrations.endpoints.serializers import (
     AuthenticationSerializer,
     HeadersField,
     ShownAuthenticationField,
@@ -21,7 +21,12 @@ from registrations.endpoints.credential_fields import (
 from registrations.endpoints.credentials import KINDS
 from registrations.endpoints.fields import SecretField, UrlField
 from registrations.endpoints.health import HealthState
-from registrations.errors import CredentialsBound, CredentialsUnreadable, EndpointInUse, UnknownEndpoint
+from registrations.errors import (
+    CredentialsBound,
+    CredentialsUnreadable,
+    EndpointInUse,
+    UnknownEndpoint,
+)
 from registrations.models import Endpoint, EndpointHealth
 from registrations.resource import OwnedView
 

@@ -39,9 +39,7 @@ def check_header(name: str, value: str) -> None:
         )
 
 
-def merged_headers(
-    before: Mapping[str, str], given: Mapping[str, str | None]
-) -> dict[str, str]:
+def merged_headers(before: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
     """Return the headers after a change, by lower-case name; None removes one. Raises InvalidHeader
     if they are too many or too large together.
     """

@@ -120,6 +120,4 @@ class EndpointSecrets(OwnedView):
     @operation("Revoke a previous secret before it expires", SecretInUse, parameters=(IF_MATCH,))
     def perform_destroy(self) -> None:
         with self.changing() as endpoint:
-            services.revoke_secret(
-                actor=self.actor, endpoint=endpoint, secret=self.get_object()
-            )
+            services.revoke_secret(actor=self.actor, endpoint=endpoint, secret=self.get_object())

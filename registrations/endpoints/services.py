@@ -128,8 +128,8 @@ def created_announcement(zone_id: int, client: str, endpoint_id: int) -> Announc
 
 def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any]) -> Endpoint:
     """Change the given fields and credentials of an endpoint whose row is locked. Equal values
-    change nothing; enabling clears the reason. Except for the description, the actor must be allowed to listen to
-    every stream whose events are sent to the endpoint; else Forbidden.
+    change nothing; enabling clears the reason. Except for the description, the actor must be
+    allowed to listen to every stream whose events are sent to the endpoint; else Forbidden.
     """
     credentials = {name: given[name] for name in KINDS if name in given}
     changes = {
@@ -174,7 +174,9 @@ def rotate_secret(
 
 
 def revoke_secret(*, actor: Actor, endpoint: Endpoint, secret: EndpointSecret) -> None:
-    """Revoke a previous secret of an endpoint whose row is locked. Raises SecretInUse, Forbidden."""
+    """Revoke a previous secret of an endpoint whose row is locked. Raises SecretInUse,
+    Forbidden.
+    """
     require_listen_to_all(actor, endpoint)
     signing_secrets.revoke(secret)
     _touch(actor, endpoint)

@@ -35,7 +35,7 @@ def insert(endpoint: Endpoint, kind: str, secret: bytes, sealed: bytes) -> Endpo
     The result has the text of a `v1` secret as `text`.
     """
     public = secrets.public_key_text(secret) if kind == "v1a" else None
-    created = EndpointSecret.objects.create(
+    created: EndpointSecret = EndpointSecret.objects.create(
         endpoint=endpoint, kind=kind, sealed=sealed, public=public
     )
     created.text = secrets.secret_text(secret) if kind == "v1" else None
@@ -48,9 +48,7 @@ def insert_key_pair(endpoint: Endpoint) -> EndpointSecret:
     return insert(endpoint, "v1a", secret, keyring().seal(secret))
 
 
-def replace(
-    endpoint: Endpoint, kind: str, secret: bytes | None, overlap_s: int
-) -> EndpointSecret:
+def replace(endpoint: Endpoint, kind: str, secret: bytes | None, overlap_s: int) -> EndpointSecret:
     """Create a new current secret of an endpoint whose row is locked; the one before it is valid
     for `overlap_s` seconds more. Raises LimitReached.
     """

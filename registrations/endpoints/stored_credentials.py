@@ -20,7 +20,9 @@ def store(endpoint: Endpoint, given: Mapping[str, Any], *, other_origin: bool = 
     `other_origin`: the URL gets another scheme, host or port, for which the stored ones are not
     meant. Raises CredentialsBound, CredentialsUnreadable, InvalidField.
     """
-    rows = {row.kind: row for row in EndpointSecret.objects.filter(endpoint=endpoint, kind__in=KINDS)}
+    rows = {
+        row.kind: row for row in EndpointSecret.objects.filter(endpoint=endpoint, kind__in=KINDS)
+    }
     if other_origin and (bound := sorted(rows.keys() - given.keys())):
         raise CredentialsBound(field=bound[0])
     values = dict(given)
@@ -57,9 +59,7 @@ def _stored(row: EndpointSecret | None) -> dict[str, str]:
         raise CredentialsUnreadable(field="headers") from None
 
 
-def _check_authorization(
-    rows: Mapping[str, EndpointSecret], values: Mapping[str, Any]
-) -> None:
+def _check_authorization(rows: Mapping[str, EndpointSecret], values: Mapping[str, Any]) -> None:
     """Raise InvalidField for a header `authorization` beside an authentication."""
     if "headers" in values:
         names = set(values["headers"] or ())

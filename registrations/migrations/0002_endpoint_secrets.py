@@ -72,7 +72,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "sealed",
-                    BinaryField(db_comment="encrypted under a key derived from the hub's secret key"),
+                    BinaryField(
+                        db_comment="encrypted under a key derived from the hub's secret key"
+                    ),
                 ),
                 (
                     "public",

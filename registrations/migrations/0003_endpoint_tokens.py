@@ -53,9 +53,7 @@ class Migration(migrations.Migration):
                 ("expires_at", DateTimeField(null=True)),
                 (
                     "claim",
-                    UUIDField(
-                        db_comment="of the worker that requests the next token", null=True
-                    ),
+                    UUIDField(db_comment="of the worker that requests the next token", null=True),
                 ),
                 (
                     "claimed_until",

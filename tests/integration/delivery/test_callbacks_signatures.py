@@ -54,9 +54,7 @@ async def test_old_and_new_secret_sign_until_the_old_one_expires(world: Callback
         add_secret(world, endpoint, "v1", NEW)
         world.deliver(second, endpoint)
         await until(lambda: len(sink.posted) == 2)
-        world.sql(
-            "UPDATE endpoint_secrets SET expires_at = now() WHERE expires_at IS NOT NULL"
-        )
+        world.sql("UPDATE endpoint_secrets SET expires_at = now() WHERE expires_at IS NOT NULL")
         world.sql("UPDATE endpoints SET changed_at = clock_timestamp()")
         world.deliver(third, endpoint)
         await until(lambda: len(sink.posted) == 3)

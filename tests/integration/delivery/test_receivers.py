@@ -1,4 +1,4 @@
-"""Real deliveries are verified by the public libraries and by the examples of docs/receivers.md, and
+"""Real deliveries are verified by the public libraries and by the examples of docs/receivers.md;
 forged, stale and outdated ones are refused.
 """
 
@@ -175,10 +175,15 @@ async def test_the_examples_in_python_verify_deliveries(world: CallbacksWorld) -
     library: dict[str, Any] = {}
     exec(example("python", "library"), library)
     symmetric = [each for each in cases if "whsec_" in each.keys[0]]
-    assert wrong(symmetric, lambda case: library["verified"](*case.keys, case.headers, case.body)) == []
+    assert (
+        wrong(symmetric, lambda case: library["verified"](*case.keys, case.headers, case.body))
+        == []
+    )
     client: dict[str, Any] = {}
     exec(example("python", "client"), client)
-    assert wrong(cases, lambda case: client["verified"]([*case.keys], case.headers, case.body)) == []
+    assert (
+        wrong(cases, lambda case: client["verified"]([*case.keys], case.headers, case.body)) == []
+    )
     assert client["verified"]([OTHER_TEXT, OTHER_KEY, NEW_TEXT], *cases[4][2:4])
 
 
@@ -205,7 +210,9 @@ def answers(command: list[str], cases: list[Case]) -> list[bool]:
 IN_NODE = """
 import { readFileSync } from "node:fs";
 const cases = JSON.parse(readFileSync(0, "utf8"));
-const answers = cases.map((one) => verified(one.keys, one.headers, Buffer.from(one.body, "base64")));
+const answers = cases.map(({ keys, headers, body }) =>
+  verified(keys, headers, Buffer.from(body, "base64")),
+);
 console.log(JSON.stringify(answers));
 """
 
@@ -248,9 +255,7 @@ func main() {
 """
 
 
-async def test_the_example_in_go_verifies_deliveries(
-    world: CallbacksWorld, tmp_path: Path
-) -> None:
+async def test_the_example_in_go_verifies_deliveries(world: CallbacksWorld, tmp_path: Path) -> None:
     """Where there is no Go, the example is compared with the copy that this test has run: whoever
     changes the example needs Go to run it, and copies it then.
     """

@@ -198,7 +198,7 @@ def test_an_endpoint_of_a_process_of_the_release_before_is_rotated() -> None:
     id = found["id"]
     rows("DELETE FROM endpoint_secrets RETURNING 1")
     rotate(manager, id)
-    [old, new] = valid(manager, id)
+    [old, _] = valid(manager, id)
     assert old["expires_at"] is not None
     [(sealed,)] = rows("SELECT sealed FROM endpoint_secrets WHERE id = %s", old["id"])
     assert secrets.secret_text(keyring().unseal(bytes(sealed))) == found["secret"]

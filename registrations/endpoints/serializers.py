@@ -36,9 +36,7 @@ class CredentialField(TextField):
     }
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(
-            required=False, max_length=limits.ENDPOINT_CREDENTIAL_CHARS_MAX, **options
-        )
+        super().__init__(required=False, max_length=limits.ENDPOINT_CREDENTIAL_CHARS_MAX, **options)
 
     def to_internal_value(self, data: Any) -> str:
         text: str = super().to_internal_value(data)
@@ -70,7 +68,7 @@ class HeadersField(StrictField, serializers.DictField):
     kind = dict
     default_error_messages = {"invalid": "This must be an object."}  # noqa: RUF012
 
-    def to_internal_value(self, data: Any) -> dict[str, str | None]:
+    def to_internal_value(self, data: Any) -> Any:
         if type(data) is not dict:
             self.fail("invalid")
         for name, value in data.items():
