@@ -10,6 +10,9 @@ from eventhub.api.resource import operation
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelSerializer
 from eventhub.base import errors, limits
 from registrations.endpoints import services
+from registrations.endpoints.credentials import KINDS
+from registrations.endpoints.fields import SecretField, UrlField
+from registrations.endpoints.health import HealthState
 from registrations.endpoints.serializers import (
     AuthenticationSerializer,
     HeadersField,
@@ -18,9 +21,6 @@ from registrations.endpoints.serializers import (
     ShownTlsField,
     TlsSerializer,
 )
-from registrations.endpoints.credentials import KINDS
-from registrations.endpoints.fields import SecretField, UrlField
-from registrations.endpoints.health import HealthState
 from registrations.errors import (
     CredentialsBound,
     CredentialsUnreadable,
