@@ -75,21 +75,21 @@ class Loader:
         """Return how to call the endpoints, by id. The secrets of those that have changed are read
         and decrypted; they are at least as new as `changed_at_us`.
         """
-        wanted = {endpoint.id: endpoint for endpoint in endpoints}
+        requested = {endpoint.id: endpoint for endpoint in endpoints}
         missing = {
             id: endpoint
-            for id, endpoint in wanted.items()
+            for id, endpoint in requested.items()
             if id not in self._targets or self._targets[id][0] != endpoint
         }
         if missing:
             if len(self._targets) + len(missing) > limits.CALLBACK_NAMES_CACHED_MAX:
                 self._targets.clear()
-                missing = wanted
+                missing = requested
             found = await load_secrets(connection, missing)
             for id, endpoint in missing.items():
                 target = target_of_endpoint(self._keyring, endpoint, found.get(id, ()))
                 self._targets[id] = (endpoint, target)
-        return {id: self._targets[id][1] for id in wanted}
+        return {id: self._targets[id][1] for id in requested}
 
     async def load(
         self,

@@ -256,8 +256,8 @@ func main() {
 
 
 async def test_the_example_in_go_verifies_deliveries(world: CallbacksWorld, tmp_path: Path) -> None:
-    """Where there is no Go, the example is compared with the copy that this test has run: whoever
-    changes the example needs Go to run it, and copies it then.
+    """Where there is no Go, the example is compared with the copy that this test has run: a change
+    of the example is run with Go first, and then copied.
     """
     assert example("go") == GO_COPY.read_text()
     go = shutil.which("go")
