@@ -121,8 +121,8 @@ def _failures(
 
 
 async def exhaust_withheld(connection: Connection) -> int:
-    """Exhaust what open circuits have withheld for as long as the schedules of their endpoints
-    take: dead-letter a bounded number of each endpoint's deliveries, and return how many.
+    """Mark deliveries as dead letters that open circuits have withheld for as long as the schedules
+    of their endpoints take, a bounded number of each endpoint; return how many.
     """
     total_s = sum(limits.CALLBACK_RETRY_SCHEDULE_S)
     found = await fetch_all(

@@ -13,11 +13,11 @@ FUNCTIONS = Path(__file__).parent.parent / "sql" / "functions"
 
 
 class Migration(migrations.Migration):
-    release = "0.1.0"
+    release = "0.1"
 
     dependencies = [
         ("delivery", "0001_initial"),
-        ("registrations", "0002_circuits"),
+        ("registrations", "0004_circuits"),
     ]
 
     operations = [

@@ -11,7 +11,7 @@ FUNCTIONS = Path(__file__).parent.parent / "sql" / "functions"
 
 
 class Migration(migrations.Migration):
-    release = "0.1.0"
+    release = "0.1"
     half = "post"
 
     dependencies = [("delivery", "0002_retries")]

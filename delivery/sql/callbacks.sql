@@ -27,8 +27,8 @@ SELECT hop.endpoint_id AS id,
                 ELSE hop.next_attempt_at <= now() AND is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s))
                      OR e.changed_at > b.recorded_at AND e.changed_at <= now() END AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
-       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.retry_schedule,
-       e.rate_limit, e.concurrency, e.timeout_s
+       e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
+       e.format, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0
@@ -62,8 +62,8 @@ SELECT hop.endpoint_id AS id, hop.stream_id,
        AND NOT EXISTS (SELECT FROM fanouts f
                         WHERE f.stream_id = hop.stream_id AND f.sequence < hop.sequence) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
-       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.retry_schedule,
-       e.rate_limit, e.concurrency, e.timeout_s
+       e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
+       e.format, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0

@@ -5,98 +5,44 @@ from typing import Any, get_args
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from eventhub.api.fields import MomentField, NameField, StrictField, TextField, WholeField
+from eventhub.api.fields import MomentField, NameField, WholeField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelSerializer
 from eventhub.base import errors, limits
-from registrations.endpoints import secrets, services
-from registrations.endpoints.callback_url import valid_url
-from registrations.endpoints.circuit import CircuitState
+from registrations.endpoints import services
+from registrations.endpoints.credentials import KINDS
+from registrations.endpoints.fields import (
+    DisableAfterField,
+    RateField,
+    RetryScheduleField,
+    SecretField,
+    UrlField,
+)
 from registrations.endpoints.health import HealthState
-from registrations.errors import EndpointInUse, RefusedAddress, UnknownEndpoint
-from registrations.models import Circuit, Endpoint, EndpointHealth
+from registrations.endpoints.serializers import (
+    AuthenticationSerializer,
+    CircuitSerializer,
+    HeadersField,
+    ShownAuthenticationField,
+    ShownHeadersField,
+    ShownTlsField,
+    TlsSerializer,
+)
+from registrations.errors import (
+    CredentialsBound,
+    CredentialsUnreadable,
+    EndpointInUse,
+    UnknownEndpoint,
+)
+from registrations.models import Endpoint, EndpointHealth
 from registrations.resource import OwnedView
 
 _FORMAT = {"help_text": "Of the body: the hub's own, or CloudEvents in structured or binary mode."}
 
-
-class UrlField(TextField):
-    """A URL that the hub may call."""
-
-    raises = (RefusedAddress,)
-
-    def to_internal_value(self, data: Any) -> str:
-        addresses = services.callback_addresses(self.context["view"].actor.zone)
-        return valid_url(data, addresses, field=self.field_name or "url")
-
-
-class SecretField(TextField):
-    """The text of a secret; its value is in bytes."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        try:
-            return secrets.parse_secret(super().to_internal_value(data))
-        except ValueError as error:
-            raise serializers.ValidationError(str(error)) from None
-
-
-class RetryScheduleField(StrictField, serializers.ListField):
-    """The pauses before retries, in seconds; null: the default."""
-
-    kind = list
-    default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "invalid": "This must be a list of pauses in seconds.",
-        "max_length": "At most {max_length:,} pauses are allowed.",
-        "total": "These pauses are {total:,} s together; at most {max:,} s are allowed.",
-    }
-
-    def __init__(self, **options: Any) -> None:
-        pause = WholeField(min_value=1, max_value=limits.CALLBACK_RETRY_S_MAX)
-        bounds = {"child": pause, "max_length": limits.CALLBACK_RETRIES_MAX}
-        super().__init__(**bounds, allow_null=True, required=False, **options)
-
-    def to_internal_value(self, data: Any) -> list[int]:
-        pauses: list[int] = super().to_internal_value(data)
-        total = sum(pauses)
-        if total > limits.CALLBACK_RETRY_TOTAL_S_MAX:
-            self.fail("total", total=total, max=limits.CALLBACK_RETRY_TOTAL_S_MAX)
-        return pauses
-
-
-class RateField(StrictField, serializers.FloatField):
-    """Requests per second, a JSON number; null: unlimited."""
-
-    default_error_messages = {  # noqa: RUF012 (DRF's own form)
-        "invalid": "This must be a number.",
-        "max_value": "This may be at most {max_value:,}.",
-        "min_value": "This must be at least {min_value:,}.",
-    }
-
-    def __init__(self, **options: Any) -> None:
-        bounds = {
-            "min_value": limits.CALLBACK_RATE_MIN,
-            "max_value": limits.CALLBACK_RATE_MAX,
-        }
-        super().__init__(**bounds, allow_null=True, required=False, **options)
-
-    def to_internal_value(self, data: Any) -> float:
-        if type(data) not in (int, float):
-            self.fail("invalid")
-        return float(data)
-
-
-class DisableAfterField(WholeField):
-    """A time in seconds, 0 for never, null for the default."""
-
-    def __init__(self, **options: Any) -> None:
-        maximum = limits.CALLBACK_DISABLE_AFTER_S_MAX
-        super().__init__(min_value=0, max_value=maximum, allow_null=True, required=False, **options)
-
-    def to_internal_value(self, data: Any) -> int:
-        seconds: int = super().to_internal_value(data)
-        if 0 < seconds < limits.CALLBACK_DISABLE_AFTER_S_MIN:
-            self.fail("min_value", min_value=limits.CALLBACK_DISABLE_AFTER_S_MIN)
-        return seconds
+_SIGNATURE = {
+    "help_text": "Of the callbacks: `v1` (HMAC-SHA256 with the secret), `v1a` (Ed25519, verified"
+    " with the public key) or `both`."
+}
 
 
 class EndpointChangeSerializer(ModelSerializer):
@@ -126,16 +72,26 @@ class EndpointChangeSerializer(ModelSerializer):
         help_text="Seconds of failing without a success after which the hub disables it; 0: never;"
         " null: the default, five days."
     )
+    headers = HeadersField(
+        required=False,
+        allow_null=True,
+        help_text="Headers of callbacks, by name. A change sets the given ones; null removes one,"
+        " or all.",
+    )
+    authentication = AuthenticationSerializer(required=False, allow_null=True)
+    tls = TlsSerializer(required=False, allow_null=True)
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("url", "description", "ordered", "format", "enabled"),
+            *("url", "description", "ordered", "format", "signature", "enabled"),
+            *KINDS,
             *services.RETRIES,
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
             "format": _FORMAT,
+            "signature": _SIGNATURE,
             "enabled": {"help_text": "While it is false, deliveries stay pending."},
         }
 
@@ -150,7 +106,8 @@ class NewEndpointSerializer(EndpointChangeSerializer):
 
     class Meta(EndpointChangeSerializer.Meta):
         fields = (
-            *("url", "description", "ordered", "format", "client", "secret"),
+            *("url", "description", "ordered", "format", "signature", "client", "secret"),
+            *KINDS,
             *services.RETRIES,
         )
 
@@ -180,40 +137,26 @@ class EndpointHealthSerializer(AnswerSerializer):
         return "ok" if endpoint.failing_since is None else "failing"
 
 
-class CircuitSerializer(AnswerSerializer):
-    """The circuit breaker of an endpoint."""
-
-    state = serializers.ChoiceField(choices=get_args(CircuitState), source="circuit_state")
-    failures = serializers.IntegerField(
-        source="circuit_failures", help_text="Failed attempts in a row."
-    )
-    since = MomentField(
-        source="circuit_since", allow_null=True, help_text="When it opened; null while closed."
-    )
-    next_probe_at = MomentField(
-        source="circuit_next_probe_at",
-        allow_null=True,
-        help_text="When the next request may be sent; null unless it is open.",
-    )
-
-    class Meta:
-        model = Circuit
-        fields = ("state", "failures", "since", "next_probe_at")
-
-
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
+    public_key = serializers.CharField(
+        allow_null=True,
+        help_text="The current key of `v1a`, `whpk_` and base64; null until it is first used.",
+    )
+    headers = ShownHeadersField(source="headers_shown")
+    authentication = ShownAuthenticationField(source="authentication_shown")
+    tls = ShownTlsField(source="tls_shown")
     health = EndpointHealthSerializer(source="*")
     circuit = CircuitSerializer(source="*")
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("id", "client", "url", "description", "ordered", "format", "enabled", "reason"),
-            *services.RETRIES,
-            *("health", "circuit", "created_at", "changed_at", "changed"),
+            *("id", "client", "url", "description", "ordered", "format", "signature"),
+            *("public_key", *KINDS, *services.RETRIES, "enabled", "reason", "health", "circuit"),
+            *("created_at", "changed_at", "changed"),
         )
-        extra_kwargs = {"format": _FORMAT}  # noqa: RUF012 (DRF's own form)
+        extra_kwargs = {"format": _FORMAT, "signature": _SIGNATURE}  # noqa: RUF012 (DRF's own form)
 
 
 class CreatedEndpointSerializer(EndpointSerializer):
@@ -236,9 +179,9 @@ class Endpoints(OwnedView):
     queryset = services.ENDPOINTS
     serializer_class = EndpointSerializer
     listed = (
-        *("pk", "id", "client_name", "url", "description", "ordered", "format", "enabled"),
-        *("reason", "created_at", "changed_at", *services.RETRIES, *services.HEALTH),
-        *services.CIRCUIT,
+        *("pk", "id", "client_name", "url", "description", "ordered", "format", "signature"),
+        *("public_key", "enabled", "reason", "created_at", "changed_at", *services.HEALTH),
+        *(*services.SHOWN, *services.RETRIES, *services.CIRCUIT),
     )
 
     @operation(
@@ -248,10 +191,17 @@ class Endpoints(OwnedView):
         response=CreatedEndpointSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
-        owner, fields = self.owner(body), services.NewEndpoint(**body)
+        owner = self.owner(body)
+        credentials = {name: body.pop(name) for name in KINDS if name in body}
+        fields = services.NewEndpoint(**body, credentials=credentials)
         return services.create_endpoint(actor=self.actor, owner=owner, fields=fields)
 
-    @operation("Change an endpoint, disable or enable it", body=EndpointChangeSerializer)
+    @operation(
+        "Change an endpoint, disable or enable it",
+        CredentialsBound,
+        CredentialsUnreadable,
+        body=EndpointChangeSerializer,
+    )
     def perform_partial_update(self, body: dict[str, Any]) -> Endpoint:
         with self.changing() as endpoint:
             return services.change_endpoint(actor=self.actor, endpoint=endpoint, given=body)

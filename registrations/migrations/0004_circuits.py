@@ -23,11 +23,11 @@ from eventhub.postgresql.tables import CreateTable, Reference
 
 
 class Migration(migrations.Migration):
-    release = "0.1.0"
+    release = "0.1"
 
     dependencies = [
         ("eventlog", "0001_initial"),
-        ("registrations", "0001_initial"),
+        ("registrations", "0003_endpoint_tokens"),
     ]
 
     operations = [
