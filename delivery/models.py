@@ -105,6 +105,7 @@ class Delivery(models.Model):
         CANCELLED = "cancelled"
         DROPPED = "dropped"
         EXPIRED = "expired"
+        DISCARDED = "discarded"
 
     pk = CompositePrimaryKey("partition_id", "endpoint_id", "segment_id", "sequence")
     partition_id = IntegerField(db_comment="the partition")
@@ -130,7 +131,8 @@ class Delivery(models.Model):
     attempts = IntegerField(db_default=0)
     uncounted_attempts = IntegerField(
         db_default=0,
-        db_comment="attempts that do not count: the endpoint as a whole was failing",
+        db_comment="attempts that do not count: the endpoint as a whole was failing, or they were"
+        " before the delivery was requested again",
     )
     retry_after_s = IntegerField(null=True, db_comment="Retry-After of the last response")
     next_attempt_at = DateTimeField(
@@ -148,6 +150,19 @@ class Delivery(models.Model):
     )
     created_at = DateTimeField(db_default=TransactionNow())
     finished_at = DateTimeField(null=True)
+    last_outcome = TextField(
+        null=True, db_comment="outcome of the last attempt if it failed, as in attempts"
+    )
+    last_status = IntegerField(null=True, db_comment="status of the last response, if any")
+    resent_at = DateTimeField(
+        null=True, db_comment="when it was last requested again; its backlog age starts then"
+    )
+    message_number = IntegerField(
+        null=True, db_comment="2, 3, ... in its webhook-id; null: the first id"
+    )
+    forced = BooleanField(
+        db_default=False, db_comment="it is posted even if its event has expired"
+    )
 
     storage = TableStorage(partition_by="LIST (partition_id)")
 
@@ -165,6 +180,7 @@ class Delivery(models.Model):
                         "cancelled",
                         "dropped",
                         "expired",
+                        "discarded",
                     ]
                 ),
                 name="deliveries_state",

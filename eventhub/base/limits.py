@@ -335,6 +335,7 @@ LISTENERS_RECORDED_PER_CLIENT_HOUR = 100_000
 
 # --- deliveries ---
 DELIVERIES_SCANNED_MAX = 10_000  # rows scanned for one page of all endpoints; some 50 ms
+DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
 
 # --- callbacks ---
 CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256

@@ -34,7 +34,8 @@ def test_deliveries_of_an_endpoint_come_in_pages_newest_first(zone: LiveZone, si
     assert [item["sequence"] for item in items] == [5, 4, 3, 2, 1]
     assert items[0].keys() == {
         *("id", "endpoint", "stream", "segment", "sequence", "registrations", "state"),
-        *("attempt_count", "next_attempt_at", "created_at", "finished_at", "gap"),
+        *("attempt_count", "last_outcome", "last_status", "next_attempt_at", "created_at"),
+        *("resent_at", "finished_at", "gap"),
     }
     assert (items[0]["stream"], items[0]["registrations"]) == ("orders", [made["id"]])
     assert (items[0]["state"], items[0]["attempt_count"]) == ("delivered", 1)
