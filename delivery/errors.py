@@ -15,3 +15,11 @@ class DeliveryInProgress(Conflict):
 
 class DeliveryState(Conflict):
     """The delivery is in a state in which this is not possible; see `state` and `possible`."""
+
+
+class UnknownReplay(NotFound):
+    """This client has no such replay run, or it ended long ago; list them with GET /v1/replays."""
+
+
+class ReplayState(Conflict):
+    """The replay run is in a state in which this is not possible; see `state`."""

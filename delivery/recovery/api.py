@@ -1,16 +1,17 @@
-"""The API of sending deliveries again. Django module."""
+"""The API of single deliveries that are sent again, and of dead letters. Django module."""
 
 from typing import Any
 
 from delivery.errors import DeliveryInProgress, DeliveryState, UnknownDelivery
 from delivery.models import Delivery
-from delivery.recovery import services
+from delivery.recovery import dead_letters, services
 from delivery.recovery.actions import DISCARD, SKIP
-from delivery.recovery.serializers import ResendSerializer
+from delivery.recovery.filtersets import DeadLetterFilters
+from delivery.recovery.serializers import DeadLetterGroupSerializer, ResendSerializer
 from delivery.recovery.services import ResendOptions
 from delivery.selectors import KEY_FIELDS
 from delivery.serializers import DeliverySerializer
-from eventhub.api.pagination import values_of
+from eventhub.api.pagination import PreparedPage, read_page, values_of
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
@@ -73,3 +74,18 @@ class DeliveryDiscard(_DeliveryAction):
     )
     def perform_create(self, body: dict[str, Any]) -> Delivery:
         return services.discard(actor=self.actor, key=self.key, action=DISCARD)
+
+
+class DeadLetters(ResourceView):
+    """Deliveries without success, by endpoint and cause."""
+
+    queryset = Delivery.objects.all()
+    serializer_class = DeadLetterGroupSerializer
+    filterset_class = DeadLetterFilters
+
+    @operation(
+        "List dead letters of all endpoints, grouped by endpoint and cause", errors.UnknownStream
+    )
+    def get_queryset(self) -> PreparedPage:
+        page = read_page(self.request)
+        return dead_letters.list_groups(actor=self.actor, filters=self.filter_values, page=page)
