@@ -160,9 +160,7 @@ class Delivery(models.Model):
     message_number = IntegerField(
         null=True, db_comment="2, 3, ... in its webhook-id; null: the first id"
     )
-    forced = BooleanField(
-        db_default=False, db_comment="it is posted even if its event has expired"
-    )
+    forced = BooleanField(db_default=False, db_comment="it is posted even if its event has expired")
     replay_id = BigIntegerField(
         null=True, db_comment="the replay that wrote it; null: a forwarder did"
     )
@@ -259,9 +257,7 @@ class ReplayRun(models.Model):
         db_default=0, db_comment="delivered or discarded before, or pending already"
     )
     missing = BigIntegerField(db_default=0, db_comment="events that are no longer stored")
-    paced_until = DateTimeField(
-        db_default=NEVER, db_comment="no step before: the rate allows none"
-    )
+    paced_until = DateTimeField(db_default=NEVER, db_comment="no step before: the rate allows none")
     waits_for = TextField(
         db_default="", db_comment="why it makes no progress: endpoint, backlog, forwarder, archive"
     )
@@ -278,9 +274,7 @@ class ReplayRun(models.Model):
         db_table_comment = "runs that send deliveries or events again"
         constraints = (
             CheckConstraint(
-                condition=Q(
-                    state__in=["running", "paused", "completed", "cancelled", "failed"]
-                ),
+                condition=Q(state__in=["running", "paused", "completed", "cancelled", "failed"]),
                 name="replay_runs_state",
             ),
         )

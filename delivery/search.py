@@ -1,4 +1,4 @@
-"""Searches deliveries by their state, times, last attempt and event, in bounded time. Django module.
+"""Searches deliveries by state, time, last attempt and event, in bounded time. Django module.
 
 A page examines a bounded number of deliveries, the newest events first, so it may be short, or
 empty, and still have a `next`. What is examined, and what only selects among it, is in
@@ -14,11 +14,13 @@ from django.db.models.fields.tuple_lookups import TupleGreaterThanOrEqual, Tuple
 from delivery import selectors
 from delivery.models import Delivery
 from delivery.selectors import KEY_FIELDS, LISTED_FIELDS
+from delivery.serializers import ENDED
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from eventhub.api.pagination import Page, PreparedPage, text_of, values_of
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached
+from eventhub.event.cloudevents import id_text
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import streams
 from eventhub.eventlog.models import LogState, Segment
@@ -69,7 +71,7 @@ def search(*, actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage
     if filters["endpoint"] is not None:
         selectors.require_endpoint(actor=actor, endpoint_id=filters["endpoint"])
         rows = Delivery.objects.filter(endpoint_id=filters["endpoint"])
-    elif filters["state"] in selectors.ENDED:
+    elif filters["state"] in ENDED:
         rows = Delivery.objects.filter(zone_id=actor.zone_id, state=selecting.pop("state"))
     else:
         return _search_stream(actor, filters, page, Q(**selecting))
@@ -97,9 +99,7 @@ def _page(rows: QuerySet[Delivery], shown: Q, filters: dict[str, Any], page: Pag
     return PreparedPage(found, text_of(last[-1], KEY_FIELDS) if last else None)
 
 
-def _search_stream(
-    actor: Actor, filters: dict[str, Any], page: Page, selecting: Q
-) -> PreparedPage:
+def _search_stream(actor: Actor, filters: dict[str, Any], page: Page, selecting: Q) -> PreparedPage:
     """Return a page of deliveries of a stream's events to all endpoints: those of some events, the
     newest first, by the key of deliveries.
     """
@@ -168,7 +168,7 @@ def _of_event(rows: Sequence[Any], filters: dict[str, Any]) -> list[Any]:
 def _is_asked_for(payload: bytes, filters: dict[str, Any]) -> bool:
     event = decode(bytes(payload))
     type, id = filters["type"], filters["event"]
-    return (type is None or event.type == type) and (id is None or str(event.id) == id)
+    return (type is None or event.type == type) and (id is None or id_text(event.id) == id)
 
 
 def _events(keys: Iterable[tuple[int, int]]) -> list[_EventBytes]:

@@ -8,8 +8,7 @@ from typing import Any
 import orjson
 import psycopg
 from django.db import transaction
-from django.db.models import Case, F, Field, Lookup, OuterRef, Q, QuerySet, Subquery, When
-from django.db.models.fields.tuple_lookups import TupleGreaterThanOrEqual, TupleLessThan
+from django.db.models import Case, F, Field, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce, Greatest
 from psycopg.rows import dict_row
 
@@ -18,7 +17,6 @@ from delivery.health import watch
 from delivery.models import PENDING, Attempt, Delivery, Listener
 from eventhub.access.principal import Actor, is_shown
 from eventhub.api.announcements import raw_connection
-from eventhub.api.pagination import Page, PreparedPage, text_of, values_of
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
@@ -46,56 +44,30 @@ LISTED_FIELDS = (
     *("stream_name", "segment_uuid", "registrations", "state", "attempts", "due_at", "created_at"),
     *("finished_at", "gap_first", "gap_reason", "last_outcome", "last_status", "resent_at"),
 )
-_BY_AGE = ("partition_id", "segment_id", "sequence", "endpoint_id")
 
 
 def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QuerySet[Delivery]:
     """Return an endpoint's deliveries, also after the endpoint was deleted, of the streams that the
     actor may listen to, or of one of these. Raise Forbidden if there is no such stream.
     """
-    shown = _of_streams(actor, stream)
+    shown = of_streams(actor, stream)
+    require_endpoint(actor=actor, endpoint_id=endpoint_id)
+    return as_shown(Delivery.objects.filter(shown, endpoint_id=endpoint_id))
+
+
+def require_endpoint(*, actor: Actor, endpoint_id: int) -> None:
+    """Raise UnknownEndpoint unless the endpoint is, or was, the actor's to see."""
     if not Endpoint.objects.filter(pk=endpoint_id, **_whose(actor)).exists():
         raise UnknownEndpoint(field="endpoint")
-    return _as_shown(Delivery.objects.filter(shown, endpoint_id=endpoint_id))
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
     """Return the deliveries of one event. Raise Forbidden if its stream is not the actor's to
     listen to.
     """
-    segments = Segment.objects.filter(_of_streams(actor, stream), first__lte=sequence)
+    segments = Segment.objects.filter(of_streams(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
     return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
-
-
-def list_ended(*, actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
-    """Return a page of deliveries of all endpoints that ended in a state other than delivered, the
-    newest segments first, of the streams that the actor may listen to, or of one of these; of the
-    actor's own client, of the client that a manager names, or of all. Raise Forbidden as
-    `of_endpoint` does.
-
-    At most `DELIVERIES_SCANNED_MAX` rows are examined, so that hidden ones cost little: a page may
-    be short, or empty, with more pages after it.
-    """
-    shown = _of_streams(actor, filters["stream"])
-    client_id = scope(actor=actor, name=filters["client"])
-    if client_id is not None:
-        shown &= Q(endpoint__client_id=client_id)
-    ended = Delivery.objects.filter(zone_id=actor.zone_id, state=filters["state"])
-    ended = ended.order_by(*(f"-{name}" for name in _BY_AGE))
-    if page.after:
-        ended = ended.filter(_than(TupleLessThan, page.after))
-    keys = ended.values_list(*_BY_AGE, named=True)
-    last = (
-        [*keys[limits.DELIVERIES_SCANNED_MAX - 1 : limits.DELIVERIES_SCANNED_MAX]] if shown else []
-    )
-    if last:
-        ended = ended.filter(_than(TupleGreaterThanOrEqual, text_of(last[0], KEY_FIELDS)))
-    rows = _as_shown(ended.filter(shown)).values_list(*LISTED_FIELDS, named=True)
-    found = [*rows[: page.limit + 1]]
-    if len(found) > page.limit:
-        found = last = found[: page.limit]
-    return PreparedPage(found, text_of(last[-1], KEY_FIELDS) if last else None)
 
 
 def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:
@@ -149,7 +121,7 @@ def listeners_of(*, actor: Actor, client: str, stream: str | None) -> QuerySet[L
     actor may not listen to.
     """
     whose = owner(actor=actor, name=client)
-    shown = _of_streams(actor, stream)
+    shown = of_streams(actor, stream)
     found = Listener.objects.filter(shown, zone_id=actor.zone_id, client_id=whose.id)
     return found.annotate(stream_name=F("stream__name"))
 
@@ -175,7 +147,7 @@ def _event(actor: Actor, delivery: Delivery) -> Any:
     return orjson.loads(event_json(event))
 
 
-def _as_shown(found: QuerySet[Delivery]) -> QuerySet[Delivery]:
+def as_shown(found: QuerySet[Delivery]) -> QuerySet[Delivery]:
     """Return deliveries with stream name, segment UUID and `due_at`, the next attempt if any. One
     that was requested again is due before all others, but not before it was written.
     """
@@ -185,7 +157,7 @@ def _as_shown(found: QuerySet[Delivery]) -> QuerySet[Delivery]:
 
 
 def _of_actor(actor: Actor) -> QuerySet[Delivery]:
-    return _as_shown(Delivery.objects.filter(**_whose(actor, "endpoint__")))
+    return as_shown(Delivery.objects.filter(**_whose(actor, "endpoint__")))
 
 
 def _whose(actor: Actor, of: str = "") -> dict[str, int]:
@@ -195,7 +167,7 @@ def _whose(actor: Actor, of: str = "") -> dict[str, int]:
     return {f"{of}zone_id": actor.zone_id, **client}
 
 
-def _of_streams(actor: Actor, stream: str | None) -> Q:
+def of_streams(actor: Actor, stream: str | None) -> Q:
     """Return the condition for the streams that the actor may listen to, or for the one named.
     Raise Forbidden if the actor may not listen to that one, or to any.
     """
@@ -206,12 +178,6 @@ def _of_streams(actor: Actor, stream: str | None) -> Q:
     if not shown.system:
         require_some_listen(actor=actor)
     return shown.streams()
-
-
-def _than(lookup: type[Lookup], cursor: str) -> Lookup:
-    """Return a comparison of deliveries with a cursor, by age."""
-    endpoint, *key = values_of(cursor, KEY_FIELDS)
-    return lookup(tuple(map(F, _BY_AGE)), (*key, endpoint))
 
 
 def overview(*, zone_id: int) -> dict[str, Any]:

@@ -3,7 +3,14 @@
 from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations
 from django.db.migrations import AddField, AlterField, RemoveConstraint, RunSQL
-from django.db.models import BooleanField, CheckConstraint, DateTimeField, IntegerField, Q, TextField
+from django.db.models import (
+    BooleanField,
+    CheckConstraint,
+    DateTimeField,
+    IntegerField,
+    Q,
+    TextField,
+)
 
 _BEFORE = ["pending", "delivered", "dead_lettered", "cancelled", "dropped", "expired"]
 
@@ -42,9 +49,7 @@ class Migration(migrations.Migration):
         AddField(
             "delivery",
             "forced",
-            BooleanField(
-                db_default=False, db_comment="it is posted even if its event has expired"
-            ),
+            BooleanField(db_default=False, db_comment="it is posted even if its event has expired"),
         ),
         AlterField(
             "delivery",

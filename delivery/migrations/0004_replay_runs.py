@@ -83,9 +83,7 @@ class Migration(migrations.Migration):
                 ("rate", IntegerField(db_comment="deliveries per second, at most")),
                 (
                     "deliveries_max",
-                    BigIntegerField(
-                        null=True, db_comment="it ends after so many; null: no bound"
-                    ),
+                    BigIntegerField(null=True, db_comment="it ends after so many; null: no bound"),
                 ),
                 ("force", BooleanField(db_default=False)),
                 ("new_id", BooleanField(db_default=False)),
@@ -99,9 +97,7 @@ class Migration(migrations.Migration):
                 ("matched", BigIntegerField(db_default=0)),
                 (
                     "written",
-                    BigIntegerField(
-                        db_default=0, db_comment="deliveries written or made pending"
-                    ),
+                    BigIntegerField(db_default=0, db_comment="deliveries written or made pending"),
                 ),
                 (
                     "skipped",
@@ -112,9 +108,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "missing",
-                    BigIntegerField(
-                        db_default=0, db_comment="events that are no longer stored"
-                    ),
+                    BigIntegerField(db_default=0, db_comment="events that are no longer stored"),
                 ),
                 (
                     "paced_until",
@@ -145,9 +139,7 @@ class Migration(migrations.Migration):
                 "db_table_comment": "runs that send deliveries or events again",
                 "indexes": [
                     Index(fields=["zone", "id"], name="replay_runs_by_zone"),
-                    Index(
-                        condition=Q(state="running"), fields=["id"], name="replay_runs_running"
-                    ),
+                    Index(condition=Q(state="running"), fields=["id"], name="replay_runs_running"),
                 ],
                 "constraints": [
                     CheckConstraint(

@@ -63,7 +63,9 @@ def list_groups(*, actor: Actor, filters: dict[str, Any], page: Page) -> Prepare
         "samples": limits.DEAD_LETTER_SAMPLES,
     }
     after = values_of(page.after, KEY_FIELDS) if page.after else _END
-    values |= dict(zip(("endpoint_id", "partition_id", "segment_id", "sequence"), after, strict=True))
+    values |= dict(
+        zip(("endpoint_id", "partition_id", "segment_id", "sequence"), after, strict=True)
+    )
     if values["stream_ids"] is not None:
         values["stream_ids"] = list(values["stream_ids"])
     rows = cursor_of(raw_connection(), _GroupRow).execute(SQL["dead_letter_groups"], values)
@@ -74,8 +76,7 @@ def list_groups(*, actor: Actor, filters: dict[str, Any], page: Page) -> Prepare
 
 
 def _group(row: _GroupRow) -> DeadLetterGroup:
-    endpoint, client, outcome, status, *counts, samples, _ = row
-    return DeadLetterGroup(endpoint, client, outcome, status, *counts, [*map(_text, samples)])
+    return DeadLetterGroup(*row[:7], [*map(_text, row.samples)])
 
 
 def _text(key: list[int]) -> str:

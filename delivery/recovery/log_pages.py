@@ -1,4 +1,4 @@
-"""Reads pages of the log for replay runs and their previews, and plans what to write. SQL module."""
+"""Reads pages of the log for replay runs and previews, and plans what to write. SQL module."""
 
 import asyncio
 from collections.abc import Sequence
@@ -137,18 +137,14 @@ class LogPages:
         found = LogPosition(position.range, resume["segment"], reached)
         return PlannedPage(_NOTHING, found, missing, at_end=False)
 
-    async def _read(
-        self, of_stream: StreamRange, after: Cursor, count: int
-    ) -> list[StoredEvent]:
+    async def _read(self, of_stream: StreamRange, after: Cursor, count: int) -> list[StoredEvent]:
         """Return the next events, all of one segment."""
         bounds = ReadLimits(count, limits.READ_BYTES_MAX)
         found = await read(self._connection, of_stream.stream_id, after, bounds)
         if isinstance(found, ArchivedSegment):
             if self._archive is None:
                 raise Gone("The event is in the archive, and this hub runs without an archive.")
-            found = await asyncio.to_thread(
-                self._archive.read, found, after.sequence, *bounds
-            )
+            found = await asyncio.to_thread(self._archive.read, found, after.sequence, *bounds)
         page = [one for one in found if one.segment == found[0].segment]
         await self._learn([one.event for one in page])
         return page

@@ -59,7 +59,7 @@ async def preview(
 ) -> Preview:
     """Return the preview. Raises the errors of reading the log."""
     if isinstance(request.params, FailedParams):
-        return await _of_failed(connection, request)
+        return await _of_failed(connection, request, request.params)
     pages = LogPages(connection, archive, clock, request.target, request.params)
     return await _LogPreview(pages, clock, request).run()
 
@@ -153,10 +153,12 @@ class _LogPreview:
                 self._last.append(sample)
 
 
-async def _of_failed(connection: Connection, request: PreviewRequest) -> Preview:
+async def _of_failed(
+    connection: Connection, request: PreviewRequest, params: FailedParams
+) -> Preview:
     """Return the preview of a run over deliveries; counted up to the bound."""
     most = limits.REPLAY_PREVIEW_EVENTS_MAX
-    rows = await read_failed(connection, request.target, request.params, FailedPosition(), most)
+    rows = await read_failed(connection, request.target, params, FailedPosition(), most)
     sent = sum(not row.is_missing for row in rows)
     samples = [_sample(row) for row in rows]
     shown = limits.REPLAY_PREVIEW_SAMPLES

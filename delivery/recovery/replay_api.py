@@ -8,7 +8,6 @@ from delivery.errors import ReplayState, UnknownReplay
 from delivery.models import ReplayRun
 from delivery.recovery import replays
 from delivery.recovery.filtersets import ReplayFilters
-from delivery.recovery.preview import Preview
 from delivery.recovery.replays import FailedRequest, LogRequest, ReplayOptions
 from delivery.recovery.runs import CANCEL, PAUSE, RESUME
 from delivery.recovery.serializers import (
@@ -97,7 +96,7 @@ class ReplayPreview(Replays):
         response=PreviewSerializer,
         status=200,
     )
-    def perform_create(self, body: dict[str, Any]) -> Preview:
+    def perform_create(self, body: dict[str, Any]) -> Any:
         endpoint, request, options = self.asked(body)
         return replays.preview_replay(
             actor=self.actor, endpoint_id=endpoint, request=request, options=options
@@ -134,7 +133,7 @@ class RecoveryPreview(Recovery):
         response=PreviewSerializer,
         status=200,
     )
-    def perform_create(self, body: dict[str, Any]) -> Preview:
+    def perform_create(self, body: dict[str, Any]) -> Any:
         return replays.preview_replay(
             actor=self.actor, endpoint_id=self.key, request=_failed(body), options=_options(body)
         )
@@ -159,7 +158,12 @@ class ReplayResume(Replays):
 class ReplayCancel(Replays):
     """Cancels a run."""
 
-    @operation("Cancel a replay run; what it has sent stays sent", ReplayState, body=EmptySerializer, status=200)
+    @operation(
+        "Cancel a replay run; what it has sent stays sent",
+        ReplayState,
+        body=EmptySerializer,
+        status=200,
+    )
     def perform_create(self, body: dict[str, Any]) -> ReplayRun:
         return replays.change_replay(actor=self.actor, id=self.key, action=CANCEL)
 

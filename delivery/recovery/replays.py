@@ -98,7 +98,8 @@ def list_replays(*, actor: Actor, endpoint: int | None, state: str | None) -> Qu
 
 def find_replay(*, actor: Actor, id: int) -> ReplayRun:
     """Return a run. Raises UnknownReplay."""
-    found = ReplayRun.objects.select_related("client").filter(_whose(actor), pk=id).first()
+    runs = ReplayRun.objects.select_related("client").filter(_whose(actor), pk=id)
+    found: ReplayRun | None = runs.first()
     if found is None:
         raise UnknownReplay(field="replay")
     return found
@@ -209,9 +210,7 @@ def _endpoint(actor: Actor, endpoint_id: int) -> Endpoint:
     return endpoint
 
 
-def _version(
-    actor: Actor, endpoint: Endpoint, request: LogRequest
-) -> RegistrationVersion | None:
+def _version(actor: Actor, endpoint: Endpoint, request: LogRequest) -> RegistrationVersion | None:
     """Return the version of a registration that is requested; also of one that has ended."""
     if request.registration is None:
         if request.version is not None:
@@ -228,7 +227,9 @@ def _version(
         versions = versions.filter(number=request.version)
     version: RegistrationVersion | None = versions.first()
     if version is None:
-        raise InvalidField("The registration has no such version, or not any more.", field="version")
+        raise InvalidField(
+            "The registration has no such version, or not any more.", field="version"
+        )
     return version
 
 

@@ -23,7 +23,8 @@ class ResendSerializer(Serializer):
         " pause of the endpoint.",
     )
     new_id = FlagField(
-        default=False, help_text="Send it under a new webhook-id, so that receivers handle it again."
+        default=False,
+        help_text="Send it under a new webhook-id, so that receivers handle it again.",
     )
 
 
@@ -39,9 +40,7 @@ class _RunOptionsSerializer(Serializer):
     limit = WholeField(
         required=False, min_value=1, help_text="The run ends after so many deliveries."
     )
-    new_id = FlagField(
-        default=False, help_text="Send deliveries that exist under new webhook-ids."
-    )
+    new_id = FlagField(default=False, help_text="Send deliveries that exist under new webhook-ids.")
 
 
 class RecoverRequestSerializer(_RunOptionsSerializer):
@@ -95,7 +94,8 @@ class ReplayRequestSerializer(_RunOptionsSerializer, DraftSerializer):
     )
     registration = WholeField(
         required=False,
-        help_text="Instead of a filter: a registration of the endpoint's client, also an ended one.",
+        help_text="Instead of a filter: a registration of the endpoint's client, also an ended"
+        " one.",
     )
     version = WholeField(
         required=False, help_text="The version of the registration; by default the newest one."

@@ -83,8 +83,10 @@ def _lock(delivery: Delivery, action: Action, *, force: bool) -> dict[str, Any]:
         raise DeliveryInProgress(field="delivery", retry_after_s=limits.DELIVERY_IN_PROGRESS_S)
     possible = action.possible(force=force)
     if locked.state not in possible:
-        own = {"state": locked.state, "possible": sorted(possible)}
-        raise DeliveryState(_refusal(action, locked.state), field="delivery", **own)
+        refusal = _refusal(action, locked.state)
+        raise DeliveryState(
+            refusal, field="delivery", state=locked.state, possible=sorted(possible)
+        )
     return key
 
 
@@ -106,4 +108,3 @@ def _announce(actor: Actor, delivery: Delivery, action: Action, **more: Any) -> 
     }
     announce(zone=actor.zone, type=action.announced, attributes=attributes)
     transaction.on_commit(lambda: raw_connection().execute(SQL["notify"]), robust=True)
-

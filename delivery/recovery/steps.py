@@ -24,7 +24,6 @@ from eventhub.eventlog import append
 from eventhub.eventlog.errors import ArchiveUnavailable
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.system import Announcement, announce_in
-from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
 
@@ -129,7 +128,7 @@ class Stepper:
         """Return how many deliveries the next step may write."""
         pending_max = max(limits.REPLAY_PENDING_MAX, run.rate)
         values = {"endpoint_id": run.target.endpoint_id, "rows_max": pending_max}
-        pending = await fetch_value(self._connection, SQL["pending"], values)
+        pending: int = await fetch_value(self._connection, SQL["pending"], values)
         by_rate = max(1, int(run.rate * limits.REPLAY_STEP_S))
         left = by_rate if run.deliveries_max is None else run.deliveries_max - run.written
         return min(by_rate, limits.REPLAY_STEP_ROWS_MAX, pending_max - pending, left)
@@ -170,7 +169,8 @@ class Stepper:
         """Return the last event of a stream that forwarders no longer write deliveries of."""
         of_stream = log_params(run.params_json).ranges[number]
         values = {"stream_id": of_stream.stream_id}
-        return await fetch_value(self._connection, SQL["forwarded"], values) or 0
+        through: int = await fetch_value(self._connection, SQL["forwarded"], values) or 0
+        return through
 
     async def _write_page(self, run: Run, page: PlannedPage) -> int:
         """Write the deliveries of a page; return how many."""
@@ -216,14 +216,12 @@ class Stepper:
         step = _Step(reached._asdict(), len(rows), len(rows), 0, missing, ended=len(rows) < room)
         return await self._write(run, step, rows=rows)
 
-    async def _resend(
-        self, values: dict[str, Any], keys: Sequence[tuple[int, int, int]]
-    ) -> int:
+    async def _resend(self, values: dict[str, Any], keys: Sequence[tuple[int, int, int]]) -> int:
         """Make deliveries pending again, by partition, segment and sequence."""
         own = {
-            "partitions": int8_array([key[0] for key in keys]),
-            "segments": int8_array([key[1] for key in keys]),
-            "sequences": int8_array([key[2] for key in keys]),
+            "partitions": [key[0] for key in keys],
+            "segments": [key[1] for key in keys],
+            "sequences": [key[2] for key in keys],
         }
         return (await self._connection.execute(SQL["resend"], {**values, **own})).rowcount
 

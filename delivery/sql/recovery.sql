@@ -69,5 +69,12 @@ SELECT g.endpoint_id, g.client, g.last_outcome, g.last_status, g.deliveries, g.f
   FROM (SELECT 1) AS one LEFT JOIN groups g ON true
  ORDER BY g.deliveries DESC, g.endpoint_id, g.last_outcome, g.last_status
 
+-- name: events
+-- Stored bytes by segment and sequence, of events that are in the database.
+SELECT e.segment_id, e.sequence, e.payload
+  FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS requested (segment_id, sequence)
+  JOIN segments s ON s.id = requested.segment_id
+  JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = requested.segment_id AND e.sequence = requested.sequence
+
 -- name: notify
 SELECT pg_notify('eventhub_deliveries', '')

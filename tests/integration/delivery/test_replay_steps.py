@@ -113,9 +113,11 @@ def test_it_waits_while_the_backlog_is_long(
     endpoint = world.endpoint("http://127.0.0.1:1/")
     id = start(world, endpoint, sent, rate=30)
     execute(world)
+    execute(world)
     assert field(world, id, "waits_for") == "backlog"
     assert len(sequences(world, endpoint)) == 30
     world.sql("UPDATE deliveries SET state = 'delivered' WHERE endpoint_id = %s", endpoint)
+    execute(world)
     execute(world)
     assert len(sequences(world, endpoint)) == 60
 
