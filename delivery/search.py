@@ -175,7 +175,7 @@ def _events(keys: Iterable[tuple[int, int]]) -> list[_EventBytes]:
     ordered = sorted(keys)
     values = {"segments": [key[0] for key in ordered], "sequences": [key[1] for key in ordered]}
     query = cursor_of(raw_connection(), _EventBytes)
-    return query.execute(SQL["events"], values, binary=True).fetchall()
+    return query.execute(SQL["events"], values).fetchall()
 
 
 def _than(lookup: Any, cursor: str) -> Any:
