@@ -41,7 +41,7 @@ _SELECTING = {
 }
 
 
-class _EventBytes(NamedTuple):
+class _SearchedEvent(NamedTuple):
     """The stored bytes of an event that is in the database."""
 
     segment_id: int
@@ -171,10 +171,10 @@ def _is_asked_for(payload: bytes, filters: dict[str, Any]) -> bool:
     return (type is None or event.type == type) and (id is None or id_text(event.id) == id)
 
 
-def _events(keys: Iterable[tuple[int, int]]) -> list[_EventBytes]:
+def _events(keys: Iterable[tuple[int, int]]) -> list[_SearchedEvent]:
     ordered = sorted(keys)
     values = {"segments": [key[0] for key in ordered], "sequences": [key[1] for key in ordered]}
-    query = cursor_of(raw_connection(), _EventBytes)
+    query = cursor_of(raw_connection(), _SearchedEvent)
     return query.execute(SQL["events"], values).fetchall()
 
 

@@ -17,7 +17,7 @@ from delivery.callbacks import claims
 from delivery.deletion import DataStores, Deletion
 from delivery.health.heartbeat import HeartbeatWriter
 from delivery.partitions.retire import run_retirement
-from delivery.recovery.task import Replays
+from delivery.recovery.task import ReplayExecutor
 from eventhub.base import limits, logs
 from eventhub.base.broker import (
     ARCHIVE,
@@ -74,7 +74,7 @@ _indexing = IndexBuilder(SystemClock())
 _purging = VersionPurge(SystemClock())
 _deletion = Deletion(SystemClock())
 _running = RunPerformer()
-_replays = Replays(SystemClock())
+_replays = ReplayExecutor(SystemClock())
 progress.update(
     {ARCHIVE: _archiving.at_work, BUILD_INDEXES: _indexing.at_work, RUN_JOBS: _running.at_work}
 )

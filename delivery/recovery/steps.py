@@ -30,7 +30,7 @@ from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
 log = get_logger(__name__)
 
 
-class Run(NamedTuple):
+class SteppedRun(NamedTuple):
     """A run as its steps need it."""
 
     id: int
@@ -98,7 +98,7 @@ class Stepper:
         """Make a step of a running run; return whether it made progress. A run that cannot go on
         fails. Raise what psycopg raises.
         """
-        run = await fetch_one(self._connection, Run, SQL["run"], {"id": run_id})
+        run = await fetch_one(self._connection, SteppedRun, SQL["run"], {"id": run_id})
         if run is None or run.state != "running":
             return False
         try:
@@ -111,7 +111,7 @@ class Stepper:
             await self._fail(run, error.code, error.message)
         return True
 
-    async def _step(self, run: Run) -> bool:
+    async def _step(self, run: SteppedRun) -> bool:
         if run.endpoint_deleted:
             await self._fail(run, "unknown_endpoint", "The endpoint was deleted.")
             return True
@@ -124,7 +124,7 @@ class Stepper:
             return await self._step_of_log(run, room)
         return await self._step_of_failed(run, room)
 
-    async def _room(self, run: Run) -> int:
+    async def _room(self, run: SteppedRun) -> int:
         """Return how many deliveries the next step may write."""
         pending_max = max(limits.REPLAY_PENDING_MAX, run.rate)
         values = {"endpoint_id": run.target.endpoint_id, "rows_max": pending_max}
@@ -135,7 +135,7 @@ class Stepper:
 
     # --- events of the log ---
 
-    async def _step_of_log(self, run: Run, room: int) -> bool:
+    async def _step_of_log(self, run: SteppedRun, room: int) -> bool:
         pages = self._pages.get(run.id)
         if pages is None:
             params = log_params(run.params_json)
@@ -165,14 +165,14 @@ class Stepper:
         )
         return await self._write(run, step, page=page)
 
-    async def _forwarded(self, run: Run, number: int) -> int:
+    async def _forwarded(self, run: SteppedRun, number: int) -> int:
         """Return the last event of a stream that forwarders no longer write deliveries of."""
         of_stream = log_params(run.params_json).ranges[number]
         values = {"stream_id": of_stream.stream_id}
         through: int = await fetch_value(self._connection, SQL["forwarded"], values) or 0
         return through
 
-    async def _write_page(self, run: Run, page: PlannedPage) -> int:
+    async def _write_page(self, run: SteppedRun, page: PlannedPage) -> int:
         """Write the deliveries of a page; return how many."""
         if not page.plan.events:
             return 0
@@ -204,7 +204,7 @@ class Stepper:
 
     # --- deliveries that have failed ---
 
-    async def _step_of_failed(self, run: Run, room: int) -> bool:
+    async def _step_of_failed(self, run: SteppedRun, room: int) -> bool:
         position = FailedPosition(**orjson.loads(run.position_json))
         params = failed_params(run.params_json)
         rows = await read_failed(self._connection, run.target, params, position, room)
@@ -229,7 +229,7 @@ class Stepper:
 
     async def _write(
         self,
-        run: Run,
+        run: SteppedRun,
         step: _Step,
         *,
         page: PlannedPage | None = None,
@@ -270,7 +270,7 @@ class Stepper:
             await connection.execute(append.SQL["notify"], (heads,))
         return True
 
-    async def _advance(self, run: Run, step: _Step, written: int) -> tuple[_Counts, bool]:
+    async def _advance(self, run: SteppedRun, step: _Step, written: int) -> tuple[_Counts, bool]:
         """Record a step; return the run's totals, and whether it has ended."""
         most = run.deliveries_max
         ended = step.ended or (most is not None and run.written + written >= most)
@@ -288,13 +288,13 @@ class Stepper:
             raise RuntimeError("the run is locked, so that nothing else changes it")
         return counts, ended
 
-    async def _wait(self, run: Run, waits_for: str) -> bool:
+    async def _wait(self, run: SteppedRun, waits_for: str) -> bool:
         if run.waits_for != waits_for:
             values = {"id": run.id, "waits_for": waits_for}
             await self._connection.execute(SQL["wait"], values)
         return False
 
-    async def _fail(self, run: Run, reason: str, detail: str) -> None:
+    async def _fail(self, run: SteppedRun, reason: str, detail: str) -> None:
         log.warning("replay_failed", run=run.id, reason=reason)
         self._pages.pop(run.id, None)
         connection = self._connection
@@ -312,7 +312,7 @@ class Stepper:
         await connection.execute(append.SQL["notify"], (heads,))
 
 
-def _about(run: Run) -> dict[str, Any]:
+def _about(run: SteppedRun) -> dict[str, Any]:
     return {"replay": run.id, "client": run.target.client, "endpoint": run.target.endpoint_id}
 
 

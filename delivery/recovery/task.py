@@ -26,7 +26,7 @@ class _Running(NamedTuple):
     is_due: bool
 
 
-class Replays:
+class ReplayExecutor:
     """The replay runs as one worker executes them. `stop` ends the task soon."""
 
     def __init__(self, clock: Clock) -> None:

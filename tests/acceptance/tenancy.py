@@ -77,6 +77,7 @@ READS = (
     Row("GET /v1/endpoints", "/v1/endpoints", "listen", own=True),
     Row("GET /v1/endpoints", "/v1/endpoints?client=<client>", "listen", own=True),
     Row("GET /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
+    Row("GET /v1/endpoints/{endpoint}/secrets", "/v1/endpoints/<endpoint>/secrets", "listen"),
     Row("GET /v1/registrations", "/v1/registrations", "listen", own=True),
     Row("GET /v1/registrations", "/v1/registrations?client=<client>", "listen", own=True),
     Row("GET /v1/registrations", "/v1/registrations?endpoint=<endpoint>", "listen", own=True),
@@ -162,6 +163,8 @@ WRITES = (
         body={"url": "https://thief.example/", "client": "<client>"}),
     Row("PATCH /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen",
         body={"url": "https://thief.example/"}),
+    Row("POST /v1/endpoints/{endpoint}/secrets", "/v1/endpoints/<endpoint>/secrets", "listen",
+        body={}),
     Row("POST /v1/registrations", "/v1/registrations", "listen",
         body={"streams": ["<stream>"], "client": "<client>"}),
     Row("POST /v1/registrations", "/v1/registrations", "listen",
@@ -194,6 +197,8 @@ WRITES = (
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<registration>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("DELETE /v1/endpoints/{endpoint}/secrets/{secret}",
+        "/v1/endpoints/<endpoint>/secrets/<secret>", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
     Row("DELETE /v1/keys/{public_id}", "/v1/keys/<key>", "manage"),
     Row("DELETE /v1/clients/{client}", "/v1/clients/<client>", "manage"),
@@ -242,11 +247,15 @@ class Tenants:
         delivered = finished(zone.hub, key, endpoint, 3)
         replay = ask("POST", "/v1/replays", {"endpoint": endpoint, "streams": [NAME]})
         zone.hub.call("POST", f"/v1/replays/{replay['id']}/cancel", {}, key=key)
+        secrets = f"/v1/endpoints/{endpoint}/secrets"
+        ask("POST", secrets, {})
+        previous = zone.hub.call("GET", secrets, key=key).json["items"][0]
         self.marks = {
             "<stream>": NAME,
             "<client>": self.client,
             "<key>": labelled["public_id"],
             "<endpoint>": endpoint,
+            "<secret>": previous["id"],
             "<registration>": made["id"],
             "<group>": group["id"],
             "<groupname>": f"{NAME}-group",

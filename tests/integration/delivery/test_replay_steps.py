@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from delivery.recovery.task import Replays
+from delivery.recovery.task import ReplayExecutor
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from tests.integration.callbacks_world import CallbacksWorld, Sent, draining, receiver, until
 
 RUNNER = """
 import sys
-from delivery.recovery.task import Replays
+from delivery.recovery.task import ReplayExecutor
 from eventhub.base.clock import SystemClock
-while Replays(SystemClock()).run(sys.argv[1], ""):
+while ReplayExecutor(SystemClock()).run(sys.argv[1], ""):
     pass
 """
 
@@ -72,7 +72,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def execute(world: CallbacksWorld) -> None:
-    Replays(SystemClock()).run(world.url, "")
+    ReplayExecutor(SystemClock()).run(world.url, "")
 
 
 def sequences(world: CallbacksWorld, endpoint: int) -> list[int]:
