@@ -361,6 +361,7 @@ CALLBACK_HEADERS_COUNT_MAX = 100  # of a response
 CALLBACK_ANSWER_BYTES_READ_MAX = 16 * 1024  # of a response's body; the rest is not read
 CALLBACK_ANSWER_CHARS_STORED_MAX = 1_024  # of a response's headers, and of its body, in an attempt
 CALLBACK_KEEP_ALIVE_S = 20.0  # shorter than servers usually keep an idle connection
+CALLBACK_ADDRESSES_MAX = 16  # of a name that are tried in one attempt; receivers have a few
 CALLBACK_DNS_S_MAX = 10  # a resolved address is reused for this long
 # DNS look-ups at a time: as many as unproven endpoints may hold, so that dead names delay nobody
 CALLBACK_DNS_THREADS_MAX = 384
