@@ -16,6 +16,7 @@ from dnslib import AAAA, CNAME, QTYPE, RCODE, RR, A, DNSError
 from dnslib.server import BaseResolver, DNSHandler, DNSLogger, DNSServer
 
 LOOK_UP_S = 1  # the C library waits this long for an answer, and asks once
+UDP_BYTES_MAX = 512  # of an answer; a longer one is truncated
 SILENCE = "silence"  # an answer: there is none
 
 
@@ -30,6 +31,11 @@ class NameServer(BaseResolver):
         self.asked: Counter[tuple[str, str]] = Counter()  # by name and type (A, AAAA)
         self.protocols: set[str] = set()
 
+    def forget(self) -> None:
+        """Forget all answers and questions."""
+        for each in (self.answers, self.asked, self.protocols):
+            each.clear()
+
     def resolve(self, request: Any, handler: Any) -> Any:
         owner, kind = str(request.q.qname).rstrip(".").lower(), QTYPE[request.q.qtype]
         self.protocols.add(handler.protocol)
@@ -43,10 +49,12 @@ class NameServer(BaseResolver):
                 raise DNSError  # nothing is sent
             reply.add_answer(RR(owner, QTYPE.CNAME, rdata=CNAME(said), ttl=0))
             owner, said = said, self._next(said, kind)
-        for text in said:
-            if kind == ("A" if ipaddress.ip_address(text).version == 4 else "AAAA"):
-                data = A(text) if kind == "A" else AAAA(text)
+        for address in map(ipaddress.ip_address, said):
+            if kind == ("A" if address.version == 4 else "AAAA"):
+                data = (A if kind == "A" else AAAA)(tuple(address.packed))
                 reply.add_answer(RR(owner, request.q.qtype, rdata=data, ttl=0))
+        if handler.protocol == "udp" and len(reply.pack()) > UDP_BYTES_MAX:
+            reply.rr, reply.header.tc = [], 1  # asked for again over TCP
         return reply
 
     def _next(self, name: str, kind: str) -> Sequence[str] | str:
@@ -56,11 +64,19 @@ class NameServer(BaseResolver):
 
 
 class _Handler(DNSHandler):
-    udplen = 512  # a longer answer is truncated, and asked for again over TCP
+    def handle(self) -> None:
+        if self.server.socket_type == socket.SOCK_DGRAM:
+            super().handle()
+            return
+        self.protocol = "tcp"
+        stream = self.request.makefile("rb")
+        while len(length := stream.read(2)) == 2:  # the questions about both families
+            reply = self.get_reply(stream.read(int.from_bytes(length)))
+            self.request.sendall(len(reply).to_bytes(2) + reply)
 
 
 @contextmanager
-def name_server(patch: pytest.MonkeyPatch) -> Iterator[NameServer]:
+def name_server() -> Iterator[NameServer]:
     """Run a server over UDP and TCP, and direct the look-ups of this process to it."""
     server, quiet = NameServer(), DNSLogger("-request,-reply,-truncated,-error")
     at = {"address": "127.0.0.1", "logger": quiet, "handler": _Handler}
@@ -73,7 +89,7 @@ def name_server(patch: pytest.MonkeyPatch) -> Iterator[NameServer]:
         _direct_thread_to(port)
         return look_up(*args, **named)
 
-    with patch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(socket, "getaddrinfo", look_up_here)
         for each in (udp, tcp):
             each.start_thread()

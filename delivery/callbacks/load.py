@@ -53,10 +53,19 @@ class LoadedContent(NamedTuple):
 
 
 class Loader:
-    """The caches of one dispatcher. Without an archive, archived events are unavailable."""
+    """The caches of one dispatcher. Without an archive, archived events are unavailable. `sender`:
+    the hub's name in the CloudEvents handshake.
+    """
 
-    def __init__(self, secret_key: str, clock: Clock, archive: ReadsArchive | None = None) -> None:
+    def __init__(
+        self,
+        secret_key: str,
+        clock: Clock,
+        archive: ReadsArchive | None = None,
+        sender: str = "",
+    ) -> None:
         self._secret_key = secret_key
+        self._sender = sender
         self._archive = archive
         self._events = EventCache(
             limits.CALLBACK_EVENT_BYTES_CACHED_MAX,
@@ -75,6 +84,10 @@ class Loader:
         if len(self._targets) >= limits.CALLBACK_NAMES_CACHED_MAX:
             self._targets.clear()
         target = _target(self._secret_key, endpoint)
+        if endpoint.handshake == "cloudevents":  # the receiver agreed to requests of this sender
+            target = target._replace(
+                head=f"{target.head}webhook-request-origin: {self._sender}\r\n"
+            )
         self._targets[endpoint.id] = (endpoint, target)
         return target
 

@@ -79,7 +79,7 @@ async def post(
         response = await client.post(target.origin, request)
         outcome, response_text = _outcome_of(response), _response_text(response)
     except Exception as error:
-        outcome, response_text = AttemptOutcome(_outcome_of_error(error)), _error_text(error)
+        outcome, response_text = AttemptOutcome(outcome_of_error(error)), error_text(error)
     ended_s = time.monotonic()
     return PostResult(
         outcome,
@@ -135,7 +135,7 @@ _OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def _outcome_of_error(error: Exception) -> str:
+def outcome_of_error(error: Exception) -> str:
     """Return the outcome without a response. The hub's own errors are logged and retried."""
     for kind, outcome in _OUTCOMES:
         if isinstance(error, kind):
@@ -144,7 +144,7 @@ def _outcome_of_error(error: Exception) -> str:
     return "internal"
 
 
-def _error_text(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     text = str(error) or type(error).__name__
     return _storable(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX])
 

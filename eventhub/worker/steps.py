@@ -165,6 +165,6 @@ def _queues(worker: Any) -> set[str]:
 def _drain_settings(env: Env) -> DispatcherSettings:
     archive = archive_of(env.archive_url)
     addresses = parse_allowed(env.callback_allow)
-    return DispatcherSettings(
-        env.database_url, env.database_direct_url, env.secret_key, addresses, disable, archive
-    )
+    urls = env.database_url, env.database_direct_url
+    sender = env.allowed_hosts[0].lstrip("*.") or "eventhub"
+    return DispatcherSettings(*urls, env.secret_key, addresses, disable, archive, sender)

@@ -10,26 +10,42 @@ from django.conf import settings
 from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 from django.db.models import F, Func, QuerySet
+from django.utils import timezone
 
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import announce_all, raw_connection
 from eventhub.base import limits
-from eventhub.base.errors import LimitReached, NotFound
+from eventhub.base.errors import LimitReached, NotFound, TooManyRequests
 from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
 from registrations.endpoints import secrets
 from registrations.endpoints.addresses import AllowedAddresses, CallbackAddresses, parse_allowed
-from registrations.endpoints.statements import Format, announcement
-from registrations.errors import EndpointInUse
-from registrations.models import CURRENT, Endpoint, EndpointHealth, RegistrationVersion
+from registrations.endpoints.statements import (
+    Format,
+    Handshake,
+    announcement,
+    request_verification,
+)
+from registrations.errors import EndpointInUse, EndpointUnverified, NoHandshake
+from registrations.models import (
+    CURRENT,
+    Endpoint,
+    EndpointHealth,
+    EndpointVerification,
+    RegistrationVersion,
+)
 from registrations.scope import Owner
 from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
+# The fields of its last verification; all null if none was requested.
+VERIFICATION = ("requested_at", "ended_at", "outcome", "status", "detail")
 # With the fields of the API.
 ENDPOINTS = Endpoint.objects.annotate(
-    client_name=F("client__name"), **{name: F(f"health__{name}") for name in HEALTH}
+    client_name=F("client__name"),
+    **{name: F(f"health__{name}") for name in HEALTH},
+    **{f"verification_{name}": F(f"verification__{name}") for name in VERIFICATION},
 )
 
 
@@ -40,6 +56,7 @@ class NewEndpoint(NamedTuple):
     description: str = ""
     ordered: bool = False
     format: Format = "native"
+    handshake: Handshake = "none"
     secret: bytes | None = None
 
 
@@ -81,7 +98,11 @@ def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint
         raise LimitReached(limit=limits.ENDPOINTS_PER_CLIENT_MAX)
     secret = fields.secret or secrets.new_secret()
     values = fields._asdict() | {"secret": secrets.seal(settings.ENV.secret_key, secret)}
+    if fields.handshake != "none":
+        values |= {"enabled": False, "reason": "unverified"}
     endpoint = Endpoint.objects.create(zone_id=actor.zone_id, client_id=owner.id, **values)
+    if fields.handshake != "none":
+        request_verification(raw_connection(), endpoint.pk)
     endpoint.secret_text = secrets.secret_text(secret)
     return endpoint
 
@@ -95,7 +116,8 @@ def created_announcement(zone_id: int, client: str, endpoint_id: int) -> Announc
 def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any]) -> Endpoint:
     """Change the given fields of an endpoint whose row is locked. Equal values change nothing;
     enabling clears the reason. Except for the description, the actor must be allowed to listen to
-    every stream whose events are sent to the endpoint; else Forbidden.
+    every stream whose events are sent to the endpoint; else Forbidden. The receiver at another URL,
+    or of another handshake, must agree first. Raises EndpointUnverified.
     """
     changes = {name: value for name, value in given.items() if getattr(endpoint, name) != value}
     if not changes:
@@ -106,10 +128,60 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
         _require_listen_to_all(actor, endpoint)
     if "url" in changes:  # the health of another URL is unknown
         EndpointHealth.objects.filter(endpoint=endpoint).delete()
+    is_other_receiver = not changes.keys().isdisjoint({"url", "handshake"})
+    handshake = changes.get("handshake", endpoint.handshake)
+    if is_other_receiver:
+        changes |= _unverified(endpoint, handshake, changes)
+    elif changes.get("enabled") and handshake != "none" and endpoint.verified_at is None:
+        raise EndpointUnverified(field="enabled")
     Endpoint.objects.filter(pk=endpoint.pk).update(**changes, changed_at=TransactionNow())
+    if is_other_receiver:
+        _verify_again(endpoint, handshake)
     changed = ENDPOINTS.get(pk=endpoint.pk)
     _announce(actor, "changed", changed, "ordered", "format", "enabled", "reason")
     return changed
+
+
+def _unverified(
+    endpoint: Endpoint, handshake: str, changes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what else changes with the URL or the handshake of an endpoint: if it were enabled, it
+    waits until its receiver agrees.
+    """
+    enabled = changes.get("enabled", endpoint.enabled or endpoint.reason == "unverified")
+    forgotten = {"verified_at": None, "allowed_rate": None}
+    if not enabled:
+        return forgotten
+    if handshake == "none":
+        return {**forgotten, "enabled": True, "reason": None}
+    return {**forgotten, "enabled": False, "reason": "unverified"}
+
+
+def _verify_again(endpoint: Endpoint, handshake: str) -> None:
+    """Forget the verification of the URL or handshake before, and request another one if needed."""
+    if handshake == "none":
+        EndpointVerification.objects.filter(endpoint=endpoint).delete()
+    else:
+        request_verification(raw_connection(), endpoint.pk)
+
+
+def verify_endpoint(*, actor: Actor, endpoint: Endpoint) -> Endpoint:
+    """Request another verification of an endpoint whose row is locked; a pending one stays as it
+    is. Raises NoHandshake, Forbidden, and TooManyRequests right after another one.
+    """
+    if endpoint.handshake == "none":
+        raise NoHandshake
+    _require_listen_to_all(actor, endpoint)
+    if endpoint.verification_requested_at is not None:
+        if endpoint.verification_ended_at is None:
+            return endpoint
+        age = timezone.now() - endpoint.verification_requested_at
+        if age.total_seconds() < limits.VERIFICATION_INTERVAL_S:
+            raise TooManyRequests(
+                "The endpoint was verified just now.", retry_after_s=limits.VERIFICATION_INTERVAL_S
+            )
+    request_verification(raw_connection(), endpoint.pk)
+    return ENDPOINTS.get(pk=endpoint.pk)
 
 
 def delete_endpoint(*, actor: Actor, endpoint: Endpoint) -> None:

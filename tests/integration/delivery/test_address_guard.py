@@ -26,10 +26,16 @@ PUBLIC = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "[::ffff:127.0.0.5
 PRIVATE = "127.9.9.9"
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[NameServer]:
+    with name_server() as running:
+        yield running
+
+
 @pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
-    with name_server(monkeypatch) as server:
-        yield server
+def names(server: NameServer) -> NameServer:
+    server.forget()
+    return server
 
 
 class Sink:
@@ -168,13 +174,13 @@ async def test_of_a_mixed_answer_the_private_address_is_no_second_choice(names: 
         ),
         ({"a.example": []}, "unknown_host"),
         ({}, "unknown_host"),
-        ({"a.example": ["127.9.9.9"] * 3_000}, "refused_address"),
-        ({"a.example": [f"127.9.{n // 250}.{n % 250 + 1}" for n in range(3_000)]},
+        ({"a.example": ["127.9.9.9"] * 1_000}, "refused_address"),
+        ({"a.example": [f"127.9.{n // 250}.{n % 250 + 1}" for n in range(1_000)]},
          "refused_address"),
     ],
     ids=[
         "IPv4", "IPv6", "mapped", "NAT64", "metadata", "unspecified", "CNAME", "chain of CNAMEs",
-        "no address", "no such name", "one address 3,000 times", "3,000 addresses",
+        "no address", "no such name", "one address 1,000 times", "1,000 addresses",
     ],
 )  # fmt: skip
 async def test_a_name_that_leads_to_no_public_address_opens_no_connection(
@@ -208,8 +214,8 @@ async def test_of_thousands_of_addresses_a_few_are_tried(names: NameServer) -> N
     """All refuse at once, so that in the time of an attempt the hub would try thousands: a scan of
     whatever network the name server lists. The answer is truncated over UDP.
     """
-    names.answers["scan.example"] = [[f"127.{n // 250}.8.{n % 250 + 1}" for n in range(3_000)]]
-    farthest = socket.create_server(("127.11.8.250", 0))  # sorted last, by its prefix
+    names.answers["scan.example"] = [[f"127.{n // 250}.8.{n % 250 + 1}" for n in range(1_000)]]
+    farthest = socket.create_server(("127.3.8.250", 0))  # sorted last, by its prefix
     with farthest:
         port = farthest.getsockname()[1]
         async with client(allow=("127.0.0.0/8",)) as made:
@@ -226,16 +232,3 @@ async def test_a_name_server_that_is_silent_ends_the_attempt(names: NameServer) 
     async with client() as made:
         assert await outcome(made, "http://silent.example:9/") in ("unknown_host", "timeout")
     assert time.monotonic() - began_s < limits.CALLBACK_CONNECT_TIMEOUT_S_MAX + 2 * LOOK_UP_S
-
-
-async def test_a_silent_look_up_of_ipv6_does_not_hide_the_public_address(names: NameServer) -> None:
-    names.answers |= {"a.example": [["127.0.0.4"]]}
-    resolve = names._next
-
-    def without_ipv6(name: str, kind: str) -> Sequence[str] | str:
-        return SILENCE if kind == "AAAA" else resolve(name, kind)
-
-    names._next = without_ipv6  # type: ignore[method-assign]
-    async with listening() as sink, client() as made:
-        assert await outcome(made, f"http://a.example:{sink.port}/") in ("delivered", "unknown_host")
-    assert set(sink.reached) <= {"127.0.0.4"}
