@@ -33,9 +33,7 @@ urlpatterns = [
     path("v1/registration-groups/<str:group>", RegistrationGroups.as_view(CHANGE_AND_DELETE)),
     path("v1/endpoints", Endpoints.as_view(LIST_AND_CREATE)),
     path("v1/endpoints/<str:endpoint>", Endpoints.as_view(CHANGE_AND_DELETE)),
-    path(
-        "v1/endpoints/<str:endpoint>/verify", VerifiedEndpoint.as_view({"post": "create"})
-    ),
+    path("v1/endpoints/<str:endpoint>/verify", VerifiedEndpoint.as_view({"post": "create"})),
     path("v1/", include("delivery.urls")),
     path("v1/jobs", include("sparkjobs.runs.urls")),
     path("v1/", include("eventhub.accounts.urls")),

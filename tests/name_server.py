@@ -132,4 +132,3 @@ def _direct_thread_to(port: int) -> None:
     loopback = struct.unpack("=I", socket.inet_aton("127.0.0.1"))[0]
     state.servers[0] = _Address(socket.AF_INET, socket.htons(port), loopback)
     state.servers_count, state.retrans_s, state.retry = 1, LOOK_UP_S, 1
-

@@ -38,7 +38,7 @@ class CallbackEndpoint(NamedTuple):
     client_id: int
     zone: str
     format: Format
-    handshake: Handshake
+    handshake: Handshake = "none"
 
 
 class FailureState(NamedTuple):

@@ -3,7 +3,7 @@ first one and whenever it is requested. SQL module.
 
 `cloudevents` is the handshake of CloudEvents' HTTP webhooks 1.0 (section 4): an OPTIONS request
 that names the hub, whose answer allows it and may bound the rate. `challenge` is a signed POST with
-a random value that the receiver returns. Requests and results are in registrations/sql/endpoints.sql.
+a random value that the receiver returns. The statements are in registrations/sql/endpoints.sql.
 """
 
 import asyncio
@@ -166,7 +166,7 @@ def challenge_result(response: CallbackResponse, value: str) -> VerificationResu
     said = f"it is {text[:_NAMED]!r}" if text else "it is empty"
     return _refused(
         response,
-        'The body of the answer must be the challenge, or {"challenge": …} with it;' f" {said}.",
+        f'The body of the answer must be the challenge, or {{"challenge": …}} with it; {said}.',
     )
 
 

@@ -202,7 +202,9 @@ class Endpoints(OwnedView):
         return services.create_endpoint(actor=self.actor, owner=owner, fields=fields)
 
     @operation(
-        "Change an endpoint, disable or enable it", EndpointUnverified, body=EndpointChangeSerializer
+        "Change an endpoint, disable or enable it",
+        EndpointUnverified,
+        body=EndpointChangeSerializer,
     )
     def perform_partial_update(self, body: dict[str, Any]) -> Endpoint:
         with self.changing() as endpoint:

@@ -38,7 +38,7 @@ def valid_url(url: Any, addresses: CallbackAddresses, *, field: str) -> str:
     `field`.
 
     Every URL that a client may give and the hub will call is checked by this function when it is
-    stored, whatever it is for (callbacks, challenges, handshakes, tokens), and is called through
+    stored, for every purpose (callbacks, challenges, handshakes, tokens), and is called through
     `delivery.callbacks.client.HttpClient` only, whose guard checks every address before it
     connects. This check alone protects nothing: it cannot know where a name leads.
     """

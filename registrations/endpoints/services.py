@@ -142,9 +142,7 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
     return changed
 
 
-def _unverified(
-    endpoint: Endpoint, handshake: str, changes: Mapping[str, Any]
-) -> dict[str, Any]:
+def _unverified(endpoint: Endpoint, handshake: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what else changes with the URL or the handshake of an endpoint: if it were enabled, it
     waits until its receiver agrees.
     """

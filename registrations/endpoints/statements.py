@@ -83,9 +83,7 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
     return True
 
 
-async def _announce_changed(
-    connection: psycopg.AsyncConnection[Any], row: _ChangedEndpoint
-) -> str:
+async def _announce_changed(connection: psycopg.AsyncConnection[Any], row: _ChangedEndpoint) -> str:
     """Announce the change; return what to notify readers of after the commit."""
     change = announcement("changed", row.zone_id, row.attributes)
     appended = await announce_in(connection, zone=row.zone, announcement=change)

@@ -1,5 +1,4 @@
-"""Connections go to the address that was checked and to no other, whatever a URL or a name server
-says.
+"""Connections go to the address that was checked and to no other, by any URL and any answer of a name server.
 """
 
 import asyncio
@@ -212,7 +211,7 @@ async def test_an_exception_for_a_name_is_for_that_name_and_not_for_what_leads_t
 
 async def test_of_thousands_of_addresses_a_few_are_tried(names: NameServer) -> None:
     """All refuse at once, so that in the time of an attempt the hub would try thousands: a scan of
-    whatever network the name server lists. The answer is truncated over UDP.
+    any network the name server lists. The answer is truncated over UDP.
     """
     names.answers["scan.example"] = [[f"127.{n // 250}.8.{n % 250 + 1}" for n in range(1_000)]]
     farthest = socket.create_server(("127.3.8.250", 0))  # sorted last, by its prefix

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from eventhub_client.callbacks import verify
 
 from eventhub.base import limits
-from eventhub_client.callbacks import verify
 from registrations.endpoints.secrets import secret_text
 from registrations.endpoints.statements import request_verification
 from tests.integration.callbacks_world import (
@@ -89,7 +89,9 @@ async def test_a_receiver_agrees_by_echoing_a_signed_challenge(
         if content.get("type") != "endpoint.challenge":
             return OK
         value = content["challenge"]
-        return answer("200 OK", body=(json.dumps({"challenge": value}) if as_json else value).encode())
+        return answer(
+            "200 OK", body=(json.dumps({"challenge": value}) if as_json else value).encode()
+        )
 
     async with receiver(script) as sink:
         endpoint = unverified(world, sink.url, "challenge")
@@ -130,7 +132,7 @@ async def test_a_verification_can_be_repeated(world: CallbacksWorld) -> None:
 
 
 async def test_a_result_of_an_earlier_url_changes_nothing(world: CallbacksWorld) -> None:
-    """The URL is changed while its receiver is asked: the receiver at the new one has not agreed."""
+    """The URL is changed while its receiver is asked: that at the new one has not agreed."""
     asked, replied = asyncio.Event(), asyncio.Event()
 
     async def agree_late(_: Posted) -> bytes:
