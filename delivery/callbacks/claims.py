@@ -16,7 +16,7 @@ from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
 from eventhub.postgresql.rows import fetch_all, fetch_value
-from registrations.endpoints.statements import Format, Handshake
+from registrations.endpoints.statements import Format, Handshake, Signature
 from registrations.filters.report import ReportTemplate, stored_report
 
 SQL = queries.load("delivery/sql/callbacks.sql")
@@ -30,11 +30,12 @@ class LaneKey(NamedTuple):
 
 
 class CallbackEndpoint(NamedTuple):
-    """The settings of an endpoint that posting needs. `secret` is encrypted."""
+    """The settings of an endpoint that posting needs. Its secrets are read when it has changed."""
 
     id: int
     url: str
-    secret: bytes
+    changed_at_us: int
+    signature: Signature
     client_id: int
     zone: str
     format: Format

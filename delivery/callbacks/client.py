@@ -47,7 +47,8 @@ class HttpConnection(asyncio.Protocol):
 
     _parser: httptools.HttpResponseParser
 
-    def __init__(self) -> None:
+    def __init__(self, body_bytes_max: int = limits.CALLBACK_ANSWER_CHARS_STORED_MAX) -> None:
+        self._body_bytes_max = body_bytes_max  # of a body; the rest is dropped
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[CallbackResponse] | None = None
         self._reset()
@@ -137,7 +138,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         self._body_bytes += len(data)
-        space = limits.CALLBACK_ANSWER_CHARS_STORED_MAX - len(self._body)
+        space = self._body_bytes_max - len(self._body)
         if space > 0:
             self._body += data[:space]
         if self._body_bytes > limits.CALLBACK_ANSWER_BYTES_READ_MAX:
@@ -176,8 +177,11 @@ class HttpClient:
     number.
     """
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(
+        self, guard: Guard, body_bytes_max: int = limits.CALLBACK_ANSWER_CHARS_STORED_MAX
+    ) -> None:
         self._guard = guard
+        self._protocol = partial(HttpConnection, body_bytes_max)
         self._idle: dict[Origin, list[HttpConnection]] = {}
         self._swept_s = time.monotonic()
 
@@ -193,7 +197,7 @@ class HttpClient:
                 except _Dropped:
                     pass  # closed while idle: the server has not read the request
             async with asyncio.timeout(limits.CALLBACK_CONNECT_TIMEOUT_S_MAX):
-                opened = await self._guard.connect(origin, HttpConnection)
+                opened = await self._guard.connect(origin, self._protocol)
             return await self._exchange(origin, opened, request)
 
     def close(self) -> None:

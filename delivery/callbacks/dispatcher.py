@@ -24,6 +24,7 @@ from delivery.callbacks.load import Loader
 from delivery.callbacks.outbox import Disable, ResultOutbox
 from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.slots import CallbackSlots
+from delivery.callbacks.tokens import TokenSource
 from delivery.callbacks.verifier import EndpointVerifier
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
@@ -32,6 +33,7 @@ from eventhub.base.logs import LINE_CHARS_MAX, ThrottledLog, get_logger
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
 from registrations.endpoints.addresses import AllowedAddresses
+from registrations.endpoints.secrets import Keyring
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -47,7 +49,7 @@ class DispatcherSettings(NamedTuple):
 
     database_url: str
     direct_url: str
-    secret_key: str
+    keyring: Keyring
     addresses: AllowedAddresses
     disable: Disable
     archive: ReadsArchive | None = None
@@ -85,12 +87,25 @@ class CallbackDispatcher:
         slots = CallbackSlots(self._clock)
         heartbeat = WorkerHeartbeat(self._clock, self.wake, lambda: bool(self._posting.requests))
         outbox = ResultOutbox(settings.disable, failures, self._on_results_written, self.wake)
-        context = DispatcherContext(self._clock, Random(), slots, failures, heartbeat, outbox)  # noqa: S311 - spreads retries
+        self._tokens = TokenSource(
+            settings.database_url,
+            settings.keyring,
+            HttpClient(self._guard, limits.CALLBACK_ANSWER_BYTES_READ_MAX),
+        )
+        context = DispatcherContext(
+            self._clock,
+            Random(),  # noqa: S311 - spreads retries
+            slots,
+            failures,
+            heartbeat,
+            outbox,
+            self._tokens,
+        )
         self._slots, self._heartbeat, self._outbox = slots, heartbeat, outbox
         self._posting = Posting(context, self._client, self._on_slot_free, self._changed.set)
-        loader = Loader(settings.secret_key, self._clock, settings.archive, settings.sender)
+        loader = Loader(settings.keyring, self._clock, settings.archive, settings.sender)
         self._claiming = Claiming(context, loader, self._posting)
-        self._verifier = EndpointVerifier(self._client, loader, settings.sender)
+        self._verifier = EndpointVerifier(self._client, self._tokens, loader, settings.sender)
 
     def wake(self) -> None:
         """Scan for due deliveries now."""
@@ -119,6 +134,7 @@ class CallbackDispatcher:
         await self._finish(scheduling, writing, beating, verifying)
         self._disconnect()  # ends a unit that waits for the database
         self._client.close()
+        self._tokens.close()
         self._guard.close()
 
     async def unit(self) -> int:

@@ -15,9 +15,11 @@ from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.outbox import ResultOutbox
 from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
+from delivery.callbacks.post_with_token import post_with_token
 from delivery.callbacks.results import DeliveryResult
 from delivery.callbacks.retry import RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
+from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -35,6 +37,7 @@ class DispatcherContext(NamedTuple):
     failures: EndpointFailures
     heartbeat: WorkerHeartbeat
     outbox: ResultOutbox
+    tokens: TokenSource
 
 
 class PreparedDelivery(NamedTuple):
@@ -47,7 +50,7 @@ class PreparedDelivery(NamedTuple):
     content: LoadedContent
     until_s: float
 
-    async def post_once(self, client: HttpClient) -> PostResult:
+    async def post_once(self, client: HttpClient, tokens: TokenSource) -> PostResult:
         """Make one attempt and return how it ended."""
         body, segment, variables = self.content
         if body is None:
@@ -58,6 +61,8 @@ class PreparedDelivery(NamedTuple):
             message += "_gap"  # the event of that sequence may have been posted before
         bound = BoundVariables(variables, Cursor(segment, claimed.sequence)) if variables else None
         content = body.content(claimed.registrations, bound)
+        if self.target.oauth2 is not None:
+            return await post_with_token(client, tokens, self.target, message, content)
         return await post(client, self.target, message, content)
 
 
@@ -73,9 +78,8 @@ class Posting:
         on_slot_free: Callable[[], None],
         on_idle: Callable[[], None],
     ) -> None:
-        self._clock, self._random, self._slots, self._failures, self._heartbeat, self._outbox = (
-            context
-        )
+        self._clock, self._random, self._slots, self._failures, self._heartbeat = context[:5]
+        self._outbox, self._tokens = context.outbox, context.tokens
         self._client = client
         self._on_slot_free = on_slot_free
         self._on_idle = on_idle
@@ -183,7 +187,7 @@ class Posting:
         request = self._slots.start_request(claimed.endpoint_id)
         outcome = "internal"
         try:
-            attempted, attempt = await delivery.post_once(self._client)
+            attempted, attempt = await delivery.post_once(self._client, self._tokens)
             outcome = attempted.code
         except asyncio.CancelledError:
             self._outbox.give_back(claimed)

@@ -14,13 +14,23 @@ from typing import NamedTuple
 
 from delivery.callbacks.claims import CallbackEndpoint
 from delivery.callbacks.client import CallbackResponse, HttpClient
+from delivery.callbacks.guard import Origin
 from delivery.callbacks.load import Loader
-from delivery.callbacks.post import CallbackTarget, error_text, outcome_of_error, sign
+from delivery.callbacks.oauth2 import TokenUnavailable
+from delivery.callbacks.post import (
+    CallbackTarget,
+    error_text,
+    outcome_of_error,
+    without_secrets,
+)
+from delivery.callbacks.post_with_token import with_token
+from delivery.callbacks.signatures import sign
+from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits
 from eventhub.postgresql.connections import Connection, wait_for_notify
 from eventhub.postgresql.rows import fetch_all
 from registrations.endpoints import statements
-from registrations.endpoints.statements import VerificationResult
+from registrations.endpoints.statements import Handshake, VerificationResult
 
 _NAMED = 200  # characters of an answer in a result
 
@@ -35,8 +45,11 @@ class _Claimed(NamedTuple):
 class EndpointVerifier:
     """The verifications of one worker. `sender`: the hub's name in the CloudEvents handshake."""
 
-    def __init__(self, client: HttpClient, loader: Loader, sender: str) -> None:
+    def __init__(
+        self, client: HttpClient, tokens: TokenSource, loader: Loader, sender: str
+    ) -> None:
         self._client = client
+        self._tokens = tokens
         self._loader = loader
         self._sender = sender
 
@@ -48,8 +61,9 @@ class EndpointVerifier:
         asking: dict[asyncio.Task[VerificationResult], _Claimed] = {}
         try:
             while True:
-                for claimed in await self._claim(connection, len(asking)):
-                    asking[asyncio.create_task(self._ask(claimed.endpoint))] = claimed
+                for claimed, target in await self._claim(connection, len(asking)):
+                    handshake = claimed.endpoint.handshake
+                    asking[asyncio.create_task(self._ask(target, handshake))] = claimed
                 for task in await _ended(connection, asking):
                     endpoint_id, number = asking[task].endpoint.id, asking.pop(task).number
                     result = task.result()
@@ -58,7 +72,9 @@ class EndpointVerifier:
             for task in asking:
                 task.cancel()
 
-    async def _claim(self, connection: Connection, under_way: int) -> list[_Claimed]:
+    async def _claim(
+        self, connection: Connection, under_way: int
+    ) -> list[tuple[_Claimed, CallbackTarget]]:
         if under_way >= limits.VERIFICATIONS_MAX:
             return []
         bounds = {
@@ -66,26 +82,35 @@ class EndpointVerifier:
             "verifications_max": limits.VERIFICATIONS_MAX - under_way,
             "claim_s": limits.VERIFICATION_CLAIM_S,
         }
-        return await fetch_all(connection, _Claimed, statements.SQL["claim_verifications"], bounds)
+        statement = statements.SQL["claim_verifications"]
+        found = await fetch_all(connection, _Claimed, statement, bounds)
+        targets = await self._loader.targets(connection, [each.endpoint for each in found])
+        return [(each, targets[each.endpoint.id]) for each in found]
 
-    async def _ask(self, endpoint: CallbackEndpoint) -> VerificationResult:
+    async def _ask(self, target: CallbackTarget, handshake: Handshake) -> VerificationResult:
         """Return what the receiver answers; never raises."""
-        target = self._loader.target(endpoint)
-        if target.origin is None:
+        origin = target.origin
+        if origin is None:
             return VerificationResult("internal", None, target.fault)
-        value = secrets.token_urlsafe(24)
         try:
-            if endpoint.handshake == "cloudevents":
-                request = handshake_request(target)
-                return handshake_result(await self._send(target, request), self._sender)
-            request = challenge_request(target, endpoint.id, value)
-            return challenge_result(await self._send(target, request), value)
+            if target.oauth2 is not None:
+                target = with_token(target, await self._tokens.token(target.oauth2))
+            ask = self._handshake if handshake == "cloudevents" else self._challenge
+            result = await ask(target, origin)
+        except TokenUnavailable as error:
+            return VerificationResult("token_unavailable", None, str(error))
         except Exception as error:
             return VerificationResult(outcome_of_error(error), None, error_text(error))
+        return result._replace(detail=without_secrets(result.detail, target.secrets))
 
-    async def _send(self, target: CallbackTarget, request: bytes) -> CallbackResponse:
-        assert target.origin is not None  # noqa: S101 - checked by the caller
-        return await self._client.post(target.origin, request)
+    async def _handshake(self, target: CallbackTarget, origin: Origin) -> VerificationResult:
+        response = await self._client.post(origin, handshake_request(target))
+        return handshake_result(response, self._sender)
+
+    async def _challenge(self, target: CallbackTarget, origin: Origin) -> VerificationResult:
+        value = secrets.token_urlsafe(24)
+        response = await self._client.post(origin, challenge_request(target, value))
+        return challenge_result(response, value)
 
 
 async def _ended(
@@ -106,7 +131,8 @@ def handshake_request(target: CallbackTarget) -> bytes:
     """Return the OPTIONS request; the target's head already names the hub."""
     head = target.head.replace("POST ", "OPTIONS ", 1)
     rate = limits.VERIFICATION_RATE_REQUESTED
-    return f"{head}webhook-request-rate: {rate}\r\ncontent-length: 0\r\n\r\n".encode()
+    own = f"webhook-request-rate: {rate}\r\ncontent-length: 0\r\n"
+    return f"{head}{own}{target.headers}\r\n".encode()
 
 
 def handshake_result(response: CallbackResponse, sender: str) -> VerificationResult:
@@ -136,16 +162,15 @@ def handshake_result(response: CallbackResponse, sender: str) -> VerificationRes
     return VerificationResult("verified", response.status, "", bound)
 
 
-def challenge_request(target: CallbackTarget, endpoint_id: int, value: str) -> bytes:
+def challenge_request(target: CallbackTarget, value: str) -> bytes:
     """Return the POST request with a value to return, signed like a callback."""
-    content = {"type": "endpoint.challenge", "endpoint": endpoint_id, "challenge": value}
-    body = json.dumps(content, separators=(",", ":")).encode()
+    body = json.dumps({"type": "endpoint.challenge", "challenge": value}).encode()
     message, timestamp_s = f"vrf_{secrets.token_hex(16)}", int(time.time())
-    signature = sign(target.secret, message, timestamp_s, body)
+    signature = sign(target.signers, message, timestamp_s, body)
     head = (
         f"{target.head}content-type: application/json\r\ncontent-length: {len(body)}\r\n"
         f"webhook-id: {message}\r\nwebhook-timestamp: {timestamp_s}\r\n"
-        f"webhook-signature: {signature}\r\n\r\n"
+        f"{target.headers}webhook-signature: {signature}\r\n\r\n"
     )
     return head.encode() + body
 

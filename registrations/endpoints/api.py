@@ -5,7 +5,7 @@ from typing import Any, get_args
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from eventhub.api.fields import MomentField, NameField, TextField
+from eventhub.api.fields import MomentField, NameField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import (
     AnswerSerializer,
@@ -14,14 +14,24 @@ from eventhub.api.serializers import (
     ModelSerializer,
 )
 from eventhub.base import errors, limits
-from registrations.endpoints import secrets, services
-from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints import services
+from registrations.endpoints.credentials import KINDS
+from registrations.endpoints.fields import SecretField, UrlField
 from registrations.endpoints.health import HealthState
+from registrations.endpoints.serializers import (
+    AuthenticationSerializer,
+    HeadersField,
+    ShownAuthenticationField,
+    ShownHeadersField,
+    ShownTlsField,
+    TlsSerializer,
+)
 from registrations.errors import (
+    CredentialsBound,
+    CredentialsUnreadable,
     EndpointInUse,
     EndpointUnverified,
     NoHandshake,
-    RefusedAddress,
     UnknownEndpoint,
 )
 from registrations.models import Endpoint, EndpointHealth, EndpointVerification
@@ -33,39 +43,34 @@ _HANDSHAKE = {
     " CloudEvents' webhooks, or by echoing a challenge."
 }
 
-
-class UrlField(TextField):
-    """A URL that the hub may call."""
-
-    raises = (RefusedAddress,)
-
-    def to_internal_value(self, data: Any) -> str:
-        addresses = services.callback_addresses(self.context["view"].actor.zone)
-        return valid_url(data, addresses, field=self.field_name or "url")
-
-
-class SecretField(TextField):
-    """The text of a secret; its value is in bytes."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        try:
-            return secrets.parse_secret(super().to_internal_value(data))
-        except ValueError as error:
-            raise serializers.ValidationError(str(error)) from None
+_SIGNATURE = {
+    "help_text": "Of the callbacks: `v1` (HMAC-SHA256 with the secret), `v1a` (Ed25519, verified"
+    " with the public key) or `both`."
+}
 
 
 class EndpointChangeSerializer(ModelSerializer):
     url = UrlField(help_text="An http or https URL that does not lead to a private address.")
+    headers = HeadersField(
+        required=False,
+        allow_null=True,
+        help_text="Headers of callbacks, by name. A change sets the given ones; null removes one,"
+        " or all.",
+    )
+    authentication = AuthenticationSerializer(required=False, allow_null=True)
+    tls = TlsSerializer(required=False, allow_null=True)
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("url", "description", "ordered", "format", "handshake", "enabled"),
+            *("url", "description", "ordered", "format", "signature", "handshake", "enabled"),
+            *KINDS,
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
             "format": _FORMAT,
             "handshake": _HANDSHAKE,
+            "signature": _SIGNATURE,
             "enabled": {"help_text": "While it is false, deliveries stay pending."},
         }
 
@@ -79,7 +84,10 @@ class NewEndpointSerializer(EndpointChangeSerializer):
     )
 
     class Meta(EndpointChangeSerializer.Meta):
-        fields = ("url", "description", "ordered", "format", "handshake", "client", "secret")
+        fields = (
+            *("url", "description", "ordered", "format", "signature", "handshake", "client"),
+            *("secret", *KINDS),
+        )
 
 
 class EndpointHealthSerializer(AnswerSerializer):
@@ -145,18 +153,26 @@ class EndpointVerificationSerializer(AnswerSerializer):
 
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
+    public_key = serializers.CharField(
+        allow_null=True,
+        help_text="The current key of `v1a`, `whpk_` and base64; null until it is first used.",
+    )
+    headers = ShownHeadersField(source="headers_shown")
+    authentication = ShownAuthenticationField(source="authentication_shown")
+    tls = ShownTlsField(source="tls_shown")
     health = EndpointHealthSerializer(source="*")
     verification = EndpointVerificationSerializer(source="*")
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("id", "client", "url", "description", "ordered", "format", "enabled", "reason"),
-            *("handshake", "verification", "verified_at", "allowed_rate"),
-            *("health", "created_at", "changed_at", "changed"),
+            *("id", "client", "url", "description", "ordered", "format", "signature"),
+            *("public_key", *KINDS, "enabled", "reason", "handshake", "verification"),
+            *("verified_at", "allowed_rate", "health", "created_at", "changed_at", "changed"),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "format": _FORMAT,
+            "signature": _SIGNATURE,
             "handshake": _HANDSHAKE,
             "verified_at": {"help_text": "When the receiver at this URL agreed last."},
             "allowed_rate": {
@@ -185,9 +201,9 @@ class Endpoints(OwnedView):
     queryset = services.ENDPOINTS
     serializer_class = EndpointSerializer
     listed = (
-        *("pk", "id", "client_name", "url", "description", "ordered", "format", "enabled"),
-        *("reason", "handshake", "verified_at", "allowed_rate", "created_at", "changed_at"),
-        *services.HEALTH,
+        *("pk", "id", "client_name", "url", "description", "ordered", "format", "signature"),
+        *("public_key", "enabled", "reason", "handshake", "verified_at", "allowed_rate"),
+        *("created_at", "changed_at", *services.HEALTH, *services.SHOWN),
         *(f"verification_{name}" for name in services.VERIFICATION),
     )
 
@@ -198,12 +214,16 @@ class Endpoints(OwnedView):
         response=CreatedEndpointSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
-        owner, fields = self.owner(body), services.NewEndpoint(**body)
+        owner = self.owner(body)
+        credentials = {name: body.pop(name) for name in KINDS if name in body}
+        fields = services.NewEndpoint(**body, credentials=credentials)
         return services.create_endpoint(actor=self.actor, owner=owner, fields=fields)
 
     @operation(
         "Change an endpoint, disable or enable it",
         EndpointUnverified,
+        CredentialsBound,
+        CredentialsUnreadable,
         body=EndpointChangeSerializer,
     )
     def perform_partial_update(self, body: dict[str, Any]) -> Endpoint:

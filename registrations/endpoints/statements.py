@@ -17,6 +17,7 @@ Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of
 # How a receiver must agree to callbacks before the first one
 Handshake = Literal["none", "cloudevents", "challenge"]
 VERIFICATIONS = "eventhub_verifications"  # notifications of requests
+Signature = Literal["v1", "v1a", "both"]  # of a callback
 
 
 class _ChangedEndpoint(NamedTuple):

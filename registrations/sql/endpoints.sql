@@ -30,7 +30,8 @@ WITH ranked AS (
 UPDATE endpoint_verifications v SET claimed_until = now() + make_interval(secs => %(claim_s)s)
   FROM chosen JOIN endpoints e ON e.id = chosen.endpoint_id JOIN zones z ON z.id = e.zone_id
  WHERE v.endpoint_id = chosen.endpoint_id
-RETURNING chosen.number, e.id, e.url, e.secret, e.client_id, z.name AS zone, e.format, e.handshake
+RETURNING chosen.number, e.id, e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature,
+          e.client_id, z.name AS zone, e.format, e.handshake
 
 -- name: end_verification
 UPDATE endpoint_verifications

@@ -10,7 +10,7 @@ from psycopg import sql
 from delivery.partitions.create import Partition, day_partition, deliveries_partition
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
-from registrations.endpoints.secrets import seal
+from registrations.endpoints.secrets import Keyring
 from tests.benchmarks.events import stored
 
 Connection = psycopg.Connection[Any]
@@ -35,7 +35,7 @@ def make_endpoints(connection: Connection, secret_key: str, urls: Sequence[str])
         connection.execute(
             "INSERT INTO endpoints (zone_id, client_id, url, secret, enabled)"
             " SELECT zone_id, id, %s, %s, false FROM clients LIMIT 1 RETURNING id",
-            (url, seal(secret_key, SECRET)),
+            (url, Keyring((secret_key,)).seal(SECRET)),
         ).fetchone()[0]  # type: ignore[index]
         for url in urls
     ]

@@ -1,4 +1,5 @@
-"""Connections go to the address that was checked and to no other, by any URL and any answer of a name server.
+"""Connections go to the address that was checked and to no other, for any URL and any answer of a
+name server.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from delivery.callbacks.body import RequestContent
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.guard import Guard
 from delivery.callbacks.post import post, target_of
+from delivery.callbacks.signatures import signer
 from eventhub.base import limits
 from registrations.endpoints.addresses import parse_allowed
 from tests.address_forms import ADDRESS_FORMS
@@ -75,7 +77,7 @@ async def client(allow: Sequence[str] = PUBLIC) -> AsyncIterator[HttpClient]:
 async def outcome(made: HttpClient, url: str) -> str:
     """Post to a URL as if it had been stored without a check; return the outcome."""
     try:
-        target = target_of(url, bytes(32), "z")
+        target = target_of(url, (signer("v1", bytes(32)),), "z")
     except ValueError:
         return "internal"
     content = RequestContent("content-type: application/json\r\n", b"{}")
