@@ -10,6 +10,7 @@ from registrations.models import (
     EndpointHealth,
     EndpointSecret,
     EndpointToken,
+    EndpointVerification,
     IndexBuild,
     PurgedVersion,
     Registration,
@@ -62,6 +63,13 @@ class EndpointHealthAdmin(ReadOnly):
 class CircuitAdmin(ReadOnly):
     list_display = ("endpoint", "state", "failures", "failing_since", "pause_s", "retry_at")
     list_filter = ("state",)
+    list_select_related = ("endpoint",)
+
+
+@admin.register(EndpointVerification)
+class EndpointVerificationAdmin(ReadOnly):
+    list_display = ("endpoint", "outcome", "status", "requested_at", "ended_at")
+    list_filter = ("outcome",)
     list_select_related = ("endpoint",)
 
 

@@ -18,7 +18,7 @@ from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
 from eventhub.postgresql.rows import fetch_all, fetch_value
-from registrations.endpoints.statements import Format, Signature
+from registrations.endpoints.statements import Format, Handshake, Signature
 from registrations.filters.report import ReportTemplate, stored_report
 
 SQL = queries.load("delivery/sql/callbacks.sql")
@@ -41,15 +41,17 @@ class CallbackEndpoint(NamedTuple):
     client_id: int
     zone: str
     format: Format
+    handshake: Handshake = "none"
     retry_schedule: list[int] | None = None  # pauses in seconds; None: the default
     rate_limit: float | None = None  # requests per second
     concurrency: int | None = None  # requests at a time
     timeout_s: int | None = None  # None: the default
+    allowed_rate: int | None = None  # requests per minute that the receiver agreed to
 
     @property
     def is_limited(self) -> bool:
         """Whether all workers together keep a limit of its requests."""
-        return self.rate_limit is not None or self.concurrency is not None
+        return (self.rate_limit, self.concurrency, self.allowed_rate) != (None, None, None)
 
 
 class FailureState(NamedTuple):
@@ -82,11 +84,14 @@ class Claimed(NamedTuple):
     stream_id: int
     registrations: list[int]
     attempts: int
+    uncounted_attempts: int  # before it was requested again
     payload: bytes | None  # the event's stored bytes, once the event left the database
     created_at_us: int
     gap_first: int | None  # set: a gap notice for the events from here to `sequence`
     gap_reason: str | None
     version_ids: list[int] | None  # whose reports and variables count; None: none
+    message_number: int | None  # 2, 3, ... in the webhook-id; None: the first id
+    forced: bool  # posted even if the event has expired
     token: str
     probe: bool
 

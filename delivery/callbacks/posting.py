@@ -66,6 +66,8 @@ class PreparedDelivery(NamedTuple):
         message = message_id(segment, claimed.sequence, claimed.endpoint_id)
         if claimed.gap_first is not None:
             message += "_gap"  # the event of that sequence may have been posted before
+        if claimed.message_number is not None:
+            message += f"_{claimed.message_number}"
         bound = BoundVariables(variables, Cursor(segment, claimed.sequence)) if variables else None
         content = body.content(claimed.registrations, bound)
         if self.target.oauth2 is not None:
@@ -189,7 +191,7 @@ class Posting:
         if late or not self._heartbeat.is_alive:
             self._outbox.give_back(claimed)
             return None
-        unsent = self._unsent(delivery.content)
+        unsent = self._unsent(delivery)
         if unsent is not None:
             self._outbox.add(DeliveryResult(claimed, unsent, None))
             return unsent
@@ -203,19 +205,20 @@ class Posting:
         finally:
             self._slots.end_request(claimed.endpoint_id, request, attempted.code)
         self._failures.record_attempt(claimed.endpoint_id, attempted)
-        schedule = delivery.endpoint.retry_schedule
-        decision = decide(attempted, claimed.attempts + 1, self._random, schedule)
+        number = claimed.attempts - claimed.uncounted_attempts + 1
+        decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
         self._outbox.add(DeliveryResult(claimed, decision, attempt))
         if decision.state == "delivered":
             self._measure(delivery.content)
         return decision
 
-    def _unsent(self, content: LoadedContent) -> RetryDecision | None:
+    def _unsent(self, delivery: PreparedDelivery) -> RetryDecision | None:
         """Return the end of a delivery that is not to be sent, else None."""
-        facts = content.body.facts if content.body is not None else EventFacts()
-        if 0 < facts.expires_at_us <= self._clock.now_us():
+        body = delivery.content.body
+        facts = EventFacts() if body is None else body.facts
+        if not delivery.claimed.forced and 0 < facts.expires_at_us <= self._clock.now_us():
             return RetryDecision("expired")
-        return None if content.is_visible else RetryDecision("cancelled")
+        return None if delivery.content.is_visible else RetryDecision("cancelled")
 
     def _measure(self, content: LoadedContent) -> None:
         appended_at_us = content.body.facts.appended_at_us if content.body is not None else 0

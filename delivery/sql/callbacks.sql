@@ -28,7 +28,7 @@ SELECT hop.endpoint_id AS id,
                      OR e.changed_at > b.recorded_at AND e.changed_at <= now() END AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
        e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s
+       e.format, e.handshake, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0
@@ -63,7 +63,7 @@ SELECT hop.endpoint_id AS id, hop.stream_id,
                         WHERE f.stream_id = hop.stream_id AND f.sequence < hop.sequence) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
        e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s
+       e.format, e.handshake, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0
@@ -87,8 +87,9 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
   FROM due
  WHERE d.partition_id = due.partition_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
    AND d.sequence = due.sequence
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.payload,
-          (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+          d.message_number, d.forced,
           d.claim::text AS token, false AS probe
 
 -- name: take_lanes
@@ -131,8 +132,9 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
  WHERE o.reached
    AND d.partition_id = o.partition_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
    AND d.sequence = o.sequence AND d.state = 'pending'
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.payload,
-          (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
+          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+          d.message_number, d.forced,
           d.claim::text AS token, false AS probe, o.place
 
 -- name: events
@@ -179,7 +181,9 @@ WITH result AS (
        SET state = r.state, attempts = d.attempts + CASE WHEN r.outcome IS NULL THEN 0 ELSE 1 END,
            retry_after_s = r.retry_after_s, pause_s = r.delay_us / 1000000.0, claim = NULL,
            next_attempt_at = now() + r.delay_us * interval '1 microsecond',
-           finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END
+           finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END,
+           last_outcome = CASE WHEN r.outcome IS NULL THEN d.last_outcome ELSE NULLIF(r.outcome, 'delivered') END,
+           last_status = CASE WHEN r.outcome IS NULL THEN d.last_status ELSE r.status END
       FROM result r
      WHERE d.partition_id = r.partition_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
        AND d.sequence = r.sequence AND d.claim = r.token AND d.state = 'pending'
@@ -247,7 +251,8 @@ UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now(
 -- name: forget_throttles
 -- Deletes the throttles of endpoints without limits, and of deleted ones.
 DELETE FROM endpoint_throttles t USING endpoints e
- WHERE e.id = t.endpoint_id AND (e.deleted_at IS NOT NULL OR e.rate_limit IS NULL AND e.concurrency IS NULL)
+ WHERE e.id = t.endpoint_id AND (e.deleted_at IS NOT NULL
+                                     OR e.rate_limit IS NULL AND e.concurrency IS NULL AND e.allowed_rate IS NULL)
 
 -- name: forget_lanes
 -- Deletes lanes that were free for a while, and circuits of deleted endpoints.

@@ -126,12 +126,12 @@ SELECT c.endpoint_id, s.total_s
 WITH parallel AS MATERIALIZED (
     SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered AND next_attempt_at <= now()
-       AND created_at < now() - make_interval(secs => %(total_s)s)
+       AND COALESCE(resent_at, created_at) < now() - make_interval(secs => %(total_s)s)
      ORDER BY next_attempt_at LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 ), ordered AS MATERIALIZED (
     SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered
-       AND created_at < now() - make_interval(secs => %(total_s)s) AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
+       AND COALESCE(resent_at, created_at) < now() - make_interval(secs => %(total_s)s) AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
      ORDER BY endpoint_id, stream_id, sequence LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 ), dead AS (
     UPDATE deliveries d SET state = 'dead_lettered', claim = NULL, finished_at = now()

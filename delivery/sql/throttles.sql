@@ -1,5 +1,5 @@
 -- The rate limits and the concurrency of endpoints, over all workers: a token bucket in a row of each endpoint that has a limit, and
--- the number of its claims. The row is locked until the claims are committed, so claims of two workers do not overlap.
+-- the number of its claims. The rate that a receiver agreed to (allowed_rate, per minute) is a rate limit too. The row is locked until the claims are committed, so claims of two workers do not overlap.
 
 -- name: add
 -- Inserts missing rows. For a row that exists, the insertion would wait until no other worker has it locked.
@@ -19,7 +19,7 @@ SELECT endpoint_id FROM endpoint_throttles WHERE endpoint_id = ANY (%(endpoints)
 -- tokens (requests) each endpoint may get now; the tokens are taken from the bucket. A slot takes up to `per_slot` tokens. A bucket
 -- holds the requests of a second, at least one; `full_at` is when it will be full again.
 WITH held AS (
-    SELECT u.endpoint_id, u.count, e.rate_limit, e.concurrency,
+    SELECT u.endpoint_id, u.count, least(e.rate_limit, e.allowed_rate / 60.0::float8) AS rate_limit, e.concurrency,
            (SELECT count(*) FROM deliveries d
              WHERE e.concurrency IS NOT NULL AND d.endpoint_id = u.endpoint_id AND d.state = 'pending' AND NOT d.ordered
                AND d.claim IS NOT NULL
@@ -49,7 +49,8 @@ SELECT endpoint_id, slots, tokens FROM taken WHERE slots > 0 AND tokens > 0
 
 -- name: give_back
 -- Returns tokens that were not used.
-UPDATE endpoint_throttles t SET full_at = t.full_at - make_interval(secs => u.count / e.rate_limit)
+UPDATE endpoint_throttles t
+   SET full_at = t.full_at - make_interval(secs => u.count / least(e.rate_limit, e.allowed_rate / 60.0::float8))
   FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
   JOIN endpoints e ON e.id = u.endpoint_id
- WHERE t.endpoint_id = u.endpoint_id AND e.rate_limit IS NOT NULL
+ WHERE t.endpoint_id = u.endpoint_id AND (e.rate_limit IS NOT NULL OR e.allowed_rate IS NOT NULL)

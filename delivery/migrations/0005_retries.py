@@ -5,7 +5,14 @@ from pathlib import Path
 
 from django.db import migrations
 from django.db.migrations import AddField, AlterField, RunSQL
-from django.db.models import DO_NOTHING, DateTimeField, FloatField, OneToOneField, TextField
+from django.db.models import (
+    DO_NOTHING,
+    DateTimeField,
+    FloatField,
+    IntegerField,
+    OneToOneField,
+    TextField,
+)
 
 from eventhub.postgresql.tables import CreateTable
 
@@ -16,8 +23,8 @@ class Migration(migrations.Migration):
     release = "0.1"
 
     dependencies = [
-        ("delivery", "0001_initial"),
-        ("registrations", "0004_circuits"),
+        ("delivery", "0004_replay_runs"),
+        ("registrations", "0005_circuits"),
     ]
 
     operations = [
@@ -25,6 +32,14 @@ class Migration(migrations.Migration):
             model_name="delivery",
             name="pause_s",
             field=FloatField(db_comment="pause before the next attempt; null: none", null=True),
+        ),
+        AlterField(
+            model_name="delivery",
+            name="uncounted_attempts",
+            field=IntegerField(
+                db_comment="attempts before the delivery was requested again, which do not count",
+                db_default=0,
+            ),
         ),
         AlterField(
             model_name="endpointloss",

@@ -5,7 +5,7 @@ write these columns, so this is the second half.
 from pathlib import Path
 
 from django.db import migrations
-from django.db.migrations import DeleteModel, RemoveField, RunSQL
+from django.db.migrations import DeleteModel, RunSQL
 
 FUNCTIONS = Path(__file__).parent.parent / "sql" / "functions"
 
@@ -14,10 +14,9 @@ class Migration(migrations.Migration):
     release = "0.1"
     half = "post"
 
-    dependencies = [("delivery", "0002_retries")]
+    dependencies = [("delivery", "0005_retries")]
 
     operations = [
-        RemoveField(model_name="delivery", name="uncounted_attempts"),
         DeleteModel(name="Backoff"),
         RunSQL(
             "DROP FUNCTION is_due"

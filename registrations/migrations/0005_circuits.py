@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("eventlog", "0001_initial"),
-        ("registrations", "0003_endpoint_tokens"),
+        ("registrations", "0004_endpoint_handshake"),
     ]
 
     operations = [
@@ -177,6 +177,8 @@ class Migration(migrations.Migration):
         AlterField(
             model_name="endpoint",
             name="reason",
-            field=TextField(db_comment="why it is disabled: request, gone, failing", null=True),
+            field=TextField(
+                db_comment="why it is disabled: request, gone, failing, unverified", null=True
+            ),
         ),
     ]
