@@ -4,10 +4,15 @@ from typing import Any
 
 from delivery.errors import DeliveryInProgress, DeliveryState, UnknownDelivery
 from delivery.models import Delivery
-from delivery.recovery import dead_letters, services
+from delivery.recovery import dead_letters, examples, services
 from delivery.recovery.actions import DISCARD, SKIP
+from delivery.recovery.examples import ExampleRequest
 from delivery.recovery.filtersets import DeadLetterFilters
-from delivery.recovery.serializers import DeadLetterGroupSerializer, ResendSerializer
+from delivery.recovery.serializers import (
+    DeadLetterGroupSerializer,
+    ExampleRequestSerializer,
+    ResendSerializer,
+)
 from delivery.recovery.services import ResendOptions
 from delivery.selectors import KEY_FIELDS
 from delivery.serializers import DeliverySerializer
@@ -15,8 +20,11 @@ from eventhub.api.pagination import PreparedPage, read_page, values_of
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
-from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable, StreamDeleting
+from eventhub.types.errors import TypeViolation
 from registrations.errors import UnknownEndpoint
+from registrations.models import Endpoint
+from registrations.resource import OwnedView
 
 _REFUSALS = (DeliveryInProgress, DeliveryState)
 
@@ -74,6 +82,26 @@ class DeliveryDiscard(_DeliveryAction):
     )
     def perform_create(self, body: dict[str, Any]) -> Delivery:
         return services.discard(actor=self.actor, key=self.key, action=DISCARD)
+
+
+class EndpointExamples(OwnedView):
+    """Examples that are sent to an endpoint."""
+
+    unknown = UnknownEndpoint
+    lookup_url_kwarg = "endpoint"
+    queryset = Endpoint.objects.select_related("client")
+    serializer_class = DeliverySerializer
+
+    @operation(
+        "Send an example of a type to an endpoint; the delivery shows the result",
+        *(TypeViolation, StreamDeleting, errors.Conflict),
+        body=ExampleRequestSerializer,
+        status=202,
+    )
+    def perform_create(self, body: dict[str, Any]) -> Delivery:
+        return examples.send_example(
+            actor=self.actor, endpoint=self.get_object(), request=ExampleRequest(**body)
+        )
 
 
 class DeadLetters(ResourceView):

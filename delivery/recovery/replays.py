@@ -155,7 +155,7 @@ def preview_replay(
     async def previewed(connection: Connection) -> Preview:
         return await preview(connection, archive, SystemClock(), asked)
 
-    return _in_loop(previewed)
+    return in_loop(previewed)
 
 
 def change_replay(*, actor: Actor, id: int, action: RunAction) -> ReplayRun:
@@ -265,7 +265,7 @@ def _ranges(
             ranges.append(StreamRange(stream.id, stream.name, *begins.cursor, last))
         return ranges
 
-    return tuple(_in_loop(resolved))
+    return tuple(in_loop(resolved))
 
 
 def _names_of(stream_ids: Sequence[int]) -> list[str]:
@@ -344,7 +344,7 @@ def _whose(actor: Actor) -> Q:
     return Q(zone_id=actor.zone_id, **own)
 
 
-def _in_loop(work: Callable[[Connection], Coroutine[Any, Any, Result]]) -> Result:
+def in_loop(work: Callable[[Connection], Coroutine[Any, Any, Result]]) -> Result:
     """Run work on an asynchronous connection. Raises DatabaseUnavailable."""
 
     async def connected() -> Result:
