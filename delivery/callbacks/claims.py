@@ -16,7 +16,7 @@ from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
 from eventhub.postgresql.rows import fetch_all, fetch_value
-from registrations.endpoints.statements import Format, Signature
+from registrations.endpoints.statements import Format, Handshake, Signature
 from registrations.filters.report import ReportTemplate, stored_report
 
 SQL = queries.load("delivery/sql/callbacks.sql")
@@ -39,6 +39,7 @@ class CallbackEndpoint(NamedTuple):
     client_id: int
     zone: str
     format: Format
+    handshake: Handshake = "none"
 
 
 class FailureState(NamedTuple):

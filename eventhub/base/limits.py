@@ -373,6 +373,7 @@ CALLBACK_HEADERS_COUNT_MAX = 100  # of a response
 CALLBACK_ANSWER_BYTES_READ_MAX = 16 * 1024  # of a response's body; the rest is not read
 CALLBACK_ANSWER_CHARS_STORED_MAX = 1_024  # of a response's headers, and of its body, in an attempt
 CALLBACK_KEEP_ALIVE_S = 20.0  # shorter than servers usually keep an idle connection
+CALLBACK_ADDRESSES_MAX = 16  # of a name that are tried in one attempt; receivers have a few
 CALLBACK_DNS_S_MAX = 10  # a resolved address is reused for this long
 # DNS look-ups at a time: as many as unproven endpoints may hold, so that dead names delay nobody
 CALLBACK_DNS_THREADS_MAX = 384
@@ -442,6 +443,16 @@ CONSUMER_STEADY_S = 10.0  # without a fault, after which the next pause is short
 CALLBACK_LANE_IDLE_S = 3_600.0  # without a holder, after which a lane is forgotten
 CALLBACK_ARCHIVE_S_MAX = 2.0  # to read archived events for one claim; the rest is retried
 CALLBACK_HEADER_REGISTRATIONS_MAX = 100  # beyond it a CloudEvent does not name those that matched
+
+# --- verifications of endpoints ---
+VERIFICATIONS_MAX = 16  # requests under way in one worker
+VERIFICATIONS_PER_CLIENT_MAX = 4  # of these of one client, in all workers
+VERIFICATION_CLAIM_S = 30.0  # longer than a request and the write of its result
+VERIFICATION_INTERVAL_S = 5  # between two requests of one endpoint, at least
+VERIFICATION_SCAN_S = 30.0  # between searches for requests, whose notifications may be lost
+# requests per minute that the hub asks a receiver to allow; more than it posts to one endpoint
+VERIFICATION_RATE_REQUESTED = 600_000
+VERIFICATION_RATE_MAX = 1_000_000_000  # an answer that allows more sets no bound
 
 # --- backlogs ---
 # of one endpoint: three hours at 100 a second; some 300 MB of rows

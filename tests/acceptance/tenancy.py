@@ -176,6 +176,7 @@ WRITES = (
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<registration>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("POST /v1/endpoints/{endpoint}/verify", "/v1/endpoints/<endpoint>/verify", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}/secrets/{secret}",
         "/v1/endpoints/<endpoint>/secrets/<secret>", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
