@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from rest_framework.request import Request
+from rest_framework.response import Response
+
 from delivery.errors import DeliveryInProgress, DeliveryState, UnknownDelivery
 from delivery.models import Delivery
 from delivery.recovery import dead_letters, examples, services
@@ -91,6 +94,12 @@ class EndpointExamples(OwnedView):
     lookup_url_kwarg = "endpoint"
     queryset = Endpoint.objects.select_related("client")
     serializer_class = DeliverySerializer
+    endpoint: Endpoint
+
+    def create(self, request: Request, **kwargs: Any) -> Response:
+        """Send an example; an unknown endpoint is refused before the body is read."""
+        self.endpoint = self.get_object()
+        return super().create(request, **kwargs)
 
     @operation(
         "Send an example of a type to an endpoint; the delivery shows the result",
@@ -100,7 +109,7 @@ class EndpointExamples(OwnedView):
     )
     def perform_create(self, body: dict[str, Any]) -> Delivery:
         return examples.send_example(
-            actor=self.actor, endpoint=self.get_object(), request=ExampleRequest(**body)
+            actor=self.actor, endpoint=self.endpoint, request=ExampleRequest(**body)
         )
 
 

@@ -184,9 +184,13 @@ def change_replay(*, actor: Actor, id: int, action: RunAction) -> ReplayRun:
 
 
 def _plan(actor: Actor, endpoint_id: int, request: LogRequest | FailedRequest) -> _Planned:
-    endpoint = _endpoint(actor, endpoint_id)
     if isinstance(request, FailedRequest):
-        return _Planned(endpoint, _failed(actor, request), None)
+        return _Planned(_endpoint(actor, endpoint_id), _failed(actor, request), None)
+    if request.registration is None and request.version is not None:
+        raise MissingField("Name the `registration` of the version.", field="registration")
+    if request.registration is not None and request.filter is not None:
+        raise InvalidField("Give a filter or a `registration`, not both.", field="registration")
+    endpoint = _endpoint(actor, endpoint_id)
     version = _version(actor, endpoint, request)
     ranges = _ranges(actor, request, version)
     if version is None:
@@ -213,11 +217,7 @@ def _endpoint(actor: Actor, endpoint_id: int) -> Endpoint:
 def _version(actor: Actor, endpoint: Endpoint, request: LogRequest) -> RegistrationVersion | None:
     """Return the version of a registration that is requested; also of one that has ended."""
     if request.registration is None:
-        if request.version is not None:
-            raise MissingField("Name the `registration` of the version.", field="registration")
         return None
-    if request.filter is not None:
-        raise InvalidField("Give a filter or a `registration`, not both.", field="registration")
     owned = Registration.objects.filter(_whose(actor), pk=request.registration)
     found = owned.filter(client_id=endpoint.client_id).first()
     if found is None:
