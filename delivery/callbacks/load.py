@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from delivery.callbacks import claims
+from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.body import (
     Body,
     EventCache,
@@ -74,7 +75,7 @@ class Loader:
             return cached[1]
         if len(self._targets) >= limits.CALLBACK_NAMES_CACHED_MAX:
             self._targets.clear()
-        target = _target(self._secret_key, endpoint)
+        target = _target(self._secret_key, endpoint)._replace(batch=_batch_size(endpoint))
         self._targets[endpoint.id] = (endpoint, target)
         return target
 
@@ -106,7 +107,7 @@ class Loader:
         self, claimed: Claimed, endpoints: Mapping[int, CallbackEndpoint]
     ) -> Body | None:
         """Return the body if nothing has to be read for it."""
-        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].format
+        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].body_format
         if claimed.gap_first is not None:
             resume: dict[str, str | int] = {
                 "segment": segment.segment,
@@ -128,7 +129,7 @@ class Loader:
         endpoints: Mapping[int, CallbackEndpoint],
         events: Mapping[_Key, _EventBytes | GapNotice],
     ) -> Body | None:
-        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].format
+        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].body_format
         found = events.get(_key(claimed))
         if found is None:
             return None
@@ -235,6 +236,13 @@ def _target(secret_key: str, endpoint: CallbackEndpoint) -> CallbackTarget:
         return target_of(endpoint.url, secret, endpoint.zone)
     except (Unsealable, ValueError) as error:
         return CallbackTarget(endpoint.url, None, "", "", b"", str(error))
+
+
+def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:
+    events_max, bytes_max = endpoint.batch_events_max, endpoint.batch_bytes_max
+    if events_max is None or bytes_max is None:
+        return None
+    return BatchSize(events_max, bytes_max, endpoint.format != "native")
 
 
 def _key(claimed: Claimed) -> _Key:

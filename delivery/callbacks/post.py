@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from yarl import URL
 
+from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.body import RequestContent
 from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedResponse
 from delivery.callbacks.guard import AddressRefused, Origin
@@ -25,7 +26,8 @@ USER_AGENT = "EventHub"
 
 class CallbackTarget(NamedTuple):
     """An endpoint as it is called. `secret` is the raw signing key. Without an `origin`, `fault`
-    says why the endpoint cannot be called. `head` starts every request.
+    says why the endpoint cannot be called. `head` starts every request. `batch`: None unless events
+    are posted in batches.
     """
 
     url: str
@@ -34,13 +36,15 @@ class CallbackTarget(NamedTuple):
     head: str
     secret: bytes
     fault: str = ""
+    batch: BatchSize | None = None
 
 
 class PostResult(NamedTuple):
-    """The outcome of an attempt, and the record that is stored of it."""
+    """The outcome of an attempt, the record that is stored of it, and the body of the answer."""
 
     outcome: AttemptOutcome
     attempt: AttemptRecord
+    answer: bytes = b""
 
 
 def target_of(text: str, secret: bytes, zone: str) -> CallbackTarget:
@@ -75,9 +79,11 @@ async def post(
     signature = sign(target.secret, message, timestamp_s, body)
     head = f"{target.head}{own}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
+    answer = b""
     try:
-        response = await client.post(target.origin, request)
+        response = await client.post(target.origin, request, content.answer_bytes_max)
         outcome, response_text = _outcome_of(response), _response_text(response)
+        answer = response.body
     except Exception as error:
         outcome, response_text = AttemptOutcome(_outcome_of_error(error)), _error_text(error)
     ended_s = time.monotonic()
@@ -92,6 +98,7 @@ async def post(
             f"POST {target.path}\n{own}".replace("\r", "").rstrip(),
             response_text,
         ),
+        answer,
     )
 
 
@@ -116,7 +123,8 @@ def _response_text(response: CallbackResponse) -> str:
     lines += [f"{name}: {value}" for name, value in response.headers]
     text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
     if response.body:
-        text += "\n\n" + response.body.decode("utf-8", "replace")
+        body = response.body[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
+        text += "\n\n" + body.decode("utf-8", "replace")
     return _storable(text)
 
 

@@ -383,6 +383,14 @@ CALLBACK_SPARED_ALONE_S = 2 * 3_600.0
 CALLBACK_SPARED_S = 3 * 24 * 3_600.0  # and if they were of several: an outage over a weekend
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
+# --- batches of an endpoint ---
+BATCH_EVENTS_MIN, BATCH_EVENTS_MAX = 2, 1_000  # in one request
+BATCH_BYTES_MIN, BATCH_BYTES_MAX = 1_024, 4 * 1024 * 1024  # of its body; one event may exceed it
+BATCH_BYTES_DEFAULT = 1024 * 1024
+BATCH_LINGER_MS_MAX = 60_000
+# of the answer to a batch, which may have a result for each event: some 100 bytes each
+BATCH_ANSWER_BYTES_MAX = 256 * 1024
+BATCH_DELIVERIES_CLAIMED_MAX = 4_096  # in one claim, of all endpoints with batches
 CALLBACK_SCAN_INTERVAL_S = 1.0  # between searches for due deliveries while some are pending ...
 CALLBACK_REST_INTERVAL_S = 60.0  # ... and when none was pending for CALLBACK_REST_AFTER_S
 CALLBACK_REST_AFTER_S = 10.0  # a burst that pauses is still searched for every second

@@ -11,6 +11,7 @@ from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelS
 from eventhub.base import errors, limits
 from registrations.endpoints import secrets, services
 from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints.delivery_fields import BATCH_COLUMNS, BatchSerializer, OrderKeyField
 from registrations.endpoints.health import HealthState
 from registrations.errors import EndpointInUse, RefusedAddress, UnknownEndpoint
 from registrations.models import Endpoint, EndpointHealth
@@ -41,10 +42,14 @@ class SecretField(TextField):
 
 class EndpointChangeSerializer(ModelSerializer):
     url = UrlField(help_text="An http or https URL that does not lead to a private address.")
+    order_by = OrderKeyField(required=False)
+    batch = BatchSerializer(required=False, allow_null=True, source="*")
 
     class Meta:
         model = Endpoint
-        fields: tuple[str, ...] = ("url", "description", "ordered", "format", "enabled")
+        fields: tuple[str, ...] = (
+            *("url", "description", "ordered", "order_by", "format", "batch", "enabled"),
+        )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
             "format": _FORMAT,
@@ -61,7 +66,9 @@ class NewEndpointSerializer(EndpointChangeSerializer):
     )
 
     class Meta(EndpointChangeSerializer.Meta):
-        fields = ("url", "description", "ordered", "format", "client", "secret")
+        fields = (
+            *("url", "description", "ordered", "order_by", "format", "batch", "client", "secret"),
+        )
 
 
 class EndpointHealthSerializer(AnswerSerializer):
@@ -91,13 +98,14 @@ class EndpointHealthSerializer(AnswerSerializer):
 
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
+    batch = BatchSerializer(allow_null=True, source="*")
     health = EndpointHealthSerializer(source="*")
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("id", "client", "url", "description", "ordered", "format", "enabled", "reason"),
-            *("health", "created_at", "changed_at", "changed"),
+            *("id", "client", "url", "description", "ordered", "order_by", "format", "batch"),
+            *("enabled", "reason", "health", "created_at", "changed_at", "changed"),
         )
         extra_kwargs = {"format": _FORMAT}  # noqa: RUF012 (DRF's own form)
 
@@ -122,7 +130,8 @@ class Endpoints(OwnedView):
     queryset = services.ENDPOINTS
     serializer_class = EndpointSerializer
     listed = (
-        *("pk", "id", "client_name", "url", "description", "ordered", "format", "enabled"),
+        *("pk", "id", "client_name", "url", "description", "ordered", "order_by", "format"),
+        *(*BATCH_COLUMNS, "enabled"),
         *("reason", "created_at", "changed_at", *services.HEALTH),
     )
 

@@ -39,7 +39,11 @@ class NewEndpoint(NamedTuple):
     url: str
     description: str = ""
     ordered: bool = False
+    order_by: str = ""
     format: Format = "native"
+    batch_events_max: int | None = None
+    batch_bytes_max: int = limits.BATCH_BYTES_DEFAULT
+    batch_linger_ms: int = 0
     secret: bytes | None = None
 
 
@@ -60,7 +64,7 @@ def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpo
         endpoint = add_endpoint(actor=actor, owner=owner, fields=fields)
         found = ENDPOINTS.get(pk=endpoint.pk)
         found.secret_text = endpoint.secret_text
-        _announce(actor, "created", found, "ordered")
+        _announce(actor, "created", found, "ordered", "order_by")
     return found
 
 
@@ -108,7 +112,9 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
         EndpointHealth.objects.filter(endpoint=endpoint).delete()
     Endpoint.objects.filter(pk=endpoint.pk).update(**changes, changed_at=TransactionNow())
     changed = ENDPOINTS.get(pk=endpoint.pk)
-    _announce(actor, "changed", changed, "ordered", "format", "enabled", "reason")
+    _announce(
+        actor, "changed", changed, "ordered", "order_by", "format", "enabled", "reason"
+    )
     return changed
 
 
