@@ -10,7 +10,10 @@ NOTHING: frozenset[int] = frozenset()
 
 
 def endpoints(ids: range, client: int = 1) -> dict[int, CallbackEndpoint]:
-    return {each: CallbackEndpoint(each, "http://x/", b"", client, "z", "native") for each in ids}
+    return {
+        each: CallbackEndpoint(each, "http://x/", b"", client, "z", "native", None, None)
+        for each in ids
+    }
 
 
 def test_each_endpoint_is_granted_across_pages() -> None:
