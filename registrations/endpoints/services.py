@@ -112,9 +112,7 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
         EndpointHealth.objects.filter(endpoint=endpoint).delete()
     Endpoint.objects.filter(pk=endpoint.pk).update(**changes, changed_at=TransactionNow())
     changed = ENDPOINTS.get(pk=endpoint.pk)
-    _announce(
-        actor, "changed", changed, "ordered", "order_by", "format", "enabled", "reason"
-    )
+    _announce(actor, "changed", changed, "ordered", "order_by", "format", "enabled", "reason")
     return changed
 
 

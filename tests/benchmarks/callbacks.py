@@ -141,8 +141,8 @@ def _timed(world: World, receivers: Sink, expected: int, log: Path, drain: Drain
 
 
 def _crowded(world: World, pace: Pace, *, dead: float) -> Measure:
-    """Measure deliveries to the healthy endpoints while a million is due to a thousand endpoints, of
-    which a share refuses connections.
+    """Measure deliveries to the healthy endpoints while a million is due to a thousand endpoints,
+    of which a share refuses connections.
     """
 
     def measure() -> Reading:

@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 import pytest
-
 from eventhub_client.callbacks import verify
+
+from registrations.endpoints.secrets import secret_text
 from tests.integration.callbacks_world import (
     OK,
     SECRET,
@@ -18,7 +19,6 @@ from tests.integration.callbacks_world import (
     receiver,
     until,
 )
-from registrations.endpoints.secrets import secret_text
 
 A, B = -1, -2  # lanes
 
@@ -113,7 +113,7 @@ async def test_a_failed_request_is_repeated_in_smaller_batches_until_the_poison_
             await until(lambda: world.count("delivered") == 7)
             await until(lambda: any(numbers(each) == [5] for each in sink.posted))
     assert world.states(endpoint)[4] == "pending"
-    assert [len(ids(each)) for each in sink.posted][0] == 8
+    assert len(ids(sink.posted[0])) == 8
 
 
 async def test_an_ordered_lane_is_posted_in_runs_and_repeats_from_the_failed_event(

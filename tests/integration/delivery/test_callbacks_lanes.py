@@ -87,7 +87,7 @@ async def test_only_due_lanes_are_taken_those_that_wait_longest_first(
 async def test_a_delivery_that_is_written_while_its_lane_is_held_or_left_is_not_forgotten(
     world: CallbacksWorld, connection: Connection
 ) -> None:
-    """The writer and the worker that leaves the lane lock its row, so one of them sees the other."""
+    """The writer and the worker that leaves the lane lock its row, so one sees the other."""
     endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True, order_by="@key")
     sent = world.events(3)
     one, two, three = (sent._replace(sequences=[each]) for each in sent.sequences)
@@ -109,9 +109,7 @@ async def test_a_delivery_that_is_written_while_its_lane_is_held_or_left_is_not_
         values = (three.partition_id, endpoint, three.segment_id, 3, three.stream_id, A)
         writer.execute(insert, values)
         writer.execute(mark, (endpoint,))
-        leaving = asyncio.create_task(
-            claims.leave_lanes(connection, [(held.lane, held.token)])
-        )
+        leaving = asyncio.create_task(claims.leave_lanes(connection, [(held.lane, held.token)]))
         await until(lambda: waits(world), 20)
     assert await leaving == 1  # its snapshot is older than the delivery
     [[held]] = await claims.claim_lanes(connection, {endpoint: ONE_EACH})

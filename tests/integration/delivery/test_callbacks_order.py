@@ -60,9 +60,7 @@ async def test_each_key_arrives_in_order_whatever_fails_and_whoever_is_killed(
         return OK
 
     async with receiver(flaky) as sink:
-        endpoint = world.endpoint(
-            sink.url, ordered=True, order_by="@key", batch_events_max=batch
-        )
+        endpoint = world.endpoint(sink.url, ordered=True, order_by="@key", batch_events_max=batch)
         sent = world.events(EVENTS)
         lanes = [-1 - random.randrange(KEYS) for _ in sent.sequences]
         part = EVENTS // ROUNDS

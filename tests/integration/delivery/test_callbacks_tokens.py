@@ -90,7 +90,9 @@ async def test_a_lane_freed_late_stays_with_its_new_holder(
     world.deliver(sent, endpoint)
     lane, requested = LaneKey(endpoint, sent.stream_id), {endpoint: LaneCounts(1, 32, 32)}
     [[late, _]] = await claims.claim_lanes(connection, requested)
-    world.sql("UPDATE lanes SET expires_at = now(), due_at = now() WHERE endpoint_id = %s", endpoint)
+    world.sql(
+        "UPDATE lanes SET expires_at = now(), due_at = now() WHERE endpoint_id = %s", endpoint
+    )
     world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
     [[holder, _]] = await claims.claim_lanes(connection, requested)
     await claims.leave_lanes(connection, [(lane, late.token)])

@@ -46,9 +46,7 @@ def test_a_delivery_has_the_lane_of_its_key_at_once_after_a_change(
     order_by(world, by_key, "")
     world.emit(stream_id, "a", key="x")
     eventually(lambda: len(lanes(world, stream_id, by_key)) == 8, "written")
-    found = [
-        lane_number(stream_id, Event("d", "a", {"n": n}), order_path("n")) for n in (0, 1, 2)
-    ]
+    found = [lane_number(stream_id, Event("d", "a", {"n": n}), order_path("n")) for n in (0, 1, 2)]
     keyed = lane_number(stream_id, Event("d", "a", {}, key="x"), order_path("@key"))
     assert lanes(world, stream_id, by_key) == [*found, *found, keyed, None]
     assert lanes(world, stream_id, by_stream) == [None] * 8
