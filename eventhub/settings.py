@@ -15,6 +15,7 @@ ENV = require_env()
 
 DEBUG = ENV.debug
 SECRET_KEY = ENV.secret_key or "unset: manage.py up generates one, see docs/settings.md"
+SECRET_KEY_FALLBACKS = list(ENV.secret_key_fallbacks)
 ALLOWED_HOSTS = list(ENV.allowed_hosts)
 ROOT_URLCONF = "eventhub.urls"
 ASGI_APPLICATION = "eventhub.asgi.application"

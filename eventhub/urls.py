@@ -7,11 +7,12 @@ from django.contrib import admin
 from django.urls import include, path
 
 from eventhub.api import back_office
-from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE, ONE, PUT
+from eventhub.api.resource import CHANGE_AND_DELETE, DELETE, LIST, LIST_AND_CREATE, ONE, PUT
 from eventhub.streams import api as streams_api
 from eventhub.web import console, openapi
 from registrations import api as registrations_api
 from registrations.endpoints.api import Endpoints
+from registrations.endpoints.secrets_api import EndpointSecrets
 from registrations.groups.api import RegistrationGroups
 from registrations.match_index.builds import api as index_api
 
@@ -33,6 +34,8 @@ urlpatterns = [
     path("v1/registration-groups/<str:group>", RegistrationGroups.as_view(CHANGE_AND_DELETE)),
     path("v1/endpoints", Endpoints.as_view(LIST_AND_CREATE)),
     path("v1/endpoints/<str:endpoint>", Endpoints.as_view(CHANGE_AND_DELETE)),
+    path("v1/endpoints/<str:endpoint>/secrets", EndpointSecrets.as_view(LIST_AND_CREATE)),
+    path("v1/endpoints/<str:endpoint>/secrets/<str:secret>", EndpointSecrets.as_view(DELETE)),
     path("v1/", include("delivery.urls")),
     path("v1/jobs", include("sparkjobs.runs.urls")),
     path("v1/", include("eventhub.accounts.urls")),

@@ -7,6 +7,8 @@ from registrations.models import (
     Barrier,
     Endpoint,
     EndpointHealth,
+    EndpointSecret,
+    EndpointToken,
     IndexBuild,
     PurgedVersion,
     Registration,
@@ -31,6 +33,21 @@ class EndpointAdmin(ReadOnly):
     list_filter = ("enabled", "ordered", "format", ("deleted_at", admin.EmptyFieldListFilter))
     list_select_related = ("client",)
     search_fields = ("url", "description", "client__name")
+
+
+@admin.register(EndpointSecret)
+class EndpointSecretAdmin(ReadOnly):
+    hidden = frozenset({"sealed"})
+    list_display = ("id", "endpoint", "kind", "public", "created_at", "expires_at")
+    list_filter = ("kind", ("expires_at", admin.EmptyFieldListFilter))
+    list_select_related = ("endpoint",)
+
+
+@admin.register(EndpointToken)
+class EndpointTokenAdmin(ReadOnly):
+    hidden = frozenset({"sealed"})
+    list_display = ("endpoint", "obtained_at", "expires_at", "claimed_until", "error")
+    list_select_related = ("endpoint",)
 
 
 @admin.register(EndpointHealth)

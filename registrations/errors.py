@@ -24,6 +24,30 @@ class UnknownEndpoint(NotFound):
     """This client has no such endpoint, or it was deleted; list them with GET /v1/endpoints."""
 
 
+class UnknownSecret(NotFound):
+    """The endpoint has no such secret, or it has expired; list them with GET
+    /v1/endpoints/{endpoint}/secrets.
+    """
+
+
+class SecretInUse(Conflict):
+    """This is the current secret, which signs the callbacks; create a new one with `overlap_s` 0,
+    which revokes it.
+    """
+
+
+class CredentialsBound(Conflict):
+    """The endpoint's headers, authentication and certificates are meant for the host of its present
+    URL; give them together with the new URL, or null to remove them.
+    """
+
+
+class CredentialsUnreadable(Conflict):
+    """The stored headers cannot be decrypted, because they were encrypted under another
+    EVENTHUB_SECRET_KEY; remove them with `"headers": null` and set them again.
+    """
+
+
 class EndpointInUse(Conflict):
     """Registrations name the endpoint; end them or give them another endpoint first."""
 

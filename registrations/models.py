@@ -66,13 +66,18 @@ class Endpoint(models.Model):
         CLOUDEVENTS_STRUCTURED = "cloudevents_structured"
         CLOUDEVENTS_BINARY = "cloudevents_binary"
 
+    class Signature(models.TextChoices):
+        V1 = "v1"
+        V1A = "v1a"
+        BOTH = "both"
+
     id = models.BigAutoField(primary_key=True)
     zone = ForeignKey(Zone, models.DO_NOTHING, db_index=False)
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
     url = TextField()
     description = TextField(db_default="")
     secret = BinaryField(
-        db_comment="signs callbacks; encrypted under a key derived from the hub's secret key"
+        db_comment="the current secret in endpoint_secrets, for processes of release 0.1 or older"
     )
     ordered = BooleanField(
         db_default=False,
@@ -93,6 +98,11 @@ class Endpoint(models.Model):
     )
     format = TextField(
         choices=Format, db_default=Format.NATIVE, db_comment="format of the callbacks' bodies"
+    )
+    signature = TextField(
+        choices=Signature,
+        db_default=Signature.V1,
+        db_comment="signatures of the callbacks: v1 (HMAC-SHA256), v1a (Ed25519) or both",
     )
     enabled = BooleanField(db_default=True)
     reason = TextField(null=True, db_comment="why it is disabled: request, gone")
@@ -119,6 +129,88 @@ class Endpoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pk}"
+
+
+class EndpointSecret(models.Model):
+    """A secret of an endpoint, encrypted under a key derived from the hub's secret key. Of each
+    kind one is current; the ones before it expire.
+    """
+
+    class Kind(models.TextChoices):
+        V1 = "v1"
+        V1A = "v1a"
+        HEADERS = "headers"
+        AUTHENTICATION = "authentication"
+        TLS = "tls"
+
+    id = models.BigAutoField(primary_key=True)
+    endpoint = ForeignKey(Endpoint, models.DO_NOTHING, db_index=False, related_name="secrets")
+    kind = TextField(
+        choices=Kind, db_comment="what it is for: signatures v1 or v1a, or a kind of credentials"
+    )
+    sealed = BinaryField(db_comment="encrypted under a key derived from the hub's secret key")
+    public = TextField(
+        null=True, db_comment="what may be shown: the public key of v1a, or JSON about credentials"
+    )
+    created_at = DateTimeField(db_default=TransactionNow())
+    expires_at = DateTimeField(null=True, db_comment="null: it is the current one of its kind")
+
+    class Meta:
+        db_table = "endpoint_secrets"
+        db_table_comment = "secrets of endpoints"
+        constraints = (
+            CheckConstraint(
+                condition=Q(kind__in=["v1", "v1a", "headers", "authentication", "tls"]),
+                name="endpoint_secrets_kind",
+            ),
+            UniqueConstraint(
+                fields=["endpoint", "kind"],
+                condition=Q(expires_at__isnull=True),
+                name="endpoint_secrets_current",
+            ),
+        )
+        indexes = (
+            Index(fields=["endpoint"], name="endpoint_secrets_by_endpoint"),
+            Index(
+                fields=["expires_at"],
+                condition=Q(expires_at__isnull=False),
+                name="endpoint_secrets_by_expiry",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.endpoint_id}"
+
+
+class EndpointToken(models.Model):
+    """The access token of an endpoint that authenticates with OAuth 2.0, shared by all workers. One
+    of them claims the row to request the next token.
+    """
+
+    endpoint = OneToOneField(
+        Endpoint, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="token"
+    )
+    secret = Reference(
+        EndpointSecret, related_name="+", db_comment="the authentication that it was requested with"
+    )
+    sealed = BinaryField(
+        null=True, db_comment="encrypted under a key derived from the hub's secret key"
+    )
+    obtained_at = DateTimeField(null=True)
+    expires_at = DateTimeField(null=True)
+    claim = UUIDField(null=True, db_comment="of the worker that requests the next token")
+    claimed_until = DateTimeField(
+        null=True,
+        db_comment="until then no other worker requests one: during a request and after a failure",
+    )
+    error = TextField(null=True, db_comment="why the last request for a token failed")
+
+    class Meta:
+        db_table = "endpoint_tokens"
+        db_table_comment = "access tokens of endpoints (OAuth 2.0)"
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}"
 
 
 class EndpointHealth(models.Model):

@@ -1,5 +1,5 @@
-"""Deletes ended versions of registrations that nothing can read any more, and barriers without
-references. SQL module.
+"""Deletes ended versions of registrations that nothing can read any more, barriers without
+references, and expired secrets of endpoints. SQL module.
 
 Readers of an ended version are those that match an event within its bounds (forwarders, listeners
 that resume, explanations, audits of the log and of the archive), gap notices, deliveries with a
@@ -76,6 +76,7 @@ class VersionPurge:
         versions = barriers = 0
         try:
             with blocking(database_url, name="purge") as connection:
+                connection.execute(SQL["expired_secrets"])
                 epochs = list(_epochs(connection, data))
                 for count in self._versions(connection, epochs):
                     versions += count

@@ -26,9 +26,13 @@ class OwnedView(ResourceView):
     filterset_class = OwnedFilterSet
 
     def get_queryset(self) -> QuerySet:
+        return self.visible(super().get_queryset())
+
+    def visible(self, queryset: QuerySet) -> QuerySet:
+        """Return the live rows of the queryset that exist for the actor."""
         client_id = scope(actor=self.actor)
         of_client = {} if client_id is None else {"client_id": client_id}
-        return super().get_queryset().filter(LIVE, zone_id=self.actor.zone_id, **of_client)
+        return queryset.filter(LIVE, zone_id=self.actor.zone_id, **of_client)
 
     def owner(self, body: dict[str, Any]) -> Owner:
         """Remove the `client` of a new resource from the body and return that client."""

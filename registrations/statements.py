@@ -190,6 +190,7 @@ def lock_endpoints(
 def delete_groups_and_endpoints(connection: Connection, client_id: int) -> int:
     """Delete those of a client whose registrations have ended; return the number of endpoints."""
     connection.execute(SQL["delete_groups"], (client_id,))
+    connection.execute(SQL["delete_secrets"], (client_id,))
     return connection.execute(SQL["delete_endpoints"], (client_id,)).rowcount
 
 

@@ -218,8 +218,8 @@ class Claiming:
     ) -> list[PreparedDelivery]:
         """Return the claimed deliveries ready to be posted. If this raises, the claims are lost."""
         contents = await self._loader.load(connection, claimed, endpoints)
-        targets = {each: self._loader.target(endpoints[each])
-                   for each in {claim.endpoint_id for claim in claimed}}  # fmt: skip
+        called = {claim.endpoint_id for claim in claimed}
+        targets = await self._loader.targets(connection, [endpoints[each] for each in called])
         return [
             PreparedDelivery(each, targets[each.endpoint_id], content, until_s)
             for each, content in zip(claimed, contents, strict=True)

@@ -17,7 +17,7 @@ from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
 from eventhub.postgresql.rows import fetch_all, fetch_value
-from registrations.endpoints.statements import Format
+from registrations.endpoints.statements import Format, Signature
 from registrations.filters.report import ReportTemplate, stored_report
 
 SQL = queries.load("delivery/sql/callbacks.sql")
@@ -33,13 +33,14 @@ class LaneKey(NamedTuple):
 
 
 class CallbackEndpoint(NamedTuple):
-    """The settings of an endpoint that posting needs. `secret` is encrypted. `batch_events_max`:
-    None unless events are posted in batches.
+    """The settings of an endpoint that posting needs. Its secrets are read when it has changed.
+    `batch_events_max`: None unless events are posted in batches.
     """
 
     id: int
     url: str
-    secret: bytes
+    changed_at_us: int
+    signature: Signature
     client_id: int
     zone: str
     format: Format

@@ -180,8 +180,11 @@ class HttpClient:
     number.
     """
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(
+        self, guard: Guard, answer_bytes_max: int = limits.CALLBACK_ANSWER_CHARS_STORED_MAX
+    ) -> None:
         self._guard = guard
+        self._answer_bytes_max = answer_bytes_max
         self._idle: dict[Origin, list[HttpConnection]] = {}
         self._swept_s = time.monotonic()
 
@@ -189,12 +192,13 @@ class HttpClient:
         self,
         origin: Origin,
         request: bytes,
-        answer_bytes_max: int = limits.CALLBACK_ANSWER_CHARS_STORED_MAX,
+        answer_bytes_max: int | None = None,
     ) -> CallbackResponse:
         """Send a request and return the response, with so much of its body. Raise OSError and
         UnicodeError as `Guard.connect` does, MalformedResponse, and TimeoutError when it takes too
         long in total.
         """
+        answer_bytes_max = answer_bytes_max or self._answer_bytes_max
         async with asyncio.timeout(limits.CALLBACK_TIMEOUT_S_MAX):
             reusable = self._take(origin)
             if reusable is not None:

@@ -24,6 +24,7 @@ from delivery.callbacks.load import Loader
 from delivery.callbacks.outbox import Disable, ResultOutbox
 from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.slots import CallbackSlots
+from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable
@@ -31,6 +32,7 @@ from eventhub.base.logs import LINE_CHARS_MAX, ThrottledLog, get_logger
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
 from registrations.endpoints.addresses import AllowedAddresses
+from registrations.endpoints.secrets import Keyring
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -45,7 +47,7 @@ class DispatcherSettings(NamedTuple):
 
     database_url: str
     direct_url: str
-    secret_key: str
+    keyring: Keyring
     addresses: AllowedAddresses
     disable: Disable
     archive: ReadsArchive | None = None
@@ -82,10 +84,23 @@ class CallbackDispatcher:
         slots = CallbackSlots(self._clock)
         heartbeat = WorkerHeartbeat(self._clock, self.wake, lambda: bool(self._posting.requests))
         outbox = ResultOutbox(settings.disable, failures, self._on_results_written, self.wake)
-        context = DispatcherContext(self._clock, Random(), slots, failures, heartbeat, outbox)  # noqa: S311 - spreads retries
+        self._tokens = TokenSource(
+            settings.database_url,
+            settings.keyring,
+            HttpClient(self._guard, limits.CALLBACK_ANSWER_BYTES_READ_MAX),
+        )
+        context = DispatcherContext(
+            self._clock,
+            Random(),  # noqa: S311 - spreads retries
+            slots,
+            failures,
+            heartbeat,
+            outbox,
+            self._tokens,
+        )
         self._slots, self._heartbeat, self._outbox = slots, heartbeat, outbox
         self._posting = Posting(context, self._client, self._on_slot_free, self._changed.set)
-        loader = Loader(settings.secret_key, self._clock, settings.archive)
+        loader = Loader(settings.keyring, self._clock, settings.archive)
         self._claiming = Claiming(context, loader, self._posting)
 
     def wake(self) -> None:
@@ -112,6 +127,7 @@ class CallbackDispatcher:
         await self._finish(scheduling, writing, beating)
         self._disconnect()  # ends a unit that waits for the database
         self._client.close()
+        self._tokens.close()
         self._guard.close()
 
     async def unit(self) -> int:

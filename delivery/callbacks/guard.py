@@ -31,6 +31,7 @@ class Origin(NamedTuple):
     port: int
     tls: bool
     zone: str  # of the endpoint: zones share no connection, since their rules differ
+    context: ssl.SSLContext | None = None  # of an endpoint with certificates of its own
 
 
 class AddressRefused(OSError):
@@ -68,7 +69,7 @@ class Guard:
         _, connected_protocol = await loop.create_connection(
             protocol,
             sock=connected,
-            ssl=self._tls if origin.tls else None,
+            ssl=(origin.context or self._tls) if origin.tls else None,
             server_hostname=origin.host if origin.tls else None,
         )
         return connected_protocol

@@ -1,12 +1,12 @@
 """The data needed to post a delivery in addition to its row: the event's body, the segment's UUID
-and the endpoint's key. Each is read or built once and cached. SQL module.
+and the endpoint's secrets. Each is read or built once and cached. SQL module.
 
 An event is read from its partition, or after it left that, from the log or the archive. An event
 that is no longer available becomes a gap notice.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from delivery.callbacks import claims
@@ -21,7 +21,8 @@ from delivery.callbacks.body import (
     gap_body,
 )
 from delivery.callbacks.claims import Annotation, CallbackEndpoint, Claimed
-from delivery.callbacks.post import CallbackTarget, target_of
+from delivery.callbacks.post import CallbackTarget
+from delivery.callbacks.targets import target_of_endpoint
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
@@ -30,7 +31,8 @@ from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.read import ReadLimits, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
 from eventhub.postgresql.connections import Connection
-from registrations.endpoints.secrets import Unsealable, unseal
+from registrations.endpoints.sealed import load_secrets
+from registrations.endpoints.secrets import Keyring
 from registrations.filters.report import ReportTemplate, merged_report
 
 log = get_logger(__name__)
@@ -56,8 +58,8 @@ class LoadedContent(NamedTuple):
 class Loader:
     """The caches of one dispatcher. Without an archive, archived events are unavailable."""
 
-    def __init__(self, secret_key: str, clock: Clock, archive: ReadsArchive | None = None) -> None:
-        self._secret_key = secret_key
+    def __init__(self, keyring: Keyring, clock: Clock, archive: ReadsArchive | None = None) -> None:
+        self._keyring = keyring
         self._archive = archive
         self._events = EventCache(
             limits.CALLBACK_EVENT_BYTES_CACHED_MAX,
@@ -68,16 +70,28 @@ class Loader:
         self._annotations: dict[int, Annotation] = {}  # by version; a version never changes
         self._targets: dict[int, tuple[CallbackEndpoint, CallbackTarget]] = {}
 
-    def target(self, endpoint: CallbackEndpoint) -> CallbackTarget:
-        """Return how to call the endpoint."""
-        cached = self._targets.get(endpoint.id)
-        if cached is not None and cached[0] == endpoint:
-            return cached[1]
-        if len(self._targets) >= limits.CALLBACK_NAMES_CACHED_MAX:
-            self._targets.clear()
-        target = _target(self._secret_key, endpoint)._replace(batch=_batch_size(endpoint))
-        self._targets[endpoint.id] = (endpoint, target)
-        return target
+    async def targets(
+        self, connection: Connection, endpoints: Iterable[CallbackEndpoint]
+    ) -> dict[int, CallbackTarget]:
+        """Return how to call the endpoints, by id. The secrets of those that have changed are read
+        and decrypted; they are at least as new as `changed_at_us`.
+        """
+        requested = {endpoint.id: endpoint for endpoint in endpoints}
+        missing = {
+            id: endpoint
+            for id, endpoint in requested.items()
+            if id not in self._targets or self._targets[id][0] != endpoint
+        }
+        if missing:
+            if len(self._targets) + len(missing) > limits.CALLBACK_NAMES_CACHED_MAX:
+                self._targets.clear()
+                missing = requested
+            found = await load_secrets(connection, missing)
+            for id, endpoint in missing.items():
+                target = target_of_endpoint(self._keyring, endpoint, found.get(id, ()))
+                target = target._replace(batch=_batch_size(endpoint))
+                self._targets[id] = (endpoint, target)
+        return {id: self._targets[id][1] for id in requested}
 
     async def load(
         self,
@@ -227,15 +241,6 @@ class Loader:
             self._segments.clear()
             missing = {each.segment_id for each in claimed}
         self._segments.update(await claims.load_segments(connection, missing))
-
-
-def _target(secret_key: str, endpoint: CallbackEndpoint) -> CallbackTarget:
-    """Return how to call an endpoint. One that cannot be called must not block the others."""
-    try:
-        secret = unseal(secret_key, endpoint.secret)
-        return target_of(endpoint.url, secret, endpoint.zone)
-    except (Unsealable, ValueError) as error:
-        return CallbackTarget(endpoint.url, None, "", "", b"", str(error))
 
 
 def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:

@@ -2,11 +2,10 @@
 time. Plain module.
 """
 
-import base64
-import hmac
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from yarl import URL
@@ -17,6 +16,8 @@ from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedRes
 from delivery.callbacks.guard import AddressRefused, Origin
 from delivery.callbacks.results import AttemptRecord
 from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
+from delivery.callbacks.signatures import Signer, sign
+from delivery.callbacks.token_request import TokenRequest
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
 
@@ -25,17 +26,21 @@ USER_AGENT = "EventHub"
 
 
 class CallbackTarget(NamedTuple):
-    """An endpoint as it is called. `secret` is the raw signing key. Without an `origin`, `fault`
-    says why the endpoint cannot be called. `head` starts every request. `batch`: None unless events
-    are posted in batches.
+    """An endpoint as it is called. Without an `origin`, `fault` says why the endpoint cannot be
+    called. `head` starts every request. `headers` are whole lines that are sent and not recorded;
+    `secrets` are texts that are removed from what is recorded of a response. `batch`: None unless
+    events are posted in batches.
     """
 
     url: str
     origin: Origin | None
     path: str
     head: str
-    secret: bytes
+    signers: Sequence[Signer]
     fault: str = ""
+    headers: str = ""
+    secrets: Sequence[str] = ()
+    oauth2: TokenRequest | None = None
     batch: BatchSize | None = None
 
 
@@ -47,7 +52,7 @@ class PostResult(NamedTuple):
     answer: bytes = b""
 
 
-def target_of(text: str, secret: bytes, zone: str) -> CallbackTarget:
+def target_of(text: str, signers: Sequence[Signer], zone: str) -> CallbackTarget:
     """Return how to call a URL for an endpoint of a zone. Raises ValueError."""
     url = URL(text)
     host, port = url.raw_host, url.port
@@ -60,7 +65,7 @@ def target_of(text: str, secret: bytes, zone: str) -> CallbackTarget:
         f"user-agent: {USER_AGENT}\r\naccept: */*\r\n"
     )
     origin = Origin(host, port, url.scheme == "https", zone)
-    return CallbackTarget(text, origin, url.raw_path_qs, head, secret)
+    return CallbackTarget(text, origin, url.raw_path_qs, head, signers)
 
 
 async def post(
@@ -76,8 +81,8 @@ async def post(
         f"{content.headers}content-length: {len(body)}\r\n"
         f"webhook-id: {message}\r\nwebhook-timestamp: {timestamp_s}\r\n"
     )
-    signature = sign(target.secret, message, timestamp_s, body)
-    head = f"{target.head}{own}webhook-signature: {signature}\r\n\r\n"
+    signature = sign(target.signers, message, timestamp_s, body)
+    head = f"{target.head}{own}{target.headers}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
     answer = b""
     try:
@@ -96,7 +101,7 @@ async def post(
             int((ended_s - started_s) * 1_000),
             target.url,
             f"POST {target.path}\n{own}".replace("\r", "").rstrip(),
-            response_text,
+            _without_secrets(response_text, target.secrets),
         ),
         answer,
     )
@@ -126,6 +131,14 @@ def _response_text(response: CallbackResponse) -> str:
         body = response.body[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
         text += "\n\n" + body.decode("utf-8", "replace")
     return _storable(text)
+
+
+def _without_secrets(text: str, secrets: Sequence[str]) -> str:
+    """Return what is recorded of a response that may repeat the request."""
+    for secret in secrets:
+        if len(secret) >= limits.CALLBACK_SECRET_CHARS_HIDDEN_MIN:
+            text = text.replace(secret, "(hidden)")
+    return text
 
 
 def _storable(text: str) -> str:
@@ -164,13 +177,3 @@ def message_id(segment: str, sequence: int, endpoint_id: int) -> str:
     `segment` is a UUID in any form.
     """
     return f"msg_{segment.replace('-', '')}_{sequence}_{endpoint_id}"
-
-
-def sign(secret: bytes, message: str, timestamp_s: int, body: bytes) -> str:
-    """Return the header `webhook-signature`: HMAC-SHA256 of `id.timestamp.body` in base64, as
-    `v1,…`.
-
-    `secret` is the key itself, without `whsec_` and base64.
-    """
-    signed = b"%b.%d.%b" % (message.encode(), timestamp_s, body)
-    return "v1," + base64.b64encode(hmac.digest(secret, signed, "sha256")).decode()

@@ -15,11 +15,11 @@ from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.outbox import ResultOutbox
-from delivery.callbacks.post import post
-from delivery.callbacks.prepared import PreparedDelivery
+from delivery.callbacks.prepared import PreparedDelivery, post_to
 from delivery.callbacks.results import AttemptRecord, DeliveryResult
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
+from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -36,6 +36,7 @@ class DispatcherContext(NamedTuple):
     failures: EndpointFailures
     heartbeat: WorkerHeartbeat
     outbox: ResultOutbox
+    tokens: TokenSource
 
 
 class Posting:
@@ -50,9 +51,8 @@ class Posting:
         on_slot_free: Callable[[], None],
         on_idle: Callable[[], None],
     ) -> None:
-        self._clock, self._random, self._slots, self._failures, self._heartbeat, self._outbox = (
-            context
-        )
+        self._clock, self._random, self._slots, self._failures, self._heartbeat = context[:5]
+        self._outbox, self._tokens = context.outbox, context.tokens
         self._client = client
         self._on_slot_free = on_slot_free
         self._on_idle = on_idle
@@ -159,7 +159,7 @@ class Posting:
             return self._expire(claimed)
         with self._request(claimed.endpoint_id) as request:
             try:
-                attempted, attempt, _ = await delivery.post_once(self._client)
+                attempted, attempt, _ = await delivery.post_once(self._client, self._tokens)
                 request.outcome = attempted.code
             except asyncio.CancelledError:
                 self._outbox.give_back(claimed)
@@ -212,7 +212,7 @@ class Posting:
                 for delivery in run.take(self._is_expired):
                     self._expire(delivery.claimed)
                 for delivery in run.take(PreparedDelivery.is_unreadable):
-                    posted = await delivery.post_once(self._client)
+                    posted = await delivery.post_once(self._client, self._tokens)
                     run.close(delivery, self._record(delivery.claimed, *posted[:2]))
                 batch = run.next(self._is_expired)
                 if batch and not await self._post_batch(batch, run):
@@ -230,9 +230,8 @@ class Posting:
         message = batch_id([event.message for event in batch])
         with self._request(run.endpoint_id) as request:
             try:
-                posted = await post(
-                    self._client, run.target, message, batch_content(batch, run.size)
-                )
+                content = batch_content(batch, run.size)
+                posted = await post_to(self._client, self._tokens, run.target, message, content)
                 posted, failures = read_answer(posted)
                 request.outcome = posted.outcome.code
             except asyncio.CancelledError:

@@ -1,12 +1,14 @@
-"""A claimed delivery with everything that posting it needs. Plain module."""
+"""A claimed delivery with everything that posting it needs. SQL module."""
 
 from typing import NamedTuple
 
-from delivery.callbacks.body import Body, BoundVariables
+from delivery.callbacks.body import Body, BoundVariables, RequestContent
 from delivery.callbacks.claims import Claimed
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
+from delivery.callbacks.post_with_token import post_with_token
+from delivery.callbacks.tokens import TokenSource
 from eventhub.eventlog.stored import Cursor
 
 
@@ -20,13 +22,13 @@ class PreparedDelivery(NamedTuple):
     content: LoadedContent
     until_s: float
 
-    async def post_once(self, client: HttpClient) -> PostResult:
+    async def post_once(self, client: HttpClient, tokens: TokenSource) -> PostResult:
         """Make one attempt and return how it ended."""
         body = self.content.body
         if body is None:
             return not_sent(self.target, "unreadable", "the event cannot be read at present")
         content = body.content(self.claimed.registrations, self._bound)
-        return await post(client, self.target, self.message, content)
+        return await post_to(client, tokens, self.target, self.message, content)
 
     @property
     def message(self) -> str:
@@ -48,3 +50,16 @@ class PreparedDelivery(NamedTuple):
         _, segment, variables = self.content
         cursor = Cursor(segment, self.claimed.sequence)
         return BoundVariables(variables, cursor) if variables else None
+
+
+async def post_to(
+    client: HttpClient,
+    tokens: TokenSource,
+    target: CallbackTarget,
+    message: str,
+    content: RequestContent,
+) -> PostResult:
+    """Send a request to an endpoint, with an access token if it needs one."""
+    if target.oauth2 is not None:
+        return await post_with_token(client, tokens, target, message, content)
+    return await post(client, target, message, content)

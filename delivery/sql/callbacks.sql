@@ -34,7 +34,8 @@ SELECT hop.endpoint_id AS id,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
        b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
        AS spares,
-       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.batch_events_max, e.batch_bytes_max,
+       e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
+       e.format, e.batch_events_max, e.batch_bytes_max,
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
        AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
@@ -67,7 +68,8 @@ SELECT hop.endpoint_id AS id,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
        b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
        AS spares,
-       e.url, e.secret, e.client_id, z.name AS zone, e.format, e.batch_events_max, e.batch_bytes_max,
+       e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
+       e.format, e.batch_events_max, e.batch_bytes_max,
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
        AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id

@@ -9,7 +9,7 @@ task.
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, LiteralString, NamedTuple, TypeVar
 
@@ -67,9 +67,11 @@ class _Lookup(NamedTuple):
 class Authorizer:
     """The authorizer of one process."""
 
-    def __init__(self, hub_log: Log, *, secret: str, clock: Clock) -> None:
+    def __init__(
+        self, hub_log: Log, *, secret: str, clock: Clock, former_secrets: Sequence[str] = ()
+    ) -> None:
         self._log = hub_log
-        self._secret = secret
+        self._secrets = (secret, former_secrets)
         self._clock = clock
         self._system: Follower | None = None
         self._keys: dict[bytes, Principal] = {}  # by digest of the credential
@@ -227,7 +229,8 @@ class Authorizer:
     async def _look_up(self, credential: str, digest: bytes) -> Principal:
         claims = None
         if not is_key(credential):
-            claims = read_token(self._secret, credential, self._clock)
+            secret, former_secrets = self._secrets
+            claims = read_token(secret, credential, self._clock, *former_secrets)
         changes = self.changes
         principal = await self._find(digest, claims)
         if changes == self.changes:  # nothing was revoked while the row was read

@@ -7,6 +7,8 @@ is a JWT (HS256); its secret is derived from that of the hub.
 """
 
 import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import jwt
@@ -65,22 +67,28 @@ def mint_token(secret: str, claims: Claims, lifetime_s: int, clock: Clock) -> st
     return jwt.encode(payload, _signing_key(secret), algorithm="HS256")
 
 
-def read_token(secret: str, text: str, clock: Clock) -> Claims:
-    """Return the claims of a token. Raises InvalidCredentials if it is forged or malformed,
-    TokenExpired if it has expired.
+def read_token(secret: str, text: str, clock: Clock, *former_secrets: str) -> Claims:
+    """Return the claims of a token, signed with the hub's secret or a former one. Raises
+    InvalidCredentials if it is forged or malformed, TokenExpired if it has expired.
     """
     if len(text) > limits.TOKEN_BYTES_MAX:
         raise InvalidCredentials
     try:
-        payload = jwt.decode(
-            text, _signing_key(secret), algorithms=["HS256"], audience=_AUDIENCE, options=_DECODE
-        )
-        claims = _claims(payload)
+        claims = _claims(_payload((secret, *former_secrets), text))
     except (jwt.PyJWTError, EventHubError, ValueError, KeyError, TypeError) as error:
         raise InvalidCredentials from error
     if claims.expires_at_us <= clock.now_us():
         raise TokenExpired
     return claims
+
+
+def _payload(secrets: Sequence[str], text: str) -> dict[str, Any]:
+    """Return the payload of a token that one of the secrets signed. Raises jwt.PyJWTError."""
+    *others, last = map(_signing_key, secrets)
+    for key in others:
+        with suppress(jwt.InvalidSignatureError):
+            return jwt.decode(text, key, algorithms=["HS256"], audience=_AUDIENCE, options=_DECODE)
+    return jwt.decode(text, last, algorithms=["HS256"], audience=_AUDIENCE, options=_DECODE)
 
 
 def _claims(payload: dict[str, Any]) -> Claims:

@@ -91,6 +91,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 LIST = {"get": "list"}
 LIST_AND_CREATE = {"get": "list", "post": "create"}
 ONE = {"get": "retrieve"}
+DELETE = {"delete": "destroy"}
 CHANGE_AND_DELETE = {**ONE, "patch": "partial_update", "delete": "destroy"}
 PUT = {**ONE, "put": "update"}
 ZONE = OpenApiParameter(

@@ -93,6 +93,13 @@ def _check_secret(text: str) -> None:
         )
 
 
+def _check_former_keys(keys: tuple[str, ...]) -> None:
+    if len(keys) > limits.SECRET_KEY_FALLBACKS_MAX:
+        raise ValueError(f"at most {limits.SECRET_KEY_FALLBACKS_MAX} former keys are allowed")
+    for key in keys:
+        _check_secret(key)
+
+
 class Env(msgspec.Struct, frozen=True, kw_only=True):
     """The settings, one field for each, with its default. The field's name is the setting's name in
     a file: the variable's in lower case, without EVENTHUB_.
@@ -157,6 +164,20 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             check=_check_secret,
         ),
     ] = ""
+    secret_key_fallbacks: Annotated[
+        tuple[str, ...],
+        Setting(
+            "EVENTHUB_SECRET_KEY_FALLBACKS",
+            "former values of `EVENTHUB_SECRET_KEY`, comma-separated: logins and connection tokens"
+            " that they signed are valid, and secrets that they encrypted are decrypted"
+            " (docs/operations.md#a-new-secret-key)",
+            f"former secret keys of at least {_KEY_MIN} characters",
+            default="none",
+            hidden="all",
+            read=as_list,
+            check=_check_former_keys,
+        ),
+    ] = ()
     allowed_hosts: Annotated[
         Hosts,
         Setting(

@@ -226,6 +226,7 @@ AUTHORISATION_FRESH_S_MAX = 1.0
 # requests that need the same look-up share one that started no longer ago: with a look-up of 0.1 s
 # a revocation is still effective within a second
 LOOKUP_SHARED_S_MAX = 0.5
+SECRET_KEY_FALLBACKS_MAX = 8  # each is tried for every secret that the others do not decrypt
 SECRET_KEY_CHARACTERS_MIN = 32  # of the key that signs logins and tokens: nobody guesses it
 KEYS_CACHED_MAX = 50_000  # per process
 KEYS_PER_CLIENT_MAX = 100
@@ -272,6 +273,17 @@ STREAMS_PER_REGISTRATION_MAX = 64  # each is in its barriers, and in a matcher t
 # that a manager may listen to, so that a list of registrations looks up these alone
 STREAMS_LOOKED_UP_MAX = 100
 ENDPOINTS_PER_CLIENT_MAX = 10_000  # a worker checks each that has due deliveries
+SECRETS_REENCRYPTED_AT_ONCE = 500  # in one statement; some 20 ms
+ENDPOINT_HEADERS_MAX = 20  # of its own; they are sent with every callback
+ENDPOINT_HEADER_NAME_CHARS_MAX = 128  # longer than any in use
+ENDPOINT_HEADER_VALUE_CHARS_MAX = 4_096  # room for a signed token
+ENDPOINT_HEADERS_CHARS_MAX = 8_192  # of all; many servers refuse more than 8 KiB of headers
+ENDPOINT_CREDENTIAL_CHARS_MAX = 4_096  # of a user name, a password, a token, an audience
+ENDPOINT_SCOPES_MAX = 50  # in one request for an access token
+ENDPOINT_PEM_CHARS_MAX = 32 * 1024  # of a chain of certificates, a private key, authorities
+ENDPOINT_SECRETS_MAX = 5  # of one signature that are valid at once; each signs every callback
+ENDPOINT_SECRET_OVERLAP_S_DEFAULT = 24 * 3_600  # for which the previous secret signs too
+ENDPOINT_SECRET_OVERLAP_S_MAX = 30 * 24 * 3_600  # a longer one forgets its purpose
 URL_CHARS_MAX = 2_048  # of an endpoint; what servers and proxies commonly accept
 
 # --- supervisor ---
@@ -383,6 +395,18 @@ CALLBACK_SPARED_ALONE_S = 2 * 3_600.0
 CALLBACK_SPARED_S = 3 * 24 * 3_600.0  # and if they were of several: an outage over a weekend
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
+CALLBACK_SECRET_CHARS_HIDDEN_MIN = 8  # a shorter header's value is left in a recorded response
+# An access token (OAuth 2.0), from the look-up to the response; the attempt follows, and after a
+# 401 within the same time another token and attempt: together less than two attempts' time.
+OAUTH2_TOKEN_S_MAX = 6.0
+OAUTH2_CLAIM_S = 15.0  # a worker that died requesting a token; no other one requests it meanwhile
+OAUTH2_TOKEN_POLL_S = 0.1  # while another worker requests the token
+OAUTH2_FAILURE_PAUSE_S = 5.0  # after a failed request for a token, of all workers together
+OAUTH2_LIFETIME_S_DEFAULT = 300.0  # of a token whose response does not say it
+OAUTH2_LIFETIME_S_MAX = 24 * 3_600.0  # a revoked token is replaced after a 401 anyway
+OAUTH2_MARGIN_S = 30.0  # before its end a token is replaced; a tenth of a shorter lifetime
+OAUTH2_TOKEN_AGE_S_MIN = 60.0  # a token that is rejected earlier is not replaced
+OAUTH2_ERROR_BYTES_STORED_MAX = 256  # of the response of a token URL
 # --- batches of an endpoint ---
 BATCH_EVENTS_MIN, BATCH_EVENTS_MAX = 2, 1_000  # in one request
 BATCH_BYTES_MIN, BATCH_BYTES_MAX = 1_024, 4 * 1024 * 1024  # of its body; one event may exceed it

@@ -141,7 +141,9 @@ async def emit(
     async with Budget(services.types.expensive_checks) as budget:
         for index, event in enumerate(events):
             try:
-                mask = await _mask(services.authorizer, principal.zone_id, event)
+                mask = event_mask(event)
+                if not isinstance(mask, int):
+                    mask = await _named_mask(services.authorizer, principal.zone_id, mask)
                 checker = types.checker(event, undeclared=info.undeclared) if checked else None
                 payload = stored_bytes(event, client=principal.client, mask=mask)
                 if checker is not None:
@@ -171,17 +173,16 @@ def _draft(
     sender: Sender, stream_id: int, event: EventIn, checked: tuple[int, int, bytes]
 ) -> Draft:
     index, mask, payload = checked
+    if event.id is None and not sender.idempotency_key:
+        return Draft(stream_id, mask, payload, None, event.key, event.tombstone)
     producer = _producer(sender.principal.client_id, event)
     token = b"" if producer else _token(sender, event, index)
     return Draft(stream_id, mask, payload, producer, event.key, event.tombstone, token)
 
 
-async def _mask(authorizer: Authorizer, zone_id: int, event: EventIn) -> int:
-    mask = event_mask(event)
-    if isinstance(mask, int):
-        return mask
+async def _named_mask(authorizer: Authorizer, zone_id: int, names: Sequence[str]) -> int:
     try:
-        return await authorizer.mask(zone_id, mask)
+        return await authorizer.mask(zone_id, names)
     except UnknownChannel as error:
         error.field = "channels"
         raise

@@ -56,7 +56,12 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         mark_url=env.mark_url,
     )
     async with opened as log:
-        authorizer = Authorizer(log, secret=env.secret_key, clock=SystemClock())
+        authorizer = Authorizer(
+            log,
+            secret=env.secret_key,
+            clock=SystemClock(),
+            former_secrets=env.secret_key_fallbacks,
+        )
         feed = Feed(log)
         types = TypeRegistry(log)
         closures = Closures(log, feed)

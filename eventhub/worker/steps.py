@@ -19,6 +19,7 @@ from eventhub.eventlog.archive.reader import archive_of
 from eventhub.preflight import settings_or_exit
 from eventhub.worker.delivery_task import DeliverTask, DeliveryRunner
 from registrations.endpoints.addresses import parse_allowed
+from registrations.endpoints.secrets import Keyring
 from registrations.endpoints.statements import disable
 
 log = get_logger(__name__)
@@ -165,6 +166,7 @@ def _queues(worker: Any) -> set[str]:
 def _drain_settings(env: Env) -> DispatcherSettings:
     archive = archive_of(env.archive_url)
     addresses = parse_allowed(env.callback_allow)
+    keyring = Keyring((env.secret_key, *env.secret_key_fallbacks))
     return DispatcherSettings(
-        env.database_url, env.database_direct_url, env.secret_key, addresses, disable, archive
+        env.database_url, env.database_direct_url, keyring, addresses, disable, archive
     )

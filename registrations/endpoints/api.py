@@ -5,54 +5,63 @@ from typing import Any, get_args
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from eventhub.api.fields import MomentField, NameField, TextField
+from eventhub.api.fields import MomentField, NameField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelSerializer
 from eventhub.base import errors, limits
-from registrations.endpoints import secrets, services
-from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints import services
+from registrations.endpoints.credentials import KINDS
 from registrations.endpoints.delivery_fields import BATCH_COLUMNS, BatchSerializer, OrderKeyField
+from registrations.endpoints.fields import SecretField, UrlField
 from registrations.endpoints.health import HealthState
-from registrations.errors import EndpointInUse, RefusedAddress, UnknownEndpoint
+from registrations.endpoints.serializers import (
+    AuthenticationSerializer,
+    HeadersField,
+    ShownAuthenticationField,
+    ShownHeadersField,
+    ShownTlsField,
+    TlsSerializer,
+)
+from registrations.errors import (
+    CredentialsBound,
+    CredentialsUnreadable,
+    EndpointInUse,
+    UnknownEndpoint,
+)
 from registrations.models import Endpoint, EndpointHealth
 from registrations.resource import OwnedView
 
 _FORMAT = {"help_text": "Of the body: the hub's own, or CloudEvents in structured or binary mode."}
 
-
-class UrlField(TextField):
-    """A URL that the hub may call."""
-
-    raises = (RefusedAddress,)
-
-    def to_internal_value(self, data: Any) -> str:
-        addresses = services.callback_addresses(self.context["view"].actor.zone)
-        return valid_url(data, addresses, field=self.field_name or "url")
-
-
-class SecretField(TextField):
-    """The text of a secret; its value is in bytes."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        try:
-            return secrets.parse_secret(super().to_internal_value(data))
-        except ValueError as error:
-            raise serializers.ValidationError(str(error)) from None
+_SIGNATURE = {
+    "help_text": "Of the callbacks: `v1` (HMAC-SHA256 with the secret), `v1a` (Ed25519, verified"
+    " with the public key) or `both`."
+}
 
 
 class EndpointChangeSerializer(ModelSerializer):
     url = UrlField(help_text="An http or https URL that does not lead to a private address.")
     order_by = OrderKeyField(required=False)
     batch = BatchSerializer(required=False, allow_null=True, source="*")
+    headers = HeadersField(
+        required=False,
+        allow_null=True,
+        help_text="Headers of callbacks, by name. A change sets the given ones; null removes one,"
+        " or all.",
+    )
+    authentication = AuthenticationSerializer(required=False, allow_null=True)
+    tls = TlsSerializer(required=False, allow_null=True)
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("url", "description", "ordered", "order_by", "format", "batch", "enabled"),
+            *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
+            *("enabled", *KINDS),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
             "format": _FORMAT,
+            "signature": _SIGNATURE,
             "enabled": {"help_text": "While it is false, deliveries stay pending."},
         }
 
@@ -67,7 +76,8 @@ class NewEndpointSerializer(EndpointChangeSerializer):
 
     class Meta(EndpointChangeSerializer.Meta):
         fields = (
-            *("url", "description", "ordered", "order_by", "format", "batch", "client", "secret"),
+            *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
+            *("client", "secret", *KINDS),
         )
 
 
@@ -99,15 +109,23 @@ class EndpointHealthSerializer(AnswerSerializer):
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
     batch = BatchSerializer(allow_null=True, source="*")
+    public_key = serializers.CharField(
+        allow_null=True,
+        help_text="The current key of `v1a`, `whpk_` and base64; null until it is first used.",
+    )
+    headers = ShownHeadersField(source="headers_shown")
+    authentication = ShownAuthenticationField(source="authentication_shown")
+    tls = ShownTlsField(source="tls_shown")
     health = EndpointHealthSerializer(source="*")
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
             *("id", "client", "url", "description", "ordered", "order_by", "format", "batch"),
-            *("enabled", "reason", "health", "created_at", "changed_at", "changed"),
+            *("signature", "public_key", *KINDS, "enabled", "reason", "health", "created_at"),
+            *("changed_at", "changed"),
         )
-        extra_kwargs = {"format": _FORMAT}  # noqa: RUF012 (DRF's own form)
+        extra_kwargs = {"format": _FORMAT, "signature": _SIGNATURE}  # noqa: RUF012 (DRF's own form)
 
 
 class CreatedEndpointSerializer(EndpointSerializer):
@@ -131,8 +149,8 @@ class Endpoints(OwnedView):
     serializer_class = EndpointSerializer
     listed = (
         *("pk", "id", "client_name", "url", "description", "ordered", "order_by", "format"),
-        *(*BATCH_COLUMNS, "enabled"),
-        *("reason", "created_at", "changed_at", *services.HEALTH),
+        *(*BATCH_COLUMNS, "signature", "public_key", "enabled", "reason", "created_at"),
+        *("changed_at", *services.HEALTH, *services.SHOWN),
     )
 
     @operation(
@@ -142,10 +160,17 @@ class Endpoints(OwnedView):
         response=CreatedEndpointSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
-        owner, fields = self.owner(body), services.NewEndpoint(**body)
+        owner = self.owner(body)
+        credentials = {name: body.pop(name) for name in KINDS if name in body}
+        fields = services.NewEndpoint(**body, credentials=credentials)
         return services.create_endpoint(actor=self.actor, owner=owner, fields=fields)
 
-    @operation("Change an endpoint, disable or enable it", body=EndpointChangeSerializer)
+    @operation(
+        "Change an endpoint, disable or enable it",
+        CredentialsBound,
+        CredentialsUnreadable,
+        body=EndpointChangeSerializer,
+    )
     def perform_partial_update(self, body: dict[str, Any]) -> Endpoint:
         with self.changing() as endpoint:
             return services.change_endpoint(actor=self.actor, endpoint=endpoint, given=body)

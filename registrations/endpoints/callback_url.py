@@ -40,6 +40,12 @@ def valid_url(url: Any, addresses: CallbackAddresses, *, field: str) -> str:
     return url
 
 
+def origin(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port of a valid URL."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
+
+
 def _split(url: str, field: str) -> tuple[SplitResult, int]:
     try:
         parts = urlsplit(url)

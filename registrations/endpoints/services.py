@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
-from django.db.models import F, Func, QuerySet
+from django.db.models import F, Func, OuterRef, QuerySet, Subquery
 
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import announce_all, raw_connection
@@ -17,20 +17,47 @@ from eventhub.base import limits
 from eventhub.base.errors import LimitReached, NotFound
 from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
-from registrations.endpoints import secrets
+from registrations.endpoints import signing_secrets, stored_credentials
 from registrations.endpoints.addresses import AllowedAddresses, CallbackAddresses, parse_allowed
-from registrations.endpoints.statements import Format, announcement
+from registrations.endpoints.callback_url import origin
+from registrations.endpoints.credentials import KINDS
+from registrations.endpoints.secrets import new_secret
+from registrations.endpoints.statements import Format, Signature, announcement
 from registrations.errors import EndpointInUse
-from registrations.models import CURRENT, Endpoint, EndpointHealth, RegistrationVersion
+from registrations.models import (
+    CURRENT,
+    Endpoint,
+    EndpointHealth,
+    EndpointSecret,
+    EndpointToken,
+    RegistrationVersion,
+)
 from registrations.scope import Owner
 from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
+
+
+def _public(kind: str) -> Subquery:
+    """Return what may be shown of an endpoint's current secret of a kind."""
+    current = EndpointSecret.objects.filter(
+        endpoint=OuterRef("pk"), kind=kind, expires_at__isnull=True
+    )
+    return Subquery(current.values("public"))
+
+
 # With the fields of the API.
 ENDPOINTS = Endpoint.objects.annotate(
-    client_name=F("client__name"), **{name: F(f"health__{name}") for name in HEALTH}
+    client_name=F("client__name"),
+    public_key=_public("v1a"),
+    **{f"{kind}_shown": _public(kind) for kind in KINDS},
+    **{name: F(f"health__{name}") for name in HEALTH},
 )
+
+
+SHOWN = tuple(f"{kind}_shown" for kind in KINDS)
+ANNOUNCED = ("ordered", "order_by", "format", "enabled", "reason")  # of a changed endpoint
 
 
 class NewEndpoint(NamedTuple):
@@ -44,7 +71,9 @@ class NewEndpoint(NamedTuple):
     batch_events_max: int | None = None
     batch_bytes_max: int = limits.BATCH_BYTES_DEFAULT
     batch_linger_ms: int = 0
+    signature: Signature = "v1"
     secret: bytes | None = None
+    credentials: Mapping[str, Any] = {}
 
 
 def callback_addresses(zone: str) -> CallbackAddresses:
@@ -64,7 +93,7 @@ def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpo
         endpoint = add_endpoint(actor=actor, owner=owner, fields=fields)
         found = ENDPOINTS.get(pk=endpoint.pk)
         found.secret_text = endpoint.secret_text
-        _announce(actor, "created", found, "ordered", "order_by")
+        announce(actor, "created", found, "ordered", "order_by")
     return found
 
 
@@ -83,10 +112,15 @@ def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint
     existing = Endpoint.objects.live().filter(client_id=owner.id)
     if existing.count() >= limits.ENDPOINTS_PER_CLIENT_MAX:
         raise LimitReached(limit=limits.ENDPOINTS_PER_CLIENT_MAX)
-    secret = fields.secret or secrets.new_secret()
-    values = fields._asdict() | {"secret": secrets.seal(settings.ENV.secret_key, secret)}
+    secret = fields.secret or new_secret()
+    sealed = signing_secrets.keyring().seal(secret)
+    values = fields._asdict() | {"secret": sealed}
+    credentials = values.pop("credentials")
     endpoint = Endpoint.objects.create(zone_id=actor.zone_id, client_id=owner.id, **values)
-    endpoint.secret_text = secrets.secret_text(secret)
+    endpoint.secret_text = signing_secrets.insert(endpoint, "v1", secret, sealed).text
+    if fields.signature != "v1":
+        signing_secrets.insert_key_pair(endpoint)
+    stored_credentials.store(endpoint, credentials)
     return endpoint
 
 
@@ -97,35 +131,79 @@ def created_announcement(zone_id: int, client: str, endpoint_id: int) -> Announc
 
 
 def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any]) -> Endpoint:
-    """Change the given fields of an endpoint whose row is locked. Equal values change nothing;
-    enabling clears the reason. Except for the description, the actor must be allowed to listen to
-    every stream whose events are sent to the endpoint; else Forbidden.
+    """Change the given fields and credentials of an endpoint whose row is locked. Equal values
+    change nothing; enabling clears the reason. Except for the description, the actor must be
+    allowed to listen to every stream whose events are sent to the endpoint; else Forbidden.
     """
-    changes = {name: value for name, value in given.items() if getattr(endpoint, name) != value}
-    if not changes:
+    credentials = {name: given[name] for name in KINDS if name in given}
+    changes = {
+        name: value
+        for name, value in given.items()
+        if name not in KINDS and getattr(endpoint, name) != value
+    }
+    if not changes and not credentials:
         return endpoint
     if "enabled" in changes:
         changes["reason"] = None if changes["enabled"] else "request"
-    if changes.keys() != {"description"}:
-        _require_listen_to_all(actor, endpoint)
+    if credentials or changes.keys() != {"description"}:
+        require_listen_to_all(actor, endpoint)
+    moved = origin(changes["url"]) != origin(endpoint.url) if "url" in changes else False
+    if credentials or moved:
+        stored_credentials.store(endpoint, credentials, other_origin=moved)
+    if changes.get("signature", "v1") != "v1" and endpoint.public_key is None:
+        signing_secrets.insert_key_pair(endpoint)
     if "url" in changes:  # the health of another URL is unknown
         EndpointHealth.objects.filter(endpoint=endpoint).delete()
     Endpoint.objects.filter(pk=endpoint.pk).update(**changes, changed_at=TransactionNow())
     changed = ENDPOINTS.get(pk=endpoint.pk)
-    _announce(actor, "changed", changed, "ordered", "order_by", "format", "enabled", "reason")
+    announce(actor, "changed", changed, *ANNOUNCED)
     return changed
+
+
+def rotate_secret(
+    *,
+    actor: Actor,
+    endpoint: Endpoint,
+    signature: str,
+    overlap_s: int,
+    secret: bytes | None = None,
+) -> EndpointSecret:
+    """Give an endpoint whose row is locked a new secret of a signature; `secret`: the client's own.
+    The one before it signs too for `overlap_s` seconds. Raises LimitReached, Forbidden.
+    """
+    require_listen_to_all(actor, endpoint)
+    created = signing_secrets.replace(endpoint, signature, secret, overlap_s)
+    _touch(actor, endpoint)
+    return created
+
+
+def revoke_secret(*, actor: Actor, endpoint: Endpoint, secret: EndpointSecret) -> None:
+    """Revoke a previous secret of an endpoint whose row is locked. Raises SecretInUse,
+    Forbidden.
+    """
+    require_listen_to_all(actor, endpoint)
+    signing_secrets.revoke(secret)
+    _touch(actor, endpoint)
 
 
 def delete_endpoint(*, actor: Actor, endpoint: Endpoint) -> None:
     """Delete an endpoint, whose row is locked. Raises EndpointInUse if a registration names it,
     Forbidden.
     """
-    _require_listen_to_all(actor, endpoint)
+    require_listen_to_all(actor, endpoint)
     if _current_versions(endpoint).exists():
         raise EndpointInUse(field="endpoint")
     ended = {"deleted_at": TransactionNow(), "changed_at": TransactionNow()}
-    Endpoint.objects.filter(pk=endpoint.pk).update(**ended, enabled=False)
-    _announce(actor, "deleted", endpoint)
+    Endpoint.objects.filter(pk=endpoint.pk).update(**ended, enabled=False, secret=b"")
+    for kind in (EndpointSecret, EndpointToken):
+        kind.objects.filter(endpoint=endpoint).delete()
+    announce(actor, "deleted", endpoint)
+
+
+def _touch(actor: Actor, endpoint: Endpoint) -> None:
+    """Announce a change of what belongs to an endpoint; workers read it again."""
+    Endpoint.objects.filter(pk=endpoint.pk).update(changed_at=TransactionNow())
+    announce(actor, "changed", endpoint, *ANNOUNCED)
 
 
 def _current_versions(endpoint: Endpoint) -> QuerySet[RegistrationVersion]:
@@ -133,7 +211,7 @@ def _current_versions(endpoint: Endpoint) -> QuerySet[RegistrationVersion]:
     return RegistrationVersion.objects.filter(CURRENT, endpoint=endpoint)
 
 
-def _require_listen_to_all(actor: Actor, endpoint: Endpoint) -> None:
+def require_listen_to_all(actor: Actor, endpoint: Endpoint) -> None:
     """Raise Forbidden unless the actor may listen to every stream of the endpoint."""
     if actor.principal is None:
         return
@@ -142,7 +220,7 @@ def _require_listen_to_all(actor: Actor, endpoint: Endpoint) -> None:
         actor.require_listen(name, field="endpoint")
 
 
-def _announce(actor: Actor, change: str, endpoint: Endpoint, *names: str) -> None:
+def announce(actor: Actor, change: str, endpoint: Endpoint, *names: str) -> None:
     """Announce the named fields of the endpoint; last in the transaction."""
     fields = {name: getattr(endpoint, name) for name in names}
     attributes = {"client": endpoint.client_name, "endpoint": endpoint.pk, **fields}

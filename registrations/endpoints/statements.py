@@ -14,6 +14,7 @@ SQL = queries.load("registrations/sql/endpoints.sql")
 
 Connection = psycopg.Connection[Any]
 Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
+Signature = Literal["v1", "v1a", "both"]  # of a callback
 
 
 class _DisabledEndpoint(NamedTuple):

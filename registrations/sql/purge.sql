@@ -1,4 +1,4 @@
--- Deletes ended versions that nothing can read any more, and barriers without references.
+-- Deletes ended versions that nothing can read any more, barriers without references, and expired secrets.
 
 -- name: ended
 -- A batch of ended versions by the barrier of their end, and whether each may be deleted. All of these must hold:
@@ -95,3 +95,6 @@ WITH checked AS MATERIALIZED (
     RETURNING 1
 )
 SELECT (SELECT max(id) FROM checked) AS last, (SELECT count(*) FROM deleted) AS deleted
+
+-- name: expired_secrets
+DELETE FROM endpoint_secrets WHERE expires_at <= now()

@@ -68,6 +68,7 @@ READS = (
     Row("GET /v1/endpoints", "/v1/endpoints", "listen", own=True),
     Row("GET /v1/endpoints", "/v1/endpoints?client=<client>", "listen", own=True),
     Row("GET /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
+    Row("GET /v1/endpoints/{endpoint}/secrets", "/v1/endpoints/<endpoint>/secrets", "listen"),
     Row("GET /v1/registrations", "/v1/registrations", "listen", own=True),
     Row("GET /v1/registrations", "/v1/registrations?client=<client>", "listen", own=True),
     Row("GET /v1/registrations", "/v1/registrations?endpoint=<endpoint>", "listen", own=True),
@@ -141,6 +142,8 @@ WRITES = (
         body={"url": "https://thief.example/", "client": "<client>"}),
     Row("PATCH /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen",
         body={"url": "https://thief.example/"}),
+    Row("POST /v1/endpoints/{endpoint}/secrets", "/v1/endpoints/<endpoint>/secrets", "listen",
+        body={}),
     Row("POST /v1/registrations", "/v1/registrations", "listen",
         body={"streams": ["<stream>"], "client": "<client>"}),
     Row("POST /v1/registrations", "/v1/registrations", "listen",
@@ -173,6 +176,8 @@ WRITES = (
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<registration>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("DELETE /v1/endpoints/{endpoint}/secrets/{secret}",
+        "/v1/endpoints/<endpoint>/secrets/<secret>", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
     Row("DELETE /v1/keys/{public_id}", "/v1/keys/<key>", "manage"),
     Row("DELETE /v1/clients/{client}", "/v1/clients/<client>", "manage"),
@@ -219,11 +224,15 @@ class Tenants:
         label = {"grants": [], "label": SECRET}
         labelled = ask("POST", f"/v1/clients/{self.client}/keys", label)
         delivered = finished(zone.hub, key, endpoint, 3)
+        secrets = f"/v1/endpoints/{endpoint}/secrets"
+        ask("POST", secrets, {})
+        previous = zone.hub.call("GET", secrets, key=key).json["items"][0]
         self.marks = {
             "<stream>": NAME,
             "<client>": self.client,
             "<key>": labelled["public_id"],
             "<endpoint>": endpoint,
+            "<secret>": previous["id"],
             "<registration>": made["id"],
             "<group>": group["id"],
             "<groupname>": f"{NAME}-group",

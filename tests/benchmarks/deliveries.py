@@ -10,7 +10,7 @@ from psycopg import sql
 from delivery.partitions.create import Partition, day_partition, deliveries_partition
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
-from registrations.endpoints.secrets import seal
+from registrations.endpoints.secrets import Keyring
 from tests.benchmarks.events import stored
 
 Connection = psycopg.Connection[Any]
@@ -46,7 +46,7 @@ def make_endpoints(
             "INSERT INTO endpoints"
             "  (zone_id, client_id, url, secret, enabled, ordered, order_by, batch_events_max)"
             " SELECT zone_id, id, %s, %s, false, %s, %s, %s FROM clients LIMIT 1 RETURNING id",
-            (url, seal(secret_key, SECRET), ordered, order_by, batch),
+            (url, Keyring((secret_key,)).seal(SECRET), ordered, order_by, batch),
         ).fetchone()[0]  # type: ignore[index]
         for url in urls
     ]

@@ -6,6 +6,7 @@ Deliveries are inserted as a forwarder writes them, so these tests need no forwa
 
 import asyncio
 import itertools
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
@@ -24,11 +25,13 @@ from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.streams import StreamPolicy
 from registrations.endpoints.addresses import parse_allowed
-from registrations.endpoints.secrets import seal
+from registrations.endpoints.credentials import packed
+from registrations.endpoints.secrets import Keyring
 from registrations.endpoints.statements import disable
 from tests.databases import migrated_database
 
 SECRET_KEY = "key-of-the-tests" * 2
+KEYRING = Keyring((SECRET_KEY,))
 SECRET = bytes(range(32))
 LOOPBACK = ("127.0.0.0/8",)
 _names = itertools.count(1)
@@ -107,13 +110,27 @@ class CallbacksWorld:
             f"INSERT INTO endpoints (zone_id, client_id, url, secret, ordered, format{names})"
             f" SELECT zone_id, id, %s, %s, %s, %s{marks} FROM clients WHERE id = %s RETURNING id",
             url,
-            seal(SECRET_KEY, SECRET),
+            KEYRING.seal(SECRET),
             ordered,
             format,
             *fields.values(),
             self.client_id,
         )
         return found
+
+    def credentials(self, endpoint_id: int, kind: str, value: dict[str, Any] | None) -> None:
+        """Set the headers, the authentication or the certificates of an endpoint."""
+        self.sql(
+            "DELETE FROM endpoint_secrets WHERE endpoint_id = %s AND kind = %s", endpoint_id, kind
+        )
+        if value is not None:
+            self.sql(
+                "INSERT INTO endpoint_secrets (endpoint_id, kind, sealed) VALUES (%s, %s, %s)",
+                endpoint_id,
+                kind,
+                KEYRING.seal(packed(value)),
+            )
+        self.sql("UPDATE endpoints SET changed_at = clock_timestamp() WHERE id = %s", endpoint_id)
 
     def deliver(
         self,
@@ -271,9 +288,11 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiver(script: Script = lambda _: OK) -> AsyncIterator[Receiver]:
+async def receiver(
+    script: Script = lambda _: OK, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Receiver]:
     made = Receiver(script)
-    server = await asyncio.start_server(made.accept, "127.0.0.1", 0)
+    server = await asyncio.start_server(made.accept, "127.0.0.1", 0, ssl=tls)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made
@@ -290,7 +309,7 @@ async def draining(
     world: CallbacksWorld, *, allow: Sequence[str] = LOOPBACK
 ) -> AsyncIterator[CallbackDispatcher]:
     """Run a drain in this test's own loop."""
-    settings = DispatcherSettings(world.url, world.url, SECRET_KEY, parse_allowed(allow), disable)
+    settings = DispatcherSettings(world.url, world.url, KEYRING, parse_allowed(allow), disable)
     units: set[asyncio.Task[int]] = set()
     drain = CallbackDispatcher(
         settings, request_unit=lambda: units.add(asyncio.create_task(drain.unit()))

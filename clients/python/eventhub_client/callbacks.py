@@ -1,5 +1,5 @@
 """Verification of callbacks for receivers, and signing for tests of a receiver: Standard Webhooks
-v1. Plain module.
+v1 and v1a. Plain module.
 """
 
 import base64
@@ -7,10 +7,13 @@ import binascii
 import hashlib
 import hmac
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 TOLERANCE_S = 300  # how far the sender's clock may be from ours
-_PREFIX = "whsec_"
+_PREFIX, _PUBLIC_PREFIX = "whsec_", "whpk_"
 
 
 class UnverifiedCallback(Exception):
@@ -18,12 +21,18 @@ class UnverifiedCallback(Exception):
 
 
 def verify(
-    secret: str, headers: Mapping[str, str], body: bytes, *, now_s: float | None = None
+    secret: str | Iterable[str],
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    now_s: float | None = None,
 ) -> str:
     """Return the id of the delivery (`webhook-id`), which is the same for every attempt: keep it to
     recognise repeats.
 
-    `secret` is the endpoint's `whsec_…`; header names are case-insensitive; `body` is the raw body.
+    `secret` is the endpoint's `whsec_…`, or its public key `whpk_…` if it signs with `v1a`, or
+    several of them: one signature by one of them is enough. Header names are case-insensitive;
+    `body` is the raw body.
     Raises UnverifiedCallback for a wrong or missing signature, or a timestamp more than five
     minutes off.
     """
@@ -35,11 +44,11 @@ def verify(
     if abs((time.time() if now_s is None else now_s) - int(timestamp)) > TOLERANCE_S:
         raise UnverifiedCallback("The timestamp is too far from now: a replay, or a wrong clock.")
     signed = f"{message_id}.{timestamp}.".encode() + body
-    expected = hmac.digest(_key(secret), signed, hashlib.sha256)
-    for signature in found.get("webhook-signature", "").split():
-        version, _, text = signature.partition(",")
-        if version == "v1" and hmac.compare_digest(_decoded(text), expected):
-            return message_id
+    signatures = [each.partition(",") for each in found.get("webhook-signature", "").split()]
+    for key in [secret] if isinstance(secret, str) else secret:
+        for version, _, text in signatures:
+            if _is_signed(key, version, _decoded(text), signed):
+                return message_id
     raise UnverifiedCallback("None of the request's signatures was made with this secret.")
 
 
@@ -47,6 +56,20 @@ def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
     """Return the value of `webhook-signature`."""
     signed = f"{message_id}.{timestamp_s}.".encode() + body
     return "v1," + base64.b64encode(hmac.digest(_key(secret), signed, hashlib.sha256)).decode()
+
+
+def _is_signed(key: str, version: str, signature: bytes, signed: bytes) -> bool:
+    if not key.startswith(_PUBLIC_PREFIX):
+        expected = hmac.digest(_key(key), signed, hashlib.sha256)
+        return version == "v1" and hmac.compare_digest(signature, expected)
+    if version != "v1a":
+        return False
+    public = Ed25519PublicKey.from_public_bytes(base64.b64decode(key.removeprefix(_PUBLIC_PREFIX)))
+    try:
+        public.verify(signature, signed)
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _key(secret: str) -> bytes:

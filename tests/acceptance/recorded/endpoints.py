@@ -70,6 +70,29 @@ ENDPOINTS = [
     ),
     *gets("admin", "/v1/endpoints/<endpoint>", "/v1/endpoints/<second>"),
     *gets("admin", "/v1/endpoints/<theirendpoint>"),
+    *gets("admin", "/v1/endpoints/<second>/secrets"),
+    *sends("admin", "PATCH /v1/endpoints/<second>", {"signature": "v2"}, {"signature": "both"}),
+    Call(
+        "admin",
+        "GET /v1/endpoints/<endpoint>/secrets",
+        keep={"<previous>": "items.0.id"},
+    ),
+    *sends(
+        "admin",
+        "POST /v1/endpoints/<endpoint>/secrets",
+        {"secret": "whsec_YQ=="},
+        {"overlap_s": -1},
+        {"signature": "v1a", "secret": SECRET},
+        {"signature": "v1a"},
+        {"secret": SECRET},
+    ),
+    Call("admin", "POST /v1/endpoints/<endpoint>/secrets", {}, if_match("1")),
+    Call("peer", "POST /v1/endpoints/<endpoint>/secrets", {}),
+    *gets("admin", "/v1/endpoints/<endpoint>/secrets", "/v1/endpoints/<farendpoint>/secrets"),
+    *(
+        Call("admin", f"DELETE /v1/endpoints/<endpoint>/secrets/{number}")
+        for number in ("<previous>", "<previous>", "x")
+    ),
     *(
         Call(who, f"{method} /v1/endpoints/{number}", body)
         for method, body in (("GET", None), ("PATCH", {}), ("DELETE", None))

@@ -21,6 +21,7 @@ PARAMETERS = {
     "registration": "<registration>",
     "endpoint": "<endpoint>",
     "group": "<group>",
+    "secret": "<previous>",
     "key": "a",
     "domain": "shop",
     "type": "measured",

@@ -12,6 +12,7 @@ _KINDS = {
     "key": r"ehk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}",
     "token": r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+",
     "secret": r"whsec_[A-Za-z0-9+/]{30,}=*",
+    "whpk": r"whpk_[A-Za-z0-9+/]{43}=",
     "uuid": r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
     "time": _TIME,
     "cookie": r"(?<=csrftoken=)\w+|(?<=sessionid=)\w+",

@@ -15,11 +15,12 @@ from delivery.callbacks.body import RequestContent
 from delivery.callbacks.client import HttpClient, HttpConnection
 from delivery.callbacks.guard import Guard
 from delivery.callbacks.post import PostResult, post, target_of
+from delivery.callbacks.signatures import signer
 from eventhub.base import limits
 from registrations.endpoints.addresses import parse_allowed
 from tests.integration.callbacks_world import LOOPBACK, OK, Posted, answer, receiver, until
 
-SECRET = bytes(32)
+SIGNERS = [signer("v1", bytes(32))]
 JSON = "content-type: application/json\r\n"
 REFUSED = [
     "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254",
@@ -43,7 +44,7 @@ async def client(*allow: str) -> AsyncIterator[HttpClient]:
 
 async def post_to(url: str, allow: Sequence[str] = LOOPBACK, body: bytes = b"{}") -> PostResult:
     async with client(*allow) as made:
-        return await post(made, target_of(url, SECRET, "z"), "msg_1", RequestContent(JSON, body))
+        return await post(made, target_of(url, SIGNERS, "z"), "msg_1", RequestContent(JSON, body))
 
 
 @pytest.mark.parametrize("host", REFUSED)
@@ -104,7 +105,7 @@ async def test_a_cookie_is_not_sent_back() -> None:
     async with receiver(lambda _: answer("200 OK", "set-cookie: a=b")) as sink:
         async with client(*LOOPBACK) as made:
             for _ in range(2):
-                target = target_of(sink.url, SECRET, "z")
+                target = target_of(sink.url, SIGNERS, "z")
                 await post(made, target, "msg_1", RequestContent(JSON, b"{}"))
         assert len(sink.posted) == 2
         assert sink.connections == 1
@@ -177,7 +178,7 @@ async def test_a_reused_connection_that_was_closed_costs_no_attempt() -> None:
 
     server = await asyncio.start_server(once, "127.0.0.1", 0)
     async with server, client(*LOOPBACK) as made:
-        target = target_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", SECRET, "z")
+        target = target_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", SIGNERS, "z")
         for _ in range(2):
             assert (
                 await post(made, target, "msg_1", RequestContent(JSON, b"{}"))
@@ -213,7 +214,7 @@ def test_a_closed_connection_leaves_no_garbage(sent: bytes, scheme: str) -> None
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server, client(*LOOPBACK) as made:
             port = server.sockets[0].getsockname()[1]
-            target = target_of(f"{scheme}://127.0.0.1:{port}/", SECRET, "z")
+            target = target_of(f"{scheme}://127.0.0.1:{port}/", SIGNERS, "z")
             for _ in range(3):
                 await post(made, target, "msg_1", RequestContent(JSON, b"{}"))
         await until(

@@ -20,6 +20,7 @@ from eventhub.eventlog.retention.cleaning import Fence, clean, delete_empty_part
 from eventhub.eventlog.retention.drop import RetentionHooks
 from eventhub.eventlog.retention.quota import StorageBudget
 from eventhub.postgresql.connections import Connection
+from registrations.endpoints.secrets import Keyring
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import connected, next_group
 
@@ -165,8 +166,8 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     drop(world, stream_id)
     await clean_all(connection)
     assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_p{group}"]
-    endpoint = claims.CallbackEndpoint(7, "https://example.org/", b"", 1, "default", "native")
-    loader = Loader("key", SystemClock())
+    endpoint = claims.CallbackEndpoint(7, "https://example.org/", 0, "v1", 1, "default", "native")
+    loader = Loader(Keyring(("key",)), SystemClock())
     [(body, *_)] = await loader.load(connection, [claimed], {7: endpoint})
     assert body is not None
     posted = json.loads(body.content([1]).body)

@@ -330,7 +330,7 @@ async def test_the_lanes_of_an_event_are_written_and_marked(
     async with forwarder(connection) as leases:
         lease, position, segment = await leased(world, connection, leases)
         ordered = world.endpoints(2, ordered=True)
-        registrations = dict.fromkeys([*range(10**9, 10**9 + count), *ordered], [7])
+        registrations = {each: [7] for each in (*range(10**9, 10**9 + count), *ordered)}
         event = matched(position, segment, 1, registrations)
         event = event._replace(lanes={ordered[0]: -5, 10**9: -9})
         for batch in batches(position, [event], Cursor(position.segment, 1)):

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from django.conf import settings
 
 from eventhub.base import limits
 from registrations.endpoints import secrets
+from registrations.endpoints.signing_secrets import keyring
 from tests.integration.access_world import EVERYTHING, ApiCaller, caller_with, refused
 from tests.integration.registrations.test_registrations import announced, made, rows, stored, world
 
@@ -34,9 +34,10 @@ def test_an_endpoint_is_returned_without_its_secret() -> None:
     [(type, event)] = announced(1)
     assert type == "endpoint.created"
     assert event == {"zone": "default", "client": "tester", "endpoint": found["id"],
-                    "ordered": True}  # fmt: skip
+                    "ordered": True, "order_by": ""}  # fmt: skip
     [(sealed,)] = rows("SELECT secret FROM endpoints")
-    assert secrets.unseal(settings.ENV.secret_key, bytes(sealed)) == secrets.parse_secret(secret)
+    assert rows("SELECT sealed FROM endpoint_secrets") == [(sealed,)]
+    assert keyring().unseal(bytes(sealed)) == secrets.parse_secret(secret)
     assert secret.encode() not in bytes(sealed)
     assert len(secrets.parse_secret(secret)) == 32
 

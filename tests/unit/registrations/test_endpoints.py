@@ -9,6 +9,7 @@ from eventhub.base.errors import EventHubError
 from registrations.endpoints import secrets
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints.secrets import Keyring
 
 ALLOWED = parse_allowed(
     [
@@ -196,14 +197,25 @@ def test_a_url_to_a_private_address_is_refused(url: str) -> None:
 
 
 def test_a_secret_is_encrypted_under_the_hubs_key() -> None:
-    secret = secrets.new_secret()
-    sealed = secrets.seal("key", secret)
-    assert secrets.unseal("key", sealed) == secret
+    secret, keyring = secrets.new_secret(), Keyring(("key",))
+    sealed = keyring.seal(secret)
+    assert keyring.unseal(sealed) == secret
     assert secret not in sealed
-    assert secrets.seal("key", secret) != sealed
+    assert keyring.seal(secret) != sealed
     for key, data in (("other", sealed), ("key", sealed[:-1]), ("key", b""), ("key", b"\x02" * 60)):
         with pytest.raises(secrets.Unsealable):
-            secrets.unseal(key, data)
+            Keyring((key,)).unseal(data)
+
+
+def test_the_first_key_encrypts_and_all_keys_decrypt() -> None:
+    old, new = Keyring(("old",)), Keyring(("new", "older", "old"))
+    sealed = old.seal(b"secret")
+    assert new.unseal(sealed) == b"secret"
+    assert not new.is_current(sealed)
+    again = new.seal(b"secret")
+    assert new.is_current(again)
+    with pytest.raises(secrets.Unsealable, match="EVENTHUB_SECRET_KEY_FALLBACKS"):
+        old.unseal(again)
 
 
 def test_a_secret_has_the_form_of_standard_webhooks() -> None:

@@ -28,6 +28,7 @@ PARAMETERS = {
     "registration": "<registration>",
     "endpoint": "<endpoint>",
     "group": "<group>",
+    "secret": "1",
     "key": "a/b",
     "domain": "shop",
     "type": "order.placed",
@@ -43,6 +44,7 @@ UNKNOWN = {  # what no name can be is not there
     "registration": "unknown_registration",
     "endpoint": "unknown_endpoint",
     "group": "unknown_group",
+    "secret": "unknown_secret",
     "job": "unknown_job",
     "run": "unknown_run",
 }

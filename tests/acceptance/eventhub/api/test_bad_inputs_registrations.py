@@ -12,6 +12,7 @@ pytestmark = pytest.mark.usefixtures("untouched")
 REGISTRATIONS = "/v1/registrations"
 ONE = f"{REGISTRATIONS}/{{registration}}"
 ENDPOINTS = "/v1/endpoints"
+SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5"
 ENDPOINT = f"{ENDPOINTS}/{{endpoint}}"
 WANTED = {"streams": ["orders"]}
 URL = "https://hooks.example/"
@@ -179,6 +180,20 @@ PLACES = (
     endpoint("ordered a text", "400 invalid_field", "ordered", ordered="yes"),
     endpoint("secret short", "400 invalid_field", "secret", secret="whsec_YQ=="),
     endpoint("secret no base64", "400 invalid_field", "secret", secret="whsec_*"),
+    endpoint("no such signature", "400 invalid_field", "signature", signature="v2"),
+    *(bad(name, f"POST {ENDPOINT}/secrets", f"{ENDPOINTS}/<endpoint>/secrets",
+          "400 invalid_field", at, body=body)
+      for name, at, body in (("secret short", "secret", {"secret": "whsec_YQ=="}),
+                             ("secret of v1a", "secret", {"signature": "v1a", "secret": SECRET}),
+                             ("overlap negative", "overlap_s", {"overlap_s": -1}),
+                             ("overlap too long", "overlap_s", {"overlap_s": 10**9}))),
+    *(bad(f"endpoint {number}", f"{method} {ENDPOINT}/secrets{more}",
+          f"{ENDPOINTS}/{number}/secrets{path}", "404 unknown_endpoint", "endpoint",
+          body={} if method == "POST" else None, key=key)
+      for method, more, path in (("GET", "", ""), ("POST", "", ""),
+                                 ("DELETE", "/{secret}", "/1"))
+      for number, key in (("0", "admin"), ("<farendpoint>", "admin"),
+                          ("<theirendpoint>", "listener"))),
     endpoint("client no name", "400 invalid_name", "client", client="a b"),
     endpoint("no such client", "404 not_found", "client", client="nobody"),
     endpoint("no client", "400 missing_field", "client")._replace(key="operator"),

@@ -102,6 +102,10 @@ def test_a_changed_token_and_another_hubs_token_are_refused() -> None:
             read_token(SECRET, other, clock)
     with pytest.raises(InvalidCredentials):
         read_token("the secret of another hub", text, clock)
+    found = read_token("the next secret", text, clock, "an older secret", SECRET)
+    assert found == read_token(SECRET, text, clock)
+    with pytest.raises(InvalidCredentials):
+        read_token("the next secret", text, clock, "an older secret")
 
 
 def test_without_a_secret_no_token_is_minted_or_read() -> None:

@@ -57,6 +57,7 @@ def test_commands_without_database_url_say_where_to_find_it(words: tuple[str, ..
     assert "export DATABASE_URL=" in line
 
 
+@pytest.mark.slow
 def test_createkey_reports_that_the_hub_does_not_run(tmp_path: Path) -> None:
     done = manage("createkey", "shop", DATABASE_URL=f"postgresql://e@/e?host={tmp_path}")
     assert done.returncode == 1

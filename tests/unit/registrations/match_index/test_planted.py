@@ -135,6 +135,7 @@ OWN: dict[str, list[tuple[Any, str, Any]]] = {
 CASES = [(engine, *case) for engine in OWN for case in (*PYTHON, *OWN[engine])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "module", "name", "wrong"), CASES, ids=[f"{case[0]}-{case[2]}" for case in CASES]
 )
@@ -164,6 +165,7 @@ BUILDER: list[tuple[Any, str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name", "wrong"), BUILDER)
 def test_a_mistake_of_the_builder_is_caught(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, wrong: Any
@@ -187,6 +189,7 @@ class LosesRefusedFilters(IndexMatcher):
         super()._take(base, set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [ForgetsTombstones, LosesRefusedFilters])
 def test_a_mistake_of_the_matcher_is_caught(wrong: type[IndexMatcher]) -> None:
     def make(hierarchy: Any) -> IndexMatcher:

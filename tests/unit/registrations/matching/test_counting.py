@@ -81,6 +81,7 @@ def test_the_trace_of_the_worked_example(matcher: CountingMatcher) -> None:
     assert matcher.match(INCOMING) == [EV1, EV2]
 
 
+@pytest.mark.slow
 @pytest.mark.req("SUN-16")
 @pytest.mark.parametrize(("strategy", "touched"), [("counting", 5), ("auto", 2)])
 def test_the_work_of_a_forwarders_matcher_is_the_same_with_100_000_unrelated_registrations(

@@ -112,6 +112,7 @@ class ScanUsesTheFirstPairOnly(ScanMatcher):
         super().add(id, spec._replace(pairs=spec.pairs[:1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -257,6 +258,7 @@ def names(cases: list[tuple[Any, str, Callable[..., Any]]]) -> list[str]:
     return [f"{module.__name__.rpartition('.')[2]}-{wrong.__name__}" for module, _, wrong in cases]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "module", "step", "wrong"),
     [
@@ -277,6 +279,7 @@ def test_a_planted_mistake_in_a_step_is_caught(
     assert caught(make, ScanMatcher, LENGTH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [RarestPairMatcher, CountingMatcher, CompileMatcher])
 @pytest.mark.parametrize("wrong", EQUALITY)
 def test_a_wrong_equality_is_caught(
@@ -287,6 +290,7 @@ def test_a_wrong_equality_is_caught(
     assert caught(make, ScanMatcher, LENGTH)
 
 
+@pytest.mark.slow
 def test_another_equality_of_the_language_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "same", lambda one, other: one == other)
     assert caught(ScanMatcher, RarestPairMatcher, LENGTH)

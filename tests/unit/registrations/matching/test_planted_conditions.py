@@ -114,6 +114,7 @@ WRONG: list[tuple[MatcherFactory, Any, str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "module", "name", "wrong"),
     WRONG,
@@ -133,6 +134,7 @@ class ScanForgetsNot(ScanMatcher):
         super().add(id, spec._replace(tests=tuple(tests)))
 
 
+@pytest.mark.slow
 def test_a_mistake_of_the_scan_is_caught() -> None:
     assert caught(ScanForgetsNot, RarestPairMatcher, LENGTH)
 
@@ -179,6 +181,7 @@ class TakesTwoForOne(FilterMatcher):
         super().add(id, specs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -191,6 +194,7 @@ def test_a_mistake_with_alternatives_is_caught(wrong: type[FilterMatcher]) -> No
     assert isinstance(found, filters.Wrong)
 
 
+@pytest.mark.slow
 def test_a_gate_that_takes_an_empty_text_for_a_domain_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -165,6 +165,7 @@ STEPS: list[tuple[MatcherFactory, Any, str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "module", "name", "wrong"),
     STEPS,
@@ -179,6 +180,7 @@ def test_a_planted_mistake_in_a_step_is_caught(
     assert caught(make, ScanMatcher, LENGTH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [MemoKeepsItsCache, MemoKeepsRemoved, MemoKnowsFieldsByTheirCount, LatticeKeepsItsPath],

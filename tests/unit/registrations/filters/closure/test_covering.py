@@ -71,6 +71,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_planted_mistake_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     attribute, planted = MISTAKES[name]

@@ -1,0 +1,35 @@
+-- The encrypted secrets of endpoints, as workers read and the re-encryption changes them.
+
+-- name: of_endpoints
+-- Secrets that have not expired. An endpoint that a process of the release before created has its secret in its own row only.
+SELECT s.id, s.endpoint_id, s.kind, s.sealed, (extract(epoch FROM s.expires_at) * 1000000)::bigint AS expires_at_us
+  FROM unnest(%(endpoints)s::bigint[]) AS requested (id)
+  JOIN endpoint_secrets s ON s.endpoint_id = requested.id AND (s.expires_at IS NULL OR s.expires_at > now())
+UNION ALL
+SELECT 0, e.id, 'v1', e.secret, NULL
+  FROM unnest(%(endpoints)s::bigint[]) AS requested (id)
+  JOIN endpoints e ON e.id = requested.id
+ WHERE NOT EXISTS (SELECT FROM endpoint_secrets s
+                    WHERE s.endpoint_id = requested.id AND s.kind = 'v1' AND s.expires_at IS NULL)
+ ORDER BY endpoint_id, kind, expires_at_us DESC NULLS FIRST
+
+-- name: sealed_of_endpoints
+-- A batch of endpoints with their encrypted secrets, by id.
+SELECT id, id AS endpoint_id, secret AS sealed FROM endpoints
+ WHERE id > %(after)s AND deleted_at IS NULL ORDER BY id LIMIT %(rows_max)s
+
+-- name: replace_of_endpoints
+-- Unless a secret was replaced since it was read.
+UPDATE endpoints e SET secret = n.sealed
+  FROM unnest(%(ids)s::bigint[], %(before)s::bytea[], %(sealed)s::bytea[]) AS n (id, before, sealed)
+ WHERE e.id = n.id AND e.secret = n.before
+
+-- name: sealed_secrets
+-- A batch of encrypted secrets, by id.
+SELECT id, endpoint_id, sealed FROM endpoint_secrets WHERE id > %(after)s ORDER BY id LIMIT %(rows_max)s
+
+-- name: replace_secrets
+-- Unless a secret was replaced since it was read.
+UPDATE endpoint_secrets s SET sealed = n.sealed
+  FROM unnest(%(ids)s::bigint[], %(before)s::bytea[], %(sealed)s::bytea[]) AS n (id, before, sealed)
+ WHERE s.id = n.id AND s.sealed = n.before
