@@ -211,10 +211,10 @@ class Lane(models.Model):
     """An ordered queue of an endpoint that has pending deliveries: of one stream, or of one value
     of the key by which they are ordered. Only the worker that holds its token posts from it.
 
-    Whoever inserts an ordered delivery, or makes one pending again, marks its lane in the same
-    statement: `touched`, and `due_at` if it is null. A worker takes lanes that are due, and leaves
-    them with the time at which the oldest delivery is due; it deletes a lane without deliveries,
-    unless it was touched meanwhile.
+    A statement that inserts an ordered delivery, or makes one pending again, marks its lane, too:
+    `touched`, and `due_at` if it is null. A worker takes lanes that are due, and leaves them with
+    the time at which the oldest delivery is due; it deletes a lane without deliveries, unless it
+    was touched meanwhile.
     """
 
     pk = CompositePrimaryKey("endpoint_id", "stream_id")

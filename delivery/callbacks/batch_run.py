@@ -28,7 +28,7 @@ class BatchEvent(NamedTuple):
 class BatchRun:
     """Deliveries that share a slot; `ordered`: of whole lanes, each in its order. The first failure
     in a lane closes it: later deliveries of the lane are not posted, and one in the same batch
-    counts as not posted, whatever the answer says, so that it follows the failed one again.
+    counts as not posted, also if the answer says otherwise, so that it follows the failed one.
     """
 
     def __init__(

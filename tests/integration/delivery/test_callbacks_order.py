@@ -34,7 +34,7 @@ def sequences_of(posted: Posted) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(("seed", "batch"), [(1, None), (2, 7), (3, None)])
-async def test_each_key_arrives_in_order_whatever_fails_and_whoever_is_killed(
+async def test_each_key_arrives_in_order_despite_failures_and_killed_workers(
     world: CallbacksWorld, tmp_path: Path, seed: int, batch: int | None
 ) -> None:
     random = Random(seed)

@@ -34,7 +34,6 @@ from tests.integration.callbacks_world import (
     until,
 )
 
-
 OLD_LANE = "INSERT INTO lanes (endpoint_id, stream_id, expires_at) VALUES (-1, -1, '2020-01-01')"
 
 
