@@ -410,8 +410,8 @@ OAUTH2_ERROR_BYTES_STORED_MAX = 256  # of the response of a token URL
 # --- batches of an endpoint ---
 BATCH_EVENTS_MIN, BATCH_EVENTS_MAX = 2, 1_000  # in one request
 BATCH_BYTES_MIN, BATCH_BYTES_MAX = 1_024, 4 * 1024 * 1024  # of its body; one event may exceed it
-BATCH_BYTES_DEFAULT = 1024 * 1024
-BATCH_LINGER_MS_MAX = 60_000
+BATCH_BYTES_DEFAULT = 1024 * 1024  # some thousand small events
+BATCH_LINGER_MS_MAX = 60_000  # beyond it a receiver had better read the log itself
 # of the answer to a batch, which may have a result for each event: some 100 bytes each
 BATCH_ANSWER_BYTES_MAX = 256 * 1024
 BATCH_DELIVERIES_CLAIMED_MAX = 4_096  # in one claim, of all endpoints with batches
