@@ -56,10 +56,19 @@ class LoadedContent(NamedTuple):
 
 
 class Loader:
-    """The caches of one dispatcher. Without an archive, archived events are unavailable."""
+    """The caches of one dispatcher. Without an archive, archived events are unavailable. `sender`:
+    the hub's name in the CloudEvents handshake.
+    """
 
-    def __init__(self, keyring: Keyring, clock: Clock, archive: ReadsArchive | None = None) -> None:
+    def __init__(
+        self,
+        keyring: Keyring,
+        clock: Clock,
+        archive: ReadsArchive | None = None,
+        sender: str = "",
+    ) -> None:
         self._keyring = keyring
+        self._sender = sender
         self._archive = archive
         self._events = EventCache(
             limits.CALLBACK_EVENT_BYTES_CACHED_MAX,
@@ -89,9 +98,15 @@ class Loader:
             found = await load_secrets(connection, missing)
             for id, endpoint in missing.items():
                 target = target_of_endpoint(self._keyring, endpoint, found.get(id, ()))
-                target = target._replace(batch=_batch_size(endpoint))
+                target = self._named(endpoint, target)._replace(batch=_batch_size(endpoint))
                 self._targets[id] = (endpoint, target)
         return {id: self._targets[id][1] for id in requested}
+
+    def _named(self, endpoint: CallbackEndpoint, target: CallbackTarget) -> CallbackTarget:
+        """Return the target with the hub's name, if the receiver agreed to requests by name."""
+        if endpoint.handshake != "cloudevents":
+            return target
+        return target._replace(head=f"{target.head}webhook-request-origin: {self._sender}\r\n")
 
     async def load(
         self,

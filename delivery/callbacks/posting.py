@@ -172,7 +172,7 @@ class Posting:
         return left_s < 2 * limits.CALLBACK_TIMEOUT_S_MAX or not self._heartbeat.is_alive
 
     def _is_expired(self, delivery: PreparedDelivery) -> bool:
-        body = delivery.content.body
+        body = None if delivery.claimed.forced else delivery.content.body
         return body is not None and 0 < body.expires_at_us <= self._clock.now_us()
 
     def _expire(self, claimed: Claimed) -> RetryDecision:

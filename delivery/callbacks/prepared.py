@@ -35,8 +35,11 @@ class PreparedDelivery(NamedTuple):
         """The id of the delivery."""
         claimed = self.claimed
         message = message_id(self.content.segment, claimed.sequence, claimed.endpoint_id)
-        # the event of a gap notice's sequence may have been posted before
-        return message if claimed.gap_first is None else f"{message}_gap"
+        if claimed.gap_first is not None:
+            message += "_gap"  # the event of that sequence may have been posted before
+        if claimed.message_number is not None:
+            message += f"_{claimed.message_number}"
+        return message
 
     def is_unreadable(self) -> bool:
         return self.content.body is None

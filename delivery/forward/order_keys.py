@@ -1,28 +1,20 @@
-"""The keys by which endpoints order their deliveries, kept current by following `system`. SQL
-module.
-
-Every forwarder must give an event the same lane, so a lane's number is derived from the stream and
-the value alone. An endpoint that orders by the whole stream has no entry.
+"""The keys by which endpoints order their deliveries, kept current by following `system`. An
+endpoint that is ordered by the whole stream has none. SQL module.
 """
 
 import asyncio
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
-import orjson
 from psycopg_pool import AsyncConnectionPool
 
 from delivery.forward.leases import SQL
 from eventhub.event.envelope import Event
 from eventhub.postgresql.connections import Connection, reading
 from eventhub.postgresql.rows import fetch_all
-from registrations.endpoints.order_key import order_path
+from registrations.endpoints.order_key import lane_number, order_path
 from registrations.feed import Feed
 from registrations.filters.ast import Path
-from registrations.filters.values import MISSING, key_of, value_of
-
-_NONE = b""  # no event has this value: events without the key share a lane
 
 
 class _OrderKey(NamedTuple):
@@ -79,25 +71,3 @@ class OrderKeys:
             self._all_changed = True
         else:
             self._changed.add(endpoint_id)
-
-
-def lane_number(stream_id: int, event: Event, path: Path) -> int:
-    """Return the number of the lane of an event: negative, and the same for equal values of the
-    key. Two lanes with the same number are one lane, which costs time but no order.
-    """
-    digest = blake2b(b"%d:%b" % (stream_id, _key_bytes(value_of(path, event))), digest_size=8)
-    return -1 - (int.from_bytes(digest.digest()) >> 1)
-
-
-def _key_bytes(value: Any) -> bytes:
-    """Return the same bytes for values that are equal in filters (1 and 1.0 are); objects and lists
-    are compared as JSON.
-    """
-    if value is MISSING or value is None:
-        return _NONE
-    if isinstance(value, dict | list | tuple):
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    key = key_of(value)
-    if isinstance(key, float) and key.is_integer():
-        key = int(key)
-    return repr(key).encode("utf-8", "surrogatepass")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from delivery.forward.order_keys import lane_number
 from eventhub.event.envelope import Event
-from registrations.endpoints.order_key import order_path
+from registrations.endpoints.order_key import lane_number, order_path
 from tests.integration.forward_world import Start, World, eventually, forwarders, world_database
 
 world = pytest.fixture(scope="module")(world_database)

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from delivery.forward.order_keys import lane_number
 from eventhub.event.envelope import Event
-from registrations.endpoints.order_key import order_path
+from registrations.endpoints.order_key import lane_number, order_path
 
 
 def number(attributes: dict[str, Any], path: str = "customer.id", **fields: Any) -> int:

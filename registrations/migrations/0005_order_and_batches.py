@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("access", "0001_initial"),
-        ("registrations", "0003_endpoint_tokens"),
+        ("registrations", "0004_endpoint_handshake"),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     release = "0.1"
     half = "post"
 
-    dependencies = [("delivery", "0002_lanes")]
+    dependencies = [("delivery", "0005_lanes")]
 
     operations = [
         migrations.RemoveIndex(model_name="delivery", name="deliveries_ordered"),

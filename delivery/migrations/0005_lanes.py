@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("access", "0001_initial"),
-        ("delivery", "0001_initial"),
+        ("delivery", "0004_replay_runs"),
         ("eventlog", "0001_initial"),
         ("registrations", "0001_initial"),
     ]
