@@ -1,31 +1,31 @@
-"""Claims of due deliveries, up to the free slots of this worker, which are then posted. SQL
-module.
+"""Claims of due deliveries, up to the free slots of this worker, which are then posted. A slot is
+for one request at a time: for one delivery, for a batch, or for a lane, whose deliveries are posted
+one after the other. SQL module.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from delivery.callbacks import claims
 from delivery.callbacks.circuits import hasten, return_probes, take_probes
-from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneKey, ScanResult
+from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneCounts, ScanResult
 from delivery.callbacks.load import Loader
-from delivery.callbacks.posting import DispatcherContext, Posting, PreparedDelivery
+from delivery.callbacks.posting import DispatcherContext, Posting
+from delivery.callbacks.prepared import PreparedDelivery
 from delivery.callbacks.rotation import Rotation
 from delivery.callbacks.throttles import Throttle, within_throttles
 from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection
 
-_START = LaneKey(0, 0)
-
 
 class _Scan(NamedTuple):
-    """A scan's due deliveries, by endpoint id or by lane, and the slots granted to each
-    endpoint.
-    """
+    """A scan's endpoints with due deliveries, by id, and the slots granted to each."""
 
     found: ScanResult
-    due: dict[Any, CallbackEndpoint]
+    due: dict[int, CallbackEndpoint]
     granted: dict[int, int]
 
 
@@ -42,7 +42,8 @@ class Claiming:
         self._parallel = Rotation(context.random)
         self._ordered = Rotation(context.random)
         self._endpoints_after = 0
-        self._lanes_after = _START
+        self._lanes_after = 0  # an endpoint, too
+        self._linger_until_s = [math.inf, math.inf]  # of parallel and ordered batches
         self.pending_s = context.clock.monotonic_s()  # when a scan last found something pending
         self.count = 0  # deliveries claimed
         self.is_throttled = False  # the last claim met the limits of an endpoint
@@ -50,7 +51,7 @@ class Claiming:
     @property
     def is_partial(self) -> bool:
         """Whether the last scan stopped before the end."""
-        return self._endpoints_after > 0 or self._lanes_after > _START
+        return self._endpoints_after > 0 or self._lanes_after > 0
 
     async def has_due(self, connection: Connection) -> bool:
         """Scan without claiming; return True if something is due that this worker has slots for."""
@@ -62,7 +63,7 @@ class Claiming:
             if scan.found.deleted or self._failures.limit_to_callable(scan.granted):
                 return True
         self._endpoints_after = parallel.found.last or 0
-        self._lanes_after = ordered.found.last or _START
+        self._lanes_after = ordered.found.last or 0
         return False
 
     async def claim(self, connection: Connection) -> bool:
@@ -72,37 +73,43 @@ class Claiming:
         ordered = await self._claim_ordered(connection)
         return parallel or ordered
 
+    @property
+    def linger_s(self) -> float:
+        """The time until a batch that waits for more events is due; infinite if there is none."""
+        return max(0.0, min(self._linger_until_s) - self._clock.monotonic_s())
+
     async def _parallel_due(self, connection: Connection) -> _Scan:
         found = await claims.scan_parallel(connection, self._endpoints_after)
-        due = self._parallel.due(self._endpoints_after, found)
-        self._record_scan(found)
-        return _Scan(found, due, self._slots.grant(self._parallel.order(due.values())))
+        return self._granted(found, self._parallel, self._endpoints_after)
 
     async def _ordered_due(self, connection: Connection) -> _Scan:
-        found = await claims.scan_ordered(connection, self._lanes_after)
-        due = self._ordered.due(self._lanes_after, found)
-        self._record_scan(found)
-        endpoints = {endpoint.id: endpoint for endpoint in due.values()}
-        return _Scan(found, due, self._slots.grant(self._ordered.order(endpoints.values())))
+        found = await claims.scan_lanes(connection, self._lanes_after)
+        return self._granted(found, self._ordered, self._lanes_after)
 
-    def _record_scan(self, found: ScanResult) -> None:
+    def _granted(self, found: ScanResult, rotation: Rotation, after: int) -> _Scan:
+        """Record a scan and grant slots to what it found."""
+        due = rotation.due(after, found)
         if found.failing:
             self.pending_s = self._clock.monotonic_s()
         self._failures.record_scan(found.failing)
+        linger_s = math.inf if found.linger_s is None else found.linger_s
+        self._linger_until_s[rotation is self._ordered] = self._clock.monotonic_s() + linger_s
+        return _Scan(found, due, self._slots.grant(rotation.order(due.values())))
 
     async def _claim_parallel(self, connection: Connection) -> bool:
         found, due, granted = await self._parallel_due(connection)
         self._endpoints_after = found.last or 0
         await _cancel(connection, found)
         self._parallel.grant(due, granted)
-        requested = self._failures.limit_to_callable(granted)
+        allowed = self._failures.limit_to_callable(granted)
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
-        async with within_throttles(connection, due, requested) as throttle:
-            probes = await self._probes(connection, requested)
+        async with within_throttles(connection, due, allowed) as throttle:
+            probes = await self._probes(connection, allowed)
             expired = probes & self._posting.expired_probes
+            requested = _deliveries(allowed, due, probes)
             requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
             claimed = await self._claim_requested(connection, requested, probes)
-            throttle.use(claimed)
+            throttle.use(_requests(claimed, due))
         self.is_throttled |= throttle.is_limiting
         if not requested:
             return bool(due) or found.last is not None
@@ -124,59 +131,78 @@ class Claiming:
 
     def _post(self, prepared: Sequence[PreparedDelivery], probes: frozenset[int]) -> None:
         probing: dict[int, list[PreparedDelivery]] = {}
+        batches: list[list[PreparedDelivery]] = []
         for delivery in prepared:
             endpoint_id = delivery.claimed.endpoint_id
             if endpoint_id in probes:
                 probing.setdefault(endpoint_id, []).append(delivery)
+            elif delivery.target.batch is not None:
+                batches.append([delivery])
             else:
                 self._posting.deliver(delivery)
         for found in probing.values():
             self._posting.probe(found)
+        self._post_batches(batches, ordered=False)
         self._confirm(len(prepared))
+
+    def _post_batches(self, lanes: list[list[PreparedDelivery]], *, ordered: bool) -> None:
+        """Post lanes in batches, about one batch of an endpoint in each request at a time."""
+        parts: dict[int, list[PreparedDelivery]] = {}
+        for lane in lanes:
+            size, endpoint_id = lane[0].target.batch, lane[0].claimed.endpoint_id
+            part = parts.setdefault(endpoint_id, [])
+            part += lane
+            if size is not None and len(part) >= size.events_max:
+                self._posting.deliver_batches(parts.pop(endpoint_id), size, ordered=ordered)
+        for part in parts.values():
+            if part[0].target.batch is not None:
+                self._posting.deliver_batches(part, part[0].target.batch, ordered=ordered)
 
     async def _claim_ordered(self, connection: Connection) -> bool:
         found, due, granted = await self._ordered_due(connection)
-        self._lanes_after = found.last or _START
+        self._lanes_after = found.last or 0
         await _cancel(connection, found)
         self._ordered.grant(due, granted)
         allowed = self._failures.limit_to_callable(granted)
-        endpoints = {endpoint.id: endpoint for endpoint in due.values()}
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
         per_lane = limits.CALLBACK_LANE_DELIVERIES_MAX
-        async with within_throttles(connection, endpoints, allowed, per_slot=per_lane) as throttle:
+        async with within_throttles(connection, due, allowed, per_slot=per_lane) as throttle:
             probes = await self._probes(connection, allowed)
-            lanes = _lanes(due, allowed)
-            taken = await self._take_lanes(connection, lanes, probes, throttle)
+            requested = _lanes(allowed, due, probes, throttle)
+            taken = await self._take_lanes(connection, requested, probes)
+            throttle.use(_requests([each for lane in taken for each in lane], due))
         self.is_throttled |= throttle.is_limiting
-        if not lanes:
+        if not allowed:
             return bool(due) or found.last is not None
         firsts = await self._mark_probes(connection, [lane[0] for lane in taken], probes)
         flat = [each for first, lane in zip(firsts, taken, strict=True)
                 for each in (first, *lane[1:])]  # fmt: skip
-        prepared = iter(await self._prepare(connection, flat, endpoints, until_s))
+        prepared = iter(await self._prepare(connection, flat, due, until_s))
+        batches: list[list[PreparedDelivery]] = []
         for lane_claims in taken:
-            self._posting.deliver_lane(list(islice(prepared, len(lane_claims))))
+            lane = list(islice(prepared, len(lane_claims)))
+            if lane[0].target.batch is not None and not lane[0].claimed.probe:
+                batches.append(lane)
+            else:
+                self._posting.deliver_lane(lane)
+        self._post_batches(batches, ordered=True)
         self._confirm(len(flat))
-        return len(lanes) < len(due) or found.last is not None
+        return (
+            len(taken) >= sum(each.lanes for each in requested.values())
+            or requested.keys() != due.keys()
+            or found.last is not None
+        )
 
     async def _take_lanes(
         self,
         connection: Connection,
-        lanes: Sequence[LaneKey],
+        requested: Mapping[int, LaneCounts],
         probes: frozenset[int],
-        throttle: Throttle,
     ) -> list[list[Claimed]]:
-        if not lanes:
+        if not requested:
             return []
-        taken = await claims.claim_ordered(
-            connection,
-            lanes,
-            token=self._heartbeat.token(),
-            probes=probes,
-            per_lane=throttle.per_slot,
-        )
-        throttle.use([each for lane in taken for each in lane])
-        return taken
+        token = self._heartbeat.token()
+        return await claims.claim_lanes(connection, requested, token=token, probes=probes)
 
     def _confirm(self, count: int) -> None:
         self._heartbeat.confirm_claim()
@@ -227,15 +253,42 @@ class Claiming:
         ]
 
 
-def _lanes(due: Iterable[LaneKey], allowed: Mapping[int, int]) -> list[LaneKey]:
-    """Return the lanes to be taken, of each endpoint at most the allowed number."""
-    left = dict(allowed)
-    lanes = []
-    for lane in due:
-        if left.get(lane.endpoint_id, 0) > 0:
-            left[lane.endpoint_id] -= 1
-            lanes.append(lane)
-    return lanes
+def _deliveries(
+    slots: Mapping[int, int], due: Mapping[int, CallbackEndpoint], probes: frozenset[int]
+) -> dict[int, int]:
+    """Return how many deliveries to claim for the slots of each endpoint."""
+    free = limits.BATCH_DELIVERIES_CLAIMED_MAX
+    requested = {}
+    for endpoint_id, count in slots.items():
+        size = 1 if endpoint_id in probes else due[endpoint_id].events_per_request
+        requested[endpoint_id] = max(count, min(count * size, free)) if size > 1 else count
+        free -= requested[endpoint_id] if size > 1 else 0
+    return requested
+
+
+def _lanes(
+    slots: Mapping[int, int],
+    due: Mapping[int, CallbackEndpoint],
+    probes: frozenset[int],
+    throttle: Throttle,
+) -> dict[int, LaneCounts]:
+    """Return how many lanes to take for the slots of each endpoint. A lane has a slot, but several
+    lanes share a batch.
+    """
+    requested = {}
+    for endpoint_id, count in _deliveries(slots, due, probes).items():
+        if due[endpoint_id].batch_events_max is not None and endpoint_id not in probes:
+            requested[endpoint_id] = LaneCounts(count, count, count)
+        else:
+            lane = throttle.per_slot(endpoint_id)
+            requested[endpoint_id] = LaneCounts(count, count * lane, lane)
+    return requested
+
+
+def _requests(claimed: Sequence[Claimed], due: Mapping[int, CallbackEndpoint]) -> dict[int, int]:
+    """Return how many requests the claimed deliveries of each endpoint take."""
+    counts = Counter(each.endpoint_id for each in claimed)
+    return {each: -(-count // due[each].events_per_request) for each, count in counts.items()}
 
 
 async def _cancel(connection: Connection, found: ScanResult) -> None:

@@ -3,27 +3,25 @@ work that claimed it, so one that hangs blocks nothing else. SQL module.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple
 
-from delivery.callbacks.body import BoundVariables, EventFacts
-from delivery.callbacks.claims import CallbackEndpoint, Claimed
+from delivery.callbacks.batch_run import BatchEvent, BatchRun, attempt_of_event, read_answer
+from delivery.callbacks.batches import BatchSize, batch_content, batch_id
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
-from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.outbox import ResultOutbox
-from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
-from delivery.callbacks.post_with_token import post_with_token
-from delivery.callbacks.results import DeliveryResult
+from delivery.callbacks.prepared import PreparedDelivery, post_to
+from delivery.callbacks.results import AttemptRecord, DeliveryResult
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
 from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.stored import Cursor
 
 log = get_logger(__name__)
 UNSENT = ("expired", "cancelled")  # how a delivery ends without a request
@@ -39,42 +37,6 @@ class DispatcherContext(NamedTuple):
     heartbeat: WorkerHeartbeat
     outbox: ResultOutbox
     tokens: TokenSource
-
-
-class PreparedDelivery(NamedTuple):
-    """A claimed delivery, ready to be posted; its claim expires at `until_s`, on the
-    loop's clock.
-    """
-
-    claimed: Claimed
-    endpoint: CallbackEndpoint
-    target: CallbackTarget
-    content: LoadedContent
-    until_s: float
-
-    @property
-    def timeout_s(self) -> float:
-        """The longest time of an attempt, in seconds."""
-        return self.endpoint.timeout_s or limits.CALLBACK_TIMEOUT_S_MAX
-
-    async def post_once(self, client: HttpClient, tokens: TokenSource) -> PostResult:
-        """Make one attempt and return how it ended."""
-        body, segment, variables, _ = self.content
-        if body is None:
-            return not_sent(self.target, "unreadable", "the event cannot be read at present")
-        claimed = self.claimed
-        message = message_id(segment, claimed.sequence, claimed.endpoint_id)
-        if claimed.gap_first is not None:
-            message += "_gap"  # the event of that sequence may have been posted before
-        if claimed.message_number is not None:
-            message += f"_{claimed.message_number}"
-        bound = BoundVariables(variables, Cursor(segment, claimed.sequence)) if variables else None
-        content = body.content(claimed.registrations, bound)
-        if self.target.oauth2 is not None:
-            return await post_with_token(
-                client, tokens, self.target, message, content, timeout_s=self.timeout_s
-            )
-        return await post(client, self.target, message, content, timeout_s=self.timeout_s)
 
 
 class Posting:
@@ -99,7 +61,6 @@ class Posting:
         )  # a lane is one task with one request at a time
         # endpoints whose last probe met only events that are not to be sent
         self.expired_probes: set[int] = set()
-        self.lanes_have_more = False  # a freed lane has more deliveries than were claimed
         self.stopping = False
 
     def deliver(self, delivery: PreparedDelivery) -> None:
@@ -116,6 +77,14 @@ class Posting:
         """Post an ordered lane's deliveries until one has to be retried."""
         self._slots.hold(deliveries[0].claimed.endpoint_id)
         self._start(self._deliver_lane(deliveries))
+
+    def deliver_batches(
+        self, deliveries: list[PreparedDelivery], size: BatchSize, *, ordered: bool
+    ) -> None:
+        """Post deliveries of an endpoint in batches; ordered ones are those of whole lanes."""
+        run = BatchRun(deliveries, size, ordered=ordered)
+        self._slots.hold(run.endpoint_id)
+        self._start(self._deliver_batches(run))
 
     def _start(self, delivery: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(delivery)
@@ -170,9 +139,6 @@ class Posting:
                     probe = False
                     break
                 probe = probe and decision.state in UNSENT
-            self.lanes_have_more |= (
-                not left and len(deliveries) >= limits.CALLBACK_LANE_DELIVERIES_MAX
-            )
         finally:
             for each in left:
                 self._outbox.give_back(each.claimed)
@@ -186,41 +152,121 @@ class Posting:
         it. An event is not posted if it has expired, or is not for the endpoint any more.
         """
         claimed = delivery.claimed
-        needed_s = delivery.timeout_s + limits.CALLBACK_TIMEOUT_S_MAX
-        late = delivery.until_s - self._clock.monotonic_s() < needed_s
-        if late or not self._heartbeat.is_alive:
+        if self._is_late(delivery):
             self._outbox.give_back(claimed)
             return None
-        unsent = self._unsent(delivery)
-        if unsent is not None:
-            self._outbox.add(DeliveryResult(claimed, unsent, None))
-            return unsent
-        request = self._slots.start_request(claimed.endpoint_id)
-        attempted = AttemptOutcome("internal")
-        try:
-            attempted, attempt = await delivery.post_once(self._client, self._tokens)
-        except asyncio.CancelledError:
-            self._outbox.give_back(claimed)
-            raise
-        finally:
-            self._slots.end_request(claimed.endpoint_id, request, attempted.code)
-        self._failures.record_attempt(claimed.endpoint_id, attempted)
-        number = claimed.attempts - claimed.uncounted_attempts + 1
-        decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
-        self._outbox.add(DeliveryResult(claimed, decision, attempt))
-        if decision.state == "delivered":
-            self._measure(delivery.content)
+        if self._is_unsent(delivery):
+            return self._end(delivery)
+        with self._request(claimed.endpoint_id) as request:
+            try:
+                attempted, attempt, _ = await delivery.post_once(self._client, self._tokens)
+                request.outcome = attempted
+            except asyncio.CancelledError:
+                self._outbox.give_back(claimed)
+                raise
+        return self._record(delivery, attempted, attempt)
+
+    def _is_late(self, delivery: PreparedDelivery) -> bool:
+        """Return True if the claim may not last as long as an attempt."""
+        left_s = delivery.until_s - self._clock.monotonic_s()
+        needed_s = delivery.timeout_s + limits.CALLBACK_TIMEOUT_S_MAX
+        return left_s < needed_s or not self._heartbeat.is_alive
+
+    def _is_unsent(self, delivery: PreparedDelivery) -> bool:
+        """Return True if the event is not to be sent any more."""
+        return self._is_expired(delivery) or not delivery.content.is_visible
+
+    def _is_expired(self, delivery: PreparedDelivery) -> bool:
+        body = None if delivery.claimed.forced else delivery.content.body
+        return body is not None and 0 < body.facts.expires_at_us <= self._clock.now_us()
+
+    def _end(self, delivery: PreparedDelivery) -> RetryDecision:
+        """End a delivery that is not to be sent."""
+        decision = RetryDecision("expired" if self._is_expired(delivery) else "cancelled")
+        self._outbox.add(DeliveryResult(delivery.claimed, decision, None))
         return decision
 
-    def _unsent(self, delivery: PreparedDelivery) -> RetryDecision | None:
-        """Return the end of a delivery that is not to be sent, else None."""
-        body = delivery.content.body
-        facts = EventFacts() if body is None else body.facts
-        if not delivery.claimed.forced and 0 < facts.expires_at_us <= self._clock.now_us():
-            return RetryDecision("expired")
-        return None if delivery.content.is_visible else RetryDecision("cancelled")
+    @contextmanager
+    def _request(self, endpoint_id: int) -> Iterator["_Request"]:
+        """Record the start, the end and the outcome of a request."""
+        number, request = self._slots.start_request(endpoint_id), _Request()
+        try:
+            yield request
+        finally:
+            self._slots.end_request(endpoint_id, number, request.outcome.code)
+        self._failures.record_attempt(endpoint_id, request.outcome)
 
-    def _measure(self, content: LoadedContent) -> None:
-        appended_at_us = content.body.facts.appended_at_us if content.body is not None else 0
-        if appended_at_us:
-            metrics.CALLBACK_LATENCY.observe((self._clock.now_us() - appended_at_us) / 1e6)
+    def _record(
+        self,
+        delivery: PreparedDelivery,
+        attempted: AttemptOutcome,
+        attempt: AttemptRecord,
+        *,
+        is_request: bool = True,
+    ) -> RetryDecision:
+        """Pass the result of an attempt to the outbox. `is_request`: it stands for the request."""
+        claimed = delivery.claimed
+        number = claimed.attempts - claimed.uncounted_attempts + 1
+        decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
+        self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request))
+        if decision.state == "delivered":
+            self._measure(delivery)
+        return decision
+
+    def _measure(self, delivery: PreparedDelivery) -> None:
+        body = delivery.content.body
+        if body is not None and body.facts.appended_at_us:
+            latency_us = self._clock.now_us() - body.facts.appended_at_us
+            metrics.CALLBACK_LATENCY.observe(latency_us / 1e6)
+
+    async def _deliver_batches(self, run: BatchRun) -> None:
+        """Post deliveries in batches, one after the other, until a request fails."""
+        try:
+            while run.left and not self.stopping and not self._is_late(run.left[0]):
+                for delivery in run.take(self._is_unsent):
+                    self._end(delivery)
+                for delivery in run.take(PreparedDelivery.is_unreadable):
+                    posted = await delivery.post_once(self._client, self._tokens)
+                    run.close(delivery, self._record(delivery, *posted[:2]))
+                batch = run.next(self._is_unsent)
+                if batch and not await self._post_batch(batch, run):
+                    break
+        finally:
+            for delivery in run.unposted:
+                self._outbox.give_back(delivery.claimed)
+            for lane, token in run.lanes:
+                self._outbox.leave(lane, token)
+            self._slots.release(run.endpoint_id)
+            self._on_slot_free()
+
+    async def _post_batch(self, batch: list[BatchEvent], run: BatchRun) -> bool:
+        """Post a batch and record the results; return False if the request failed."""
+        message = batch_id([event.message for event in batch])
+        with self._request(run.endpoint_id) as request:
+            try:
+                content = batch_content(batch, run.size)
+                timeout_s = batch[0].delivery.timeout_s
+                posted = await post_to(
+                    self._client, self._tokens, run.target, message, content, timeout_s=timeout_s
+                )
+                posted, failures = read_answer(posted)
+                request.outcome = posted.outcome
+            except asyncio.CancelledError:
+                run.return_all(batch)
+                raise
+        for number, event in enumerate(batch):
+            if run.is_closed(event.delivery):
+                run.return_all([event])
+                continue
+            outcome = failures.get(event.message, posted.outcome)
+            record = attempt_of_event(posted.attempt, outcome, number, batch)
+            decision = self._record(event.delivery, outcome, record, is_request=number == 0)
+            run.close(event.delivery, decision)
+        return posted.outcome.code == "delivered"
+
+
+class _Request:
+    """The outcome of a request, `internal` until it is known."""
+
+    def __init__(self) -> None:
+        self.outcome = AttemptOutcome("internal")

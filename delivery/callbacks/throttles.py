@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from delivery.callbacks.claims import CallbackEndpoint, Claimed
+from delivery.callbacks.claims import CallbackEndpoint
 from eventhub.base import limits
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import int8_array
@@ -50,9 +50,9 @@ class Throttle:
         lane = limits.CALLBACK_LANE_DELIVERIES_MAX
         return min(lane, self._per_slot.get(endpoint_id, lane))
 
-    def use(self, claimed: list[Claimed]) -> None:
-        """Record what was claimed."""
-        self._used.update(each.endpoint_id for each in claimed if each.endpoint_id in self._tokens)
+    def use(self, requests: Mapping[int, int]) -> None:
+        """Record how many requests the claims of each endpoint take."""
+        self._used.update(requests)
 
     def unused(self) -> dict[int, int]:
         """Return the tokens that no claim used, by endpoint."""

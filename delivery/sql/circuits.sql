@@ -78,31 +78,32 @@ SELECT n.endpoint_id, CASE WHEN f.opens THEN 'open' ELSE 'closed' END, n.failure
 -- Deliveries that failed while the circuit of their endpoint was open become due at once, except those with a Retry-After. Of
 -- parallel ones a bounded number, the next to be due first; of ordered ones the oldest of each lane, for a bounded number of
 -- lanes. The others keep their schedule.
-WITH RECURSIVE lane AS (
-    (SELECT d.endpoint_id, d.stream_id, d.sequence, 1 AS number FROM deliveries d
-      WHERE d.endpoint_id = %(endpoint)s AND d.state = 'pending' AND d.ordered
-      ORDER BY d.endpoint_id, d.stream_id, d.sequence LIMIT 1)
-    UNION ALL
-    SELECT next.endpoint_id, next.stream_id, next.sequence, lane.number + 1
-      FROM lane, LATERAL (
-        SELECT d.endpoint_id, d.stream_id, d.sequence FROM deliveries d
-         WHERE d.endpoint_id = %(endpoint)s AND d.stream_id > lane.stream_id AND d.state = 'pending' AND d.ordered
-         ORDER BY d.endpoint_id, d.stream_id, d.sequence LIMIT 1) AS next
-     WHERE lane.number < %(lanes_max)s
-), postponed AS (
-    (SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence FROM deliveries d
+WITH opened AS MATERIALIZED (
+    SELECT opened_at FROM circuits WHERE endpoint_id = %(endpoint)s
+), waiting AS MATERIALIZED (
+    SELECT endpoint_id, stream_id AS number FROM lanes
+     WHERE endpoint_id = %(endpoint)s AND due_at > now() AND expires_at <= now()
+     ORDER BY due_at LIMIT %(lanes_max)s FOR UPDATE SKIP LOCKED
+), heads AS MATERIALIZED (
+    SELECT d.* FROM waiting w, LATERAL (
+        SELECT partition_id, endpoint_id, segment_id, sequence, next_attempt_at, pause_s, claim, retry_after_s, w.number
+          FROM deliveries
+         WHERE endpoint_id = w.endpoint_id AND COALESCE(lane, stream_id) = w.number AND state = 'pending' AND ordered
+         ORDER BY sequence LIMIT 1) AS d
+), postponed AS MATERIALIZED (
+    (SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence FROM deliveries d, opened o
       WHERE d.endpoint_id = %(endpoint)s AND d.state = 'pending' AND NOT d.ordered AND d.next_attempt_at > now()
         AND d.claim IS NULL AND d.retry_after_s IS NULL
-        AND d.next_attempt_at - make_interval(secs => d.pause_s)
-            > (SELECT c.opened_at FROM circuits c WHERE c.endpoint_id = %(endpoint)s)
+        AND d.next_attempt_at - make_interval(secs => d.pause_s) > o.opened_at
       ORDER BY d.next_attempt_at LIMIT %(deliveries_max)s)
     UNION ALL
-    SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence
-      FROM lane
-      JOIN deliveries d ON d.endpoint_id = lane.endpoint_id AND d.stream_id = lane.stream_id AND d.sequence = lane.sequence
-     WHERE d.state = 'pending' AND d.ordered AND d.next_attempt_at > now() AND d.claim IS NULL AND d.retry_after_s IS NULL
-       AND d.next_attempt_at - make_interval(secs => d.pause_s)
-           > (SELECT c.opened_at FROM circuits c WHERE c.endpoint_id = %(endpoint)s)
+    SELECT h.partition_id, h.endpoint_id, h.segment_id, h.sequence FROM heads h, opened o
+     WHERE h.claim IS NULL AND h.retry_after_s IS NULL AND h.next_attempt_at > now()
+       AND h.next_attempt_at - make_interval(secs => h.pause_s) > o.opened_at
+), marked AS (
+    UPDATE lanes l SET due_at = now(), touched = true
+      FROM heads h JOIN postponed p USING (partition_id, endpoint_id, segment_id, sequence)
+     WHERE l.endpoint_id = h.endpoint_id AND l.stream_id = h.number
 )
 UPDATE deliveries d SET next_attempt_at = now()
   FROM postponed p
@@ -132,7 +133,7 @@ WITH parallel AS MATERIALIZED (
     SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered
        AND COALESCE(resent_at, created_at) < now() - make_interval(secs => %(total_s)s) AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
-     ORDER BY endpoint_id, stream_id, sequence LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
+     ORDER BY endpoint_id, COALESCE(lane, stream_id), sequence LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 ), dead AS (
     UPDATE deliveries d SET state = 'dead_lettered', claim = NULL, finished_at = now()
       FROM (SELECT * FROM parallel UNION ALL SELECT * FROM ordered) AS w

@@ -8,7 +8,8 @@ WITH disabled AS (
     RETURNING *
 )
 SELECT z.id AS zone_id, z.name AS zone,
-       json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'format', e.format,
+       json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'order_by', e.order_by,
+                         'format', e.format,
                          'enabled', e.enabled, 'reason', e.reason) AS attributes,
        json_build_object('level', 'warning', 'client', c.name, 'endpoint', e.id, 'reason', e.reason,
                          'failures', k.failures, 'outcome', k.outcome, 'status', k.status,

@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
     release = "0.1"
     half = "post"
 
-    dependencies = [("delivery", "0005_retries")]
+    dependencies = [("delivery", "0007_retries")]
 
     operations = [
         DeleteModel(name="Backoff"),

@@ -23,8 +23,8 @@ class Migration(migrations.Migration):
     release = "0.1"
 
     dependencies = [
-        ("delivery", "0004_replay_runs"),
-        ("registrations", "0005_circuits"),
+        ("delivery", "0006_index_by_stream"),
+        ("registrations", "0006_circuits"),
     ]
 
     operations = [

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("eventlog", "0001_initial"),
-        ("registrations", "0004_endpoint_handshake"),
+        ("registrations", "0005_order_and_batches"),
     ]
 
     operations = [
