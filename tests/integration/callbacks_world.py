@@ -227,6 +227,7 @@ class CallbacksWorld:
                  f" failed_at = failed_at {shift}, opened_at = opened_at {shift},"
                  f" retry_at = retry_at {shift}, recorded_at = recorded_at {shift}")  # fmt: skip
         self.sql(f"UPDATE endpoints SET changed_at = changed_at {shift}")
+        self.sql(f"UPDATE lanes SET due_at = due_at {shift} WHERE expires_at <= now()")
 
     def settle(self, endpoint_id: int, count: int) -> None:
         """Wait until this many deliveries of the endpoint have ended."""

@@ -109,7 +109,7 @@ async def test_a_worker_skips_an_endpoint_for_which_another_one_is_claiming(
     """And tokens that no claim used are returned."""
     id = world.endpoint(URL)
     limit(world, id, "rate_limit", 5)
-    endpoints = {id: CallbackEndpoint(id, URL, 0, "v1", 1, "default", "native", None, 5.0)}
+    endpoints = {id: CallbackEndpoint(id, URL, 0, "v1", 1, "z", "native", rate_limit=5.0)}
     first = await claims.open_connection(world.url, "first")
     second = await claims.open_connection(world.url, "second")
     async with first, second:
