@@ -5,11 +5,13 @@ module.
 from django.urls import path
 
 from delivery.api import ClientListeners, Deliveries, ZoneOverview
-from eventhub.api.resource import LIST, ONE
+from delivery.tenant_limits.api import TenantLimits
+from eventhub.api.resource import LIST, ONE, PUT
 
 urlpatterns = [
     path("deliveries", Deliveries.as_view(LIST)),
     path("deliveries/<str:delivery>", Deliveries.as_view(ONE)),
     path("clients/<str:client>/listeners", ClientListeners.as_view(LIST)),
     path("overview", ZoneOverview.as_view(ONE)),
+    path("limits", TenantLimits.as_view(PUT)),
 ]
