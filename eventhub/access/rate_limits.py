@@ -79,12 +79,12 @@ class _Bucket:
         self.tokens -= events
         return True
 
-    def note(self, lease: _Lease, wanted: float, now_s: float) -> None:
+    def note(self, lease: _Lease, preferred: float, now_s: float) -> None:
         held = self.tokens if now_s < self.tokens_until_s else 0.0
         self.tokens = held + lease.granted
         self.tokens_until_s = now_s + limits.EMIT_RATE_HELD_S
         self.left, self.asked_s = lease.left, now_s
-        if lease.granted < wanted or lease.left <= 0:
+        if lease.granted < preferred or lease.left <= 0:
             debt_s = max(-lease.left / self.rate, 0.0)
             self.ask_after_s = now_s + max(debt_s, limits.EMIT_RATE_LEASE_S)
 
@@ -147,15 +147,15 @@ class EmitRateLimiter:
             await asyncio.shield(bucket.lease)
 
     async def _ask(self, bucket: _Bucket, needed: int) -> None:
-        wanted = max(bucket.rate * limits.EMIT_RATE_LEASE_S, needed)
-        values = _values(bucket.key, bucket.rate, needed, wanted)
+        preferred = max(bucket.rate * limits.EMIT_RATE_LEASE_S, needed)
+        values = _values(bucket.key, bucket.rate, needed, preferred)
         async with reading(self._pool) as connection:
             lease = await fetch_one(connection, _Lease, SQL["lease"], values)
             if lease is None:
                 await connection.execute(SQL["add_bucket"], values)
                 lease = await fetch_one(connection, _Lease, SQL["lease"], values)
         if lease is not None:
-            bucket.note(lease, wanted, asyncio.get_running_loop().time())
+            bucket.note(lease, preferred, asyncio.get_running_loop().time())
 
 
 def spend_now(connection: psycopg.Connection[Any], principal: Principal) -> None:
@@ -191,8 +191,8 @@ def _rates(principal: Principal) -> list[tuple[str, _BucketKey, int]]:
     return found
 
 
-def _values(key: _BucketKey, rate: int, needed: float, wanted: float) -> dict[str, Any]:
-    terms = {"rate": rate, "needed": needed, "wanted": wanted}
+def _values(key: _BucketKey, rate: int, needed: float, preferred: float) -> dict[str, Any]:
+    terms = {"rate": rate, "needed": needed, "preferred": preferred}
     return {"zone": key.zone_id, "client": key.client_id, **terms}
 
 

@@ -1,7 +1,7 @@
 -- The shared token buckets of the rates of emits. All times are the database's.
 
 -- name: lease
--- Takes tokens from a bucket, which refills at its rate up to one second's: as many as there are, up to those wanted, and at
+-- Takes tokens from a bucket, which refills at its rate up to one second's: as many as there are, up to those preferred, and at
 -- least those needed, so that a request larger than the bucket leaves a debt. None while there is a debt.
 WITH clock AS (
     SELECT clock_timestamp() AS now
@@ -14,7 +14,7 @@ WITH clock AS (
        FOR UPDATE OF b
 ), lease AS (
     SELECT now, tokens, CASE WHEN tokens <= 0 THEN 0::float8
-               ELSE greatest(%(needed)s::float8, least(%(wanted)s::float8, floor(tokens))) END AS granted
+               ELSE greatest(%(needed)s::float8, least(%(preferred)s::float8, floor(tokens))) END AS granted
       FROM bucket
 )
 UPDATE rate_buckets b SET tokens = lease.tokens - lease.granted, refilled_at = lease.now
