@@ -79,6 +79,8 @@ class Claimed(NamedTuple):
     gap_first: int | None  # set: a gap notice for the events from here to `sequence`
     gap_reason: str | None
     version_ids: list[int] | None  # whose reports and variables count; None: none
+    message_number: int | None  # 2, 3, ... in the webhook-id; None: the first id
+    forced: bool  # posted even if the event has expired
     token: str
     probe: bool
     spares: bool

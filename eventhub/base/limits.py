@@ -36,6 +36,7 @@ EMIT_WAIT_S_MAX = 2.0  # then the answer is 429 or 503: a queue of seconds helps
 # tokens of a quota of events per second that a process takes in advance, as seconds at its rate
 EMIT_RATE_LEASE_S = 0.1
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
+EMIT_RATE_REFUSAL_S = 0.5  # before a refusal, for which nothing is read
 EMIT_RATE_MAX = 10_000_000  # events per second of a quota; more than one hub stores
 
 # --- types ---
@@ -352,6 +353,31 @@ LISTENERS_RECORDED_PER_CLIENT_HOUR = 100_000
 
 # --- deliveries ---
 DELIVERIES_SCANNED_MAX = 10_000  # rows scanned for one page of all endpoints; some 50 ms
+DELIVERIES_DECODED_MAX = 2_000  # the same for a search by type or id of the event; some 50 ms
+DELIVERY_SEARCH_ENDPOINTS_MAX = 1_000  # of a search over a stream; an index look-up for each
+DEAD_LETTERS_EXAMINED_MAX = 50_000  # rows grouped for one page; some 100 ms
+DEAD_LETTER_SAMPLES = 3  # deliveries shown of each group
+DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
+
+# --- replay runs ---
+REPLAY_RUNS_PER_CLIENT_MAX = 5  # running or paused
+REPLAY_RUNS_PER_ZONE_MAX = 20  # one process of the hub makes their steps in turn
+REPLAY_RUNS_RETAINED_DAYS = 90  # after their end; longer than deliveries
+REPLAY_RATE_DEFAULT = 100  # deliveries per second
+REPLAY_RATE_MAX = 5_000  # about what one run's steps reach
+REPLAY_STREAMS_MAX = 64  # named by one run
+REPLAY_STEP_S = 0.5  # a step writes what the rate allows in this time ...
+REPLAY_STEP_ROWS_MAX = 1_000  # ... but not more; some 10 ms
+REPLAY_STEP_EVENTS_MAX = 2_000  # matched in one step; some 40 ms
+# pending deliveries of the endpoint, beyond which a run waits: the backlog has bounds of its own
+REPLAY_PENDING_MAX = 1_000
+REPLAY_WAIT_S = 0.5  # between looks at a run that waits for something
+REPLAY_UNIT_S = 10.0  # one task of a worker; the next one goes on
+REPLAY_PACE_S_MAX = 60.0  # a step is due later only after the clock was set back
+REPLAY_PREVIEW_EVENTS_MAX = 50_000  # examined by a preview; the rest is estimated
+REPLAY_PREVIEW_S_MAX = 3.0  # a client waits for it
+REPLAY_PREVIEW_SAMPLES = 3  # first and last ones shown
+REPLAY_PREVIEW_TAIL_EVENTS = 500  # examined at the end of a range for the last samples
 
 # --- callbacks ---
 CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256

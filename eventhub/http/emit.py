@@ -2,6 +2,7 @@
 Plain module.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from msgspec import Meta
 
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal, is_shown
+from eventhub.access.quotas import RateLimited
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     EventHubError,
@@ -245,7 +247,7 @@ async def emit_route(call: Call) -> Response:
     require_emit(principal, stream)
     info = await call.find_stream(principal, stream)
     if principal.rates is not None:
-        call.authorizer.rates.require(principal)
+        await _require_rate(call.authorizer, principal)
     if info.deletes_at_us is not None:
         raise StreamDeleting.of(stream, info.deletes_at_us)
     key, ce_headers = _own_headers(headers)
@@ -261,6 +263,17 @@ async def emit_route(call: Call) -> Response:
     if principal.rates is not None:
         response.headers.extend(call.authorizer.rates.headers(principal))
     return response
+
+
+async def _require_rate(authorizer: Authorizer, principal: Principal) -> None:
+    """Raise RateLimited if a rate is known to be used up; after a pause, in which nothing is read,
+    so that a client that repeats at once costs other clients little.
+    """
+    try:
+        authorizer.rates.require(principal)
+    except RateLimited:
+        await asyncio.sleep(limits.EMIT_RATE_REFUSAL_S)
+        raise
 
 
 def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:

@@ -61,6 +61,12 @@ SAME = {
     "SELECT id, registration_id, number, streams, language, filter, endpoint_id, suspended"
     ", group_id, report, digest, from_barrier, until_barrier, variable FROM registration_versions",
     "SELECT id, name FROM zones": "SELECT id, name FROM zones",
+    "SELECT id, client_id, url, description, secret, ordered, format, enabled, reason"
+    " FROM endpoints":
+    "SELECT id, client_id, url, description, secret, ordered, format, enabled, reason"
+    " FROM endpoints",
+    "SELECT id, secret, created_at FROM endpoints":
+    "SELECT endpoint_id, sealed, created_at FROM endpoint_secrets",
 } | {
     f"SELECT * FROM {table}": f"SELECT * FROM {table}"
     for table in ("barriers", "keyed_state", "suspensions")
