@@ -106,7 +106,7 @@ async def test_all_processes_share_one_rate(zone: LiveZone) -> None:
     for web in zone.hub.web:  # the other process too
         await asyncio.to_thread(_wait_until_limited_at, zone, web.url, key)
     stored, refused = await storm(zone, key, seconds)
-    assert refused > stored
+    assert refused
     held = len(zone.hub.web) * rate * limits.EMIT_RATE_LEASE_S
     assert 0.6 * rate * seconds <= stored <= rate * (seconds + 1) + held
 
