@@ -353,6 +353,8 @@ DEAD_LETTERS_EXAMINED_MAX = 50_000  # rows grouped for one page; some 100 ms
 DEAD_LETTER_SAMPLES = 3  # deliveries shown of each group
 DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
 
+EXAMPLES_RETAINED = 1_000  # events of the stream of examples of a zone
+
 # --- replay runs ---
 REPLAY_RUNS_PER_CLIENT_MAX = 5  # running or paused
 REPLAY_RUNS_PER_ZONE_MAX = 20  # one process of the hub makes their steps in turn
