@@ -8,6 +8,8 @@ import type { Secret } from "../../parts/SecretOnce";
 export type Endpoint = components["schemas"]["Endpoint"];
 export type EndpointChange = components["schemas"]["PatchedEndpointChange"];
 export type NewEndpoint = components["schemas"]["NewEndpoint"] & { client: string };
+export type Authentication = components["schemas"]["Authentication"];
+export type Certificate = components["schemas"]["Certificate"];
 
 const INTERVAL_MS = 5_000;
 
@@ -66,11 +68,11 @@ export function useDeleteEndpoint(zone: string, id: number) {
   });
 }
 
-function at(zone: string, id: number) {
+export function at(zone: string, id: number) {
   return { path: { endpoint: String(id) }, query: { zone } };
 }
 
-function useRefresh(zone: string) {
+export function useRefresh(zone: string) {
   const queries = useQueryClient();
   return () =>
     Promise.all(["endpoints", "clients"].map((kind) => queries.invalidateQueries({ queryKey: [kind, zone] })));
@@ -81,6 +83,17 @@ export const FORMATS = [
   { value: "cloudevents_structured", label: "CloudEvents 1.0, structured" },
   { value: "cloudevents_binary", label: "CloudEvents 1.0, binary" },
 ] as const;
+
+export const SIGNATURES = [
+  { value: "v1", label: "v1: HMAC-SHA256 with a shared secret" },
+  { value: "v1a", label: "v1a: Ed25519, verified with a public key" },
+  { value: "both", label: "both" },
+] as const;
+
+/** The path of an endpoint's page in its zone. */
+export function endpointPath(id: number, tab = ""): string {
+  return `endpoints/${id}${tab === "" ? "" : `/${tab}`}`;
+}
 
 export function secretOf(text: string): Secret {
   const about = "Receivers check the signature of every callback with it (Standard Webhooks).";
