@@ -8,6 +8,7 @@ from delivery import selectors
 from delivery.errors import UnknownDelivery
 from delivery.filtersets import ENDS, DeliveryFilters, ListenerFilters
 from delivery.models import Delivery, Listener
+from delivery.search import search
 from delivery.selectors import KEY_FIELDS
 from delivery.serializers import (
     ENDED,
@@ -22,9 +23,11 @@ from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors
 from registrations.errors import UnknownEndpoint
 
+SELECTING = ("since", "until", "outcome", "status", "type", "event")
+
 
 class Deliveries(ResourceView):
-    """Deliveries of an endpoint or of an event, or failed deliveries of all endpoints."""
+    """Deliveries of an endpoint, of an event or a stream, or failed ones of all endpoints."""
 
     unknown = UnknownDelivery
     lookup_url_kwarg = "delivery"
@@ -35,33 +38,38 @@ class Deliveries(ResourceView):
     cursor = tuple(field.name for field in KEY_FIELDS)
 
     @operation(
-        "List deliveries of an endpoint, of an event, or failed ones of all endpoints",
-        *(errors.MissingField, errors.UnknownStream, UnknownEndpoint),
+        "List deliveries of an endpoint, of an event or a stream, or failed ones of all endpoints",
+        *(errors.MissingField, errors.UnknownStream, UnknownEndpoint, errors.LimitReached),
     )
     def get_queryset(self) -> QuerySet[Delivery] | PreparedPage:
         asked = self.filter_values
-        endpoint, sequence, state = asked["endpoint"], asked["sequence"], asked["state"]
-        stream = asked["stream"]
-        if endpoint is None and sequence is None and state in ENDED:
-            page = read_page(self.request)
-            return selectors.list_ended(actor=self.actor, filters=asked, page=page)
-        if asked["client"] is not None:
-            raise errors.InvalidField(
-                f"`client` needs a `state` of {ENDS}, without `endpoint` and `sequence`.",
-                field="client",
-            )
-        if endpoint is not None and sequence is None:
+        endpoint, stream, state = asked["endpoint"], asked["stream"], asked["state"]
+        selecting = any(asked[name] is not None for name in SELECTING)
+        if asked["sequence"] is not None:
+            return self._of_event(asked)
+        if endpoint is not None and asked["client"] is None and not selecting:
             self.ordering = ("-partition_id", "-segment", "-sequence")
             found = selectors.of_endpoint(actor=self.actor, endpoint_id=endpoint, stream=stream)
-        elif endpoint is None and stream is not None and sequence is not None:
-            self.ordering = ("endpoint",)
-            found = selectors.of_event(actor=self.actor, stream=stream, sequence=sequence)
-        else:
+            return found if state is None else found.filter(state=state)
+        if endpoint is None and stream is None and state not in ENDED:
             raise errors.MissingField(
-                f"Name an `endpoint`, an event by `stream` and `sequence`, or a `state` of {ENDS}.",
-                field="endpoint",
+                f"Name an `endpoint`, a `stream`, or a `state` of {ENDS}.", field="endpoint"
             )
-        return found if state is None else found.filter(state=state)
+        return search(actor=self.actor, filters=asked, page=read_page(self.request))
+
+    def _of_event(self, asked: dict[str, Any]) -> QuerySet[Delivery]:
+        """Return the deliveries of one event."""
+        if asked["stream"] is None:
+            raise errors.MissingField("A `sequence` needs its `stream`.", field="stream")
+        for name in ("client", *SELECTING):
+            if asked[name] is not None:
+                raise errors.InvalidField("This does not select among one event's.", field=name)
+        self.ordering = ("endpoint",)
+        found = selectors.of_event(
+            actor=self.actor, stream=asked["stream"], sequence=asked["sequence"]
+        )
+        exact = {"endpoint_id": asked["endpoint"], "state": asked["state"]}
+        return found.filter(**{name: value for name, value in exact.items() if value is not None})
 
     def filter_queryset(self, queryset: Any) -> Any:
         return queryset  # already filtered

@@ -23,7 +23,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import NEVER, Segment, Stream
-from eventhub.postgresql.tables import MultirangeField, Reference, TableStorage
+from eventhub.postgresql.tables import JsonTextField, MultirangeField, Reference, TableStorage
 from registrations.models import Endpoint
 
 PENDING = Q(state="pending")
@@ -105,6 +105,7 @@ class Delivery(models.Model):
         CANCELLED = "cancelled"
         DROPPED = "dropped"
         EXPIRED = "expired"
+        DISCARDED = "discarded"
 
     pk = CompositePrimaryKey("partition_id", "endpoint_id", "segment_id", "sequence")
     partition_id = IntegerField(db_comment="the partition")
@@ -130,7 +131,8 @@ class Delivery(models.Model):
     attempts = IntegerField(db_default=0)
     uncounted_attempts = IntegerField(
         db_default=0,
-        db_comment="attempts that do not count: the endpoint as a whole was failing",
+        db_comment="attempts that do not count: the endpoint as a whole was failing, or they were"
+        " before the delivery was requested again",
     )
     retry_after_s = IntegerField(null=True, db_comment="Retry-After of the last response")
     next_attempt_at = DateTimeField(
@@ -148,6 +150,20 @@ class Delivery(models.Model):
     )
     created_at = DateTimeField(db_default=TransactionNow())
     finished_at = DateTimeField(null=True)
+    last_outcome = TextField(
+        null=True, db_comment="outcome of the last attempt if it failed, as in attempts"
+    )
+    last_status = IntegerField(null=True, db_comment="status of the last response, if any")
+    resent_at = DateTimeField(
+        null=True, db_comment="when it was last requested again; its backlog age starts then"
+    )
+    message_number = IntegerField(
+        null=True, db_comment="2, 3, ... in its webhook-id; null: the first id"
+    )
+    forced = BooleanField(db_default=False, db_comment="it is posted even if its event has expired")
+    replay_id = BigIntegerField(
+        null=True, db_comment="the replay that wrote it; null: a forwarder did"
+    )
 
     storage = TableStorage(partition_by="LIST (partition_id)")
 
@@ -165,6 +181,7 @@ class Delivery(models.Model):
                         "cancelled",
                         "dropped",
                         "expired",
+                        "discarded",
                     ]
                 ),
                 name="deliveries_state",
@@ -197,6 +214,77 @@ class Delivery(models.Model):
                 name="deliveries_ended",
             ),
         )
+
+
+class ReplayRun(models.Model):
+    """A run that sends deliveries of an endpoint again, or events of the log to it. Each of its
+    steps is one transaction, which writes some deliveries and moves `position`.
+    """
+
+    class State(models.TextChoices):
+        RUNNING = "running"
+        PAUSED = "paused"
+        COMPLETED = "completed"
+        CANCELLED = "cancelled"
+        FAILED = "failed"
+
+    class Source(models.TextChoices):
+        LOG = "log"
+        DELIVERIES = "deliveries"
+
+    id = models.BigAutoField(primary_key=True)
+    zone = Reference(Zone)
+    client = Reference(Client, db_comment="the owner of the endpoint")
+    endpoint = Reference(Endpoint)
+    source = TextField(choices=Source)
+    state = TextField(choices=State, db_default=State.RUNNING)
+    requested_by = TextField(db_comment="the client, or an operator's name")
+    params = JsonTextField(db_comment="what is replayed: ranges and filter, or states and times")
+    version_id = BigIntegerField(
+        null=True, db_comment="version of the registration whose filter and report count"
+    )
+    position = JsonTextField(db_comment="the last event or delivery that was examined")
+    steps = BigIntegerField(db_default=0, db_comment="increases with every step")
+    rate = IntegerField(db_comment="deliveries per second, at most")
+    deliveries_max = BigIntegerField(null=True, db_comment="it ends after so many; null: no bound")
+    force = BooleanField(db_default=False)
+    new_id = BooleanField(db_default=False)
+    total = BigIntegerField(null=True, db_comment="events to examine, or deliveries, if known")
+    examined = BigIntegerField(db_default=0)
+    matched = BigIntegerField(db_default=0)
+    written = BigIntegerField(db_default=0, db_comment="deliveries written or made pending")
+    skipped = BigIntegerField(
+        db_default=0, db_comment="delivered or discarded before, or pending already"
+    )
+    missing = BigIntegerField(db_default=0, db_comment="events that are no longer stored")
+    paced_until = DateTimeField(db_default=NEVER, db_comment="no step before: the rate allows none")
+    waits_for = TextField(
+        db_default="", db_comment="why it makes no progress: endpoint, backlog, forwarder, archive"
+    )
+    reason = TextField(db_default="", db_comment="the error code of a failure")
+    detail = TextField(db_default="", db_comment="the error message of a failure")
+    requested_at = DateTimeField(db_default=TransactionNow())
+    updated_at = DateTimeField(db_default=TransactionNow(), db_comment="time of the last step")
+    ended_at = DateTimeField(null=True)
+
+    storage = TableStorage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "replay_runs"
+        db_table_comment = "runs that send deliveries or events again"
+        constraints = (
+            CheckConstraint(
+                condition=Q(state__in=["running", "paused", "completed", "cancelled", "failed"]),
+                name="replay_runs_state",
+            ),
+        )
+        indexes = (
+            Index(fields=["zone", "id"], name="replay_runs_by_zone"),
+            Index(fields=["id"], condition=Q(state="running"), name="replay_runs_running"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.pk}"
 
 
 class Lane(models.Model):

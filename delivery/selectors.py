@@ -8,9 +8,8 @@ from typing import Any
 import orjson
 import psycopg
 from django.db import transaction
-from django.db.models import Case, F, Field, Lookup, OuterRef, Q, QuerySet, Subquery, When
-from django.db.models.fields.tuple_lookups import TupleGreaterThanOrEqual, TupleLessThan
-from django.db.models.functions import Coalesce
+from django.db.models import Case, F, Field, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce, Greatest
 from psycopg.rows import dict_row
 
 from delivery.errors import UnknownDelivery
@@ -18,11 +17,10 @@ from delivery.health import watch
 from delivery.models import PENDING, Attempt, Delivery, Listener
 from eventhub.access.principal import Actor, is_shown
 from eventhub.api.announcements import raw_connection
-from eventhub.api.pagination import Page, PreparedPage, text_of, values_of
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
-from eventhub.base.errors import EventHubError
+from eventhub.base.errors import EventHubError, Gone
 from eventhub.base.version import VERSION
 from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
@@ -44,81 +42,76 @@ KEY_FIELDS: tuple[Field, ...] = tuple(
 LISTED_FIELDS = (
     *(field.attname for field in KEY_FIELDS),
     *("stream_name", "segment_uuid", "registrations", "state", "attempts", "due_at", "created_at"),
-    *("finished_at", "gap_first", "gap_reason"),
+    *("finished_at", "gap_first", "gap_reason", "last_outcome", "last_status", "resent_at"),
 )
-_BY_AGE = ("partition_id", "segment_id", "sequence", "endpoint_id")
 
 
 def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QuerySet[Delivery]:
     """Return an endpoint's deliveries, also after the endpoint was deleted, of the streams that the
     actor may listen to, or of one of these. Raise Forbidden if there is no such stream.
     """
-    shown = _of_streams(actor, stream)
+    shown = of_streams(actor, stream)
+    require_endpoint(actor=actor, endpoint_id=endpoint_id)
+    return as_shown(Delivery.objects.filter(shown, endpoint_id=endpoint_id))
+
+
+def require_endpoint(*, actor: Actor, endpoint_id: int) -> None:
+    """Raise UnknownEndpoint unless the endpoint is, or was, the actor's to see."""
     if not Endpoint.objects.filter(pk=endpoint_id, **_whose(actor)).exists():
         raise UnknownEndpoint(field="endpoint")
-    return _as_shown(Delivery.objects.filter(shown, endpoint_id=endpoint_id))
 
 
 def of_event(*, actor: Actor, stream: str, sequence: int) -> QuerySet[Delivery]:
     """Return the deliveries of one event. Raise Forbidden if its stream is not the actor's to
     listen to.
     """
-    segments = Segment.objects.filter(_of_streams(actor, stream), first__lte=sequence)
+    segments = Segment.objects.filter(of_streams(actor, stream), first__lte=sequence)
     segment = segments.order_by("-first", "-id").values_list("pk", flat=True).first()
     return _of_actor(actor).filter(segment_id=segment or 0, sequence=sequence)
 
 
-def list_ended(*, actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
-    """Return a page of deliveries of all endpoints that ended in a state other than delivered, the
-    newest segments first, of the streams that the actor may listen to, or of one of these; of the
-    actor's own client, of the client that a manager names, or of all. Raise Forbidden as
-    `of_endpoint` does.
-
-    At most `DELIVERIES_SCANNED_MAX` rows are examined, so that hidden ones cost little: a page may
-    be short, or empty, with more pages after it.
-    """
-    shown = _of_streams(actor, filters["stream"])
-    client_id = scope(actor=actor, name=filters["client"])
-    if client_id is not None:
-        shown &= Q(endpoint__client_id=client_id)
-    ended = Delivery.objects.filter(zone_id=actor.zone_id, state=filters["state"])
-    ended = ended.order_by(*(f"-{name}" for name in _BY_AGE))
-    if page.after:
-        ended = ended.filter(_than(TupleLessThan, page.after))
-    keys = ended.values_list(*_BY_AGE, named=True)
-    last = (
-        [*keys[limits.DELIVERIES_SCANNED_MAX - 1 : limits.DELIVERIES_SCANNED_MAX]] if shown else []
-    )
-    if last:
-        ended = ended.filter(_than(TupleGreaterThanOrEqual, text_of(last[0], KEY_FIELDS)))
-    rows = _as_shown(ended.filter(shown)).values_list(*LISTED_FIELDS, named=True)
-    found = [*rows[: page.limit + 1]]
-    if len(found) > page.limit:
-        found = last = found[: page.limit]
-    return PreparedPage(found, text_of(last[-1], KEY_FIELDS) if last else None)
-
-
 def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:
-    """Return one delivery, also after it moved to another partition, with its event and its newest
-    attempts. Raises UnknownDelivery if there is none or it is another client's, and Forbidden if
-    the actor may not listen to its stream.
+    """Return one delivery with its event and its newest attempts. Raises as `find_delivery_row`."""
+    found = find_delivery_row(actor=actor, key=key)
+    found.event = _event(actor, found)
+    attempts = Attempt.objects.filter(**_name_of(key)).order_by("-attempted_at", "-number")
+    found.attempt_log = attempts[: limits.PAGE_ITEMS_MAX]
+    return found
+
+
+def find_delivery_row(*, actor: Actor, key: Sequence[int]) -> Delivery:
+    """Return one delivery, also after it moved to another partition, with its event's bytes if they
+    are in the database (`stored`). Raises UnknownDelivery if there is none or it is another
+    client's, and Forbidden if the actor may not listen to its stream.
     """
-    endpoint_id, _, segment_id, sequence = key
-    name = {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence}
     event = EventRow.objects.filter(
         partition_id=OuterRef("segment__partition_id"),
         segment_id=OuterRef("segment_id"),
         sequence=OuterRef("sequence"),
     )
     stored = Coalesce(Subquery(event.values("payload")), "payload")
-    found = _of_actor(actor).annotate(stored=stored).filter(**name).first()
+    rows = _of_actor(actor).select_related("endpoint__client").annotate(stored=stored)
+    found = rows.filter(**_name_of(key)).first()
     if found is None:
         raise UnknownDelivery(field="delivery")
     actor.require_listen(found.stream_name, field="delivery")
-    found.event = _event(actor, found)
-    attempts = Attempt.objects.filter(**name).order_by("-attempted_at", "-number")
-    found.attempt_log = attempts[: limits.PAGE_ITEMS_MAX]
     return found
+
+
+def event_bytes(actor: Actor, delivery: Delivery) -> bytes:
+    """Return the stored bytes of a delivery's event, from the delivery, the log or the archive.
+
+    Raises Gone if the event is no longer stored, ArchiveDamaged, ArchiveUnavailable.
+    """
+    if delivery.stored is not None:
+        return bytes(delivery.stored)
+    connection = raw_connection()
+    stream = streams.get_stream(connection, actor.zone_id, delivery.stream_name)
+    archive = archive_of(read_env().archive_url)
+    stored = streams.read_event(connection, stream, delivery.sequence, archive)
+    if stored.segment != str(delivery.segment_uuid):
+        raise Gone("The event is no longer stored.", stream=delivery.stream_name)
+    return stored.payload
 
 
 def listeners_of(*, actor: Actor, client: str, stream: str | None) -> QuerySet[Listener]:
@@ -128,44 +121,43 @@ def listeners_of(*, actor: Actor, client: str, stream: str | None) -> QuerySet[L
     actor may not listen to.
     """
     whose = owner(actor=actor, name=client)
-    shown = _of_streams(actor, stream)
+    shown = of_streams(actor, stream)
     found = Listener.objects.filter(shown, zone_id=actor.zone_id, client_id=whose.id)
     return found.annotate(stream_name=F("stream__name"))
 
 
+def _name_of(key: Sequence[int]) -> dict[str, int]:
+    """Return the part of a delivery's key that never changes."""
+    endpoint_id, _, segment_id, sequence = key
+    return {"endpoint_id": endpoint_id, "segment_id": segment_id, "sequence": sequence}
+
+
 def _event(actor: Actor, delivery: Delivery) -> Any:
-    """Return the event of a delivery as JSON, from the delivery, the log or the archive; None if it
-    is no longer stored, cannot be read, or is not visible to the actor.
+    """Return the event of a delivery as JSON; None for a gap notice, and if the event is no longer
+    stored, cannot be read, or is not visible to the actor.
     """
-    payload = delivery.stored
-    if payload is None and delivery.gap_first is None:
-        payload = _from_the_log(actor, delivery)
-    event = None if payload is None else decode(bytes(payload))
-    if event is None or not is_shown(event, actor.principal):
+    if delivery.gap_first is not None and delivery.stored is None:
+        return None
+    try:
+        event = decode(event_bytes(actor, delivery))
+    except EventHubError:
+        return None
+    if not is_shown(event, actor.principal):
         return None
     return orjson.loads(event_json(event))
 
 
-def _from_the_log(actor: Actor, delivery: Delivery) -> bytes | None:
-    connection = raw_connection()
-    try:
-        stream = streams.get_stream(connection, actor.zone_id, delivery.stream_name)
-        archive = archive_of(read_env().archive_url)
-        stored = streams.read_event(connection, stream, delivery.sequence, archive)
-    except EventHubError:
-        return None
-    return stored.payload if stored.segment == str(delivery.segment_uuid) else None
-
-
-def _as_shown(found: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Return deliveries with stream name, segment UUID and `due_at`, the next attempt if any."""
-    due_at = Case(When(PENDING, then=F("next_attempt_at")))
+def as_shown(found: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """Return deliveries with stream name, segment UUID and `due_at`, the next attempt if any. One
+    that was requested again is due before all others, but not before it was written.
+    """
+    due_at = Case(When(PENDING, then=Greatest("next_attempt_at", "created_at")))
     names = {"stream_name": F("stream__name"), "segment_uuid": F("segment__uuid")}
     return found.annotate(**names, due_at=due_at)
 
 
 def _of_actor(actor: Actor) -> QuerySet[Delivery]:
-    return _as_shown(Delivery.objects.filter(**_whose(actor, "endpoint__")))
+    return as_shown(Delivery.objects.filter(**_whose(actor, "endpoint__")))
 
 
 def _whose(actor: Actor, of: str = "") -> dict[str, int]:
@@ -175,7 +167,7 @@ def _whose(actor: Actor, of: str = "") -> dict[str, int]:
     return {f"{of}zone_id": actor.zone_id, **client}
 
 
-def _of_streams(actor: Actor, stream: str | None) -> Q:
+def of_streams(actor: Actor, stream: str | None) -> Q:
     """Return the condition for the streams that the actor may listen to, or for the one named.
     Raise Forbidden if the actor may not listen to that one, or to any.
     """
@@ -186,12 +178,6 @@ def _of_streams(actor: Actor, stream: str | None) -> Q:
     if not shown.system:
         require_some_listen(actor=actor)
     return shown.streams()
-
-
-def _than(lookup: type[Lookup], cursor: str) -> Lookup:
-    """Return a comparison of deliveries with a cursor, by age."""
-    endpoint, *key = values_of(cursor, KEY_FIELDS)
-    return lookup(tuple(map(F, _BY_AGE)), (*key, endpoint))
 
 
 def overview(*, zone_id: int) -> dict[str, Any]:

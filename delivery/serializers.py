@@ -51,7 +51,8 @@ class DeliverySerializer(AnswerSerializer):
         model = Delivery
         fields: tuple[str, ...] = (
             *("id", "endpoint", "stream", "segment", "sequence", "registrations", "state"),
-            *("attempt_count", "next_attempt_at", "created_at", "finished_at", "gap"),
+            *("attempt_count", "last_outcome", "last_status", "next_attempt_at", "created_at"),
+            *("resent_at", "finished_at", "gap"),
         )
 
     def get_id(self, delivery: Delivery) -> str:

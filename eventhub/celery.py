@@ -17,6 +17,7 @@ from delivery.callbacks import claims
 from delivery.deletion import DataStores, Deletion
 from delivery.health.heartbeat import HeartbeatWriter
 from delivery.partitions.retire import run_retirement
+from delivery.recovery.task import ReplayExecutor
 from eventhub.base import limits, logs
 from eventhub.base.broker import (
     ARCHIVE,
@@ -24,6 +25,7 @@ from eventhub.base.broker import (
     DELETE_DUE,
     DELIVER,
     QUEUES,
+    REPLAY,
     RUN_JOBS,
     SLOTS,
     UPKEEP,
@@ -72,6 +74,7 @@ _indexing = IndexBuilder(SystemClock())
 _purging = VersionPurge(SystemClock())
 _deletion = Deletion(SystemClock())
 _running = RunPerformer()
+_replays = ReplayExecutor(SystemClock())
 progress.update(
     {ARCHIVE: _archiving.at_work, BUILD_INDEXES: _indexing.at_work, RUN_JOBS: _running.at_work}
 )
@@ -163,6 +166,14 @@ def build_indexes() -> None:
     _indexing.run(env.database_direct_url, Path(env.data))
 
 
+@app.task(name=REPLAY, waits=True, max_retries=None)  # type: ignore[untyped-decorator]
+def replay() -> None:
+    """Execute the running replay runs for some seconds, and go on in another task."""
+    env = read_env()
+    if _replays.run(env.database_direct_url, env.archive_url) and env.redis_url:
+        replay.apply_async(expires=limits.TASK_REQUEST_EXPIRY_S)
+
+
 @app.task(name=RUN_JOBS, waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def run_jobs() -> None:
     """Execute the waiting runs of jobs."""
@@ -206,5 +217,6 @@ def _stop_work(**_: Any) -> None:
     _archiving.stop()
     _indexing.stop()
     _running.stop()
+    _replays.stop()
     if DeliverTask.runner is not None:
         DeliverTask.runner.dispatcher.leave()

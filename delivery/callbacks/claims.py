@@ -16,7 +16,7 @@ from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
 from eventhub.postgresql.rows import fetch_all, fetch_value
-from registrations.endpoints.statements import Format, Signature
+from registrations.endpoints.statements import Format, Handshake, Signature
 from registrations.filters.report import ReportTemplate, stored_report
 
 SQL = queries.load("delivery/sql/callbacks.sql")
@@ -39,6 +39,7 @@ class CallbackEndpoint(NamedTuple):
     client_id: int
     zone: str
     format: Format
+    handshake: Handshake = "none"
 
 
 class FailureState(NamedTuple):
@@ -78,6 +79,8 @@ class Claimed(NamedTuple):
     gap_first: int | None  # set: a gap notice for the events from here to `sequence`
     gap_reason: str | None
     version_ids: list[int] | None  # whose reports and variables count; None: none
+    message_number: int | None  # 2, 3, ... in the webhook-id; None: the first id
+    forced: bool  # posted even if the event has expired
     token: str
     probe: bool
     spares: bool

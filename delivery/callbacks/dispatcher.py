@@ -25,6 +25,7 @@ from delivery.callbacks.outbox import Disable, ResultOutbox
 from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.slots import CallbackSlots
 from delivery.callbacks.tokens import TokenSource
+from delivery.callbacks.verifier import EndpointVerifier
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable
@@ -42,7 +43,8 @@ _LOST = (psycopg.Error, *CONNECTION_ERRORS)
 
 class DispatcherSettings(NamedTuple):
     """The settings of a dispatcher. `direct_url` is the database's own URL where `database_url`
-    leads to a pooler; `disable` disables an endpoint that answered 410.
+    leads to a pooler; `disable` disables an endpoint that answered 410; `sender` is the hub's name
+    in the CloudEvents handshake.
     """
 
     database_url: str
@@ -51,6 +53,7 @@ class DispatcherSettings(NamedTuple):
     addresses: AllowedAddresses
     disable: Disable
     archive: ReadsArchive | None = None
+    sender: str = "eventhub"
 
 
 class CallbackDispatcher:
@@ -100,8 +103,9 @@ class CallbackDispatcher:
         )
         self._slots, self._heartbeat, self._outbox = slots, heartbeat, outbox
         self._posting = Posting(context, self._client, self._on_slot_free, self._changed.set)
-        loader = Loader(settings.keyring, self._clock, settings.archive)
+        loader = Loader(settings.keyring, self._clock, settings.archive, settings.sender)
         self._claiming = Claiming(context, loader, self._posting)
+        self._verifier = EndpointVerifier(self._client, self._tokens, loader, settings.sender)
 
     def wake(self) -> None:
         """Scan for due deliveries now."""
@@ -120,11 +124,14 @@ class CallbackDispatcher:
         beating = asyncio.create_task(
             self._keep_connected("alive", self._heartbeat.run, self._settings.direct_url)
         )
+        verifying = asyncio.create_task(
+            self._keep_connected("verifications", self._verifier.run, self._settings.direct_url)
+        )
         await stop.wait()
         self._stopping = self._posting.stopping = True
         self._changed.set()
         await asyncio.wait([scheduling], timeout=limits.CALLBACK_STOP_S_MAX / 4)
-        await self._finish(scheduling, writing, beating)
+        await self._finish(scheduling, writing, beating, verifying)
         self._disconnect()  # ends a unit that waits for the database
         self._client.close()
         self._tokens.close()

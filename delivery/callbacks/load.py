@@ -55,10 +55,19 @@ class LoadedContent(NamedTuple):
 
 
 class Loader:
-    """The caches of one dispatcher. Without an archive, archived events are unavailable."""
+    """The caches of one dispatcher. Without an archive, archived events are unavailable. `sender`:
+    the hub's name in the CloudEvents handshake.
+    """
 
-    def __init__(self, keyring: Keyring, clock: Clock, archive: ReadsArchive | None = None) -> None:
+    def __init__(
+        self,
+        keyring: Keyring,
+        clock: Clock,
+        archive: ReadsArchive | None = None,
+        sender: str = "",
+    ) -> None:
         self._keyring = keyring
+        self._sender = sender
         self._archive = archive
         self._events = EventCache(
             limits.CALLBACK_EVENT_BYTES_CACHED_MAX,
@@ -75,21 +84,30 @@ class Loader:
         """Return how to call the endpoints, by id. The secrets of those that have changed are read
         and decrypted; they are at least as new as `changed_at_us`.
         """
-        requested = {endpoint.id: endpoint for endpoint in endpoints}
-        missing = {
-            id: endpoint
-            for id, endpoint in requested.items()
-            if id not in self._targets or self._targets[id][0] != endpoint
-        }
-        if missing:
-            if len(self._targets) + len(missing) > limits.CALLBACK_NAMES_CACHED_MAX:
-                self._targets.clear()
-                missing = requested
-            found = await load_secrets(connection, missing)
-            for id, endpoint in missing.items():
-                target = target_of_endpoint(self._keyring, endpoint, found.get(id, ()))
-                self._targets[id] = (endpoint, target)
-        return {id: self._targets[id][1] for id in requested}
+        found: dict[int, CallbackTarget] = {}
+        missing: dict[int, CallbackEndpoint] = {}
+        for endpoint in endpoints:
+            cached = self._targets.get(endpoint.id)
+            if cached is not None and cached[0] == endpoint:
+                found[endpoint.id] = cached[1]
+            else:
+                missing[endpoint.id] = endpoint
+        if not missing:
+            return found
+        if len(self._targets) + len(missing) > limits.CALLBACK_NAMES_CACHED_MAX:
+            self._targets.clear()
+        sealed = await load_secrets(connection, missing)
+        for id, endpoint in missing.items():
+            target = target_of_endpoint(self._keyring, endpoint, sealed.get(id, ()))
+            found[id] = self._named(endpoint, target)
+            self._targets[id] = (endpoint, found[id])
+        return found
+
+    def _named(self, endpoint: CallbackEndpoint, target: CallbackTarget) -> CallbackTarget:
+        """Return the target with the hub's name, if the receiver agreed to requests by name."""
+        if endpoint.handshake != "cloudevents":
+            return target
+        return target._replace(head=f"{target.head}webhook-request-origin: {self._sender}\r\n")
 
     async def load(
         self,

@@ -84,7 +84,7 @@ async def post(
         response = await client.post(target.origin, request)
         outcome, response_text = _outcome_of(response), _response_text(response)
     except Exception as error:
-        outcome, response_text = AttemptOutcome(_outcome_of_error(error)), _error_text(error)
+        outcome, response_text = AttemptOutcome(outcome_of_error(error)), error_text(error)
     ended_s = time.monotonic()
     return PostResult(
         outcome,
@@ -95,7 +95,7 @@ async def post(
             int((ended_s - started_s) * 1_000),
             target.url,
             f"POST {target.path}\n{own}".replace("\r", "").rstrip(),
-            _without_secrets(response_text, target.secrets),
+            without_secrets(response_text, target.secrets),
         ),
     )
 
@@ -125,7 +125,7 @@ def _response_text(response: CallbackResponse) -> str:
     return _storable(text)
 
 
-def _without_secrets(text: str, secrets: Sequence[str]) -> str:
+def without_secrets(text: str, secrets: Sequence[str]) -> str:
     """Return what is recorded of a response that may repeat the request."""
     for secret in secrets:
         if len(secret) >= limits.CALLBACK_SECRET_CHARS_HIDDEN_MIN:
@@ -148,7 +148,7 @@ _OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def _outcome_of_error(error: Exception) -> str:
+def outcome_of_error(error: Exception) -> str:
     """Return the outcome without a response. The hub's own errors are logged and retried."""
     for kind, outcome in _OUTCOMES:
         if isinstance(error, kind):
@@ -157,7 +157,7 @@ def _outcome_of_error(error: Exception) -> str:
     return "internal"
 
 
-def _error_text(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     text = str(error) or type(error).__name__
     return _storable(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX])
 

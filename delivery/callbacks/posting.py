@@ -59,6 +59,8 @@ class PreparedDelivery(NamedTuple):
         message = message_id(segment, claimed.sequence, claimed.endpoint_id)
         if claimed.gap_first is not None:
             message += "_gap"  # the event of that sequence may have been posted before
+        if claimed.message_number is not None:
+            message += f"_{claimed.message_number}"
         bound = BoundVariables(variables, Cursor(segment, claimed.sequence)) if variables else None
         content = body.content(claimed.registrations, bound)
         if self.target.oauth2 is not None:
@@ -179,7 +181,7 @@ class Posting:
         if late or not self._heartbeat.is_alive:
             self._outbox.give_back(claimed)
             return None
-        body = delivery.content.body
+        body = None if claimed.forced else delivery.content.body
         if body is not None and 0 < body.expires_at_us <= self._clock.now_us():
             decision = RetryDecision("expired")
             self._outbox.add(DeliveryResult(claimed, decision, None))

@@ -18,7 +18,7 @@ SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL) AS events,
                   ELSE COALESCE(octet_length(d.payload),
                                 COALESCE(s.bytes, h.bytes) / greatest(COALESCE(s.last, h.sequence) - s.first + 1, 1),
                                 0) END)::bigint AS bytes,
-       count(*) FILTER (WHERE d.gap_first IS NULL AND d.created_at < now() - make_interval(secs => %(age_s)s)) AS overdue,
+       count(*) FILTER (WHERE d.gap_first IS NULL AND COALESCE(d.resent_at, d.created_at) < now() - make_interval(secs => %(age_s)s)) AS overdue,
        sum(cardinality(d.registrations))::bigint AS registrations
   FROM deliveries d
   JOIN segments s ON s.id = d.segment_id
@@ -32,11 +32,12 @@ SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL) AS events,
 SELECT id, client_id FROM endpoints WHERE id = ANY (%(endpoints)s::bigint[]) AND deleted_at IS NULL
 
 -- name: cutoff
--- The last of an endpoint's oldest deliveries to be dropped: at least this many, this many bytes, and all overdue ones.
+-- The last of an endpoint's oldest deliveries to be dropped: at least this many, this many bytes, and all overdue ones. A
+-- delivery that was requested again is as old as that request.
 SELECT created_at, segment_id AS segment, sequence
   FROM (SELECT created_at, segment_id, sequence, row_number() OVER oldest AS number,
                sum(bytes) OVER oldest - bytes AS bytes_before
-          FROM (SELECT d.created_at, d.segment_id, d.sequence,
+          FROM (SELECT COALESCE(d.resent_at, d.created_at) AS created_at, d.segment_id, d.sequence,
                        %(row_bytes)s + 8 * cardinality(d.registrations)
                        + COALESCE(octet_length(d.payload),
                                   COALESCE(s.bytes, h.bytes) / greatest(COALESCE(s.last, h.sequence) - s.first + 1, 1),
@@ -68,7 +69,7 @@ WITH others AS MATERIALIZED (
              WHERE o.stream_id = d.stream_id AND o.sequence < d.sequence) AS block
       FROM deliveries d
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered = %(ordered)s AND gap_first IS NULL
-       AND (created_at, segment_id, sequence) <= (%(created_at)s::timestamptz, %(segment)s, %(sequence)s)
+       AND (COALESCE(resent_at, created_at), segment_id, sequence) <= (%(created_at)s::timestamptz, %(segment)s, %(sequence)s)
        AND (claim IS NULL OR next_attempt_at <= now())
      LIMIT %(rows_max)s
        FOR UPDATE SKIP LOCKED

@@ -29,7 +29,7 @@ SELECT hop.endpoint_id AS id,
        b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
        AS spares,
        e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format
+       e.format, e.handshake
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
@@ -67,7 +67,7 @@ SELECT hop.endpoint_id AS id, hop.stream_id,
        b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
        AS spares,
        e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format
+       e.format, e.handshake
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
@@ -93,6 +93,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.sequence = due.sequence
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+          d.message_number, d.forced,
           d.claim::text AS token, false AS probe, false AS spares
 
 -- name: take_lanes
@@ -137,6 +138,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.sequence = o.sequence AND d.state = 'pending'
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+          d.message_number, d.forced,
           d.claim::text AS token, false AS probe, false AS spares, o.place
 
 -- name: events
@@ -179,7 +181,9 @@ WITH result AS (
        SET state = r.state, attempts = d.attempts + CASE WHEN r.outcome IS NULL THEN 0 ELSE 1 END,
            uncounted_attempts = d.uncounted_attempts + r.uncounted_attempts, retry_after_s = r.retry_after_s, claim = NULL,
            next_attempt_at = now() + r.delay_us * interval '1 microsecond',
-           finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END
+           finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END,
+           last_outcome = CASE WHEN r.outcome IS NULL THEN d.last_outcome ELSE NULLIF(r.outcome, 'delivered') END,
+           last_status = CASE WHEN r.outcome IS NULL THEN d.last_status ELSE r.status END
       FROM result r
      WHERE d.partition_id = r.partition_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
        AND d.sequence = r.sequence AND d.claim = r.token AND d.state = 'pending'

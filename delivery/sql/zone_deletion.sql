@@ -43,11 +43,13 @@ SELECT id FROM clients WHERE id = %s FOR UPDATE
 UPDATE clients SET deleted_at = now() WHERE id = %s AND deleted_at IS NULL
 
 -- name: erase
--- Definitions, and the positions of changes. The rows of the zone and its clients remain, because records name them.
+-- Definitions, replay runs, and the positions of changes. The rows of the zone and its clients remain, because records name them.
 WITH types AS (
     DELETE FROM event_types WHERE zone_id = %(id)s
 ), channels AS (
     DELETE FROM channels WHERE zone_id = %(id)s
+), replays AS (
+    DELETE FROM replay_runs WHERE zone_id = %(id)s
 ), changes AS (
     DELETE FROM resource_changes WHERE zone_id = %(id)s
 )

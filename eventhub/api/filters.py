@@ -3,6 +3,7 @@ value is refused with the parameter's name. Django module.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,8 @@ from drf_spectacular.utils import OpenApiParameter
 from eventhub.access.names import valid_name
 from eventhub.api.pagination import NUMBER
 from eventhub.base import errors
+
+_MOMENT = "This must be a time with an offset, such as 2026-11-21T08:00:00Z."
 
 
 class TextFilter(django_filters.Filter):
@@ -41,6 +44,19 @@ class NumberFilter(TextFilter):
         if not NUMBER.fullmatch(text):
             raise errors.InvalidField("This must be a number.")
         return int(text)
+
+
+class MomentFilter(TextFilter):
+    """A time with an offset."""
+
+    def read(self, text: str) -> datetime:
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            raise errors.InvalidField(_MOMENT) from None
+        if found.tzinfo is None:
+            raise errors.InvalidField(_MOMENT)
+        return found
 
 
 class WordFilter(TextFilter):

@@ -20,6 +20,7 @@ ARCHIVE = "eventlog.archive"
 BUILD_INDEXES = "registrations.build_indexes"
 RUN_JOBS = "jobs.run"
 DELETE_DUE = "deletion.run"
+REPLAY = "delivery.replay"
 
 
 class RedisOff(Unavailable):
@@ -71,8 +72,14 @@ UPKEEP = "upkeep"  # for tasks without a queue of their own
 
 # The concurrency of each queue in one worker. No queue takes a thread of another: however long a
 # Spark job, an archive or a build lasts, deliveries have theirs.
-SLOTS = {"deliveries": 1, "archive": 1, "indexes": 1, "jobs": 1, UPKEEP: 2}
-QUEUES = {DELIVER: "deliveries", ARCHIVE: "archive", BUILD_INDEXES: "indexes", RUN_JOBS: "jobs"}
+SLOTS = {"deliveries": 1, "archive": 1, "indexes": 1, "jobs": 1, "replays": 1, UPKEEP: 2}
+QUEUES = {
+    DELIVER: "deliveries",
+    ARCHIVE: "archive",
+    BUILD_INDEXES: "indexes",
+    RUN_JOBS: "jobs",
+    REPLAY: "replays",
+}
 
 
 def queue_of(task: str) -> str:

@@ -347,6 +347,31 @@ LISTENERS_RECORDED_PER_CLIENT_HOUR = 100_000
 
 # --- deliveries ---
 DELIVERIES_SCANNED_MAX = 10_000  # rows scanned for one page of all endpoints; some 50 ms
+DELIVERIES_DECODED_MAX = 2_000  # the same for a search by type or id of the event; some 50 ms
+DELIVERY_SEARCH_ENDPOINTS_MAX = 1_000  # of a search over a stream; an index look-up for each
+DEAD_LETTERS_EXAMINED_MAX = 50_000  # rows grouped for one page; some 100 ms
+DEAD_LETTER_SAMPLES = 3  # deliveries shown of each group
+DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
+
+# --- replay runs ---
+REPLAY_RUNS_PER_CLIENT_MAX = 5  # running or paused
+REPLAY_RUNS_PER_ZONE_MAX = 20  # one process of the hub makes their steps in turn
+REPLAY_RUNS_RETAINED_DAYS = 90  # after their end; longer than deliveries
+REPLAY_RATE_DEFAULT = 100  # deliveries per second
+REPLAY_RATE_MAX = 5_000  # about what one run's steps reach
+REPLAY_STREAMS_MAX = 64  # named by one run
+REPLAY_STEP_S = 0.5  # a step writes what the rate allows in this time ...
+REPLAY_STEP_ROWS_MAX = 1_000  # ... but not more; some 10 ms
+REPLAY_STEP_EVENTS_MAX = 2_000  # matched in one step; some 40 ms
+# pending deliveries of the endpoint, beyond which a run waits: the backlog has bounds of its own
+REPLAY_PENDING_MAX = 1_000
+REPLAY_WAIT_S = 0.5  # between looks at a run that waits for something
+REPLAY_UNIT_S = 10.0  # one task of a worker; the next one goes on
+REPLAY_PACE_S_MAX = 60.0  # a step is due later only after the clock was set back
+REPLAY_PREVIEW_EVENTS_MAX = 50_000  # examined by a preview; the rest is estimated
+REPLAY_PREVIEW_S_MAX = 3.0  # a client waits for it
+REPLAY_PREVIEW_SAMPLES = 3  # first and last ones shown
+REPLAY_PREVIEW_TAIL_EVENTS = 500  # examined at the end of a range for the last samples
 
 # --- callbacks ---
 CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256
@@ -373,6 +398,7 @@ CALLBACK_HEADERS_COUNT_MAX = 100  # of a response
 CALLBACK_ANSWER_BYTES_READ_MAX = 16 * 1024  # of a response's body; the rest is not read
 CALLBACK_ANSWER_CHARS_STORED_MAX = 1_024  # of a response's headers, and of its body, in an attempt
 CALLBACK_KEEP_ALIVE_S = 20.0  # shorter than servers usually keep an idle connection
+CALLBACK_ADDRESSES_MAX = 16  # of a name that are tried in one attempt; receivers have a few
 CALLBACK_DNS_S_MAX = 10  # a resolved address is reused for this long
 # DNS look-ups at a time: as many as unproven endpoints may hold, so that dead names delay nobody
 CALLBACK_DNS_THREADS_MAX = 384
@@ -442,6 +468,16 @@ CONSUMER_STEADY_S = 10.0  # without a fault, after which the next pause is short
 CALLBACK_LANE_IDLE_S = 3_600.0  # without a holder, after which a lane is forgotten
 CALLBACK_ARCHIVE_S_MAX = 2.0  # to read archived events for one claim; the rest is retried
 CALLBACK_HEADER_REGISTRATIONS_MAX = 100  # beyond it a CloudEvent does not name those that matched
+
+# --- verifications of endpoints ---
+VERIFICATIONS_MAX = 16  # requests under way in one worker
+VERIFICATIONS_PER_CLIENT_MAX = 4  # of these of one client, in all workers
+VERIFICATION_CLAIM_S = 30.0  # longer than a request and the write of its result
+VERIFICATION_INTERVAL_S = 5  # between two requests of one endpoint, at least
+VERIFICATION_SCAN_S = 30.0  # between searches for requests, whose notifications may be lost
+# requests per minute that the hub asks a receiver to allow; more than it posts to one endpoint
+VERIFICATION_RATE_REQUESTED = 600_000
+VERIFICATION_RATE_MAX = 1_000_000_000  # an answer that allows more sets no bound
 
 # --- backlogs ---
 # of one endpoint: three hours at 100 a second; some 300 MB of rows

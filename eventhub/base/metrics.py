@@ -170,6 +170,13 @@ JOB_RUN_S = Histogram(
     buckets=(1, 5, 10, 30, 60, 120, 300, 900, 3_600, 4 * 3_600),
 )
 
+REPLAY_DELIVERIES = Counter(
+    "eventhub_replay_deliveries",
+    "Deliveries that replay runs wrote or made pending again.",
+    ["source"],
+)
+REPLAY_RUNS = Counter("eventhub_replay_runs", "Replay runs that ended, by outcome.", ["outcome"])
+
 ARCHIVED_EVENTS = Counter("eventhub_archived_events", "Events written to the archive.")
 ARCHIVED_BYTES = Counter("eventhub_archived_bytes", "Bytes of files written to the archive.")
 ARCHIVE_FAILURES = Counter(

@@ -237,7 +237,11 @@ def binary(event: Event, cursor: str) -> Message:
 
 def _attributes(event: Event, cursor: str, *, typed: bool = True) -> dict[str, Any]:
     source = quote(event.node, safe=_URI) or "/"
-    found: dict[str, Any] = {"id": _id(event, cursor), "source": source, "type": event.type}
+    found: dict[str, Any] = {
+        "id": id_text(event.id) or cursor,
+        "source": source,
+        "type": event.type,
+    }
     if event.key:
         found["subject"] = event.key
     if event.time_us:
@@ -251,10 +255,11 @@ _MEDIA_TYPE = re.compile(r"[ -~]*")
 _URI = "-._~:/?#[]@!$&'()*+,;=%"  # the characters of a URI reference besides letters and digits
 
 
-def _id(event: Event, cursor: str) -> str:
-    if isinstance(event.id, EventId):
-        return f"{event.id.timestamp_us}-{event.id.incarnation}-{event.id.sequence}"
-    return event.id or cursor
+def id_text(id: EventId | str | None) -> str:
+    """Return the id of an event as a text; empty if it has none."""
+    if isinstance(id, EventId):
+        return f"{id.timestamp_us}-{id.incarnation}-{id.sequence}"
+    return id or ""
 
 
 def _is_json(content_type: str) -> bool:

@@ -18,8 +18,8 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.eventlog.system_follower import SystemFollower
 from eventhub.postgresql import queries
-from eventhub.postgresql.connections import reading
-from eventhub.postgresql.rows import cursor_of
+from eventhub.postgresql.connections import Connection, reading
+from eventhub.postgresql.rows import cursor_of, fetch_all
 from eventhub.types.definitions import Checker, Definition
 from eventhub.types.errors import TypeViolation, UndeclaredType
 
@@ -106,6 +106,12 @@ class ZoneTypes:
         while found[-1].parent is not None and len(found) <= limits.TYPE_PARENTS_MAX:
             found.append(self._versions[definition.domain, found[-1].parent][-1])
         return found
+
+
+async def read_zone_types(connection: Connection, zone_id: int) -> ZoneTypes:
+    """Read the present definitions of a zone, for a process that follows no changes."""
+    rows = await fetch_all(connection, _DefinitionRow, SQL["zone_definitions"], (zone_id,))
+    return ZoneTypes([row.definition for row in rows if row.definition.domain is not None])
 
 
 class TypeRegistry:

@@ -15,7 +15,10 @@ _RAW = "application/x-ndjson"
 # What the command line does by itself: `emit`, `listen`, `segments download`, `login`
 _BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}/raw))")
 # whose last word is the verb itself
-_ACTIONS = {"apply", "cancel", "check", "dry-run", "explain", "interest", "restore"}
+_ACTIONS = {
+    *("apply", "cancel", "check", "discard", "dry-run", "explain", "interest", "pause", "preview"),
+    *("recover", "resend", "restore", "resume", "skip"),
+}
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
 # the help of each group of commands: its thing first, then what its commands do
 GROUPS = {
@@ -25,8 +28,10 @@ GROUPS = {
     "clients keys": "API keys of a client: issue and list them.",
     "clients listeners": "Listeners of a client: list them.",
     "connection-tokens": "Connection tokens: mint one for a page that cannot send headers.",
-    "deliveries": "Deliveries to endpoints: list them, and show their attempts.",
+    "dead-letters": "Dead letters by endpoint and cause: list them.",
+    "deliveries": "Deliveries to endpoints: list, show, resend, skip and discard them.",
     "endpoints": "Endpoints, the receivers of callbacks: create, change and delete them.",
+    "endpoints recover": "The recovery of an endpoint: preview it.",
     "filters": "Filters: check, explain and try one without a registration.",
     "jobs": "Spark jobs: list them, request runs and read their results.",
     "jobs retention": "The retention job: apply a plan.",
@@ -40,6 +45,7 @@ GROUPS = {
     "registration-groups": "Groups of registrations, which are suspended and resumed together.",
     "registrations": "Registrations (subscriptions): create, change, explain and end them.",
     "registrations bulk": "Many registrations: create, change and end them in one request.",
+    "replays": "Replay runs, which send events again: preview, start, pause and cancel them.",
     "storage": "The storage in use, and the quota of the hub.",
     "streams": "Streams: create, change and delete them.",
     "streams closure": "The closure of a stream: which events match an interest.",

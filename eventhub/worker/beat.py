@@ -16,7 +16,7 @@ from celery.schedules import crontab
 
 from delivery.health.heartbeat import HeartbeatWriter
 from eventhub.base import limits
-from eventhub.base.broker import ARCHIVE, BUILD_INDEXES, DELETE_DUE, RUN_JOBS
+from eventhub.base.broker import ARCHIVE, BUILD_INDEXES, DELETE_DUE, REPLAY, RUN_JOBS
 from eventhub.base.env import read_env
 from eventhub.base.logs import get_logger
 from sparkjobs.runs.jobs import JOBS
@@ -25,6 +25,7 @@ HOUR_S = 3600
 # requested work starts at once (base/broker.py); these find due work, and lost requests
 DUE_WORK_INTERVAL_S = 60
 JOBS_INTERVAL_S = 30
+REPLAY_INTERVAL_S = 15
 # entries that rest, up to TIMETABLE_REST_S, while nothing is appended to the log: then no segment
 # was sealed, no registration changed, and no job was requested
 RESTING = frozenset({"archive", "build-indexes", "run-jobs"})
@@ -50,6 +51,8 @@ TIMETABLE = {
     "build-indexes": _every(DUE_WORK_INTERVAL_S, BUILD_INDEXES),
     # requested runs of Spark jobs, also by the entries below, are executed
     "run-jobs": _every(JOBS_INTERVAL_S, RUN_JOBS),
+    # replay runs whose worker ended go on
+    "replay": _every(REPLAY_INTERVAL_S, REPLAY),
     # the audit and the retention plan are requested, each once a day
     **{
         f"ask-{kind.name}": {

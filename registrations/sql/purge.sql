@@ -5,7 +5,7 @@
 -- it ended before the retention time, which covers every reader of changes; no event within its bounds can be read on any of
 -- its streams, from the log or the archive; forwarders have passed its bounds, so gap notices have named it, and no fan-out
 -- of its events is open; no usable match index holds it as current (`epochs`, `xmins`, `afters`). A transient stream and a
--- deleted one are exempt: they have no position to pass.
+-- deleted one are exempt: they have no position to pass. A replay run may also need it, as long as its row exists.
 -- The endpoint is that of a version with a report or a variable: a delivery may need it (`needed`).
 WITH ended AS MATERIALIZED (
     SELECT id, from_barrier, until_barrier, streams, endpoint_id, report IS NOT NULL OR variable IS NOT NULL AS is_needed,
@@ -45,7 +45,8 @@ WITH ended AS MATERIALIZED (
                     OR (b.xid < e.xmin::xid8 OR b.xid >= pg_snapshot_xmax(pg_current_snapshot()))
                        AND b.until <= GREATEST(e.after, b.since))
 )
-SELECT v.until_barrier AS barrier, v.id, free.id IS NOT NULL AS is_free,
+SELECT v.until_barrier AS barrier, v.id,
+       free.id IS NOT NULL AND NOT EXISTS (SELECT FROM replay_runs r WHERE r.version_id = v.id) AS is_free,
        CASE WHEN v.is_needed THEN v.endpoint_id END AS endpoint_id
   FROM ended v LEFT JOIN free USING (id)
  ORDER BY v.until_barrier, v.id

@@ -17,7 +17,10 @@ from sparkjobs.audit.deliveries import (
 from sparkjobs.audit.scan import HOUR_US
 
 PERCENTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
-_WITH_DELIVERY = ("pending", "delivered", "dead_lettered", "cancelled", DROPPED, EXPANDING)
+_WITH_DELIVERY = (
+    *("pending", "delivered", "dead_lettered", "cancelled", "discarded"),
+    *(DROPPED, EXPANDING),
+)
 
 
 def _count(condition: Column) -> Column:

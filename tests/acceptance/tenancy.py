@@ -65,6 +65,15 @@ READS = (
         own=True),
     Row("GET /v1/deliveries", "/v1/deliveries?stream=<stream>&sequence=1", "listen", own=True),
     Row("GET /v1/deliveries/{delivery}", "/v1/deliveries/<delivery>", "listen"),
+    Row("GET /v1/deliveries", "/v1/deliveries?stream=<stream>", "listen", own=True),
+    Row("GET /v1/dead-letters", "/v1/dead-letters?state=discarded", "listen", own=True),
+    Row("GET /v1/dead-letters", "/v1/dead-letters?stream=<stream>", "listen", own=True),
+    Row("GET /v1/replays", "/v1/replays", "listen", own=True),
+    Row("GET /v1/replays/{replay}", "/v1/replays/<replay>", "listen"),
+    Row("POST /v1/replays/preview", "/v1/replays/preview", "listen",
+        body={"endpoint": "<endpoint>", "streams": ["<stream>"]}),
+    Row("POST /v1/endpoints/{endpoint}/recover/preview",
+        "/v1/endpoints/<endpoint>/recover/preview", "listen", body={}),
     Row("GET /v1/endpoints", "/v1/endpoints", "listen", own=True),
     Row("GET /v1/endpoints", "/v1/endpoints?client=<client>", "listen", own=True),
     Row("GET /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
@@ -138,6 +147,18 @@ WRITES = (
     Row("PATCH /v1/keys/{public_id}", "/v1/keys/<key>", "manage", body={"label": "mine"}),
     Row("POST /v1/connection-tokens", "/v1/connection-tokens", "emit listen manage peer", own=True,
         body={}),
+    Row("POST /v1/deliveries/{delivery}/skip", "/v1/deliveries/<delivery>/skip", "listen",
+        body={}),
+    Row("POST /v1/deliveries/{delivery}/discard", "/v1/deliveries/<delivery>/discard", "listen",
+        body={}),
+    Row("POST /v1/deliveries/{delivery}/resend", "/v1/deliveries/<delivery>/resend", "listen",
+        body={"force": True}),
+    Row("POST /v1/replays", "/v1/replays", "listen",
+        body={"endpoint": "<endpoint>", "streams": ["<stream>"]}),
+    *(Row(f"POST /v1/replays/{{replay}}/{act}", f"/v1/replays/<replay>/{act}", "listen", body={})
+      for act in ("pause", "resume", "cancel")),
+    Row("POST /v1/endpoints/{endpoint}/recover", "/v1/endpoints/<endpoint>/recover", "listen",
+        body={}),
     Row("POST /v1/endpoints", "/v1/endpoints", "listen",
         body={"url": "https://thief.example/", "client": "<client>"}),
     Row("PATCH /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen",
@@ -176,6 +197,7 @@ WRITES = (
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<registration>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("POST /v1/endpoints/{endpoint}/verify", "/v1/endpoints/<endpoint>/verify", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}/secrets/{secret}",
         "/v1/endpoints/<endpoint>/secrets/<secret>", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
@@ -224,6 +246,8 @@ class Tenants:
         label = {"grants": [], "label": SECRET}
         labelled = ask("POST", f"/v1/clients/{self.client}/keys", label)
         delivered = finished(zone.hub, key, endpoint, 3)
+        replay = ask("POST", "/v1/replays", {"endpoint": endpoint, "streams": [NAME]})
+        zone.hub.call("POST", f"/v1/replays/{replay['id']}/cancel", {}, key=key)
         secrets = f"/v1/endpoints/{endpoint}/secrets"
         ask("POST", secrets, {})
         previous = zone.hub.call("GET", secrets, key=key).json["items"][0]
@@ -237,6 +261,7 @@ class Tenants:
             "<group>": group["id"],
             "<groupname>": f"{NAME}-group",
             "<delivery>": delivered[0]["id"],
+            "<replay>": replay["id"],
             "<segment>": page["items"][0]["uuid"],
             "<statekey>": "sku-7",
             "<type>": f"{NAME}/order.placed",

@@ -207,6 +207,7 @@ class Posted(NamedTuple):
     headers: dict[str, str]
     body: bytes
     at_s: float
+    method: str = "POST"
 
 
 Answer = bytes | float  # what is written, or how long nothing is
@@ -254,7 +255,8 @@ class Receiver:
                     name, _, value = header.decode().partition(":")
                     headers[name.lower()] = value.strip()
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
-                posted = Posted(line.decode().split()[1], headers, body, time.monotonic())
+                method, path = line.decode().split()[:2]
+                posted = Posted(path, headers, body, time.monotonic(), method)
                 self.posted.append(posted)
                 found = self.script(posted)
                 writer.write(found if isinstance(found, bytes) else await found)

@@ -247,7 +247,10 @@ class _Export:
             return
         try:
             for batch in archived_rows(self._archive, manifest):
-                yield batch.filter(pc.is_in(batch.column("segment_id"), self._segments))
+                found = batch.filter(pc.is_in(batch.column("segment_id"), self._segments))
+                if "replay_id" in found.schema.names:  # no registration made those of replays
+                    found = found.filter(pc.is_null(found.column("replay_id")))
+                yield found
             self._read.add(manifest)
         except ArchiveDamaged as error:
             log.warning("partition_archive_damaged", manifest=manifest, detail=error.message)

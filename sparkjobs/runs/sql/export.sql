@@ -174,9 +174,10 @@ SELECT c.relname::text AS name, split_part(c.relname, '_', 1) AS parent, substri
  ORDER BY parent, number
 
 -- name: deliveries
+-- Without those that replays wrote: no registration made them.
 SELECT endpoint_id, segment_id, sequence, stream_id, partition_id, registrations, state, attempts,
        created_at, finished_at, gap_first, gap_reason
-  FROM {partition} WHERE segment_id IN ({requested_segments})
+  FROM {partition} WHERE segment_id IN ({requested_segments}) AND replay_id IS NULL
 
 -- name: attempts
 SELECT attempted_at, endpoint_id, segment_id, sequence, number, outcome, status, duration_ms

@@ -18,6 +18,7 @@ PARAMETERS = {
     "name": "nowhere",
     "sequence": "1",
     "delivery": "<delivery>",
+    "replay": "1",
     "registration": "<registration>",
     "endpoint": "<endpoint>",
     "group": "<group>",

@@ -8,13 +8,21 @@ export type Delivery = components["schemas"]["Delivery"];
 export type OneDelivery = components["schemas"]["OneDelivery"];
 export type Attempt = OneDelivery["attempts"][number];
 
-export const STATES = ["pending", "delivered", "dead_lettered", "cancelled", "dropped", "expired"] as const;
+export const STATES = [
+  "pending",
+  "delivered",
+  "dead_lettered",
+  "cancelled",
+  "dropped",
+  "expired",
+  "discarded",
+] as const;
 export type DeliveryState = (typeof STATES)[number];
 
 const INTERVAL_MS = 3_000;
 
 /** States that end a delivery without success: listed for all endpoints together. */
-const ENDED: readonly DeliveryState[] = ["dead_lettered", "cancelled", "dropped", "expired"];
+const ENDED: readonly DeliveryState[] = ["dead_lettered", "cancelled", "dropped", "expired", "discarded"];
 
 /** For one endpoint, one event, or all endpoints. */
 export interface DeliveryFilter {

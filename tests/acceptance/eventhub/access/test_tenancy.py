@@ -22,6 +22,9 @@ REFUSED = {
     "GET /v1/jobs/backtest/runs/<run>/files/x.csv": "not_found",
     "POST /v1/jobs/retention/runs/<run>/apply": "unknown_run",
     "POST /v1/zones": "conflict",
+    "POST /v1/deliveries/<delivery>/skip": "delivery_state",
+    "POST /v1/deliveries/<delivery>/discard": "delivery_state",
+    **{f"POST /v1/replays/<replay>/{act}": "replay_state" for act in ("pause", "resume", "cancel")},
     "DELETE /v1/registration-groups/<group>": "group_in_use",
     "DELETE /v1/endpoints/<endpoint>": "endpoint_in_use",
 }

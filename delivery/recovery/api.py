@@ -1,0 +1,91 @@
+"""The API of single deliveries that are sent again, and of dead letters. Django module."""
+
+from typing import Any
+
+from delivery.errors import DeliveryInProgress, DeliveryState, UnknownDelivery
+from delivery.models import Delivery
+from delivery.recovery import dead_letters, services
+from delivery.recovery.actions import DISCARD, SKIP
+from delivery.recovery.filtersets import DeadLetterFilters
+from delivery.recovery.serializers import DeadLetterGroupSerializer, ResendSerializer
+from delivery.recovery.services import ResendOptions
+from delivery.selectors import KEY_FIELDS
+from delivery.serializers import DeliverySerializer
+from eventhub.api.pagination import PreparedPage, read_page, values_of
+from eventhub.api.resource import ResourceView, operation
+from eventhub.api.serializers import EmptySerializer
+from eventhub.base import errors
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
+from registrations.errors import UnknownEndpoint
+
+_REFUSALS = (DeliveryInProgress, DeliveryState)
+
+
+class _DeliveryAction(ResourceView):
+    """An action on one delivery."""
+
+    unknown = UnknownDelivery
+    lookup_url_kwarg = "delivery"
+    serializer_class = DeliverySerializer
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The key of the delivery in the path. Raises UnknownDelivery if it is none."""
+        try:
+            return values_of(self.kwargs["delivery"], KEY_FIELDS)
+        except errors.InvalidField:
+            raise self.not_found() from None
+
+
+class DeliveryResend(_DeliveryAction):
+    """Sends a delivery again."""
+
+    @operation(
+        "Send a delivery again, with the same webhook-id",
+        *(*_REFUSALS, UnknownEndpoint, errors.Gone, ArchiveDamaged, ArchiveUnavailable),
+        body=ResendSerializer,
+        status=200,
+    )
+    def perform_create(self, body: dict[str, Any]) -> Delivery:
+        return services.resend(actor=self.actor, key=self.key, options=ResendOptions(**body))
+
+
+class DeliverySkip(_DeliveryAction):
+    """Skips a pending delivery."""
+
+    @operation(
+        "Skip a pending delivery; an ordered lane goes on with the next one",
+        *_REFUSALS,
+        body=EmptySerializer,
+        status=200,
+    )
+    def perform_create(self, body: dict[str, Any]) -> Delivery:
+        return services.discard(actor=self.actor, key=self.key, action=SKIP)
+
+
+class DeliveryDiscard(_DeliveryAction):
+    """Discards a failed delivery."""
+
+    @operation(
+        "Discard a failed delivery, which is then no longer listed as failed",
+        *_REFUSALS,
+        body=EmptySerializer,
+        status=200,
+    )
+    def perform_create(self, body: dict[str, Any]) -> Delivery:
+        return services.discard(actor=self.actor, key=self.key, action=DISCARD)
+
+
+class DeadLetters(ResourceView):
+    """Deliveries without success, by endpoint and cause."""
+
+    queryset = Delivery.objects.all()
+    serializer_class = DeadLetterGroupSerializer
+    filterset_class = DeadLetterFilters
+
+    @operation(
+        "List dead letters of all endpoints, grouped by endpoint and cause", errors.UnknownStream
+    )
+    def get_queryset(self) -> PreparedPage:
+        page = read_page(self.request)
+        return dead_letters.list_groups(actor=self.actor, filters=self.filter_values, page=page)

@@ -1,0 +1,107 @@
+"""Searches of deliveries: each filter finds what it names, in pages that examine a bounded
+number.
+"""
+
+from typing import Any
+
+import pytest
+
+from eventhub.access.models import Client
+from eventhub.base import limits
+from eventhub.event.envelope import Event
+from eventhub.event.protobuf_codec import encode
+from tests.integration.access_world import EVERYTHING, ApiCaller, caller_with, refused
+from tests.integration.delivery.test_overview import endpoint, run
+
+pytestmark = pytest.mark.django_db
+COUNT = 20
+
+
+@pytest.fixture
+def manager() -> ApiCaller:
+    """Return the manager of a zone with the events 1 to 20 of `lines`, each delivered to two
+    endpoints.
+    """
+    found = caller_with(*EVERYTHING, zone_name="plant")
+    assert found.put("/v1/streams/lines", {}).status_code == 201
+    owner = Client.objects.get(zone__name="plant")
+    [(stream, segment, partition)] = run(
+        "SELECT s.id, g.id, g.partition_id FROM streams s JOIN segments g ON g.stream_id = s.id"
+        " WHERE s.name = 'lines'"
+    )
+    run("UPDATE heads SET sequence = %s WHERE stream_id = %s", COUNT, stream)
+    run(f"CREATE TABLE IF NOT EXISTS deliveries_for_test PARTITION OF deliveries FOR VALUES IN"
+        f" ({partition})")  # fmt: skip
+    for n in range(1, COUNT + 1):
+        event = Event("shop", "moved" if n % 5 else "stopped", {"n": n}, id=f"id-{n}")
+        run(
+            "INSERT INTO events (partition_id, segment_id, sequence, mask, payload, appended_at)"
+            " VALUES (%s, %s, %s, 1, %s, now())",
+            *(partition, segment, n, encode(event)),
+        )
+    for _ in range(2):
+        run(
+            "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+            " zone_id, registrations, state, last_outcome, last_status, created_at)"
+            " SELECT %s, %s, %s, n, %s, %s, '{1}',"
+            " CASE WHEN n %% 2 = 0 THEN 'dead_lettered' ELSE 'delivered' END,"
+            " CASE WHEN n %% 4 = 0 THEN 'status' WHEN n %% 2 = 0 THEN 'timeout' END,"
+            " CASE WHEN n %% 4 = 0 THEN 503 WHEN n %% 2 = 1 THEN 204 END,"
+            " '2026-01-01'::timestamptz + n * interval '1 hour'"
+            " FROM generate_series(1, 20) AS n",
+            *(partition, endpoint(owner.zone), segment, stream, owner.zone_id),
+        )
+    return found
+
+
+def found(manager: ApiCaller, query: str) -> list[int]:
+    """Return the sequences of all pages."""
+    sequences: list[int] = []
+    after: str | None = ""
+    while after is not None:
+        page: dict[str, Any] = manager.get(f"/v1/deliveries?{query}{after}").json()
+        assert "items" in page, page
+        sequences += [item["sequence"] for item in page["items"]]
+        after = page["next"] and f"&after={page['next']}"
+    return sequences
+
+
+def both(*sequences: int) -> list[int]:
+    """Return what a search finds that is answered for each of the two endpoints."""
+    return [n for n in sequences for _ in range(2)]
+
+
+@pytest.mark.parametrize("limit", ["", "&limit=3"])
+@pytest.mark.parametrize("scanned", [10_000, 6])
+def test_every_filter_finds_what_it_names(
+    manager: ApiCaller, monkeypatch: pytest.MonkeyPatch, limit: str, scanned: int
+) -> None:
+    monkeypatch.setattr(limits, "DELIVERIES_SCANNED_MAX", scanned)
+    monkeypatch.setattr(limits, "DELIVERIES_DECODED_MAX", scanned)
+    cases = {
+        "stream=lines": both(*range(20, 0, -1)),
+        "stream=lines&state=delivered&until=2026-01-01T05:00:00Z": both(5, 3, 1),
+        "stream=lines&type=stopped": both(20, 15, 10, 5),
+        "stream=lines&event=id-7": both(7),
+        "state=dead_lettered&status=503": both(20, 16, 12, 8, 4),
+        "state=dead_lettered&outcome=timeout&since=2026-01-01T10:00:00Z": both(18, 14, 10),
+        "state=dead_lettered&stream=lines&type=stopped": both(20, 10),
+        "state=discarded": [],
+        "state=dead_lettered&event=id-6&client=tester": both(6),
+    }
+    [(first,)] = run("SELECT min(endpoint_id) FROM deliveries")
+    cases |= {
+        f"endpoint={first}&status=204&type=stopped": [15, 5],
+        f"endpoint={first}&event=id-3": [3],
+        f"endpoint={first}&stream=lines&sequence=3": [3],
+    }
+    for query, expected in cases.items():
+        assert found(manager, f"{query}{limit}") == expected, query
+
+
+def test_a_stream_with_too_many_endpoints_is_refused(
+    manager: ApiCaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "DELIVERY_SEARCH_ENDPOINTS_MAX", 1)
+    problem = refused(manager.get("/v1/deliveries?stream=lines"), 409, "limit_reached")
+    assert problem["limit"] == 1 and problem["position"] == {"field": "stream"}
