@@ -20,6 +20,7 @@ import { Health } from "../features/endpoints/Health";
 import { Secrets } from "../features/endpoints/Secrets";
 import type { Found } from "../features/endpoints/Setting";
 import { Signature } from "../features/endpoints/Signature";
+import { Verification } from "../features/endpoints/Verification";
 
 const TABS = ["overview", "secrets", "authentication"] as const;
 type Tab = (typeof TABS)[number];
@@ -77,6 +78,7 @@ function panelOf(tab: Tab, endpoint: Found): ReactNode {
           <Health endpoint={endpoint.found.value} />
           <Links zone={endpoint.zone} id={endpoint.found.value.id} />
           <About {...endpoint} />
+          <Verification {...endpoint} />
         </>
       );
     case "secrets":

@@ -6,7 +6,7 @@ import { Form } from "../../parts/Form";
 import type { Secret } from "../../parts/SecretOnce";
 import { ClientInput } from "../clients/ClientInput";
 import { EndpointFields, FIELD_NAMES, NEW_FIELDS } from "./EndpointFields";
-import { type NewEndpoint as NewBody, secretOf, SIGNATURES, useCreateEndpoint } from "./endpoints";
+import { HANDSHAKES, type NewEndpoint as NewBody, secretOf, SIGNATURES, useCreateEndpoint } from "./endpoints";
 
 /** The form of a new endpoint. Its other settings have defaults; its page changes them. */
 export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: Secret) => void }) {
@@ -14,12 +14,13 @@ export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: S
   const [client, setClient] = useState("");
   const [fields, setFields] = useState(NEW_FIELDS);
   const [signature, setSignature] = useState<NewBody["signature"]>("v1");
+  const [handshake, setHandshake] = useState<NewBody["handshake"]>("none");
   const [secret, setSecret] = useState("");
   const { error } = create;
-  const body = { client, ...fields, signature, ...(secret === "" ? {} : { secret }) };
+  const body = { client, ...fields, signature, handshake, ...(secret === "" ? {} : { secret }) };
   return (
     <Form
-      fields={["client", "signature", "secret", ...FIELD_NAMES]}
+      fields={["client", "signature", "handshake", "secret", ...FIELD_NAMES]}
       error={error}
       busy={create.isPending}
       action="Create"
@@ -36,6 +37,15 @@ export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: S
         allowDeselect={false}
         onChange={(chosen) => setSignature(chosen ?? "v1")}
         error={errorAt(error, "signature")}
+      />
+      <Select
+        label="Handshake"
+        description="How the receiver must agree before the first callback."
+        data={[...HANDSHAKES]}
+        value={handshake}
+        allowDeselect={false}
+        onChange={(chosen) => setHandshake(chosen ?? "none")}
+        error={errorAt(error, "handshake")}
       />
       <TextInput
         label="Own secret"

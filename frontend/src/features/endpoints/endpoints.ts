@@ -68,6 +68,15 @@ export function useDeleteEndpoint(zone: string, id: number) {
   });
 }
 
+/** Ask the receiver again; a worker does, and the endpoint then has the result. */
+export function useVerifyEndpoint(zone: string, id: number) {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: () => done(api.POST("/v1/endpoints/{endpoint}/verify", { params: at(zone, id) })),
+    onSuccess: refresh,
+  });
+}
+
 export function at(zone: string, id: number) {
   return { path: { endpoint: String(id) }, query: { zone } };
 }
@@ -88,6 +97,12 @@ export const SIGNATURES = [
   { value: "v1", label: "v1: HMAC-SHA256 with a shared secret" },
   { value: "v1a", label: "v1a: Ed25519, verified with a public key" },
   { value: "both", label: "both" },
+] as const;
+
+export const HANDSHAKES = [
+  { value: "none", label: "none" },
+  { value: "cloudevents", label: "CloudEvents: an OPTIONS request" },
+  { value: "challenge", label: "a challenge that the receiver echoes" },
 ] as const;
 
 /** The path of an endpoint's page in its zone. */
