@@ -26,12 +26,14 @@ from django.db.models import (
 )
 
 from eventhub.access.models import Client, Zone
+from eventhub.base import limits
 from eventhub.eventlog.models import Stream
 from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
 ENDED = Q(until_barrier__isnull=False)
+ORDERED_BY_KEY = Q(ordered=True) & ~Q(order_by="")
 
 
 class LiveManager(models.Manager):
@@ -84,7 +86,20 @@ class Endpoint(models.Model):
     )
     ordered = BooleanField(
         db_default=False,
-        db_comment="deliver one event of a stream at a time, in the stream's order",
+        db_comment="deliver one event of a stream, or of a key, at a time, in the stream's order",
+    )
+    order_by = TextField(
+        db_default="",
+        db_comment="path of the key by whose value events are ordered; empty: the whole stream",
+    )
+    batch_events_max = IntegerField(
+        null=True, db_comment="events in one request at most; null: one event, not as a batch"
+    )
+    batch_bytes_max = IntegerField(
+        db_default=limits.BATCH_BYTES_DEFAULT, db_comment="bytes of the body of a batch at most"
+    )
+    batch_linger_ms = IntegerField(
+        db_default=0, db_comment="how long an event waits for others of its batch at most"
     )
     format = TextField(
         choices=Format, db_default=Format.NATIVE, db_comment="format of the callbacks' bodies"
@@ -129,6 +144,7 @@ class Endpoint(models.Model):
         indexes = (
             Index(fields=["zone", "id"], condition=LIVE, name="endpoints_by_zone"),
             Index(fields=["client", "url"], condition=LIVE, name="endpoints_by_url"),
+            Index(fields=["id"], condition=ORDERED_BY_KEY, name="endpoints_by_key"),
         )
 
     def __str__(self) -> str:

@@ -265,7 +265,9 @@ class CallbackDispatcher:
             return limits.CALLBACK_SCAN_NEXT_S
         idle_s = self._clock.monotonic_s() - self._claiming.pending_s
         is_idle = not self._posting.requests and idle_s > limits.CALLBACK_REST_AFTER_S
-        return limits.CALLBACK_REST_INTERVAL_S if is_idle else limits.CALLBACK_SCAN_INTERVAL_S
+        if is_idle:
+            return limits.CALLBACK_REST_INTERVAL_S
+        return min(limits.CALLBACK_SCAN_INTERVAL_S, self._claiming.linger_s)
 
     async def _paused(self, most_s: float) -> bool:
         """Wait for a change; return True if it is time to scan."""
@@ -291,7 +293,7 @@ class CallbackDispatcher:
                     return
             if self._is_done():
                 return
-            next_s = limits.CALLBACK_SCAN_INTERVAL_S
+            next_s = min(limits.CALLBACK_SCAN_INTERVAL_S, self._claiming.linger_s)
             scan = await self._paused(
                 limits.CALLBACK_SCAN_NEXT_S if self._claiming.is_partial else next_s
             )
@@ -328,10 +330,7 @@ class CallbackDispatcher:
             self.wake()
 
     def _on_results_written(self, lanes: bool) -> None:
-        """Continue after results were written; `lanes`: lanes were freed with them."""
-        if lanes and self._posting.lanes_have_more:
-            self._posting.lanes_have_more = False
-            self.wake()
+        """Continue after results were written; `lanes`: lanes were left with them."""
         if lanes:
             self._on_slot_free()
         self._changed.set()  # the unit may be done

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from delivery.callbacks import claims
+from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.body import (
     Body,
     EventCache,
@@ -99,7 +100,7 @@ class Loader:
         sealed = await load_secrets(connection, missing)
         for id, endpoint in missing.items():
             target = target_of_endpoint(self._keyring, endpoint, sealed.get(id, ()))
-            found[id] = self._named(endpoint, target)
+            found[id] = self._named(endpoint, target)._replace(batch=_batch_size(endpoint))
             self._targets[id] = (endpoint, found[id])
         return found
 
@@ -137,7 +138,7 @@ class Loader:
         self, claimed: Claimed, endpoints: Mapping[int, CallbackEndpoint]
     ) -> Body | None:
         """Return the body if nothing has to be read for it."""
-        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].format
+        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].body_format
         if claimed.gap_first is not None:
             resume: dict[str, str | int] = {
                 "segment": segment.segment,
@@ -159,7 +160,7 @@ class Loader:
         endpoints: Mapping[int, CallbackEndpoint],
         events: Mapping[_Key, _EventBytes | GapNotice],
     ) -> Body | None:
-        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].format
+        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].body_format
         found = events.get(_key(claimed))
         if found is None:
             return None
@@ -257,6 +258,13 @@ class Loader:
             self._segments.clear()
             missing = {each.segment_id for each in claimed}
         self._segments.update(await claims.load_segments(connection, missing))
+
+
+def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:
+    events_max, bytes_max = endpoint.batch_events_max, endpoint.batch_bytes_max
+    if events_max is None or bytes_max is None:
+        return None
+    return BatchSize(events_max, bytes_max, endpoint.format != "native")
 
 
 def _key(claimed: Claimed) -> _Key:

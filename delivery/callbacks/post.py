@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from yarl import URL
 
+from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.body import RequestContent
 from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedResponse
 from delivery.callbacks.guard import AddressRefused, Origin
@@ -27,7 +28,8 @@ USER_AGENT = "EventHub"
 class CallbackTarget(NamedTuple):
     """An endpoint as it is called. Without an `origin`, `fault` says why the endpoint cannot be
     called. `head` starts every request. `headers` are whole lines that are sent and not recorded;
-    `secrets` are texts that are removed from what is recorded of a response.
+    `secrets` are texts that are removed from what is recorded of a response. `batch`: None unless
+    events are posted in batches.
     """
 
     url: str
@@ -39,13 +41,15 @@ class CallbackTarget(NamedTuple):
     headers: str = ""
     secrets: Sequence[str] = ()
     oauth2: TokenRequest | None = None
+    batch: BatchSize | None = None
 
 
 class PostResult(NamedTuple):
-    """The outcome of an attempt, and the record that is stored of it."""
+    """The outcome of an attempt, the record that is stored of it, and the body of the answer."""
 
     outcome: AttemptOutcome
     attempt: AttemptRecord
+    answer: bytes = b""
 
 
 def target_of(text: str, signers: Sequence[Signer], zone: str) -> CallbackTarget:
@@ -80,9 +84,11 @@ async def post(
     signature = sign(target.signers, message, timestamp_s, body)
     head = f"{target.head}{own}{target.headers}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
+    answer = b""
     try:
-        response = await client.post(target.origin, request)
+        response = await client.post(target.origin, request, content.answer_bytes_max)
         outcome, response_text = _outcome_of(response), _response_text(response)
+        answer = response.body
     except Exception as error:
         outcome, response_text = AttemptOutcome(outcome_of_error(error)), error_text(error)
     ended_s = time.monotonic()
@@ -97,6 +103,7 @@ async def post(
             f"POST {target.path}\n{own}".replace("\r", "").rstrip(),
             without_secrets(response_text, target.secrets),
         ),
+        answer,
     )
 
 
@@ -121,7 +128,8 @@ def _response_text(response: CallbackResponse) -> str:
     lines += [f"{name}: {value}" for name, value in response.headers]
     text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
     if response.body:
-        text += "\n\n" + response.body.decode("utf-8", "replace")
+        body = response.body[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
+        text += "\n\n" + body.decode("utf-8", "replace")
     return _storable(text)
 
 

@@ -16,6 +16,7 @@ from eventhub.api.serializers import (
 from eventhub.base import errors, limits
 from registrations.endpoints import services
 from registrations.endpoints.credentials import KINDS
+from registrations.endpoints.delivery_fields import BATCH_COLUMNS, BatchSerializer, OrderKeyField
 from registrations.endpoints.fields import SecretField, UrlField
 from registrations.endpoints.health import HealthState
 from registrations.endpoints.serializers import (
@@ -51,6 +52,8 @@ _SIGNATURE = {
 
 class EndpointChangeSerializer(ModelSerializer):
     url = UrlField(help_text="An http or https URL that does not lead to a private address.")
+    order_by = OrderKeyField(required=False)
+    batch = BatchSerializer(required=False, allow_null=True, source="*")
     headers = HeadersField(
         required=False,
         allow_null=True,
@@ -63,8 +66,8 @@ class EndpointChangeSerializer(ModelSerializer):
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("url", "description", "ordered", "format", "signature", "handshake", "enabled"),
-            *KINDS,
+            *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
+            *("handshake", "enabled", *KINDS),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
@@ -85,8 +88,8 @@ class NewEndpointSerializer(EndpointChangeSerializer):
 
     class Meta(EndpointChangeSerializer.Meta):
         fields = (
-            *("url", "description", "ordered", "format", "signature", "handshake", "client"),
-            *("secret", *KINDS),
+            *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
+            *("handshake", "client", "secret", *KINDS),
         )
 
 
@@ -153,6 +156,7 @@ class EndpointVerificationSerializer(AnswerSerializer):
 
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
+    batch = BatchSerializer(allow_null=True, source="*")
     public_key = serializers.CharField(
         allow_null=True,
         help_text="The current key of `v1a`, `whpk_` and base64; null until it is first used.",
@@ -166,8 +170,8 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("id", "client", "url", "description", "ordered", "format", "signature"),
-            *("public_key", *KINDS, "enabled", "reason", "handshake", "verification"),
+            *("id", "client", "url", "description", "ordered", "order_by", "format", "batch"),
+            *("signature", "public_key", *KINDS, "enabled", "reason", "handshake", "verification"),
             *("verified_at", "allowed_rate", "health", "created_at", "changed_at", "changed"),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
@@ -201,9 +205,10 @@ class Endpoints(OwnedView):
     queryset = services.ENDPOINTS
     serializer_class = EndpointSerializer
     listed = (
-        *("pk", "id", "client_name", "url", "description", "ordered", "format", "signature"),
-        *("public_key", "enabled", "reason", "handshake", "verified_at", "allowed_rate"),
-        *("created_at", "changed_at", *services.HEALTH, *services.SHOWN),
+        *("pk", "id", "client_name", "url", "description", "ordered", "order_by", "format"),
+        *(*BATCH_COLUMNS, "signature", "public_key", "enabled", "reason", "handshake"),
+        *("verified_at", "allowed_rate", "created_at", "changed_at"),
+        *(*services.HEALTH, *services.SHOWN),
         *(f"verification_{name}" for name in services.VERIFICATION),
     )
 

@@ -68,7 +68,7 @@ ENDPOINTS = Endpoint.objects.annotate(
 
 
 SHOWN = tuple(f"{kind}_shown" for kind in KINDS)
-ANNOUNCED = ("ordered", "format", "enabled", "reason")  # of a changed endpoint
+ANNOUNCED = ("ordered", "order_by", "format", "enabled", "reason")  # of a changed endpoint
 
 
 class NewEndpoint(NamedTuple):
@@ -77,7 +77,11 @@ class NewEndpoint(NamedTuple):
     url: str
     description: str = ""
     ordered: bool = False
+    order_by: str = ""
     format: Format = "native"
+    batch_events_max: int | None = None
+    batch_bytes_max: int = limits.BATCH_BYTES_DEFAULT
+    batch_linger_ms: int = 0
     signature: Signature = "v1"
     handshake: Handshake = "none"
     secret: bytes | None = None
@@ -101,7 +105,7 @@ def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpo
         endpoint = add_endpoint(actor=actor, owner=owner, fields=fields)
         found = ENDPOINTS.get(pk=endpoint.pk)
         found.secret_text = endpoint.secret_text
-        announce(actor, "created", found, "ordered")
+        announce(actor, "created", found, "ordered", "order_by")
     return found
 
 

@@ -157,6 +157,8 @@ WRITES = (
         body={"endpoint": "<endpoint>", "streams": ["<stream>"]}),
     *(Row(f"POST /v1/replays/{{replay}}/{act}", f"/v1/replays/<replay>/{act}", "listen", body={})
       for act in ("pause", "resume", "cancel")),
+    Row("POST /v1/endpoints/{endpoint}/examples", "/v1/endpoints/<endpoint>/examples", "listen",
+        body={"domain": "shop", "type": "order.placed"}),
     Row("POST /v1/endpoints/{endpoint}/recover", "/v1/endpoints/<endpoint>/recover", "listen",
         body={}),
     Row("POST /v1/endpoints", "/v1/endpoints", "listen",

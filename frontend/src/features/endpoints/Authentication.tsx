@@ -50,6 +50,7 @@ function AuthenticationForm({ endpoint, ...form }: Editing) {
   const [draft, setDraft] = useState(() => draftOf(endpoint.authentication));
   const { error } = form.change;
   const change = (part: Partial<Draft>) => setDraft({ ...draft, ...part });
+  const secretError = errorAt(error, `authentication.${SECRETS[draft.type]}`);
   const replaced = endpoint.authentication?.type === draft.type;
   return (
     <SettingForm {...form} fields={["authentication"]} ready={draft.secret !== ""} body={() => ({ authentication: authenticationOf(draft) })}>
@@ -75,7 +76,8 @@ function AuthenticationForm({ endpoint, ...form }: Editing) {
         visibilityToggleButtonProps={{ "aria-label": `Show the ${SECRET_LABELS[draft.type].toLowerCase()}` }}
         value={draft.secret}
         onChange={(event) => change({ secret: event.currentTarget.value })}
-        error={errorAt(error, `authentication.${SECRETS[draft.type]}`)}
+        error={secretError}
+        aria-invalid={secretError !== undefined}
       />
       {draft.type === "oauth2_client_credentials" && <OAuthFields draft={draft} error={error} onChange={change} />}
     </SettingForm>

@@ -1,21 +1,28 @@
-import { Select, Switch, TextInput } from "@mantine/core";
+import { Select, TextInput } from "@mantine/core";
 
 import { errorAt } from "../../api/problem";
-import { type EndpointChange, FORMATS } from "./endpoints";
+import { DeliveryFields } from "./DeliveryFields";
+import { type Endpoint, FORMATS } from "./endpoints";
 
-export type Fields = Required<Pick<EndpointChange, "url" | "description" | "ordered" | "format">>;
+export type Fields = Pick<Endpoint, (typeof FIELD_NAMES)[number]>;
 
-export const NEW_FIELDS: Fields = { url: "", description: "", ordered: false, format: "native" };
-export const FIELD_NAMES = ["url", "description", "ordered", "format"] as const;
+export const FIELD_NAMES = ["url", "description", "format", "ordered", "order_by", "batch"] as const;
+export const NEW_FIELDS: Fields = { url: "", description: "", format: "native", ordered: false, order_by: "", batch: null };
 
-interface Props {
+export interface FieldsProps {
   fields: Fields;
   error: unknown;
   onChange: (change: Partial<Fields>) => void;
 }
 
+/** Return the fields for a request; only an ordered endpoint has a key. */
+export function bodyOf(fields: Fields): Fields {
+  return fields.ordered ? fields : { ...fields, order_by: "" };
+}
+
 /** The fields of a new endpoint and of a changed one. */
-export function EndpointFields({ fields: { url, description, ordered, format }, error, onChange }: Props) {
+export function EndpointFields({ fields, error, onChange }: FieldsProps) {
+  const { url, description, format } = fields;
   return (
     <>
       <TextInput
@@ -41,12 +48,7 @@ export function EndpointFields({ fields: { url, description, ordered, format }, 
         onChange={(chosen) => onChange({ format: chosen ?? "native" })}
         error={errorAt(error, "format")}
       />
-      <Switch
-        label="In order"
-        description="One event of a stream at a time; a retry delays the following ones."
-        checked={ordered}
-        onChange={(event) => onChange({ ordered: event.currentTarget.checked })}
-      />
+      <DeliveryFields fields={fields} error={error} onChange={onChange} />
     </>
   );
 }

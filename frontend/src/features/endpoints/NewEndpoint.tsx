@@ -5,7 +5,7 @@ import { errorAt } from "../../api/problem";
 import { Form } from "../../parts/Form";
 import type { Secret } from "../../parts/SecretOnce";
 import { ClientInput } from "../clients/ClientInput";
-import { EndpointFields, FIELD_NAMES, NEW_FIELDS } from "./EndpointFields";
+import { bodyOf, EndpointFields, FIELD_NAMES, NEW_FIELDS } from "./EndpointFields";
 import { HANDSHAKES, type NewEndpoint as NewBody, secretOf, SIGNATURES, useCreateEndpoint } from "./endpoints";
 
 /** The form of a new endpoint. Its other settings have defaults; its page changes them. */
@@ -17,7 +17,7 @@ export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: S
   const [handshake, setHandshake] = useState<NewBody["handshake"]>("none");
   const [secret, setSecret] = useState("");
   const { error } = create;
-  const body = { client, ...fields, signature, handshake, ...(secret === "" ? {} : { secret }) };
+  const body = { client, ...bodyOf(fields), signature, handshake, ...(secret === "" ? {} : { secret }) };
   return (
     <Form
       fields={["client", "signature", "handshake", "secret", ...FIELD_NAMES]}

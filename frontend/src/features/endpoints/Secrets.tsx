@@ -18,8 +18,7 @@ import { RotateForm } from "./RotateForm";
 import { type SigningSecret, useRevokeSecret, useSecrets } from "./secrets";
 
 const COLUMNS: Column<SigningSecret>[] = [
-  { title: "Secret", cell: ({ id, signature }) => `${signature === "v1" ? "Secret" : "Key pair"} ${id}` },
-  { title: "Signature", cell: ({ signature }) => <span className="mono">{signature}</span> },
+  { title: "Secret", cell: ({ id, signature }) => `${signature === "v1" ? "Secret" : "Key pair"} ${id} (${signature})` },
   { title: "Text", cell: (secret) => <Shown secret={secret} /> },
   { title: "Created", cell: ({ created_at: at }) => <Moment at={at} /> },
   { title: "State", cell: (secret) => <Validity secret={secret} /> },
@@ -91,7 +90,7 @@ function Shown({ secret: { public_key: key } }: { secret: SigningSecret }) {
   if (key === null) return <Text span size="sm" c="dimmed">shown only when it was created</Text>;
   return (
     <Group gap={4} wrap="nowrap">
-      <Text span size="sm" className="mono" truncate maw={220} title={key}>
+      <Text span size="sm" className="mono" truncate maw={190} title={key}>
         {key}
       </Text>
       <CopyIcon text={key} label="Copy the public key" />
