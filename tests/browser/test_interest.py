@@ -166,7 +166,7 @@ def test_the_overview_shows_streams_backlog_and_health(desk: Desk, sink: Sink) -
     expect(sick).to_contain_text("failing: status 500")
     expect(page.get_by_role("row").filter(has_text="/overview")).to_contain_text("ok")
     sick.get_by_role("button").click()
-    expect(page.get_by_role("dialog")).to_contain_text("status 500")
+    expect(page.get_by_role("region", name="Last attempt")).to_contain_text("status 500")
 
 
 def test_a_registration_is_written_in_a_language_and_its_mistake_is_shown_in_its_place(
