@@ -6,8 +6,15 @@ from django.urls import path
 
 from delivery.api import ClientListeners, Deliveries, ZoneOverview
 from delivery.recovery import replay_api as replays
-from delivery.recovery.api import DeadLetters, DeliveryDiscard, DeliveryResend, DeliverySkip
-from eventhub.api.resource import LIST, LIST_AND_CREATE, ONE
+from delivery.recovery.api import (
+    DeadLetters,
+    DeliveryDiscard,
+    DeliveryResend,
+    DeliverySkip,
+    EndpointExamples,
+)
+from delivery.tenant_limits.api import TenantLimits
+from eventhub.api.resource import LIST, LIST_AND_CREATE, ONE, PUT
 
 CREATE = {"post": "create"}
 
@@ -24,8 +31,10 @@ urlpatterns = [
     path("replays/<str:replay>/pause", replays.ReplayPause.as_view(CREATE)),
     path("replays/<str:replay>/resume", replays.ReplayResume.as_view(CREATE)),
     path("replays/<str:replay>/cancel", replays.ReplayCancel.as_view(CREATE)),
+    path("endpoints/<str:endpoint>/examples", EndpointExamples.as_view(CREATE)),
     path("endpoints/<str:endpoint>/recover", replays.Recovery.as_view(CREATE)),
     path("endpoints/<str:endpoint>/recover/preview", replays.RecoveryPreview.as_view(CREATE)),
     path("clients/<str:client>/listeners", ClientListeners.as_view(LIST)),
     path("overview", ZoneOverview.as_view(ONE)),
+    path("limits", TenantLimits.as_view(PUT)),
 ]

@@ -31,6 +31,7 @@ GROUPS = {
     "dead-letters": "Dead letters by endpoint and cause: list them.",
     "deliveries": "Deliveries to endpoints: list, show, resend, skip and discard them.",
     "endpoints": "Endpoints, the receivers of callbacks: create, change and delete them.",
+    "endpoints examples": "Examples of types: send one to an endpoint.",
     "endpoints recover": "The recovery of an endpoint: preview it.",
     "endpoints secrets": "Secrets that sign callbacks: list, replace and revoke them.",
     "filters": "Filters: check, explain and try one without a registration.",
