@@ -355,7 +355,7 @@ LISTENERS_RECORDED_PER_CLIENT_HOUR = 100_000
 DELIVERIES_SCANNED_MAX = 10_000  # rows scanned for one page of all endpoints; some 50 ms
 DELIVERIES_DECODED_MAX = 2_000  # the same for a search by type or id of the event; some 50 ms
 DELIVERY_SEARCH_ENDPOINTS_MAX = 1_000  # of a search over a stream; an index look-up for each
-DEAD_LETTERS_EXAMINED_MAX = 50_000  # rows grouped for one page; some 100 ms
+DEAD_LETTERS_EXAMINED_MAX = 20_000  # rows grouped for one page; some 150 ms
 DEAD_LETTER_SAMPLES = 3  # deliveries shown of each group
 DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
 
