@@ -11,8 +11,6 @@ from operator import attrgetter
 from typing import Any, LiteralString, NamedTuple
 from uuid import uuid4
 
-import orjson
-
 from delivery.callbacks.body import SegmentName
 from eventhub.base import limits
 from eventhub.postgresql import arrays, queries
@@ -178,13 +176,6 @@ class _SegmentNameRow(NamedTuple):
     id: int
     segment: str
     stream: str
-
-
-class _GroupsRow(NamedTuple):
-    """A client and its groups, as JSON."""
-
-    id: int
-    groups: str
 
 
 class _AnnotationRow(NamedTuple):
@@ -382,13 +373,6 @@ async def load_annotations(
         )
         for row in await fetch_all(connection, _AnnotationRow, SQL["annotations"], values)
     }
-
-
-async def load_groups(connection: Connection, clients: Iterable[int]) -> dict[int, frozenset[str]]:
-    """Return the groups of clients, by the clients' ids."""
-    values = {"clients": int8_array([*clients])}
-    rows = await fetch_all(connection, _GroupsRow, SQL["groups"], values)
-    return {id: frozenset(orjson.loads(groups)) for id, groups in rows}
 
 
 def delivery_keys(claims: Sequence[Claimed]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import orjson
+
 from delivery.callbacks import claims
 from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.body import (
@@ -31,7 +33,9 @@ from eventhub.base.logs import get_logger
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.read import ReadLimits, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
+from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import fetch_all
 from registrations.endpoints.sealed import load_secrets
 from registrations.endpoints.secrets import Keyring
 from registrations.filters.report import ReportTemplate, merged_report
@@ -103,7 +107,9 @@ class Loader:
         sealed = await load_secrets(connection, missing)
         for id, endpoint in missing.items():
             target = target_of_endpoint(self._keyring, endpoint, sealed.get(id, ()))
-            found[id] = self._named(endpoint, target)._replace(batch=_batch_size(endpoint))
+            found[id] = self._named(endpoint, target)._replace(
+                batch=_batch_size(endpoint), timeout_s=endpoint.timeout_s
+            )
             self._targets[id] = (endpoint, found[id])
         return found
 
@@ -156,7 +162,7 @@ class Loader:
             for each, body in zip(claimed, bodies, strict=True)
             if body is not None and body.facts.audience
         }
-        return await claims.load_groups(connection, clients) if clients else {}
+        return await _load_groups(connection, clients) if clients else {}
 
     def _cached_body(
         self, claimed: Claimed, endpoints: Mapping[int, CallbackEndpoint]
@@ -305,3 +311,17 @@ def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:
 
 def _key(claimed: Claimed) -> _Key:
     return claimed.segment_id, claimed.sequence
+
+
+class _GroupsRow(NamedTuple):
+    """A client and its groups, as JSON."""
+
+    id: int
+    groups: str
+
+
+async def _load_groups(connection: Connection, clients: Iterable[int]) -> dict[int, frozenset[str]]:
+    """Return the groups of clients, by the clients' ids."""
+    values = {"clients": int8_array([*clients])}
+    rows = await fetch_all(connection, _GroupsRow, claims.SQL["groups"], values)
+    return {id: frozenset(orjson.loads(groups)) for id, groups in rows}

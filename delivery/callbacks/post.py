@@ -42,6 +42,7 @@ class CallbackTarget(NamedTuple):
     secrets: Sequence[str] = ()
     oauth2: TokenRequest | None = None
     batch: BatchSize | None = None
+    timeout_s: float | None = None  # of an attempt; None: the default
 
 
 class PostResult(NamedTuple):
@@ -73,10 +74,8 @@ async def post(
     target: CallbackTarget,
     message: str,
     content: RequestContent,
-    *,
-    timeout_s: float | None = None,
 ) -> PostResult:
-    """Send a callback and return its outcome. `timeout_s`: None for the default."""
+    """Send a callback and return its outcome."""
     body = content.body
     if target.origin is None:
         return not_sent(target, "internal", target.fault)
@@ -91,7 +90,9 @@ async def post(
     request = head.encode() + body
     answer = b""
     try:
-        response = await client.post(target.origin, request, content.answer_bytes_max, timeout_s)
+        response = await client.post(
+            target.origin, request, content.answer_bytes_max, target.timeout_s
+        )
         outcome, response_text = _outcome_of(response), _response_text(response)
         answer = response.body
     except Exception as error:

@@ -16,8 +16,6 @@ async def post_with_token(
     target: CallbackTarget,
     message: str,
     content: RequestContent,
-    *,
-    timeout_s: float | None = None,
 ) -> PostResult:
     """Send a callback with an access token and return its outcome. After a 401 it is sent once
     more, with a new token, within the same attempt; without a token it is not sent.
@@ -28,7 +26,7 @@ async def post_with_token(
         token = await tokens.token(target.oauth2)
     except TokenUnavailable as error:
         return not_sent(target, "token_unavailable", str(error))
-    result = await post(client, with_token(target, token), message, content, timeout_s=timeout_s)
+    result = await post(client, with_token(target, token), message, content)
     elapsed_s = time.monotonic() - started_s
     if result.outcome.status != 401 or elapsed_s > limits.OAUTH2_TOKEN_S_MAX:
         return result
@@ -38,7 +36,7 @@ async def post_with_token(
         return result
     if renewed is None:
         return result
-    return await post(client, with_token(target, renewed), message, content, timeout_s=timeout_s)
+    return await post(client, with_token(target, renewed), message, content)
 
 
 def with_token(target: CallbackTarget, token: AccessToken) -> CallbackTarget:

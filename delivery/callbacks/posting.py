@@ -245,10 +245,7 @@ class Posting:
         with self._request(run.endpoint_id) as request:
             try:
                 content = batch_content(batch, run.size)
-                timeout_s = batch[0].delivery.timeout_s
-                posted = await post_to(
-                    self._client, self._tokens, run.target, message, content, timeout_s=timeout_s
-                )
+                posted = await post_to(self._client, self._tokens, run.target, message, content)
                 posted, failures = read_answer(posted)
                 request.outcome = posted.outcome
             except asyncio.CancelledError:

@@ -30,9 +30,7 @@ class PreparedDelivery(NamedTuple):
         if body is None:
             return not_sent(self.target, "unreadable", "the event cannot be read at present")
         content = body.content(self.claimed.registrations, self._bound)
-        return await post_to(
-            client, tokens, self.target, self.message, content, timeout_s=self.timeout_s
-        )
+        return await post_to(client, tokens, self.target, self.message, content)
 
     @property
     def timeout_s(self) -> float:
@@ -70,10 +68,8 @@ async def post_to(
     target: CallbackTarget,
     message: str,
     content: RequestContent,
-    *,
-    timeout_s: float | None = None,
 ) -> PostResult:
     """Send a request to an endpoint, with an access token if it needs one."""
     if target.oauth2 is not None:
-        return await post_with_token(client, tokens, target, message, content, timeout_s=timeout_s)
-    return await post(client, target, message, content, timeout_s=timeout_s)
+        return await post_with_token(client, tokens, target, message, content)
+    return await post(client, target, message, content)

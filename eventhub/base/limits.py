@@ -401,7 +401,7 @@ CALLBACK_ENDPOINTS_REMEMBERED_MAX = 20_000  # recent results, in one worker; abo
 CALLBACK_TIMEOUT_S_MAX = 12.0  # one attempt, from the DNS look-up to the end of the response
 CALLBACK_OWN_TIMEOUT_S_MAX = 30  # if the endpoint has a time of its own; below CALLBACK_CLAIM_S
 CALLBACK_RATE_MIN = 0.01  # requests per second, if the endpoint has such a limit
-CALLBACK_RATE_MAX = 10_000.0
+CALLBACK_RATE_MAX = 10_000.0  # more than a worker posts
 CALLBACK_CONCURRENCY_MAX = 1_000  # requests at a time, of all workers, if it has such a limit
 CALLBACK_THROTTLED_SCAN_S = 0.25  # between searches while such a limit withholds something
 CALLBACK_CONNECT_TIMEOUT_S_MAX = 4.0  # of the time above: DNS, TCP and TLS
@@ -435,7 +435,7 @@ CALLBACK_CIRCUIT_ANNOUNCE_S = 60.0
 # own: longer than the default schedule of retries
 CALLBACK_DISABLE_AFTER_S = 5 * 86_400
 CALLBACK_DISABLE_AFTER_S_MIN = 3_600  # of such a time; 0: never
-CALLBACK_DISABLE_AFTER_S_MAX = 30 * 86_400
+CALLBACK_DISABLE_AFTER_S_MAX = 30 * 86_400  # attempts are retained for as long
 # shares of that time after which the endpoint is announced as failing
 CALLBACK_WARNED_PERCENT = (50, 70, 90)
 # when a circuit closes, so many deliveries that failed while it was open are due at once
