@@ -35,7 +35,7 @@ PAGES = {
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
-ENDPOINT_TABS = ("overview", "secrets", "authentication")
+ENDPOINT_TABS = ("overview", "secrets", "authentication", "retries")
 FORMS = {  # what opens each
     "filters?language=predicate&stream=orders&filter=(and (> n 0) (> n n))": "Register it",
     "registrations": "New registration",
