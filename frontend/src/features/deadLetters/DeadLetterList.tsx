@@ -5,7 +5,7 @@ import { Link } from "react-router";
 import { pathIn } from "../../api/zone";
 import { type EndedState, isRecoverable } from "../deliveries/deliveries";
 import { searchOf } from "../deliveries/search";
-import { outcomeOf } from "../endpoints/endpoints";
+import { outcomeOf, useEndpointChoice } from "../endpoints/endpoints";
 import type { Column } from "../../parts/DataTable";
 import { Empty } from "../../parts/Empty";
 import { Listed } from "../../parts/Listed";
@@ -23,11 +23,13 @@ interface Props {
 /** The groups: an endpoint and a cause, with how many deliveries and when. */
 export function DeadLetterList({ zone, filter, onOpen }: Props) {
   const state = filter.state ?? "dead_lettered";
+  const endpoints = useEndpointChoice(zone, undefined).data?.items;
+  const nameOf = (id: number) => [id, endpoints?.find((one) => one.id === id)?.url].filter((one) => one !== undefined).join(" · ");
   return (
     <Listed
       list={useDeadLetters(zone, filter)}
       label="Dead letters"
-      columns={columnsOf(zone, filter, state, onOpen)}
+      columns={[{ title: "Endpoint", cell: ({ endpoint }) => <span title={nameOf(endpoint)}>{nameOf(endpoint)}</span>, width: 240 }, ...columnsOf(zone, filter, state, onOpen)]}
       keyOf={keyOf}
       minWidth={980}
       empty={
@@ -43,7 +45,6 @@ export function DeadLetterList({ zone, filter, onOpen }: Props) {
 function columnsOf(zone: string, filter: DeadLetterFilter, state: EndedState, onOpen: (delivery: string) => void): Column<DeadLetterGroup>[] {
   const selection = ({ endpoint, outcome, status }: DeadLetterGroup) => ({ endpoint, state, outcome: outcome ?? undefined, status: status ?? undefined, stream: filter.stream });
   return [
-    { title: "Endpoint", cell: ({ endpoint }) => endpoint },
     { title: "Client", cell: ({ client }) => client, width: 140 },
     { title: "Cause", cell: ({ outcome, status }) => <State state={outcome === null ? "untried" : "failed"} label={outcome === null ? "no attempt" : outcomeOf({ outcome, status })} /> },
     {
@@ -69,7 +70,7 @@ function columnsOf(zone: string, filter: DeadLetterFilter, state: EndedState, on
             size="compact-sm"
             variant="default"
             leftSection={<IconRepeat size={14} />}
-            aria-label={`Recover the group of endpoint ${group.endpoint}, ${outcomeOf(group) || "no attempt"}`}
+            aria-label={`Recover group of endpoint ${group.endpoint}, ${outcomeOf(group) || "no attempt"}`}
           >
             Recover group
           </Button>

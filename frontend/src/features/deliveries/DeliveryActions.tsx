@@ -78,7 +78,7 @@ function ResendWith({ zone, delivery: { id, state }, forced }: Props & { forced:
         title={forced ? "Force a resend?" : "Resend with options"}
         about={
           forced
-            ? `The delivery is ${stateText(state)}. It is posted again all the same. A receiver that stores handled ids ignores it, unless it has a new webhook-id.`
+            ? `${state === "delivered" ? "It was delivered" : "Its event has expired"}. It is posted again all the same. A receiver that stores handled ids ignores it, unless it has a new webhook-id.`
             : "It is posted before all other deliveries of the endpoint, under the same webhook-id unless you ask for a new one."
         }
         action="Resend"

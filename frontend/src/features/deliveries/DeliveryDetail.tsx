@@ -2,6 +2,7 @@ import { Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 
 import { outcomeOf } from "../endpoints/endpoints";
+import { SequenceLink } from "../streams/links";
 import { Facts } from "../../parts/Facts";
 import { Json } from "../../parts/Json";
 import { Loading } from "../../parts/Loading";
@@ -20,7 +21,7 @@ export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
   if (data === undefined) return <Loading h={320} />;
   return (
     <Stack gap="lg">
-      <Facts facts={factsOf(data)} />
+      <Facts facts={factsOf(zone, data)} />
       <DeliveryActions zone={zone} delivery={data} />
       <section>
         <Title order={2} mb="xs">
@@ -44,10 +45,10 @@ export function DeliveryDetail({ zone, id }: { zone: string; id: string }) {
   );
 }
 
-function factsOf(delivery: OneDelivery): [string, ReactNode][] {
+function factsOf(zone: string, delivery: OneDelivery): [string, ReactNode][] {
   const { stream, sequence, endpoint, registrations, state, attempt_count: attempts, next_attempt_at: next } = delivery;
   const facts: [string, ReactNode][] = [
-    ["Event", `${stream} ${whole(sequence)}`],
+    ["Event", <Event key="event" zone={zone} stream={stream} sequence={sequence} />],
     ["Endpoint", endpoint],
     ["Registrations", registrations.length === 0 ? "none: a replay wrote it" : registrations.join(", ")],
     ["State", <State key="state" state={state} />],
@@ -60,6 +61,14 @@ function factsOf(delivery: OneDelivery): [string, ReactNode][] {
   if (state === "pending" && next !== null) facts.push(["Next attempt", <Moment key="next" at={next} />]);
   if (delivery.finished_at !== null) facts.push(["Finished", <Moment key="finished" at={delivery.finished_at} />]);
   return facts;
+}
+
+function Event({ zone, stream, sequence }: { zone: string; stream: string; sequence: number }) {
+  return (
+    <>
+      {stream} <SequenceLink zone={zone} stream={stream} first={sequence} last={sequence} />
+    </>
+  );
 }
 
 function gapText({ first, last, why }: NonNullable<OneDelivery["gap"]>): string {

@@ -3,7 +3,7 @@ import { Link } from "react-router";
 
 import { pathIn } from "../../api/zone";
 import { secondsText } from "../jobs/words";
-import { DataTable } from "../../parts/DataTable";
+import { type Column, DataTable } from "../../parts/DataTable";
 import { Card } from "../../parts/Card";
 import { Figure } from "../../parts/Figure";
 import { Moment } from "../../parts/Moment";
@@ -27,18 +27,25 @@ export function PreviewResult({ zone, source, preview }: Props) {
     <Stack gap="md" role="status" aria-label="Preview">
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
         <Figure label="To be sent" value={whole(deliveries)} about={about} />
-        <Figure label="Duration" value={deliveries === 0 ? "–" : secondsText(seconds)} about="at this rate" />
+        <Figure label="Duration" value={deliveries === 0 ? "–" : seconds < 1 ? "under 1 s" : secondsText(seconds)} about="at this rate" />
         <Figure label="Skipped" value={whole(skipped)} about="delivered, discarded or pending" />
         <Figure label="Missing" value={whole(missing)} about="no longer stored" />
       </SimpleGrid>
       <Text size="sm" c="dimmed" className="number">
         {`Examined: ${whole(examined)} ${total === null || total === examined ? "" : `of ${whole(total)} `}${things}. Matched: ${whole(matched)}.`}
       </Text>
-      {first.length > 0 && <Samples zone={zone} title={last.length === 0 ? "Samples" : "First ones"} samples={first} />}
-      {last.length > 0 && <Samples zone={zone} title="Last ones" samples={last} />}
+      {deliveries === 0 && exact && <Text size="sm">The run would send nothing.</Text>}
+      {first.length > 0 && (
+        <SimpleGrid cols={{ base: 1, md: last.length === 0 ? 1 : 2 }} spacing="md" style={{ alignItems: "start" }}>
+          <Samples zone={zone} title={last.length === 0 ? "Deliveries" : "First deliveries"} samples={first} />
+          {last.length > 0 && <Samples zone={zone} title="Last deliveries" samples={last} />}
+        </SimpleGrid>
+      )}
     </Stack>
   );
 }
+
+const APPENDED: Column<Sample> = { title: "Appended", cell: ({ appended_at: at }) => (at === null ? "–" : <Moment at={at} />) };
 
 function Samples({ zone, title, samples }: { zone: string; title: string; samples: readonly Sample[] }) {
   return (
@@ -47,7 +54,7 @@ function Samples({ zone, title, samples }: { zone: string; title: string; sample
         label={title}
         items={samples}
         keyOf={({ stream, segment, sequence }) => `${stream} ${segment} ${sequence}`}
-        minWidth={360}
+        minWidth={300}
         columns={[
           {
             title: "Event",
@@ -57,7 +64,7 @@ function Samples({ zone, title, samples }: { zone: string; title: string; sample
               </Anchor>
             ),
           },
-          { title: "Appended", cell: ({ appended_at: at }) => (at === null ? "–" : <Moment at={at} />) },
+          ...(samples.some(({ appended_at: at }) => at !== null) ? [APPENDED] : []),
         ]}
       />
     </Card>

@@ -41,7 +41,7 @@ function factsOf(zone: string, { source, endpoint, client, selection: found, rat
   if (found.status !== null) facts.push(["Status code", found.status]);
   if (found.since !== null) facts.push(["Ended since", <Moment key="since" at={found.since} />]);
   if (found.until !== null) facts.push(["Ended until", <Moment key="until" at={found.until} />]);
-  facts.push(["Rate", `at most ${whole(rate)} deliveries per second`]);
+  facts.push(["Rate", `${whole(rate)} per second, at most`]);
   facts.push(["Stops at", limit === null ? "no limit" : `${whole(limit)} deliveries`]);
   if (source === "log") facts.push(["Force", force ? "yes: also what was delivered or discarded, or has expired" : "no"]);
   facts.push(["webhook-id", newId ? "new" : "the same as the first time"]);

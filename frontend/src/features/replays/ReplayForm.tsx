@@ -54,6 +54,7 @@ export function ReplayForm({ zone, about, asked, children }: Props) {
             <Button
               leftSection={<IconPlayerPlay size={16} />}
               loading={start.isPending}
+              disabled={preview.data.exact && preview.data.deliveries === 0}
               onClick={() => start.mutate(asked, { onSuccess: ({ id }) => void navigate(pathIn(zone, `replays/${id}`)) })}
             >
               Start the run

@@ -19,7 +19,6 @@ const COLUMNS: Column<Replay>[] = [
   { title: "Examined", right: true, cell: ({ examined, total }) => (total === null ? whole(examined) : `${whole(examined)} of ${whole(total)}`) },
   { title: "Sent", right: true, cell: ({ written }) => whole(written) },
   { title: "Requested", cell: ({ requested_at: at }) => <Moment at={at} /> },
-  { title: "By", cell: ({ requested_by: by }) => by, width: 120 },
 ];
 
 /** The replay runs, the newest first. */
@@ -33,7 +32,7 @@ export function ReplayList({ zone, filter }: { zone: string; filter: ReplayFilte
       keyOf={({ id }) => String(id)}
       nameOf={({ id }) => `Replay ${id}`}
       onOpen={({ id }) => void navigate(pathIn(zone, `replays/${id}`))}
-      minWidth={980}
+      minWidth={940}
       empty={
         Object.values(filter).some((value) => value !== undefined) ? (
           <Empty title="No matching replays" about="Remove a filter to see more." />
